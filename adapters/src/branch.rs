@@ -1,0 +1,236 @@
+//! Where the work happens: repository, branch and commit of a workspace, and the rules about them.
+//!
+//! Unstuck reads; it creates no branch, moves no HEAD and writes no index. Git is asked so that it
+//! runs no hook and no monitor and takes no lock.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Protected branches where nothing else is said.
+pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
+
+/// Variables that would lead git to another repository than that of the workspace.
+const MISLEADING: [&str; 7] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_CEILING_DIRECTORIES",
+];
+
+/// Repository, branch and commit of a workspace at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitFacts {
+    /// The root of the repository, with links resolved.
+    pub toplevel: PathBuf,
+    /// The branch; `None` where HEAD is detached.
+    pub branch: Option<String>,
+    /// The commit; `None` where there is none yet.
+    pub head_sha: Option<String>,
+}
+
+/// The branch that work is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Its name, as given.
+    pub name: String,
+    /// Where the name comes from.
+    pub source: BaseSource,
+}
+
+/// Where the name of a base branch comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseSource {
+    /// `--base-branch`.
+    Cli,
+    /// `BASE_BRANCH`.
+    Env,
+    /// The branch at the start.
+    Current,
+}
+
+impl BaseSource {
+    /// Returns the word that workers and files get.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cli => "cli",
+            Self::Env => "env",
+            Self::Current => "current",
+        }
+    }
+}
+
+impl fmt::Display for BaseSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Returns repository, branch and commit of a workspace; `None` if it is in no repository, or there is no git.
+///
+/// # Errors
+///
+/// There is a repository, but git does not read it; the text is what git says, for instance that it
+/// belongs to somebody else.
+pub fn facts(workspace: &Path) -> io::Result<Option<GitFacts>> {
+    let found = match git(workspace, ["rev-parse", "--show-toplevel", "HEAD", "--symbolic-full-name", "HEAD"])
+    {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    if found.status.success() {
+        return parse(&found.stdout).map(Some);
+    }
+    if says(&found, "not a git repository") {
+        return Ok(None);
+    }
+    // There may be no commit yet.
+    let toplevel = text(git(workspace, ["rev-parse", "--show-toplevel"])?)?;
+    let branch = text(git(workspace, ["symbolic-ref", "--quiet", "--short", "HEAD"])?)?;
+    Ok(Some(GitFacts { toplevel: toplevel.into(), branch: Some(branch), head_sha: None }))
+}
+
+/// Returns the base branch: the one given on the command line, else in `BASE_BRANCH`, else the current one.
+///
+/// # Errors
+///
+/// HEAD is detached and none is given, or a name is none. The text says what to do.
+pub fn resolve_base(cli: Option<&str>, env: Option<&str>, facts: &GitFacts) -> Result<Base, String> {
+    let given = |name: Option<&str>| name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let (name, source) = given(cli)
+        .map(|name| (name, BaseSource::Cli))
+        .or_else(|| given(env).map(|name| (name, BaseSource::Env)))
+        .or_else(|| facts.branch.clone().map(|name| (name, BaseSource::Current)))
+        .ok_or("HEAD is detached, so there is no base branch; name one with --base-branch or BASE_BRANCH")?;
+    if name.starts_with('-') {
+        return Err(format!("\"{name}\" is no name of a base branch: it begins with \"-\""));
+    }
+    Ok(Base { name, source })
+}
+
+/// Returns the commit that a branch, tag or commit id names; `None` if it names none.
+pub fn commit_of(workspace: &Path, name: &str) -> io::Result<Option<String>> {
+    let named = format!("{name}^{{commit}}");
+    let found = git(workspace, ["rev-parse", "--verify", "--quiet", "--end-of-options", &named])?;
+    Ok(found.status.success().then(|| line(&found.stdout)))
+}
+
+/// Compares repository and branch with what is expected; the commit may differ.
+///
+/// # Errors
+///
+/// The sentence says what is and what was expected.
+pub fn check_expected(expected: &GitFacts, now: Option<&GitFacts>) -> Result<(), String> {
+    let shown = |branch: &Option<String>| {
+        branch.as_deref().map_or("a detached HEAD".to_owned(), |name| format!("branch \"{name}\""))
+    };
+    let Some(now) = now else {
+        return Err(format!(
+            "the workspace is no git repository any more; expected {}",
+            expected.toplevel.display()
+        ));
+    };
+    if now.toplevel != expected.toplevel {
+        return Err(format!(
+            "the workspace is in repository {}, not {}",
+            now.toplevel.display(),
+            expected.toplevel.display()
+        ));
+    }
+    if now.branch != expected.branch {
+        return Err(format!(
+            "the workspace is on {}, expected {}",
+            shown(&now.branch),
+            shown(&expected.branch)
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the first pattern that the branch matches. Only `*` is special; it stands for any text, also with `/`.
+pub fn protected_match<'a, P: AsRef<str>>(branch: &str, patterns: &'a [P]) -> Option<&'a str> {
+    if branch.is_empty() {
+        return None;
+    }
+    patterns.iter().map(AsRef::as_ref).find(|pattern| matches(branch, pattern))
+}
+
+fn matches(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+fn git<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(workspace).args([
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+    ]);
+    command.args(arguments).stdin(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    for name in MISLEADING {
+        command.env_remove(name);
+    }
+    command.output()
+}
+
+/// Reads root, commit and full name of the branch, a line each.
+fn parse(output: &[u8]) -> io::Result<GitFacts> {
+    let mut lines = output.rsplitn(4, |&byte| byte == b'\n');
+    let (Some(_end), Some(branch), Some(sha), Some(toplevel)) =
+        (lines.next(), lines.next(), lines.next(), lines.next())
+    else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "git rev-parse printed fewer lines than expected",
+        ));
+    };
+    let branch = String::from_utf8_lossy(branch);
+    Ok(GitFacts {
+        toplevel: path(toplevel),
+        branch: branch.strip_prefix("refs/heads/").map(str::to_owned),
+        head_sha: Some(line(sha)),
+    })
+}
+
+fn text(output: Output) -> io::Result<String> {
+    if output.status.success() {
+        Ok(line(&output.stdout))
+    } else {
+        Err(io::Error::other(line(&output.stderr)))
+    }
+}
+
+fn line(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end_matches(['\n', '\r']).to_owned()
+}
+
+fn says(output: &Output, what: &str) -> bool {
+    String::from_utf8_lossy(&output.stderr).contains(what)
+}
+
+#[cfg(unix)]
+fn path(bytes: &[u8]) -> PathBuf {
+    let text: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
+    PathBuf::from(text)
+}
+
+#[cfg(not(unix))]
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(line(bytes))
+}

@@ -1,0 +1,315 @@
+//! What workers and checks find in their environment, besides what Unstuck itself was given.
+//!
+//! Names are those of workflow files of the Roboppi format (section 10 of its page in the book): a
+//! suffix in plain capitals exists under each of [`PREFIXES`], so that scripts written for the
+//! original run unchanged.
+
+use std::ffi::OsString;
+
+use unstuck_core::id::{Attempt, CheckId, Iteration, RunId, Stage, StepId};
+
+/// Prefixes under which most variables exist.
+pub const PREFIXES: [&str; 3] = ["UNSTUCK_", "ROBOPPI_", "AGENTCORE_"];
+
+/// Variables that belong to one process only: one that they are not made for must not inherit
+/// them, for instance where a worker starts a run of its own.
+pub const PER_PROCESS: [&str; 5] = [
+    "UNSTUCK_OVERLAY_FILE",
+    "UNSTUCK_FEEDBACK_FILE",
+    "UNSTUCK_PROMPT_FILE",
+    "UNSTUCK_CHECK_ID",
+    "UNSTUCK_DECISION_FILE",
+];
+
+/// The same for suffixes that exist under all prefixes.
+const PER_PROCESS_SUFFIXES: [&str; 5] = [
+    "COMPLETION_CHECK_ID",
+    "SUBWORKFLOW_PARENT_STEP",
+    "SUBWORKFLOW_ITERATION",
+    "SUBWORKFLOW_RUN_ID",
+    "SUBWORKFLOW_EVENT_PREFIX",
+];
+
+/// What is known when a process is about to be started. All paths are absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// Where artifacts are.
+    pub context_dir: String,
+    /// The stage it works in; in a child run never below the parent step's.
+    pub stage: Stage,
+    /// The text that the stage adds to the prompt; workers, from iteration 2.
+    pub overlay_file: Option<String>,
+    /// What the last check found; workers, from iteration 2.
+    pub feedback_file: Option<String>,
+    /// The whole prompt; workers that do not read it on standard input.
+    pub prompt_file: Option<String>,
+    /// The id that a verdict must carry; checks.
+    pub check_id: Option<CheckId>,
+    /// Where the verdict is to be written; checks that have one.
+    pub decision_file: Option<String>,
+    /// Much is to be said.
+    pub verbose: bool,
+    /// The workflow itself moves to a work branch.
+    pub create_branch: bool,
+    /// Work on a protected branch is allowed.
+    pub allow_protected_branch: bool,
+    /// Patterns of protected branches.
+    pub protected_branches: Vec<String>,
+    /// Facts about the branch; in a git workspace.
+    pub branch: Option<BranchFacts>,
+    /// The step that this run is a part of; in child runs.
+    pub parent: Option<ParentFacts>,
+}
+
+/// What is known of the branch that the work happens on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchFacts {
+    /// The branch that the work is compared with.
+    pub base: Option<String>,
+    /// Where its name comes from: `cli`, `env` or `current`.
+    pub base_source: Option<&'static str>,
+    /// Its commit.
+    pub base_sha: Option<String>,
+    /// The branch at the start of the run.
+    pub startup_branch: Option<String>,
+    /// The commit at the start of the run.
+    pub startup_head_sha: Option<String>,
+    /// The root of the repository.
+    pub startup_toplevel: String,
+    /// The branch that the run must start on.
+    pub expected_work_branch: Option<String>,
+    /// The branch that is expected now.
+    pub expected_current_branch: Option<String>,
+}
+
+/// The step of another run that this run carries out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParentFacts {
+    /// The step.
+    pub step: StepId,
+    /// Its iteration.
+    pub iteration: Iteration,
+    /// The run of the child, as the parent names it.
+    pub run: RunId,
+    /// Prefix of the child's steps where they are shown.
+    pub event_prefix: Option<String>,
+}
+
+/// Returns the variables, each name once.
+pub fn variables(facts: &Facts) -> Vec<(String, String)> {
+    let mut list = List(Vec::new());
+    list.ours("UNSTUCK_RUN_ID", Some(&facts.run));
+    list.ours("UNSTUCK_STEP", Some(&facts.step));
+    list.ours("UNSTUCK_ITERATION", Some(facts.iteration));
+    list.ours("UNSTUCK_ATTEMPT", Some(facts.attempt));
+    list.ours("UNSTUCK_CONTEXT_DIR", Some(&facts.context_dir));
+    list.ours("UNSTUCK_STAGE", Some(facts.stage));
+    list.all("CONVERGENCE_STAGE", Some(facts.stage));
+    list.ours("UNSTUCK_OVERLAY_FILE", facts.overlay_file.as_ref());
+    list.ours("UNSTUCK_FEEDBACK_FILE", facts.feedback_file.as_ref());
+    list.ours("UNSTUCK_PROMPT_FILE", facts.prompt_file.as_ref());
+    list.ours("UNSTUCK_CHECK_ID", facts.check_id.as_ref());
+    list.all("COMPLETION_CHECK_ID", facts.check_id.as_ref());
+    list.ours("UNSTUCK_DECISION_FILE", facts.decision_file.as_ref());
+    list.all("VERBOSE", facts.verbose.then_some(1));
+    list.all("CREATE_BRANCH", Some(u8::from(facts.create_branch)));
+    list.all("ALLOW_PROTECTED_BRANCH", Some(u8::from(facts.allow_protected_branch)));
+    list.all("PROTECTED_BRANCHES", Some(facts.protected_branches.join(",")));
+    if let Some(branch) = &facts.branch {
+        list.branch(branch);
+    }
+    if let Some(parent) = &facts.parent {
+        list.all("SUBWORKFLOW_PARENT_STEP", Some(&parent.step));
+        list.all("SUBWORKFLOW_ITERATION", Some(parent.iteration));
+        list.all("SUBWORKFLOW_RUN_ID", Some(&parent.run));
+        list.all("SUBWORKFLOW_EVENT_PREFIX", parent.event_prefix.as_ref());
+    }
+    list.0
+}
+
+/// Returns the changes to the inherited environment: the [`variables`], and the removal of those that belong to another process.
+pub fn changes(facts: &Facts) -> Vec<(OsString, Option<OsString>)> {
+    let set = variables(facts);
+    let suffixed =
+        PREFIXES.iter().flat_map(|prefix| PER_PROCESS_SUFFIXES.map(|suffix| format!("{prefix}{suffix}")));
+    let removed = PER_PROCESS
+        .map(str::to_owned)
+        .into_iter()
+        .chain(suffixed)
+        .filter(|name| set.iter().all(|(other, _)| other != name));
+    let removed: Vec<_> = removed.map(|name| (name.into(), None)).collect();
+    removed
+        .into_iter()
+        .chain(set.into_iter().map(|(name, value)| (name.into(), Some(value.into()))))
+        .collect()
+}
+
+struct List(Vec<(String, String)>);
+
+impl List {
+    /// Adds a variable that has one name.
+    fn ours(&mut self, name: &str, value: Option<impl ToString>) {
+        self.0.extend(value.map(|value| (name.to_owned(), value.to_string())));
+    }
+
+    /// Adds a variable under every prefix.
+    fn all(&mut self, suffix: &str, value: Option<impl ToString>) {
+        let Some(value) = value.map(|value| value.to_string()) else { return };
+        self.0.extend(PREFIXES.map(|prefix| (format!("{prefix}{suffix}"), value.clone())));
+    }
+
+    fn branch(&mut self, branch: &BranchFacts) {
+        self.ours("BASE_BRANCH", branch.base.as_ref());
+        self.all("EFFECTIVE_BASE_BRANCH", branch.base.as_ref());
+        self.all("EFFECTIVE_BASE_BRANCH_SOURCE", branch.base_source);
+        self.all("EFFECTIVE_BASE_SHA", branch.base_sha.as_ref());
+        self.all("STARTUP_BRANCH", branch.startup_branch.as_ref());
+        self.all("STARTUP_HEAD_SHA", branch.startup_head_sha.as_ref());
+        self.all("STARTUP_TOPLEVEL", Some(&branch.startup_toplevel));
+        self.all("EXPECTED_WORK_BRANCH", branch.expected_work_branch.as_ref());
+        self.all("EXPECTED_CURRENT_BRANCH", branch.expected_current_branch.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            run: "0123456789ab".into(),
+            step: "fix".into(),
+            iteration: Iteration(2),
+            attempt: Attempt(1),
+            context_dir: "/w/context".to_owned(),
+            stage: Stage(1),
+            overlay_file: None,
+            feedback_file: None,
+            prompt_file: None,
+            check_id: None,
+            decision_file: None,
+            verbose: false,
+            create_branch: false,
+            allow_protected_branch: true,
+            protected_branches: vec!["main".to_owned(), "release/*".to_owned()],
+            branch: None,
+            parent: None,
+        }
+    }
+
+    /// One line per name: suffixes that exist under all prefixes are shown once, with a `*`.
+    fn table(facts: &Facts) -> String {
+        let variables = variables(facts);
+        let mut names: Vec<_> = variables.iter().map(|(name, _)| name).collect();
+        names.sort();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "a name twice: {names:?}");
+        let has = |name: String, value: &str| {
+            variables.iter().any(|(other, found)| *other == name && found == value)
+        };
+        let lines = variables.iter().filter_map(|(name, value)| {
+            match PREFIXES.map(|prefix| name.strip_prefix(prefix)) {
+                [Some(suffix), ..]
+                    if PREFIXES.iter().all(|prefix| has(format!("{prefix}{suffix}"), value)) =>
+                {
+                    Some(format!("*{suffix}={value}\n"))
+                }
+                [None, None, None] | [Some(_), ..] => Some(format!("{name}={value}\n")),
+                _ => None,
+            }
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn a_plain_worker_gets_what_all_get() {
+        assert_eq!(
+            table(&facts()),
+            "UNSTUCK_RUN_ID=0123456789ab\nUNSTUCK_STEP=fix\nUNSTUCK_ITERATION=2\nUNSTUCK_ATTEMPT=1\n\
+             UNSTUCK_CONTEXT_DIR=/w/context\nUNSTUCK_STAGE=1\n*CONVERGENCE_STAGE=1\n*CREATE_BRANCH=0\n\
+             *ALLOW_PROTECTED_BRANCH=1\n*PROTECTED_BRANCHES=main,release/*\n"
+        );
+    }
+
+    #[test]
+    fn everything_has_its_name() {
+        let common = table(&facts());
+        let check = |more: fn(&mut Facts), expected: &str| {
+            let mut all = facts();
+            more(&mut all);
+            let added: String = table(&all)
+                .lines()
+                .filter(|line| !common.contains(line))
+                .map(|line| format!("{line} "))
+                .collect();
+            assert_eq!(added.trim_end(), expected);
+        };
+        check(
+            |facts| {
+                facts.overlay_file = Some("/a/overlay.md".to_owned());
+                facts.feedback_file = Some("/a/feedback.json".to_owned());
+                facts.prompt_file = Some("/a/prompt.md".to_owned());
+                facts.verbose = true;
+            },
+            "UNSTUCK_OVERLAY_FILE=/a/overlay.md UNSTUCK_FEEDBACK_FILE=/a/feedback.json UNSTUCK_PROMPT_FILE=/a/prompt.md *VERBOSE=1",
+        );
+        check(
+            |facts| {
+                facts.check_id = Some("c-1".into());
+                facts.decision_file = Some("/w/verdict.json".to_owned());
+            },
+            "UNSTUCK_CHECK_ID=c-1 *COMPLETION_CHECK_ID=c-1 UNSTUCK_DECISION_FILE=/w/verdict.json",
+        );
+        check(
+            |facts| {
+                facts.branch = Some(BranchFacts {
+                    base: Some("main".to_owned()),
+                    base_source: Some("env"),
+                    base_sha: Some("abc".to_owned()),
+                    startup_branch: Some("work".to_owned()),
+                    startup_head_sha: Some("def".to_owned()),
+                    startup_toplevel: "/w".to_owned(),
+                    expected_work_branch: Some("work".to_owned()),
+                    expected_current_branch: Some("next".to_owned()),
+                });
+            },
+            "BASE_BRANCH=main *EFFECTIVE_BASE_BRANCH=main *EFFECTIVE_BASE_BRANCH_SOURCE=env *EFFECTIVE_BASE_SHA=abc *STARTUP_BRANCH=work \
+             *STARTUP_HEAD_SHA=def *STARTUP_TOPLEVEL=/w *EXPECTED_WORK_BRANCH=work *EXPECTED_CURRENT_BRANCH=next",
+        );
+        check(
+            |facts| {
+                facts.parent = Some(ParentFacts {
+                    step: "outer".into(),
+                    iteration: Iteration(3),
+                    run: "ba9876543210".into(),
+                    event_prefix: Some("p".to_owned()),
+                });
+            },
+            "*SUBWORKFLOW_PARENT_STEP=outer *SUBWORKFLOW_ITERATION=3 *SUBWORKFLOW_RUN_ID=ba9876543210 *SUBWORKFLOW_EVENT_PREFIX=p",
+        );
+    }
+
+    #[test]
+    fn what_belongs_to_another_process_is_removed() {
+        let mut facts = facts();
+        facts.check_id = Some("c-1".into());
+        let changes = changes(&facts);
+        let find =
+            |name: &str| changes.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+        assert_eq!(find("UNSTUCK_CHECK_ID"), Some(Some("c-1".into())));
+        assert_eq!(find("UNSTUCK_DECISION_FILE"), Some(None));
+        assert_eq!(find("ROBOPPI_SUBWORKFLOW_RUN_ID"), Some(None));
+        assert_eq!(find("PATH"), None);
+        let mut names: Vec<_> = changes.iter().map(|(name, _)| name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), changes.len());
+    }
+}

@@ -1,0 +1,451 @@
+//! Runs one process to its end: a worker, a check, a validator.
+//!
+//! What counts is the *exit* of the process, not the end of its output. When it has exited, what it
+//! left behind is given [`LINGER`] to finish by itself (so that `exec > >(tee log)` works), then it
+//! is asked to end (TERM), and after the grace it is made to (KILL).
+//!
+//! What belongs to a process, on Linux: all in its session and process group, all that carry its
+//! mark in their environment ([`MARK`]), and all descendants of those. A process that clears its
+//! environment *and* leaves the session *and* is given up by its parent is not found. On other Unix
+//! systems: all in its process group. Elsewhere: the process itself.
+//!
+//! A process that leaves nothing behind costs its spawn and a handful of system calls: `/proc` is
+//! searched only when there is a sign that something was left (see `group.rs`), and nothing sleeps.
+//! Output goes through the redactor into blobs while it is produced; memory does not grow with it.
+
+mod group;
+mod lines;
+mod output;
+#[cfg(target_os = "linux")]
+mod procfs;
+mod spawn;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::future;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use unstuck_core::event::{Exit, Outcome};
+use unstuck_core::id::Millis;
+use unstuck_store::blobs::BlobStore;
+
+use self::group::{Group, How};
+use self::output::Capture;
+use crate::redact::Redactor;
+
+pub use self::group::end_leftovers;
+pub use self::lines::Lines;
+
+/// The environment variable that marks a process and all that come from it. Marks of runs within
+/// runs stand side by side, separated by blanks.
+pub const MARK: &str = "UNSTUCK_PROCESS_MARK";
+
+/// How long what a process left behind may take to finish by itself.
+pub const LINGER: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether what was left behind is gone; never on the normal path.
+const POLL: Duration = Duration::from_millis(10);
+
+/// How long a killed process may take to go.
+const GIVE_UP: Duration = Duration::from_secs(2);
+
+/// Far enough in the future to mean never.
+const NEVER: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+/// Bytes read at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// What to run, and within which bounds.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The program and its arguments; the program is looked up in `PATH`.
+    pub argv: Vec<OsString>,
+    /// Its working folder.
+    pub cwd: PathBuf,
+    /// Changes to the inherited environment: set, or removed with `None`.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// What it reads on standard input, which is closed after that.
+    pub stdin: Vec<u8>,
+    /// Most time it may take, on a clock that nobody sets.
+    pub limit: Duration,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+    /// Names it among all processes: run id and step. Blanks are replaced.
+    pub mark: String,
+}
+
+impl Spec {
+    /// Default time between TERM and KILL.
+    pub const GRACE: Duration = Duration::from_secs(5);
+}
+
+/// What is asked of a running process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Go on.
+    #[default]
+    Run,
+    /// End: TERM, and KILL after the grace.
+    Stop,
+    /// End at once: KILL.
+    StopNow,
+}
+
+/// Tells running processes to stop. If its sender is gone nobody will.
+pub type StopSignal = watch::Receiver<Stop>;
+
+/// Returns a signal that never comes.
+pub fn never() -> StopSignal {
+    watch::channel(Stop::Run).1
+}
+
+/// How a process ended and what it left.
+pub type Finished = Outcome;
+
+/// Runs a process to its end. Never fails: what went wrong is in the outcome.
+///
+/// `lines` gets each line of both outputs: no secrets, no control characters, at most
+/// [`Lines::CHARS_MAX`] characters. Dropping the future kills the process and its group.
+///
+/// Must be called on a tokio runtime with time and IO enabled.
+pub async fn run(
+    spec: Spec,
+    blobs: &dyn BlobStore,
+    redactor: &Redactor,
+    mut stop: StopSignal,
+    mut lines: impl FnMut(&str) + Send,
+) -> Finished {
+    let begun = Instant::now();
+    if *stop.borrow() != Stop::Run {
+        return nothing(Exit::Stopped);
+    }
+    let child = match spawn::spawn(&spec).await {
+        Ok(child) => child,
+        Err(reason) => return nothing(Exit::CouldNotStart(reason)),
+    };
+    let mut supervised = Supervised::new(child, spec, blobs, redactor, begun);
+    supervised.watch(&mut stop, &mut lines).await;
+    supervised.finish(&mut lines).await
+}
+
+fn nothing(exit: Exit) -> Finished {
+    Finished {
+        exit,
+        duration: Millis(0),
+        answer: String::new(),
+        stderr_tail: String::new(),
+        stdout: None,
+        stderr: None,
+        processes_ended: 0,
+        redactions: 0,
+        notes: Vec::new(),
+        fatal: None,
+    }
+}
+
+/// Where a process stands. Every phase but the last ends at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It runs, until its time is up.
+    Working,
+    /// It has exited; what it left behind may finish by itself.
+    Lingering { until: Instant },
+    /// It, or what it left behind, was asked to end.
+    Asked { until: Instant },
+    /// It, or what it left behind, was killed.
+    Killed { until: Instant },
+    /// Nothing is left to wait for.
+    Over,
+}
+
+/// What woke us.
+enum Woken {
+    Output(usize),
+    Error(usize),
+    Input(Option<usize>),
+    Exited(io::Result<ExitStatus>),
+    Stop(Stop),
+    Time,
+}
+
+struct Supervised<'a> {
+    /// Before the process itself: dropped in this order, it kills while the id is not yet free.
+    group: Group,
+    child: Child,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    stdin: Option<ChildStdin>,
+    input: Vec<u8>,
+    written: usize,
+    out: Capture<'a>,
+    err: Capture<'a>,
+    begun: Instant,
+    duration: Option<Duration>,
+    grace: Duration,
+    phase: Phase,
+    /// When the phase is looked at again.
+    wake: Instant,
+    stop_seen: Stop,
+    ended_by: Option<Exit>,
+    status: Option<io::Result<ExitStatus>>,
+    /// Nothing was read since the last look.
+    idle: bool,
+    left_behind: BTreeSet<group::Identity>,
+    notes: Vec<String>,
+}
+
+impl<'a> Supervised<'a> {
+    fn new(
+        mut child: Child,
+        spec: Spec,
+        blobs: &'a dyn BlobStore,
+        redactor: &Redactor,
+        begun: Instant,
+    ) -> Self {
+        Self {
+            group: Group::new(child.id(), &spec.mark),
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            stdin: child.stdin.take(),
+            child,
+            input: spec.stdin,
+            written: 0,
+            out: Capture::new("standard output", Outcome::ANSWER_MAX, blobs, redactor),
+            err: Capture::new("standard error", 4 * Outcome::TAIL_MAX, blobs, redactor),
+            begun,
+            duration: None,
+            grace: spec.grace,
+            phase: Phase::Working,
+            wake: begun + spec.limit.min(NEVER),
+            stop_seen: Stop::Run,
+            ended_by: None,
+            status: None,
+            idle: false,
+            left_behind: BTreeSet::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Waits until nothing is left to wait for.
+    async fn watch(&mut self, stop: &mut StopSignal, lines: &mut (dyn FnMut(&str) + Send)) {
+        let mut out = vec![0; CHUNK];
+        let mut err = vec![0; CHUNK];
+        while self.phase != Phase::Over {
+            let woken = tokio::select! {
+                size = read(&mut self.stdout, &mut out) => Woken::Output(size),
+                size = read(&mut self.stderr, &mut err) => Woken::Error(size),
+                size = write(&mut self.stdin, &self.input[self.written..]) => Woken::Input(size),
+                status = self.child.wait(), if self.status.is_none() => Woken::Exited(status),
+                asked = next_stop(stop, self.stop_seen) => Woken::Stop(asked),
+                () = sleep_until(self.wake) => Woken::Time,
+            };
+            self.idle &= !matches!(woken, Woken::Output(_) | Woken::Error(_));
+            match woken {
+                Woken::Output(0) => self.stdout = None,
+                Woken::Error(0) => self.stderr = None,
+                Woken::Output(size) => self.out.take(&out[..size], lines),
+                Woken::Error(size) => self.err.take(&err[..size], lines),
+                Woken::Input(size) => self.on_written(size),
+                Woken::Exited(status) => self.on_exit(status),
+                Woken::Stop(asked) => self.on_stop(asked),
+                Woken::Time => self.on_time(),
+            }
+            if self.is_quiet() {
+                self.phase = Phase::Over;
+            }
+        }
+    }
+
+    fn on_written(&mut self, size: Option<usize>) {
+        self.written += size.unwrap_or(0);
+        // A process that does not want its input is no failure.
+        if size.is_none() || self.written == self.input.len() {
+            self.stdin = None;
+        }
+    }
+
+    fn on_exit(&mut self, status: io::Result<ExitStatus>) {
+        self.group.leader_is_gone();
+        self.duration = Some(self.begun.elapsed());
+        self.status = Some(status);
+        self.stdin = None;
+        let now = Instant::now();
+        if self.phase == Phase::Working {
+            self.phase = Phase::Lingering { until: now + LINGER };
+        }
+        self.wake = now + POLL;
+    }
+
+    fn on_stop(&mut self, asked: Stop) {
+        self.stop_seen = asked;
+        if self.status.is_none() && self.ended_by.is_none() {
+            self.ended_by = Some(Exit::Stopped);
+        }
+        match (asked, self.phase) {
+            (Stop::StopNow, _) => self.kill(),
+            (Stop::Stop, Phase::Working | Phase::Lingering { .. }) => self.ask(),
+            _ => {}
+        }
+    }
+
+    fn on_time(&mut self) {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Working => {
+                self.ended_by = Some(Exit::TimedOut);
+                self.ask();
+            }
+            Phase::Lingering { until } if now >= until => self.ask(),
+            Phase::Lingering { .. } => self.wake = now + POLL,
+            Phase::Asked { until } => self.look_again(until, Self::kill),
+            Phase::Killed { until } => self.look_again(until, Self::give_up),
+            Phase::Over => {}
+        }
+    }
+
+    fn look_again(&mut self, until: Instant, otherwise: fn(&mut Self)) {
+        let now = Instant::now();
+        if self.is_there_something_left() {
+            if now >= until {
+                otherwise(self);
+            } else {
+                self.wake = if self.status.is_some() { now + POLL } else { until };
+            }
+        } else {
+            self.phase = Phase::Over;
+        }
+    }
+
+    fn ask(&mut self) {
+        self.signal(How::Ask);
+        self.wake = Instant::now() + if self.status.is_some() { POLL } else { self.grace };
+        self.phase = Phase::Asked { until: Instant::now() + self.grace };
+        self.idle = false;
+    }
+
+    fn kill(&mut self) {
+        self.signal(How::Kill);
+        let _already_gone = self.child.start_kill();
+        self.wake = Instant::now() + POLL;
+        self.phase = Phase::Killed { until: Instant::now() + GIVE_UP };
+        self.idle = false;
+    }
+
+    fn signal(&mut self, how: How) {
+        let reached = self.group.signal(how);
+        if self.status.is_some() {
+            self.left_behind.extend(reached);
+        }
+    }
+
+    fn give_up(&mut self) {
+        let count = self.left_behind.len().max(usize::from(self.status.is_none()));
+        self.notes.push(format!("could not end {count} of its processes: they do not go when killed"));
+        self.phase = Phase::Over;
+    }
+
+    /// Looks at what is left after an order to end.
+    fn is_there_something_left(&mut self) -> bool {
+        if self.status.is_none() {
+            return true;
+        }
+        let left = match self.phase {
+            // Those that were begun since the last look must go too.
+            Phase::Killed { .. } => self.group.signal(How::Kill),
+            _ => self.group.members(),
+        };
+        let nobody = left.is_empty();
+        self.left_behind.extend(left);
+        // What the last ones wrote is still read.
+        let was_idle = std::mem::replace(&mut self.idle, true);
+        if nobody && was_idle && (self.stdout.is_some() || self.stderr.is_some()) {
+            let note = "a process that is not one of its own still holds its output open; it was left alone";
+            self.notes.push(note.to_owned());
+        }
+        !(nobody && was_idle)
+    }
+
+    /// Returns whether the process and all that it may have left behind are gone, as far as a cheap look tells.
+    fn is_quiet(&self) -> bool {
+        self.status.is_some() && self.stdout.is_none() && self.stderr.is_none() && self.group.is_empty()
+    }
+
+    async fn finish(mut self, lines: &mut (dyn FnMut(&str) + Send)) -> Finished {
+        self.group.leave();
+        let out = self.out.finish(lines).await;
+        let err = self.err.finish(lines).await;
+        let mut notes = self.notes;
+        if out.cut {
+            notes.push(format!(
+                "the answer is the last {} KiB of standard output",
+                Outcome::ANSWER_MAX / 1024
+            ));
+        }
+        let duration = self.duration.unwrap_or_else(|| self.begun.elapsed());
+        Finished {
+            exit: self.ended_by.unwrap_or_else(|| exit_of(self.status)),
+            duration: Millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            answer: output::text(&out.tail, out.cut, Outcome::ANSWER_MAX),
+            stderr_tail: output::text(output::plain(&err.tail).as_bytes(), err.cut, Outcome::TAIL_MAX),
+            stdout: out.blob,
+            stderr: err.blob,
+            processes_ended: u32::try_from(self.left_behind.len()).unwrap_or(u32::MAX),
+            redactions: out.redactions.saturating_add(err.redactions),
+            notes,
+            fatal: out.trouble.or(err.trouble),
+        }
+    }
+}
+
+fn exit_of(status: Option<io::Result<ExitStatus>>) -> Exit {
+    match status {
+        Some(Ok(status)) => match (status.code(), signal_of(status)) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal),
+        },
+        Some(Err(error)) => Exit::CouldNotStart(format!("lost track of the process: {error}")),
+        None => Exit::Stopped,
+    }
+}
+
+#[cfg(unix)]
+fn signal_of(status: ExitStatus) -> i32 {
+    std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0)
+}
+
+#[cfg(not(unix))]
+fn signal_of(_status: ExitStatus) -> i32 {
+    0
+}
+
+/// Reads a piece; 0 is the end. Waits for ever where there is nothing to read from.
+async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+    match pipe {
+        Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
+        None => future::pending().await,
+    }
+}
+
+/// Writes a piece; `None` if nobody will read it. Waits for ever where there is nothing to write to.
+async fn write(pipe: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
+    match pipe {
+        Some(pipe) => pipe.write(bytes).await.ok(),
+        None => future::pending().await,
+    }
+}
+
+/// Waits until more is asked than was `seen`.
+async fn next_stop(stop: &mut StopSignal, seen: Stop) -> Stop {
+    let asked = stop.wait_for(|asked| *asked > seen).await.map(|asked| *asked);
+    match asked {
+        Ok(asked) => asked,
+        Err(_sender_is_gone) => future::pending().await,
+    }
+}

@@ -1,0 +1,201 @@
+//! One output of a process: through the redactor into a blob, its end kept at hand, its lines shown.
+
+use std::io::Write as _;
+
+use unstuck_core::id::Blob;
+use unstuck_store::blobs::{BlobStore, BlobWriter};
+
+use super::lines::Lines;
+use crate::redact::{self, Redactor};
+
+/// What takes an output while it is produced.
+pub(super) struct Capture<'a> {
+    name: &'static str,
+    blobs: &'a dyn BlobStore,
+    /// Begun with the first byte: most outputs are empty.
+    writer: Option<Box<dyn BlobWriter>>,
+    trouble: Option<String>,
+    redact: redact::Stream,
+    clean: Vec<u8>,
+    tail: Tail,
+    lines: Lines,
+}
+
+/// What is left of an output.
+pub(super) struct Kept {
+    pub(super) blob: Option<Blob>,
+    pub(super) tail: Vec<u8>,
+    /// The tail is not all.
+    pub(super) cut: bool,
+    pub(super) redactions: u32,
+    /// Why it could not be stored.
+    pub(super) trouble: Option<String>,
+}
+
+impl<'a> Capture<'a> {
+    pub(super) fn new(
+        name: &'static str,
+        tail_max: usize,
+        blobs: &'a dyn BlobStore,
+        redactor: &Redactor,
+    ) -> Self {
+        Self {
+            name,
+            blobs,
+            writer: None,
+            trouble: None,
+            redact: redactor.stream(),
+            clean: Vec::new(),
+            tail: Tail { max: tail_max, bytes: Vec::new(), cut: false },
+            lines: Lines::default(),
+        }
+    }
+
+    pub(super) fn take(&mut self, chunk: &[u8], lines: &mut (dyn FnMut(&str) + Send)) {
+        self.clean.clear();
+        self.redact.push(chunk, &mut self.clean);
+        self.keep(lines);
+    }
+
+    pub(super) async fn finish(mut self, lines: &mut (dyn FnMut(&str) + Send)) -> Kept {
+        self.clean.clear();
+        self.redact.finish(&mut self.clean);
+        self.keep(lines);
+        self.lines.end(lines);
+        let blob = match self.writer.take() {
+            // Making a file durable may take long.
+            Some(writer) => tokio::task::spawn_blocking(|| writer.finish())
+                .await
+                .map_err(std::io::Error::other)
+                .flatten()
+                .map(Some),
+            None => Ok(None),
+        };
+        if let Err(error) = &blob {
+            self.fail(error);
+        }
+        Kept {
+            blob: blob.ok().flatten(),
+            cut: self.tail.is_cut(),
+            tail: self.tail.take(),
+            redactions: self.redact.count(),
+            trouble: self.trouble,
+        }
+    }
+
+    fn keep(&mut self, lines: &mut (dyn FnMut(&str) + Send)) {
+        if self.clean.is_empty() {
+            return;
+        }
+        if let Err(error) = self.store() {
+            // The process must not hang on a full pipe because our disk is full: go on reading.
+            self.writer = None;
+            self.fail(&error);
+        }
+        self.tail.push(&self.clean);
+        self.lines.push(&self.clean, lines);
+    }
+
+    fn store(&mut self) -> std::io::Result<()> {
+        if self.trouble.is_some() {
+            return Ok(());
+        }
+        match &mut self.writer {
+            Some(writer) => writer.write_all(&self.clean),
+            none => none.insert(self.blobs.writer()?).write_all(&self.clean),
+        }
+    }
+
+    fn fail(&mut self, error: &std::io::Error) {
+        self.trouble.get_or_insert_with(|| format!("cannot store {}: {error}", self.name));
+    }
+}
+
+/// The last bytes of a text that comes in pieces.
+struct Tail {
+    max: usize,
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl Tail {
+    fn push(&mut self, piece: &[u8]) {
+        let piece = &piece[piece.len().saturating_sub(2 * self.max)..];
+        self.bytes.extend_from_slice(piece);
+        // Moving the end to the front only when the buffer is twice full costs each byte one move.
+        if self.bytes.len() > 2 * self.max {
+            self.shorten();
+        }
+    }
+
+    fn shorten(&mut self) {
+        let surplus = self.bytes.len().saturating_sub(self.max);
+        self.cut |= surplus > 0;
+        self.bytes.drain(..surplus);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.cut || self.bytes.len() > self.max
+    }
+
+    fn take(mut self) -> Vec<u8> {
+        self.shorten();
+        self.bytes
+    }
+}
+
+/// Returns the bytes as text, from the first whole character on if it was `cut`, the end of it if it is longer than `max`.
+pub(super) fn text(bytes: &[u8], cut: bool, max: usize) -> String {
+    let partial =
+        if cut { bytes.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count() } else { 0 };
+    let text = String::from_utf8_lossy(&bytes[partial..]);
+    // What replaces an invalid byte is longer than it.
+    let from = (text.len().saturating_sub(max)..text.len()).find(|&at| text.is_char_boundary(at));
+    text[from.unwrap_or(text.len())..].to_owned()
+}
+
+/// Returns the bytes as lines without control characters and terminal sequences.
+pub(super) fn plain(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    let mut keep = |line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    let mut lines = Lines::new(usize::MAX);
+    lines.push(bytes, &mut keep);
+    lines.end(&mut keep);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_the_end_whatever_the_pieces() {
+        let all: Vec<u8> = (0..=255).cycle().take(1000).collect();
+        for size in [1, 7, 64, 999, 1000] {
+            let mut tail = Tail { max: 100, bytes: Vec::new(), cut: false };
+            for piece in all.chunks(size) {
+                tail.push(piece);
+                assert!(tail.bytes.len() <= 200);
+            }
+            assert!(tail.is_cut());
+            assert_eq!(tail.take(), &all[900..]);
+        }
+    }
+
+    #[test]
+    fn a_text_begins_with_a_whole_character_and_is_never_too_long() {
+        for (bytes, cut, max, expected) in [
+            (&b"plain"[..], false, 100, "plain"),
+            (&"ä".as_bytes()[1..], true, 100, ""),
+            (&"ä".as_bytes()[1..], false, 100, "\u{fffd}"),
+            (b"\xff\xff\xff", false, 7, "\u{fffd}\u{fffd}"),
+            (b"abc", false, 2, "bc"),
+            (b"", true, 2, ""),
+        ] {
+            assert_eq!(text(bytes, cut, max), expected);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Reads what Linux says about its processes.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+/// A process, as `/proc/<pid>/stat` describes it. Its id and start time together are unique.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    pub(super) session: i32,
+    /// Clock ticks since the system started.
+    pub(super) start: u64,
+    pub(super) is_zombie: bool,
+}
+
+impl Process {
+    /// Reads about one process; `None` if there is none.
+    pub(super) fn read(pid: i32) -> Option<Self> {
+        Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
+        // The name may hold anything, also blanks and parentheses.
+        let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+        let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse().ok();
+        Some(Self {
+            pid,
+            parent: number(1)?,
+            group: number(2)?,
+            session: number(3)?,
+            start: fields.get(19)?.parse().ok()?,
+            is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        })
+    }
+
+    /// Returns the marks that the process was started with. `None` if its environment is empty: it
+    /// may be changing its program at this moment.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
+        (!environment.is_empty()).then_some(Marks(environment))
+    }
+}
+
+/// The marks in the environment of a process.
+pub(super) struct Marks(Vec<u8>);
+
+impl Marks {
+    pub(super) fn any(&self, wanted: impl Fn(&[u8]) -> bool) -> bool {
+        self.0
+            .split(|&byte| byte == 0)
+            .filter_map(|entry| entry.strip_prefix(super::MARK.as_bytes())?.strip_prefix(b"="))
+            .any(|marks| marks.split(|&byte| byte == b' ').any(&wanted))
+    }
+}
+
+/// Returns all processes that can be seen.
+pub(super) fn all() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(Process::read)
+        .collect()
+}
+
+/// Returns the children of the main thread: orphans that we adopted, and what that thread itself started.
+///
+/// Empty where the kernel was built without `CONFIG_PROC_CHILDREN`.
+pub(super) fn adopted() -> Vec<i32> {
+    let pids =
+        fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or_default();
+    pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Returns those that are wanted and all their descendants, without zombies.
+pub(super) fn with_descendants(all: Vec<Process>, wanted: impl Fn(&Process) -> bool) -> Vec<Process> {
+    let mut found: BTreeSet<i32> =
+        all.iter().filter(|process| wanted(process)).map(|process| process.pid).collect();
+    loop {
+        let children: Vec<i32> = all
+            .iter()
+            .filter(|process| found.contains(&process.parent) && !found.contains(&process.pid))
+            .map(|process| process.pid)
+            .collect();
+        if children.is_empty() {
+            break;
+        }
+        found.extend(children);
+    }
+    all.into_iter().filter(|process| found.contains(&process.pid) && !process.is_zombie).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = b"42 (a) R 1 (b c) S 7 42 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2";
+        let process = Process::parse(42, stat).unwrap();
+        assert_eq!((process.parent, process.group, process.session, process.start), (7, 42, 41, 987_654));
+        assert!(!process.is_zombie);
+        assert!(Process::parse(42, b"nonsense").is_none());
+        assert!(Process::parse(42, b"42 (x) Z 1").is_none());
+    }
+
+    #[test]
+    fn this_process_is_there() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        assert!(all().iter().any(|process| process.pid == me && process.start > 0));
+    }
+}

@@ -1,0 +1,83 @@
+//! Agent catalogs: profiles that fill what a step or a check leaves out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::complaint::{KeyPath, Place, Report, named, quoted};
+use super::keys::Level;
+use super::node::{Kind, Node};
+use super::shape::{check_map, nearest};
+use super::view::View;
+
+/// One profile, as it stands in its file.
+#[derive(Debug)]
+pub(super) struct Profile {
+    node: Node,
+    place: Place,
+    path: KeyPath,
+}
+
+impl Profile {
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.node, self.place, self.path.clone())
+    }
+}
+
+/// Profiles by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Catalog(BTreeMap<String, Arc<Profile>>);
+
+impl Catalog {
+    pub fn get(&self, name: &str) -> Option<Arc<Profile>> {
+        self.0.get(name).cloned()
+    }
+
+    /// Says which profiles there are, for a name that is none of them.
+    pub fn help(&self, name: &str) -> String {
+        if self.0.is_empty() {
+            return "there is no agent catalog; pass one with --agents".to_owned();
+        }
+        match nearest(name, self.0.keys().map(String::as_str)) {
+            Some(near) => format!("did you mean {}?", quoted(near)),
+            None => {
+                format!(
+                    "the catalog has {}",
+                    self.0.keys().take(20).map(|name| named(name)).collect::<Vec<_>>().join(", ")
+                )
+            }
+        }
+    }
+
+    /// Checks a catalog and takes its profiles, which win over those that are there.
+    pub fn add(&mut self, root: &Node, report: &mut Report) {
+        let top = KeyPath::default();
+        check_map(Level::Catalog, root, root.place, &top, report);
+        let agents = root.entry("agents").map(|entry| entry.value.entries()).unwrap_or_default();
+        for entry in agents {
+            let path = top.key("agents").key(&entry.key);
+            check_servers(&View::new(&entry.value, entry.place, path.clone()), report);
+            let profile = Profile { node: entry.value.clone(), place: entry.place, path };
+            self.0.insert(entry.key.clone(), Arc::new(profile));
+        }
+    }
+}
+
+/// Checks that each server is either started or reached.
+fn check_servers(profile: &View<'_>, report: &mut Report) {
+    for server in profile.maps("mcp_servers") {
+        if server.has("command") == server.has("url") {
+            report.error(server.place, &server.path, "needs exactly one of command and url", "");
+        }
+        for key in ["name", "command", "url"] {
+            if let Some(entry) = server.entry(key).filter(|entry| !matches!(entry.value.kind, Kind::Text(_)))
+            {
+                report.error(
+                    entry.value.place,
+                    &server.path.key(key),
+                    format!("found {}", entry.value.found()),
+                    "expected text",
+                );
+            }
+        }
+    }
+}

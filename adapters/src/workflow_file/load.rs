@@ -1,0 +1,173 @@
+//! Reads files, and the files they refer to: catalogs beside them, workflows below them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::workflow::Workflow;
+
+use super::catalog::Catalog;
+use super::complaint::{Complaint, KeyPath, Place, Report, named};
+use super::node::{self, MOST_BYTES, Node};
+use super::{Files, Options, reason, shown, tidy};
+
+/// So many calls of subworkflows are followed in all.
+const MOST_CALLS: usize = 256;
+
+/// One load: the report and what all its files share.
+pub(super) struct Loader<'a> {
+    pub options: &'a Options,
+    pub report: Report,
+    files: &'a dyn Files,
+    calls: usize,
+}
+
+/// What holds for one workflow file.
+pub(super) struct Scope {
+    pub catalog: Catalog,
+    /// The file, for naming it and for finding others beside it.
+    pub path: PathBuf,
+    /// The files that led here, this one last.
+    chain: Vec<PathBuf>,
+}
+
+impl<'a> Loader<'a> {
+    pub fn new(options: &'a Options, files: &'a dyn Files) -> Self {
+        Self { options, report: Report::default(), files, calls: 0 }
+    }
+
+    /// Returns errors and warnings.
+    pub fn finish(self) -> (Vec<Complaint>, Vec<Complaint>) {
+        self.report.finish(self.options.strict)
+    }
+
+    /// Reads the first file.
+    pub fn main(&mut self, bytes: &[u8], path: &Path) -> Option<Workflow> {
+        // The first source, so that its complaints come first.
+        let root = self.tree(bytes, path)?;
+        let catalog = self.first_catalog(path);
+        let scope = Scope { catalog, path: path.to_owned(), chain: vec![self.files.identity(path)] };
+        self.workflow(&root, &scope)
+    }
+
+    /// Reads the file that a subworkflow step calls; complaints about the call go to `place`.
+    pub fn child(&mut self, called: &str, place: Place, key: &KeyPath, parent: &Scope) -> Option<Workflow> {
+        let path = tidy(&folder(&parent.path).join(called));
+        let identity = self.files.identity(&path);
+        self.calls += 1;
+        if let Err(what) = self.may_call(&identity, parent) {
+            self.report.error(place, key, what, "");
+            return None;
+        }
+        let bytes = match self.files.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let what = format!("cannot read {}: {}", shown(&path, self.options), reason(&error));
+                self.report.error(place, key, what, "");
+                return None;
+            }
+        };
+        let before = self.report.count();
+        let root = self.tree(&bytes, &path)?;
+        let mut catalog = parent.catalog.clone();
+        self.catalog_beside(&path, &mut catalog);
+        let chain = parent.chain.iter().cloned().chain([identity]).collect();
+        let workflow = self.workflow(&root, &Scope { catalog, path, chain });
+        workflow.filter(|_| self.report.count() == before)
+    }
+
+    fn may_call(&self, identity: &Path, parent: &Scope) -> Result<(), String> {
+        if parent.chain.last().is_some_and(|file| file == identity) {
+            return Err("this file calls itself".to_owned());
+        }
+        if let Some(first) = parent.chain.iter().position(|file| file == identity) {
+            let names: Vec<String> = parent.chain.iter().skip(first).map(|file| name_of(file)).collect();
+            return Err(format!("a cycle of workflows: {} -> {}", names.join(" -> "), name_of(identity)));
+        }
+        let depth = self.options.max_subworkflow_depth;
+        if parent.chain.len() > usize::try_from(depth).unwrap_or(usize::MAX) {
+            return Err(format!("subworkflows are nested deeper than {depth} levels"));
+        }
+        if self.calls > MOST_CALLS {
+            return Err(format!("more than {MOST_CALLS} calls of subworkflows in all"));
+        }
+        Ok(())
+    }
+
+    /// Turns bytes into a tree; an empty file is a complaint.
+    fn tree(&mut self, bytes: &[u8], path: &Path) -> Option<Node> {
+        let source = self.source(bytes, path)?;
+        let before = self.report.count();
+        let root = node::parse(source.0, &source.1, &mut self.report);
+        if root.is_none() && self.report.count() == before {
+            let place = Place { source: source.0, offset: 0 };
+            self.report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
+        }
+        root
+    }
+
+    /// Keeps the text of a file for excerpts; a file that is too large or no UTF-8 goes no further.
+    fn source(&mut self, bytes: &[u8], path: &Path) -> Option<(u32, String)> {
+        let name = shown(path, self.options);
+        if bytes.len() > MOST_BYTES {
+            self.report.unreadable(name, format!("larger than {MOST_BYTES} bytes"));
+            return None;
+        }
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let source = self.report.add_source(name, text.clone());
+        let Err(error) = std::str::from_utf8(bytes) else { return Some((source, text)) };
+        let offset = u32::try_from(error.valid_up_to()).unwrap_or(0);
+        self.report.error(Place { source, offset }, &KeyPath::default(), "not UTF-8", "");
+        None
+    }
+
+    /// Reads the catalogs that are named, or else the one beside the file.
+    fn first_catalog(&mut self, path: &Path) -> Catalog {
+        let mut catalog = Catalog::default();
+        let listed = self.options.agents_env.as_deref().unwrap_or_default();
+        let named = listed.split(':').filter(|name| !name.is_empty()).map(PathBuf::from);
+        let named: Vec<PathBuf> = named.chain(self.options.agents_files.iter().cloned()).collect();
+        for file in &named {
+            match self.files.read(file) {
+                Ok(bytes) => self.add_catalog(&bytes, file, &mut catalog),
+                Err(error) => {
+                    let what = format!("cannot read the agent catalog: {}", reason(&error));
+                    self.report.unreadable(shown(file, self.options), what);
+                }
+            }
+        }
+        if named.is_empty() {
+            self.catalog_beside(path, &mut catalog);
+        }
+        catalog
+    }
+
+    fn catalog_beside(&mut self, path: &Path, catalog: &mut Catalog) {
+        for name in ["agents.yaml", "agents.yml"] {
+            let file = tidy(&folder(path).join(name));
+            match self.files.read(&file) {
+                Ok(bytes) => return self.add_catalog(&bytes, &file, catalog),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let what = format!("cannot read the agent catalog: {}", reason(&error));
+                    return self.report.unreadable(shown(&file, self.options), what);
+                }
+            }
+        }
+    }
+
+    fn add_catalog(&mut self, bytes: &[u8], path: &Path, catalog: &mut Catalog) {
+        if let Some(root) = self.tree(bytes, path) {
+            catalog.add(&root, &mut self.report);
+        }
+    }
+}
+
+/// Returns the folder of a file; empty for a bare name.
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+fn name_of(path: &Path) -> String {
+    named(&path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy()))
+}

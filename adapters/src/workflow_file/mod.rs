@@ -1,0 +1,208 @@
+//! Reads workflow files: YAML in, a valid [`Workflow`] out, or every complaint at once.
+//!
+//! One pass over a file, its agent catalogs and its subworkflows finds all that is wrong with them;
+//! the first step has not started then. Paths are judged by their text only; that no symbolic link
+//! leads out of the workspace is looked at when they are used.
+//!
+//! Read on in this order: [`keys`] is the table of all keys, `node` the tree with places, `shape`
+//! the check of keys and types, `load`, `workflow`, `step` and `graph` what the keys mean together.
+//! [`quick`] builds the workflow of a command line, [`plan`] says what a workflow may cost.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+use unstuck_core::id::Digest;
+use unstuck_core::workflow::Workflow;
+
+mod catalog;
+mod complaint;
+mod graph;
+pub mod keys;
+mod load;
+mod node;
+mod plan;
+mod quick;
+mod reference;
+mod schema;
+mod shape;
+mod step;
+mod view;
+mod workflow;
+
+pub use complaint::Complaint;
+pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
+pub use quick::{QuickOptions, quick};
+pub use reference::reference;
+pub use schema::schema;
+pub use shape::{path_within, segment};
+
+/// A workflow that was read, and what is worth saying about its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The workflow, with agent profiles and subworkflows filled in.
+    pub workflow: Workflow,
+    /// SHA-256 of the workflow file itself.
+    pub digest: Digest,
+    /// What has no effect, or not yet.
+    pub warnings: Vec<Complaint>,
+    /// The file as it was named.
+    pub path: PathBuf,
+}
+
+/// Why a file was not taken: all that is wrong with it, in the order of the files and their lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{}", lines(.complaints))]
+pub struct Rejected {
+    /// At least one.
+    pub complaints: Vec<Complaint>,
+}
+
+impl Rejected {
+    /// Returns all complaints with excerpts.
+    pub fn render(&self) -> String {
+        self.complaints.iter().map(Complaint::render).collect()
+    }
+}
+
+fn lines(complaints: &[Complaint]) -> String {
+    complaints.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What else decides how a file is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The root that paths of the workflow are relative to. The reader judges those by their text
+    /// and does not look there; files below it are named without it in complaints.
+    pub workspace: PathBuf,
+    /// Agent catalogs of the command line; a later one wins.
+    pub agents_files: Vec<PathBuf>,
+    /// The value of `UNSTUCK_AGENTS_FILE`: catalogs with colons between, before those of the command line.
+    pub agents_env: Option<String>,
+    /// Every warning is an error.
+    pub strict: bool,
+    /// How many workflows may be nested below the first.
+    pub max_subworkflow_depth: u32,
+    /// Replaces `max_iterations` of every step that has a check.
+    pub max_iterations: Option<u32>,
+}
+
+impl Options {
+    /// How many workflows may be nested below the first, if nothing else is said.
+    pub const DEFAULT_MAX_SUBWORKFLOW_DEPTH: u32 = 5;
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            workspace: PathBuf::from("."),
+            agents_files: Vec::new(),
+            agents_env: None,
+            strict: false,
+            max_subworkflow_depth: Self::DEFAULT_MAX_SUBWORKFLOW_DEPTH,
+            max_iterations: None,
+        }
+    }
+}
+
+/// Where files come from.
+pub trait Files {
+    /// Returns the content of a file, or a little more than the largest that is taken.
+    ///
+    /// # Errors
+    ///
+    /// As for a file that cannot be read.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Returns a name that is equal for equal files, so that a file that calls itself is noticed.
+    fn identity(&self, path: &Path) -> PathBuf {
+        tidy(path)
+    }
+}
+
+/// The files of the disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
+        }
+        let most = u64::try_from(node::MOST_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn identity(&self, path: &Path) -> PathBuf {
+        path.canonicalize().unwrap_or_else(|_| tidy(path))
+    }
+}
+
+/// Files that are only in memory.
+impl Files for BTreeMap<PathBuf, Vec<u8>> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Reads a workflow file with all it refers to.
+///
+/// # Errors
+///
+/// All problems of the file, its agent catalogs and its subworkflows. With [`Options::strict`] also
+/// what would be a warning.
+pub fn load(path: &Path, options: &Options) -> Result<Loaded, Rejected> {
+    match Disk.read(path) {
+        Ok(bytes) => parse(&bytes, path, options, &Disk),
+        Err(error) => {
+            let what = format!("cannot read the file: {}", reason(&error));
+            let file = shown(path, options);
+            let none = String::new();
+            let complaint =
+                Complaint { file, line: 0, column: 0, path: none, what, help: None, excerpt: None };
+            Err(Rejected { complaints: vec![complaint] })
+        }
+    }
+}
+
+/// Reads a workflow whose text is at hand; what it refers to comes from `files`.
+///
+/// Never panics, whatever the bytes are.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn parse(bytes: &[u8], name: &Path, options: &Options, files: &dyn Files) -> Result<Loaded, Rejected> {
+    let mut loader = load::Loader::new(options, files);
+    let workflow = loader.main(bytes, name);
+    let (complaints, warnings) = loader.finish();
+    match workflow {
+        Some(workflow) if complaints.is_empty() => {
+            Ok(Loaded { workflow, digest: Digest::of(bytes), warnings, path: name.to_owned() })
+        }
+        _ => Err(Rejected { complaints }),
+    }
+}
+
+/// Returns the path without `.` components.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().filter(|component| *component != Component::CurDir).collect()
+}
+
+/// Returns a path for people: on one line, and without the workspace it is in.
+fn shown(path: &Path, options: &Options) -> String {
+    let inside = path.strip_prefix(&options.workspace).unwrap_or(path);
+    inside.display().to_string().replace(char::is_control, "\u{fffd}")
+}
+
+/// Returns why a file could not be read, without the number that the system adds.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}

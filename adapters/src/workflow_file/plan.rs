@@ -1,0 +1,306 @@
+//! What a workflow will do, in which order, and what it may cost at most.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use unstuck_core::id::{Millis, StepId};
+use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weather, Work, Worker, Workflow};
+
+use unstuck_core::duration::spoken;
+
+/// What a workflow will do, and its worst case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Name of the workflow.
+    pub name: String,
+    /// Bound of the run.
+    pub timeout_ms: Millis,
+    /// How many steps run at the same time; absent is no bound.
+    pub concurrency: Option<u32>,
+    /// How long the run may wait for limited services besides; zero if it stops instead.
+    pub outage_budget_ms: Millis,
+    /// The steps; a step comes after all it depends on.
+    pub steps: Vec<PlannedStep>,
+    /// The worst case of the run.
+    pub worst: Worst,
+}
+
+/// What a step will do, and its worst case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedStep {
+    /// Its name.
+    pub id: StepId,
+    /// Steps of the same level may run at the same time; the first is 1.
+    pub level: u32,
+    /// The kind of its worker, or `workflow`.
+    pub worker: String,
+    /// The command line, model or file that stands behind it.
+    pub detail: Option<String>,
+    /// The steps it waits for.
+    pub depends_on: Vec<StepId>,
+    /// Bound of the loop; 1 without a check.
+    pub max_iterations: u32,
+    /// Tries of the worker in each iteration.
+    pub tries: u32,
+    /// Bound of one try.
+    pub timeout_ms: Millis,
+    /// What is asked after the work.
+    pub check: Option<PlannedCheck>,
+    /// After how many iterations without progress the stage rises, and where that ends.
+    pub convergence: Option<String>,
+    /// The workflow that the step calls.
+    pub workflow: Option<Box<Plan>>,
+    /// The worst case of the step.
+    pub worst: Worst,
+}
+
+/// What is asked after the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedCheck {
+    /// `exit code of CUSTOM`, `verdict of CLAUDE_CODE`, `claim of the worker`.
+    pub by: String,
+    /// Bound of one check; none for a claim, which runs no process.
+    pub timeout_ms: Option<Millis>,
+    /// Where the verdict is written.
+    pub decision_file: Option<String>,
+}
+
+/// The most that can happen, if everything fails as late as it can.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Worst {
+    /// Starts of workers.
+    pub worker_calls: u64,
+    /// Starts of checks.
+    pub check_calls: u64,
+    /// Time on the clock, pauses for limited services not counted.
+    pub wall_time_ms: Millis,
+}
+
+/// Returns what a workflow will do, and its worst case.
+pub fn plan(workflow: &Workflow) -> Plan {
+    let levels = levels(workflow);
+    let level = |step: &Step| levels.get(&step.id).copied().unwrap_or(1);
+    let mut steps: Vec<PlannedStep> =
+        workflow.steps.iter().map(|step| planned(step, level(step), workflow.timeout)).collect();
+    steps.sort_by_key(|step| step.level);
+    let worst = Worst {
+        worker_calls: steps.iter().fold(0, |sum, step| sum.saturating_add(step.worst.worker_calls)),
+        check_calls: steps.iter().fold(0, |sum, step| sum.saturating_add(step.worst.check_calls)),
+        wall_time_ms: wall_time(workflow, &steps).at_most(workflow.timeout),
+    };
+    Plan {
+        name: workflow.name.clone(),
+        timeout_ms: workflow.timeout,
+        concurrency: workflow.concurrency,
+        outage_budget_ms: match workflow.weather {
+            Weather::Wait => workflow.outage_budget,
+            Weather::Stop => Millis(0),
+        },
+        steps,
+        worst,
+    }
+}
+
+/// Returns for each step how many steps lead to it at most, itself counted.
+fn levels(workflow: &Workflow) -> BTreeMap<&StepId, u32> {
+    let mut after: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
+    let mut waits: BTreeMap<&StepId, usize> = BTreeMap::new();
+    for step in &workflow.steps {
+        waits.insert(&step.id, step.depends_on.len());
+        step.depends_on.iter().for_each(|id| after.entry(id).or_default().push(&step.id));
+    }
+    let mut levels = BTreeMap::new();
+    let mut ready: Vec<&StepId> = waits.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
+    for level in 1.. {
+        let mut next = Vec::new();
+        for id in ready {
+            levels.insert(id, level);
+            for follower in after.get(id).into_iter().flatten() {
+                let count = waits.entry(follower).or_insert(1);
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    next.push(*follower);
+                }
+            }
+        }
+        if next.is_empty() {
+            break;
+        }
+        ready = next;
+    }
+    levels
+}
+
+/// Returns the time of all steps one after the other, or of the longest path if nothing bounds what runs side by side.
+fn wall_time(workflow: &Workflow, steps: &[PlannedStep]) -> Millis {
+    if workflow.concurrency.is_some() {
+        return steps.iter().fold(Millis(0), |sum, step| sum.plus(step.worst.wall_time_ms));
+    }
+    let mut ends: BTreeMap<&StepId, Millis> = BTreeMap::new();
+    for step in steps {
+        let start = step.depends_on.iter().filter_map(|id| ends.get(id)).max().copied().unwrap_or(Millis(0));
+        ends.insert(&step.id, start.plus(step.worst.wall_time_ms));
+    }
+    ends.into_values().max().unwrap_or(Millis(0))
+}
+
+fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
+    let child = match &step.work {
+        Work::Worker(_) => None,
+        Work::Subworkflow(call) => Some(Box::new(plan(&call.workflow))),
+    };
+    let tries = if step.on_failure == OnFailure::Retry { step.max_retries.saturating_add(1) } else { 1 };
+    PlannedStep {
+        id: step.id.clone(),
+        level,
+        worker: kind(step),
+        detail: detail(step),
+        depends_on: step.depends_on.clone(),
+        max_iterations: step.max_iterations,
+        tries,
+        timeout_ms: step.timeout.at_most(run_timeout),
+        check: step.check.as_ref().map(planned_check),
+        convergence: step.convergence.as_ref().map(|rules| {
+            let end = if rules.fail_on_max_stage { "stops" } else { "goes on" };
+            format!(
+                "stage rises after {} without progress, {end} at stage {}",
+                rules.stall_threshold, rules.max_stage
+            )
+        }),
+        worst: worst(step, tries, child.as_deref()),
+        workflow: child,
+    }
+}
+
+/// Returns the worst case of a step: all iterations, and in each all tries of worker and check.
+fn worst(step: &Step, tries: u32, child: Option<&Plan>) -> Worst {
+    let rounds = u64::from(step.max_iterations);
+    let works = rounds.saturating_mul(u64::from(tries));
+    let once = child
+        .map_or(Worst { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
+    let checks = step.check.as_ref().map_or((0, Millis(0)), |check| match check.by {
+        CheckBy::Claim => (0, Millis(0)),
+        _ => (rounds.saturating_mul(u64::from(step.max_retries.max(2)).saturating_add(1)), check.timeout),
+    });
+    let Millis(work_time) = once.wall_time_ms.at_most(step.timeout);
+    Worst {
+        worker_calls: once.worker_calls.saturating_mul(works),
+        check_calls: once.check_calls.saturating_mul(works).saturating_add(checks.0),
+        wall_time_ms: Millis(
+            work_time.saturating_mul(works).saturating_add(checks.1.0.saturating_mul(checks.0)),
+        ),
+    }
+}
+
+fn planned_check(check: &Check) -> PlannedCheck {
+    let (by, timeout_ms) = match &check.by {
+        CheckBy::Exit(worker) => (format!("exit code of {}", worker.kind.as_str()), Some(check.timeout)),
+        CheckBy::Agent(worker) => (format!("verdict of {}", worker.kind.as_str()), Some(check.timeout)),
+        CheckBy::Claim => ("claim of the worker".to_owned(), None),
+    };
+    PlannedCheck { by, timeout_ms, decision_file: check.decision_file.clone() }
+}
+
+fn kind(step: &Step) -> String {
+    match &step.work {
+        Work::Worker(worker) => worker.kind.as_str().to_owned(),
+        Work::Subworkflow(_) => "workflow".to_owned(),
+    }
+}
+
+fn detail(step: &Step) -> Option<String> {
+    match &step.work {
+        Work::Worker(Worker { command: Some(command), .. }) => Some(command.clone()),
+        Work::Worker(worker) => worker.model.clone(),
+        Work::Subworkflow(Subworkflow { path, .. }) => Some(path.clone()),
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = self.concurrency.map_or_else(String::new, |count| format!(", at most {count} at a time"));
+        let count = self.steps.len();
+        writeln!(
+            f,
+            "{}: {count} step{}{side}, bound {}",
+            one_line(&self.name),
+            plural(count as u64),
+            spoken(self.timeout_ms)
+        )?;
+        self.write_steps(f, 1)?;
+        write!(f, "\nworst case: {}", self.worst)?;
+        match self.outage_budget_ms {
+            Millis(0) => writeln!(f),
+            budget => writeln!(f, ", and {} of waiting for limited services", spoken(budget)),
+        }
+    }
+}
+
+impl Plan {
+    fn write_steps(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        let indent = "  ".repeat(depth);
+        for step in &self.steps {
+            write!(f, "\n{indent}{}. {}: {}", step.level, step.id, step.worker)?;
+            if let Some(detail) = &step.detail {
+                write!(f, " ({})", one_line(detail))?;
+            }
+            writeln!(f)?;
+            step.write_facts(f, &format!("{indent}   "))?;
+            if let Some(child) = &step.workflow {
+                child.write_steps(f, depth + 2)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlannedStep {
+    fn write_facts(&self, f: &mut fmt::Formatter<'_>, indent: &str) -> fmt::Result {
+        if !self.depends_on.is_empty() {
+            let names: Vec<&str> = self.depends_on.iter().map(StepId::as_str).collect();
+            writeln!(f, "{indent}after      {}", names.join(", "))?;
+        }
+        write!(f, "{indent}bounds     ")?;
+        if self.check.is_some() {
+            write!(f, "{} iterations, ", self.max_iterations)?;
+        }
+        if self.tries > 1 {
+            write!(f, "{} tries each, ", self.tries)?;
+        }
+        writeln!(f, "{} a try", spoken(self.timeout_ms))?;
+        if let Some(check) = &self.check {
+            write!(f, "{indent}check      {}", check.by)?;
+            if let Some(file) = &check.decision_file {
+                write!(f, " in {}", one_line(file))?;
+            }
+            match check.timeout_ms {
+                Some(timeout) => writeln!(f, ", {} a check", spoken(timeout))?,
+                None => writeln!(f)?,
+            }
+        }
+        match &self.convergence {
+            Some(rules) => writeln!(f, "{indent}converge   {rules}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Worst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (workers, checks) = (self.worker_calls, self.check_calls);
+        let time = spoken(self.wall_time_ms);
+        write!(f, "{workers} worker call{}, {checks} check call{}, {time}", plural(workers), plural(checks))
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Returns the first line, cut to a length that fits on a screen.
+fn one_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let cut: String = line.chars().filter(|c| !c.is_control()).take(60).collect();
+    if cut.len() < text.trim_end().len() { format!("{cut}...") } else { cut }
+}

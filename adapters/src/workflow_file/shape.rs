@@ -1,0 +1,266 @@
+//! The check of keys and types: every map of a file against the [table of keys](super::keys).
+//!
+//! What the keys mean together is not looked at here.
+
+use super::complaint::{KeyPath, Place, Report, quoted};
+use super::keys::{Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
+use super::node::{self, Entry, Node, integer};
+
+/// Checks a map and all below it; `place` is where a missing key is reported.
+pub(super) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+    let node::Kind::Map(entries) = &node.kind else {
+        wrong(node, place, path, Kind::Map(level), report);
+        return;
+    };
+    for entry in entries {
+        let path = path.key(&entry.key);
+        match level.key(&entry.key) {
+            Some(key) => check(key.kind, &entry.value, entry.place, &path, report),
+            None => {
+                let help = if report.is_full() { String::new() } else { unknown(level, entry) };
+                report.error(entry.place, &path, "unknown key", help);
+            }
+        }
+    }
+    for key in level.keys().iter().filter(|key| key.required && node.entry(key.name).is_none()) {
+        report.error(place, &path.key(key.name), "missing", format!("expected {}", key.kind.expected()));
+    }
+}
+
+/// Checks a value; `place` is that of its key.
+fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+    match (kind, &node.kind) {
+        (Kind::List(item) | Kind::Some(item), node::Kind::List(items)) => {
+            if items.is_empty() && matches!(kind, Kind::Some(_)) {
+                report.error(node.place, path, "an empty list", format!("expected {}", kind.expected()));
+            }
+            for (index, entry) in items.iter().enumerate() {
+                check(*item, entry, entry.place, &path.index(index), report);
+            }
+        }
+        (Kind::Map(level) | Kind::TextOr(level), node::Kind::Map(_)) => {
+            check_map(level, node, place, path, report)
+        }
+        (Kind::Named(level), node::Kind::Map(entries)) => check_named(level, entries, path, report),
+        (Kind::Steps, node::Kind::Map(entries)) => check_steps(entries, node, path, report),
+        (Kind::Texts, node::Kind::Map(entries)) => {
+            for entry in entries {
+                check(Kind::AnyText, &entry.value, entry.place, &path.key(&entry.key), report);
+            }
+        }
+        (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
+        (Kind::Whole(least), node::Kind::Int(text)) => check_integer(least, text, node, path, report),
+        (_, node::Kind::Text(text)) => check_text(kind, text, node, place, path, report),
+        _ => wrong(node, place, path, kind, report),
+    }
+}
+
+fn check_named(level: Level, entries: &[Entry], path: &KeyPath, report: &mut Report) {
+    for entry in entries {
+        let path = path.key(&entry.key);
+        if entry.key.trim().is_empty() {
+            report.error(entry.place, &path, "an empty name", "");
+        }
+        check_map(level, &entry.value, entry.place, &path, report);
+    }
+}
+
+fn check_steps(entries: &[Entry], node: &Node, path: &KeyPath, report: &mut Report) {
+    if entries.is_empty() {
+        report.error(node.place, path, "no steps", "a workflow has at least one step");
+    }
+    for entry in entries {
+        let path = path.key(&entry.key);
+        if let Err(reason) = segment(&entry.key) {
+            report.error(entry.place, &path, format!("not a name for a step: {reason}"), "");
+        } else if RESERVED_STEPS.contains(&entry.key.as_str()) {
+            report.error(entry.place, &path, "a reserved name", "choose another name for this step");
+        }
+        check_map(Level::Step, &entry.value, entry.place, &path, report);
+    }
+}
+
+fn check_integer(least: u32, text: &str, node: &Node, path: &KeyPath, report: &mut Report) {
+    match integer(text) {
+        Some(value) if value < i128::from(least) => wrong(node, node.place, path, Kind::Whole(least), report),
+        None if text.starts_with('-') => wrong(node, node.place, path, Kind::Whole(least), report),
+        Some(value) if value <= i128::from(u32::MAX) => {}
+        _ => {
+            report.error(node.place, path, format!("found {}", node.found()), format!("at most {}", u32::MAX))
+        }
+    }
+}
+
+fn check_text(kind: Kind, text: &str, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+    let mut complain = |what: String, help: String| report.error(node.place, path, what, help);
+    match kind {
+        Kind::AnyText => {}
+        Kind::Text
+        | Kind::TextOr(_)
+        | Kind::Commit
+        | Kind::Pattern
+        | Kind::Path
+        | Kind::FreePath
+        | Kind::Segment
+        | Kind::Artifact
+            if text.trim().is_empty() =>
+        {
+            complain("empty".to_owned(), format!("expected {}", kind.expected()));
+        }
+        Kind::Text | Kind::TextOr(_) => {}
+        Kind::Version if text == "1" => {}
+        Kind::Version => {
+            complain(format!("found version {}", quoted(text)), "the only version is \"1\"".to_owned())
+        }
+        Kind::Span => {
+            if let Err(error) = text.parse::<unstuck_core::id::Millis>() {
+                complain(format!("found {}: {error}", quoted(text)), format!("expected {}", kind.expected()));
+            }
+        }
+        Kind::Commit if text.starts_with('-') => {
+            complain(format!("found {}", quoted(text)), "a commit cannot begin with \"-\"".to_owned());
+        }
+        Kind::Commit => {}
+        Kind::Path | Kind::FreePath | Kind::Pattern | Kind::Segment | Kind::Artifact => {
+            if let Err(reason) = check_name(kind, text) {
+                complain(
+                    format!("found {}: {reason}", quoted(text)),
+                    format!("expected {}", kind.expected()),
+                );
+            }
+        }
+        Kind::Word(words) if words.contains(&text) => {}
+        Kind::Word(words) => {
+            let near = nearest(text, words.iter().copied()).map(|word| format!("; did you mean \"{word}\"?"));
+            let help = format!("expected {}{}", kind.expected(), near.unwrap_or_default());
+            complain(format!("found {}", quoted(text)), help);
+        }
+        _ => wrong(node, place, path, kind, report),
+    }
+}
+
+/// Complains about a value of the wrong type.
+fn wrong(node: &Node, place: Place, path: &KeyPath, kind: Kind, report: &mut Report) {
+    let at = if matches!(node.kind, node::Kind::Null) { place } else { node.place };
+    let help = match (kind, &node.kind) {
+        (Kind::Version, node::Kind::Int(text)) if text == "1" => {
+            "put it in quotes: version: \"1\"".to_owned()
+        }
+        (
+            Kind::Text | Kind::AnyText | Kind::Segment | Kind::Artifact,
+            node::Kind::Int(_) | node::Kind::Float(_) | node::Kind::Bool(_),
+        ) => {
+            format!("expected {}; put it in quotes", kind.expected())
+        }
+        _ => format!("expected {}", kind.expected()),
+    };
+    report.error(at, path, format!("found {}", node.found()), help);
+}
+
+fn check_name(kind: Kind, text: &str) -> Result<(), String> {
+    match kind {
+        Kind::Segment => segment(text),
+        Kind::Artifact if RESERVED_ARTIFACTS.contains(&text) => Err("a reserved name".to_owned()),
+        Kind::Artifact => segment(text),
+        Kind::FreePath if text.starts_with('/') => path_within(&text[1..]),
+        Kind::Pattern => pattern(text),
+        _ => path_within(text),
+    }
+}
+
+/// Checks a name that becomes a folder: not empty, not `.` or `..`, no separator, no control character.
+pub fn segment(text: &str) -> Result<(), String> {
+    match text {
+        "" => Err("it is empty".to_owned()),
+        "." | ".." => Err(format!("{} names a folder of its own", quoted(text))),
+        _ => match text.chars().find(|c| matches!(c, '/' | '\\') || c.is_control()) {
+            Some(c) => Err(format!("the character {c:?}")),
+            None if text.len() > 200 => Err("it is longer than 200 bytes".to_owned()),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Checks that a path is relative and that no component of it leads upwards.
+pub fn path_within(text: &str) -> Result<(), String> {
+    if let Some(c) = text.chars().find(|c| c.is_control()) {
+        return Err(format!("the character {c:?}"));
+    }
+    let drive = text.as_bytes().get(1) == Some(&b':') && text.starts_with(|c: char| c.is_ascii_alphabetic());
+    if text.starts_with(['/', '\\']) || drive {
+        return Err("an absolute path".to_owned());
+    }
+    if text.split(['/', '\\']).any(|component| component == "..") {
+        return Err("\"..\" leads out".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks a pattern of paths; a leading `./` or `/` is dropped, as `\` is `/`.
+fn pattern(text: &str) -> Result<(), String> {
+    if text.starts_with('!') {
+        return Err("there is no negation; list the paths that are meant".to_owned());
+    }
+    path_within(text.trim_start_matches(['/', '\\']))
+}
+
+/// Says what to do about a key that does not belong here.
+fn unknown(level: Level, entry: &Entry) -> String {
+    let name = entry.key.as_str();
+    if level == Level::Check && name.contains("marker") {
+        return "markers are fixed words; see docs/decisions.md".to_owned();
+    }
+    if name == "<<" {
+        return "there are no merge keys in YAML 1.2; write the keys out".to_owned();
+    }
+    let near = nearest(name, level.keys().iter().map(|key| key.name));
+    let homes = homes(level, name);
+    let homes = homes.join(" or to ");
+    match near {
+        Some(near) if homes.is_empty() || same_letters(near, name) => format!("did you mean \"{near}\"?"),
+        Some(near) => format!("did you mean \"{near}\"? \"{name}\" belongs to {homes}"),
+        None if homes.is_empty() => allowed(level.keys()),
+        None => format!("it belongs to {homes}"),
+    }
+}
+
+fn allowed(keys: &[Key]) -> String {
+    if keys.len() > 10 {
+        return "the keys are listed in docs/workflow-reference.md".to_owned();
+    }
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    format!("allowed: {}", names.join(", "))
+}
+
+/// Returns where else a key of this name has a meaning.
+fn homes(level: Level, name: &str) -> Vec<&'static str> {
+    let has = |home: &Level| home.key(name).is_some() && home.is_catalog() == level.is_catalog();
+    let all: Vec<Level> = Level::ALL.iter().copied().filter(has).collect();
+    let run: Vec<Level> = all.iter().copied().filter(|home| !home.is_inert()).collect();
+    let best = if run.is_empty() { all } else { run };
+    best.iter().take(3).map(|home| home.title()).collect()
+}
+
+/// Returns the candidate that differs least from `name`, if it differs little.
+pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if name.is_empty() || name.len() > 64 {
+        return None;
+    }
+    let plain = letters(name);
+    candidates
+        .map(|candidate| (strsim::damerau_levenshtein(&plain, &letters(candidate)), candidate))
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.len().min(name.len()) / 3).max(1) && *distance < candidate.len()
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+fn same_letters(left: &str, right: &str) -> bool {
+    letters(left) == letters(right)
+}
+
+/// Returns the name without what separates words, in lower case.
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,545 @@
+//! A step: its worker or its subworkflow, its check, its convergence.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use unstuck_core::id::{Millis, Stage, StepId};
+use unstuck_core::workflow::{
+    Capability, Check, CheckBy, Convergence, Export, Input, OnExhausted, OnFailure, Output, Overlay, Step,
+    Subworkflow, Work, Worker, WorkerKind, Workflow,
+};
+
+use super::catalog::Profile;
+use super::complaint::{Note, Place};
+use super::keys::{Level, Side};
+use super::load::{Loader, Scope};
+use super::view::{View, texts};
+
+/// Where a claim is written if nothing else is said.
+pub(super) const DEFAULT_DECISION_FILE: &str = ".unstuck/decision.json";
+
+impl Loader<'_> {
+    /// Reads a step.
+    pub fn step(&mut self, id: &str, view: &View<'_>, run_timeout: Millis, scope: &Scope) -> Step {
+        let calls = view.has("workflow");
+        self.check_sides(view, calls);
+        let task = self.task(view, scope);
+        let own_timeout = task.span("timeout");
+        let check_timeout = Millis((own_timeout.unwrap_or(run_timeout).0 / 4).max(1000));
+        let check = view.map("completion_check").map(|check| self.check(&check, calls, check_timeout, scope));
+        let convergence = self.convergence(view, check.is_some());
+        let work = if calls {
+            self.subworkflow(id, view, check.is_some(), scope)
+        } else {
+            Work::Worker(self.worker(&task))
+        };
+        let step = Step {
+            id: StepId::new(id),
+            description: view.owned("description"),
+            work,
+            depends_on: self.depends_on(view),
+            inputs: inputs(view),
+            outputs: outputs(view),
+            timeout: own_timeout.unwrap_or(Workflow::DEFAULT_STEP_TIMEOUT),
+            max_retries: view.whole("max_retries").unwrap_or(0),
+            on_failure: on_failure(view),
+            max_iterations: self.max_iterations(view),
+            on_exhausted: on_exhausted(view),
+            require_change: view.flag("require_change").unwrap_or(false),
+            check,
+            convergence,
+        };
+        self.step_warnings(view, &step);
+        step
+    }
+
+    /// Complains about keys of the other kind of step.
+    fn check_sides(&mut self, view: &View<'_>, calls: bool) {
+        for entry in view.node.entries() {
+            let path = view.path.key(&entry.key);
+            match Level::Step.key(&entry.key).map(|key| key.side) {
+                Some(Side::Worker) if calls => {
+                    let help = "a step has either a worker or a workflow; this key goes with a worker";
+                    self.report.error(entry.place, &path, "not allowed beside workflow", help);
+                }
+                Some(Side::Subworkflow) if !calls => {
+                    self.report.error(
+                        entry.place,
+                        &path,
+                        "only for subworkflow steps",
+                        "those have the key workflow",
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn depends_on(&mut self, view: &View<'_>) -> Vec<StepId> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        let items = view.entry("depends_on").map(|entry| entry.value.items()).unwrap_or_default();
+        for (index, item) in items.iter().enumerate() {
+            let Some(id) = item.text().map(StepId::from) else { continue };
+            if !seen.insert(id.clone()) {
+                let path = view.path.key("depends_on").index(index);
+                self.report.warn(item.place, &path, "no effect: this step is listed twice", "");
+            } else {
+                found.push(id);
+            }
+        }
+        found
+    }
+
+    /// Returns the bound of the loop: 1 without a check.
+    fn max_iterations(&mut self, view: &View<'_>) -> u32 {
+        if !view.has("completion_check") {
+            return 1;
+        }
+        if !view.has("max_iterations") {
+            let path = view.path.key("max_iterations");
+            self.report.error(
+                view.place,
+                &path,
+                "missing",
+                "a step with a completion_check needs a bound, an integer of at least 2",
+            );
+        }
+        self.options
+            .max_iterations
+            .or_else(|| view.whole("max_iterations"))
+            .unwrap_or(Workflow::DEFAULT_MAX_ITERATIONS)
+            .max(1)
+    }
+
+    fn subworkflow(&mut self, id: &str, view: &View<'_>, checked: bool, scope: &Scope) -> Work {
+        let path =
+            view.owned("workflow").filter(|path| super::path_within(path).is_ok() && !path.trim().is_empty());
+        let place = view.value_place("workflow");
+        let child =
+            path.as_deref().and_then(|path| self.child(path, place, &view.path.key("workflow"), scope));
+        let exports = exports(view);
+        if let Some(child) = &child {
+            super::graph::check_exports(view, child, &mut self.report);
+        }
+        let bubbles = view.flag("bubble_subworkflow_events").unwrap_or(false);
+        let prefix = view.text("subworkflow_event_prefix").filter(|prefix| *prefix != "auto").unwrap_or(id);
+        if view.has("subworkflow_event_prefix") && !bubbles {
+            let place = view.key_place("subworkflow_event_prefix");
+            let path = view.path.key("subworkflow_event_prefix");
+            self.report.warn(place, &path, "no effect", "it needs bubble_subworkflow_events: true");
+        }
+        Work::Subworkflow(Subworkflow {
+            path: path.unwrap_or_default(),
+            workflow: Box::new(child.unwrap_or_else(nothing)),
+            exports,
+            exports_replace: view.text("exports_mode").map_or(checked, |mode| mode == "replace"),
+            event_prefix: bubbles.then(|| prefix.to_owned()),
+        })
+    }
+
+    fn check(&mut self, view: &View<'_>, calls: bool, timeout: Millis, scope: &Scope) -> Check {
+        self.feature(view, "stall", "sentinel");
+        let max_parse_failures =
+            view.whole("max_parse_failures").unwrap_or(Workflow::DEFAULT_MAX_PARSE_FAILURES);
+        if view.flag("claim") == Some(true) {
+            self.check_claim(view, calls);
+            let decision_file = view.text("decision_file").unwrap_or(DEFAULT_DECISION_FILE);
+            let decision_file = Some(decision_file.to_owned());
+            return Check { by: CheckBy::Claim, timeout, decision_file, max_parse_failures };
+        }
+        let task = self.task(view, scope);
+        let worker = self.worker(&task);
+        let timeout = task.span("timeout").unwrap_or(timeout);
+        let decision_file = view.owned("decision_file");
+        let by = if worker.kind == WorkerKind::Custom {
+            CheckBy::Exit(worker)
+        } else {
+            self.check_decision_file(&task, &worker);
+            CheckBy::Agent(worker)
+        };
+        Check { by, timeout, decision_file, max_parse_failures }
+    }
+
+    /// Checks that nothing stands beside `claim` that would need a process of its own.
+    fn check_claim(&mut self, view: &View<'_>, calls: bool) {
+        const ALLOWED: [&str; 4] = ["claim", "decision_file", "max_parse_failures", "stall"];
+        let known = view.node.entries().iter().filter(|entry| Level::Check.key(&entry.key).is_some());
+        for entry in known.filter(|entry| !ALLOWED.contains(&entry.key.as_str())) {
+            let help = "the worker itself gives the verdict; leave this key or claim out";
+            self.report.error(entry.place, &view.path.key(&entry.key), "not allowed beside claim", help);
+        }
+        if calls {
+            let path = view.path.key("claim");
+            self.report.error(
+                view.key_place("claim"),
+                &path,
+                "a subworkflow cannot claim",
+                "name a worker that checks",
+            );
+        }
+    }
+
+    /// Checks that an agent check can leave its verdict somewhere.
+    fn check_decision_file(&mut self, task: &Task<'_>, worker: &Worker) {
+        let (view, path) = (task.own, task.own.path.key("decision_file"));
+        if !view.has("decision_file") {
+            // Without a worker it is not known whether one is needed.
+            if task.has("worker") {
+                let help =
+                    format!("a check by {} needs a relative path for its verdict", worker.kind.as_str());
+                self.report.error(view.place, &path, "missing", help);
+            }
+            return;
+        }
+        let writes =
+            worker.capabilities.iter().any(|can| matches!(can, Capability::Edit | Capability::RunCommands));
+        if !writes && worker.kind != WorkerKind::Command && task.has("capabilities") {
+            let help =
+                "the verdict is taken from its answer; EDIT or RUN_COMMANDS would let it write the file";
+            self.report.warn(
+                view.key_place("decision_file"),
+                &path,
+                "no effect: the checker cannot write it",
+                help,
+            );
+        }
+    }
+
+    fn convergence(&mut self, step: &View<'_>, checked: bool) -> Option<Convergence> {
+        let view = step.map("convergence")?;
+        let max_stage = view.whole("max_stage").unwrap_or(3);
+        self.check_stages(&view, max_stage);
+        if view.flag("enabled") != Some(true) {
+            return None;
+        }
+        if !checked {
+            self.report.warn(view.place, &view.path, "no effect", "it needs a completion_check");
+            return None;
+        }
+        let overlay = |stage: &View<'_>| {
+            let append_instructions = stage.owned("append_instructions");
+            Overlay { stage: Stage(stage.whole("stage").unwrap_or(2)), append_instructions }
+        };
+        Some(Convergence {
+            stall_threshold: view.whole("stall_threshold").unwrap_or(2),
+            max_stage: Stage(max_stage),
+            fail_on_max_stage: view.flag("fail_on_max_stage").unwrap_or(true),
+            overlays: view.maps("stages").iter().map(overlay).collect(),
+            allowed_paths: view.texts("allowed_paths"),
+            ignored_paths: view.texts("ignored_paths"),
+            diff_base_ref: view.owned("diff_base_ref"),
+            diff_base_ref_file: view.owned("diff_base_ref_file"),
+            max_changed_files: view.whole("max_changed_files"),
+        })
+    }
+
+    fn check_stages(&mut self, view: &View<'_>, max_stage: u32) {
+        let mut seen = BTreeSet::new();
+        for overlay in view.maps("stages") {
+            let Some(stage) = overlay.whole("stage") else { continue };
+            let (place, path) = (overlay.value_place("stage"), overlay.path.key("stage"));
+            if !seen.insert(stage) {
+                self.report.error(place, &path, format!("stage {stage} is there twice"), "");
+            } else if stage > max_stage {
+                self.report.warn(place, &path, "no effect", format!("max_stage is {max_stage}"));
+            }
+        }
+    }
+
+    /// Looks the agent of a step or check up.
+    fn task<'v>(&mut self, own: &'v View<'v>, scope: &Scope) -> Task<'v> {
+        let name = own.text("agent").filter(|name| !name.trim().is_empty());
+        let profile = name.and_then(|name| scope.catalog.get(name));
+        if let (Some(name), None) = (name, &profile) {
+            let path = own.path.key("agent");
+            self.report.error(
+                own.value_place("agent"),
+                &path,
+                "there is no such agent",
+                scope.catalog.help(name),
+            );
+        }
+        let lost = own.has("agent") && profile.is_none();
+        Task { own, profile, lost }
+    }
+
+    /// Reads who works or checks, with what its profile adds.
+    fn worker(&mut self, task: &Task<'_>) -> Worker {
+        let kind = task.text("worker").and_then(|(name, _)| worker_kind(&name));
+        let given = kind.unwrap_or(WorkerKind::Custom);
+        self.need(
+            task,
+            "worker",
+            task.has("worker"),
+            "expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; an agent may say it",
+        );
+        let instructions = task.instructions();
+        let known = task.own.has("instructions") || !instructions.is_empty();
+        self.need(task, "instructions", known, "expected the prompt, or the script of a CUSTOM worker");
+        let capabilities = task.capabilities();
+        if given != WorkerKind::Command {
+            let known = task.own.has("capabilities") || !capabilities.is_empty();
+            self.need(
+                task,
+                "capabilities",
+                known,
+                "expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS",
+            );
+        }
+        let command = self.command(task, kind);
+        if let Some(kind) = kind {
+            self.worker_warnings(task, kind);
+        }
+        Worker {
+            kind: given,
+            instructions,
+            command,
+            capabilities,
+            model: task.text("model").map(|(text, _)| text),
+            variant: task.text("variant").map(|(text, _)| text),
+            default_args: task
+                .layer("defaultArgs", |view| Some(view.texts("defaultArgs")))
+                .unwrap_or_default(),
+            workspace: task.text("workspace").map_or_else(|| ".".to_owned(), |(text, _)| text),
+            max_steps: task.layer("max_steps", |view| view.whole("max_steps")),
+        }
+    }
+
+    fn need(&mut self, task: &Task<'_>, key: &str, known: bool, help: &str) {
+        if !known && !task.lost && task.own.is_map() {
+            self.report.error(task.own.place, &task.own.path.key(key), "missing", help);
+        }
+    }
+
+    fn command(&mut self, task: &Task<'_>, kind: Option<WorkerKind>) -> Option<String> {
+        if kind == Some(WorkerKind::Command) {
+            self.need(
+                task,
+                "command",
+                task.has("command"),
+                "expected the command line of the COMMAND worker",
+            );
+            return task.text("command").map(|(text, _)| text);
+        }
+        if kind.is_some() && task.own.has("command") {
+            let path = task.own.path.key("command");
+            self.report.error(task.own.key_place("command"), &path, "only for worker COMMAND", "");
+        }
+        None
+    }
+
+    /// Warns about what this kind of worker has no use for.
+    fn worker_warnings(&mut self, task: &Task<'_>, kind: WorkerKind) {
+        let scripted = matches!(kind, WorkerKind::Custom | WorkerKind::Command);
+        if kind != WorkerKind::OpenCode {
+            self.no_effect(task, "variant", "only OPENCODE has it");
+        }
+        if scripted {
+            self.no_effect(task, "model", &format!("a {} worker has no model", kind.as_str()));
+            self.no_effect(task, "defaultArgs", &format!("a {} worker takes no arguments", kind.as_str()));
+        }
+        if kind == WorkerKind::OpenCode {
+            self.report.note(Note::CapabilitiesNotEnforced, task.place("worker"));
+        }
+        if kind != WorkerKind::ClaudeCode && task.has("max_steps") {
+            self.report.note(Note::NotYet("max_steps outside CLAUDE_CODE"), task.place("max_steps"));
+        }
+        for (key, feature) in [
+            ("max_command_time", "max_command_time"),
+            ("mcp_configs", "MCP servers"),
+            ("mcp_servers", "MCP servers"),
+            ("strict_mcp_config", "MCP servers"),
+        ] {
+            if task.has(key) {
+                self.report.note(Note::NotYet(feature), task.place(key));
+            }
+        }
+        let teams = |can: &Capability| matches!(can, Capability::Mailbox | Capability::Tasks);
+        if task.capabilities().iter().any(teams) {
+            self.report.note(Note::NotYet("agents"), task.place("capabilities"));
+        }
+    }
+
+    /// Warns about a key of the step itself; what a profile says for others is no mistake.
+    fn no_effect(&mut self, task: &Task<'_>, key: &str, help: &str) {
+        if task.own.has(key) {
+            self.report.warn(task.own.key_place(key), &task.own.path.key(key), "no effect", help);
+        }
+    }
+
+    fn step_warnings(&mut self, view: &View<'_>, step: &Step) {
+        if !view.has("completion_check") {
+            for key in ["max_iterations", "on_iterations_exhausted"] {
+                if view.has(key) {
+                    self.report.warn(
+                        view.key_place(key),
+                        &view.path.key(key),
+                        "no effect",
+                        "it needs a completion_check",
+                    );
+                }
+            }
+            if step.max_retries > 0 && step.on_failure != OnFailure::Retry {
+                let path = view.path.key("max_retries");
+                self.report.warn(
+                    view.key_place("max_retries"),
+                    &path,
+                    "no effect",
+                    "it needs on_failure: retry",
+                );
+            }
+        }
+        self.feature(view, "stall", "sentinel");
+        self.feature(view, "management", "management");
+        for key in ["completion_conditions", "registry_step"] {
+            if view.has(key) {
+                self.report.note(Note::NotYet("steps registry"), view.key_place(key));
+            }
+        }
+    }
+}
+
+/// A step or check and the profile that fills what it leaves out.
+struct Task<'v> {
+    own: &'v View<'v>,
+    profile: Option<Arc<Profile>>,
+    /// An agent is named, but not known: what is missing may come from it.
+    lost: bool,
+}
+
+impl Task<'_> {
+    fn has(&self, key: &str) -> bool {
+        self.own.has(key) || self.profile.as_ref().is_some_and(|profile| profile.view().has(key))
+    }
+
+    /// Returns where the key stands that counts.
+    fn place(&self, key: &str) -> Place {
+        match &self.profile {
+            Some(profile) if !self.own.has(key) => profile.view().key_place(key),
+            _ => self.own.key_place(key),
+        }
+    }
+
+    /// Reads a key of the step or check, or else of the profile.
+    fn layer<T>(&self, key: &str, read: impl Fn(&View<'_>) -> Option<T>) -> Option<T> {
+        if self.own.has(key) {
+            return read(self.own);
+        }
+        self.profile.as_ref().and_then(|profile| read(&profile.view()))
+    }
+
+    fn text(&self, key: &str) -> Option<(String, Place)> {
+        self.layer(key, |view| view.owned(key).map(|text| (text, view.value_place(key))))
+    }
+
+    fn span(&self, key: &str) -> Option<Millis> {
+        self.layer(key, |view| view.span(key))
+    }
+
+    fn capabilities(&self) -> Vec<Capability> {
+        let words =
+            self.layer("capabilities", |view| view.entry("capabilities").map(|entry| texts(&entry.value)));
+        let mut found = Vec::new();
+        for can in words.unwrap_or_default().iter().filter_map(|word| capability(word)) {
+            if !found.contains(&can) {
+                found.push(can);
+            }
+        }
+        found
+    }
+
+    /// Returns the prompt: what the profile says first, a blank line, what the step says.
+    fn instructions(&self) -> String {
+        let base = self.profile.as_ref().and_then(|profile| profile.view().owned("base_instructions"));
+        let base = base.unwrap_or_default();
+        let own = self.own.text("instructions").unwrap_or_default();
+        match (base.trim(), own.is_empty()) {
+            ("", _) => own.to_owned(),
+            (base, true) => base.to_owned(),
+            (base, false) => format!("{base}\n\n{own}"),
+        }
+    }
+}
+
+fn inputs(view: &View<'_>) -> Vec<Input> {
+    let read = |input: &View<'_>| {
+        let artifact = input.owned("artifact")?;
+        Some(Input {
+            from: input.text("from")?.into(),
+            r#as: input.owned("as").unwrap_or_else(|| artifact.clone()),
+            artifact,
+        })
+    };
+    view.maps("inputs").iter().filter_map(read).collect()
+}
+
+fn outputs(view: &View<'_>) -> Vec<Output> {
+    let read = |output: &View<'_>| {
+        Some(Output {
+            name: output.owned("name")?,
+            path: output.owned("path")?,
+            r#type: output.owned("type"),
+        })
+    };
+    view.maps("outputs").iter().filter_map(read).collect()
+}
+
+fn exports(view: &View<'_>) -> Vec<Export> {
+    let read = |export: &View<'_>| {
+        let artifact = export.owned("artifact")?;
+        Some(Export {
+            from: export.text("from")?.into(),
+            r#as: export.owned("as").unwrap_or_else(|| artifact.clone()),
+            artifact,
+        })
+    };
+    view.maps("exports").iter().filter_map(read).collect()
+}
+
+fn on_failure(view: &View<'_>) -> OnFailure {
+    match view.text("on_failure") {
+        Some("retry") => OnFailure::Retry,
+        Some("continue") => OnFailure::Continue,
+        _ => OnFailure::Abort,
+    }
+}
+
+fn on_exhausted(view: &View<'_>) -> OnExhausted {
+    match view.text("on_iterations_exhausted") {
+        Some("continue") => OnExhausted::Continue,
+        _ => OnExhausted::Abort,
+    }
+}
+
+fn worker_kind(name: &str) -> Option<WorkerKind> {
+    use WorkerKind::{ClaudeCode, CodexCli, Command, Custom, OpenCode};
+    [Custom, Command, ClaudeCode, CodexCli, OpenCode].into_iter().find(|kind| kind.as_str() == name)
+}
+
+fn capability(name: &str) -> Option<Capability> {
+    Some(match name {
+        "READ" => Capability::Read,
+        "EDIT" => Capability::Edit,
+        "RUN_TESTS" => Capability::RunTests,
+        "RUN_COMMANDS" => Capability::RunCommands,
+        "MAILBOX" => Capability::Mailbox,
+        "TASKS" => Capability::Tasks,
+        _ => return None,
+    })
+}
+
+/// Stands in for a child that could not be read; the load is refused anyway.
+fn nothing() -> Workflow {
+    Workflow {
+        name: String::new(),
+        description: None,
+        timeout: Workflow::DEFAULT_TIMEOUT,
+        concurrency: None,
+        context_dir: "context".to_owned(),
+        weather: unstuck_core::workflow::Weather::Wait,
+        outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
+        branch: unstuck_core::workflow::BranchRules::default(),
+        steps: Vec::new(),
+    }
+}

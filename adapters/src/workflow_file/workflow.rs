@@ -1,0 +1,126 @@
+//! The top level of a workflow file.
+
+use unstuck_core::id::StepId;
+use unstuck_core::workflow::{BranchRules, Step, Weather, Workflow};
+
+use super::complaint::{KeyPath, Note, quoted};
+use super::graph;
+use super::keys::Level;
+use super::load::{Loader, Scope};
+use super::node::Node;
+use super::shape::{check_map, nearest};
+use super::view::View;
+
+impl Loader<'_> {
+    /// Reads a workflow; what is wrong is in the report, and the result is only good if nothing is.
+    pub fn workflow(&mut self, root: &Node, scope: &Scope) -> Option<Workflow> {
+        let top = View::new(root, root.place, KeyPath::default());
+        if self.is_something_else(&top) {
+            return None;
+        }
+        check_map(Level::Workflow, root, root.place, &top.path, &mut self.report);
+        let timeout = top.span("timeout").unwrap_or(Workflow::DEFAULT_TIMEOUT);
+        let views = steps(&top);
+        let steps: Vec<Step> = views.iter().map(|(id, view)| self.step(id, view, timeout, scope)).collect();
+        graph::check(&views, &steps, &mut self.report);
+        self.top_features(&top);
+        Some(Workflow {
+            name: top.owned("name").unwrap_or_default(),
+            description: top.owned("description"),
+            timeout,
+            concurrency: top.whole("concurrency"),
+            context_dir: top.owned("context_dir").unwrap_or_else(|| "context".to_owned()),
+            weather: match top.text("weather") {
+                Some("stop") => Weather::Stop,
+                _ => Weather::Wait,
+            },
+            outage_budget: top.span("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
+            branch: self.branch_rules(&top, &steps),
+            steps,
+        })
+    }
+
+    /// Recognises files that are no workflows.
+    fn is_something_else(&mut self, top: &View<'_>) -> bool {
+        if top.has("events") && top.has("triggers") {
+            let what = "not supported yet: daemon configuration; run the workflows it names one by one";
+            self.report.error(top.place, &top.path, what, "");
+            return true;
+        }
+        let catalog = top.has("agents") && !top.has("steps") && !top.has("name") && !top.has("timeout");
+        if catalog {
+            self.report.error(
+                top.place,
+                &top.path,
+                "this is an agent catalog, not a workflow",
+                "pass it with --agents",
+            );
+        }
+        catalog
+    }
+
+    fn branch_rules(&mut self, top: &View<'_>, steps: &[Step]) -> BranchRules {
+        let create_branch = top.flag("create_branch").unwrap_or(false);
+        let named = top.text("branch_transition_step");
+        if let Some(name) = named {
+            let path = top.path.key("branch_transition_step");
+            if !steps.iter().any(|step| step.id.as_str() == name) {
+                let near = nearest(name, steps.iter().map(|step| step.id.as_str()));
+                let help = near.map_or_else(String::new, |near| format!("did you mean {}?", quoted(near)));
+                self.report.error(
+                    top.value_place("branch_transition_step"),
+                    &path,
+                    "there is no such step",
+                    help,
+                );
+            } else if !create_branch {
+                self.report.warn(
+                    top.key_place("branch_transition_step"),
+                    &path,
+                    "no effect",
+                    "it needs create_branch: true",
+                );
+            }
+        }
+        let usual = steps.iter().find(|step| step.id.as_str() == "branch").map(|step| step.id.clone());
+        BranchRules {
+            create_branch,
+            transition_step: named.map(StepId::from).or(usual).filter(|_| create_branch),
+            expected_work_branch: top.owned("expected_work_branch"),
+        }
+    }
+
+    fn top_features(&mut self, top: &View<'_>) {
+        for feature in ["sentinel", "management", "agents"] {
+            self.feature(top, feature, feature);
+        }
+        if top.has("steps_registry") {
+            self.report.note(Note::NotYet("steps registry"), top.key_place("steps_registry"));
+        }
+        let agent = top.map("management").and_then(|management| management.map("agent"));
+        if let Some(agent) = agent.filter(|agent| agent.has("worker") && agent.has("agent")) {
+            self.report.error(
+                agent.key_place("agent"),
+                &agent.path,
+                "worker and agent stand together",
+                "leave one of them out",
+            );
+        }
+    }
+
+    /// Notes a map that is not run yet, unless it is switched off.
+    pub fn feature(&mut self, view: &View<'_>, key: &str, feature: &'static str) {
+        if let Some(map) = view.map(key).filter(|map| map.flag("enabled") != Some(false)) {
+            self.report.note(Note::NotYet(feature), map.place);
+        }
+    }
+}
+
+/// Returns the steps and their names.
+fn steps<'a>(top: &View<'a>) -> Vec<(&'a str, View<'a>)> {
+    let Some(steps) = top.map("steps") else { return Vec::new() };
+    let entries = steps.node.entries().iter();
+    entries
+        .map(|entry| (entry.key.as_str(), View::new(&entry.value, entry.place, steps.path.key(&entry.key))))
+        .collect()
+}

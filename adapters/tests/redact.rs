@@ -1,0 +1,144 @@
+//! Secret values do not get through, however the text is cut.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use proptest::prelude::*;
+use unstuck_adapters::redact::{RedactingWriter, Redactor, is_secret_name};
+
+#[test]
+fn names_that_are_secret() {
+    for (name, secret) in [
+        ("API_KEY", true),
+        ("anthropic_api_key", true),
+        ("GH_TOKEN", true),
+        ("TOKEN", true),
+        ("Key", true),
+        ("SECRET", true),
+        ("CLIENT_SECRET", true),
+        ("PGPASSWORD", true),
+        ("DB_PASSWORD_FILE", true),
+        ("MONKEY", false),
+        ("TOKENS", false),
+        ("KEYBOARD", false),
+        ("SECRETARY", false),
+        ("PATH", false),
+    ] {
+        assert_eq!(is_secret_name(name), secret, "{name}");
+    }
+}
+
+#[test]
+fn texts_lose_the_values_and_nothing_else() {
+    for (secrets, text, expected, count) in [
+        (&[("A", "hunter22")][..], "pw hunter22!", "pw [redacted:A]!", 1),
+        (&[("A", "hunter22")], "HUNTER22", "HUNTER22", 0),
+        (&[("A", "short")], "short", "short", 0),
+        (&[("A", "")], "text", "text", 0),
+        (&[], "text", "text", 0),
+        (&[("A", "abcdef"), ("B", "abcdefgh")], "abcdefgh abcdefg", "[redacted:B] [redacted:A]g", 2),
+        (&[("A", "abcdef"), ("B", "abcdef")], "abcdef", "[redacted:A]", 1),
+        (&[("A", "say \"hi\"")], r#"{"x":"say \"hi\""} say "hi""#, r#"{"x":"[redacted:A]"} [redacted:A]"#, 2),
+        (&[("A", "p@ss/word")], "https://u:p%40ss%2Fword@h", "https://u:[redacted:A]@h", 1),
+        (&[("A", "line-1\nline-2")], r#""line-1\nline-2""#, r#""[redacted:A]""#, 1),
+        (&[("A", " padded-value\n")], "padded-value", "[redacted:A]", 1),
+        (&[("A", "redacted"), ("B", "secret-b")], "redacted secret-b", "redacted [redacted:B]", 1),
+        (&[("A", "ababab")], "abababababab", "[redacted:A][redacted:A]", 2),
+    ] {
+        let redactor = Redactor::new(secrets.iter().copied());
+        let (clean, replaced) = redactor.redact_text(text);
+        assert_eq!((clean.as_ref(), replaced), (expected, count), "{secrets:?} {text}");
+    }
+}
+
+#[test]
+fn the_environment_gives_the_values() {
+    let vars = [("X_TOKEN", "value-1"), ("HARMLESS", "value-2"), ("Mine", "value-3"), ("PATH", "/usr/bin")]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let redactor = Redactor::from_environment(vars, &["mine".to_owned()]);
+    let (clean, count) = redactor.redact_text("value-1 value-2 value-3 /usr/bin");
+    assert_eq!((clean.as_ref(), count), ("[redacted:X_TOKEN] value-2 [redacted:Mine] /usr/bin", 2));
+}
+
+#[test]
+fn what_cannot_become_a_value_is_written_at_once() {
+    let redactor = Redactor::new([("A", "hunter22")]);
+    let mut writer = RedactingWriter::new(Vec::new(), &redactor);
+    writer.write_all(b"a long line of text without a secret\nhunt").unwrap();
+    let (seen, count) = writer.finish().unwrap();
+    assert_eq!((seen.as_slice(), count), (&b"a long line of text without a secret\nhunt"[..], 0));
+    let mut stream = redactor.stream();
+    let mut clean = Vec::new();
+    stream.push(b"text hunt", &mut clean);
+    assert_eq!(clean, b"text ");
+    stream.push(b"er22 hunt", &mut clean);
+    assert_eq!(clean, b"text [redacted:A] ");
+    stream.push(b"ing", &mut clean);
+    assert_eq!(clean, b"text [redacted:A] hunting");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_kept() {
+    let redactor = Redactor::new([("A", [0xff, 0xfe, 0, 1, 2, 3])]);
+    let (clean, count) = redactor.redact_bytes(b"\xff\xff\xfe\0\x01\x02\x03\xff");
+    assert_eq!((clean.as_ref(), count), (&b"\xff[redacted:A]\xff"[..], 1));
+}
+
+/// Replaces by looking at every place with every value: slow, and easy to believe.
+fn oracle(values: &[String], text: &[u8]) -> (Vec<u8>, u32) {
+    let (mut clean, mut count, mut at) = (Vec::new(), 0, 0);
+    while at < text.len() {
+        let longest = values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| value.len() >= 6 && text[at..].starts_with(value.as_bytes()))
+            .max_by_key(|(index, value)| (value.len(), usize::MAX - index));
+        if let Some((index, value)) = longest {
+            clean.extend_from_slice(format!("[redacted:n{index}]").as_bytes());
+            count += 1;
+            at += value.len();
+        } else {
+            clean.push(text[at]);
+            at += 1;
+        }
+    }
+    (clean, count)
+}
+
+proptest! {
+    #[test]
+    fn any_cutting_gives_what_one_piece_gives_and_no_secret(
+        values in prop::collection::vec("[AB]{4,10}", 0..5),
+        parts in prop::collection::vec(prop_oneof![
+            prop::collection::vec(prop::sample::select(b"AAABBBc\n".to_vec()), 0..12),
+            Just(vec![0xff, 0]),
+        ], 0..12),
+        picks in prop::collection::vec(0_usize..5, 0..12),
+    ) {
+        let pieces: Vec<Vec<u8>> = parts.into_iter().zip(picks.into_iter().map(Some).chain(std::iter::repeat(None)))
+            .map(|(mut part, pick)| {
+                if let Some(value) = pick.and_then(|index| values.get(index)) {
+                    part.extend_from_slice(value.as_bytes());
+                }
+                part
+            })
+            .collect();
+        let text = pieces.concat();
+        let redactor = Redactor::new(values.iter().enumerate().map(|(index, value)| (format!("n{index}"), value)));
+        let whole = redactor.redact_bytes(&text);
+        let expected = oracle(&values, &text);
+        prop_assert_eq!((whole.0.to_vec(), whole.1), expected.clone());
+        for cut in [1, 3, usize::MAX] {
+            let mut writer = RedactingWriter::new(Vec::new(), &redactor);
+            for piece in &pieces {
+                for chunk in piece.chunks(cut) {
+                    writer.write_all(chunk).unwrap();
+                }
+            }
+            prop_assert_eq!(writer.finish().unwrap(), expected.clone());
+        }
+        for value in values.iter().filter(|value| value.len() >= 6) {
+            prop_assert!(!expected.0.windows(value.len()).any(|window| window == value.as_bytes()));
+        }
+    }
+}

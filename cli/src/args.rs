@@ -1,0 +1,80 @@
+//! The arguments that all commands share, and the list of commands.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{
+    answer, check, completions, events, export, import, man, probe, replay, resume, run, runs, show, verdict, verify, why,
+};
+
+/// Supervises loops of coding agents.
+///
+/// Decides from evidence whether the work is complete, sends back the right next prompt when it is not,
+/// and stops with a reason. Everything it sees and decides is an event in a log, so that any run can be
+/// resumed, replayed and explained.
+///
+/// Without a command: what ran here, and what needs a person first.
+#[derive(Debug, Parser)]
+#[command(name = "unstuck", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Exit status: 0 complete, 1 not complete, 2 limit reached, 3 stuck, 4 blocked on a person,\n\
+    5 worker or check failed, 6 event store, 64 bad input or usage, 130/143 interrupted.")]
+pub struct Args {
+    /// What all commands take.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What all commands take.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// Work in this folder instead of the current one.
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Where runs are kept: sled:PATH or memory: [default: the state folder of this project].
+    #[arg(long, global = true, value_name = "URL", env = "UNSTUCK_STORE")]
+    pub store: Option<String>,
+    /// Say more about what the program itself does.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workflow file, or a goal with a worker and checks.
+    Run(Box<run::Args>),
+    /// List runs, the ones that need a person first.
+    Runs(runs::Args),
+    /// Show a run: its steps, iterations and verdicts.
+    Show(show::Args),
+    /// Print the events of a run, and follow them.
+    Events(events::Args),
+    /// Explain the end of a run, or the latest decision, by its evidence.
+    Why(why::Args),
+    /// Decide a recorded run again; step through it; ask what another policy would have done.
+    Replay(replay::Args),
+    /// Check the whole log of a run: chain, payloads, mirror and decisions.
+    Verify(verify::Args),
+    /// Go on with a run that crashed, was interrupted or reached a limit.
+    Resume(resume::Args),
+    /// Answer what a blocked run needs, and go on.
+    Answer(answer::Args),
+    /// Write a run as JSON lines.
+    Export(export::Args),
+    /// Read a run that was exported.
+    Import(import::Args),
+    /// Check a workflow file and print its plan.
+    Check(check::Args),
+    /// Give a verdict from inside a worker or checker.
+    Verdict(verdict::Args),
+    /// Try one piece alone.
+    Probe(probe::Args),
+    /// Print a script that completes arguments in your shell.
+    Completions(completions::Args),
+    /// Write man pages.
+    Man(man::Args),
+}

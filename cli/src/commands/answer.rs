@@ -1,0 +1,30 @@
+//! `unstuck answer`: what a blocked run needs.
+
+use unstuck_core::event::AnswerGiven;
+use unstuck_runner::launch::TakeUp;
+
+use crate::args::Global;
+use crate::commands::resume;
+use crate::commands::run::Driving;
+use crate::error::Result;
+use crate::project::{Project, RunArg};
+
+/// Arguments of `unstuck answer`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run: its id, the beginning of it, or @last.
+    run: String,
+    /// The answer; goes into the next prompt.
+    text: String,
+    /// How the run is shown.
+    #[command(flatten)]
+    driving: Driving,
+}
+
+/// Records the answer and goes on.
+pub fn answer(global: &Global, args: Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&RunArg { run: args.run })?;
+    let how = TakeUp::Answer(AnswerGiven { text: args.text });
+    resume::take_up(&project, &found, &args.driving, how)
+}

@@ -1,0 +1,50 @@
+//! `unstuck check`: a workflow file, read and planned, without running it.
+
+use std::path::PathBuf;
+
+use unstuck_adapters::workflow_file::{self, Options};
+
+use crate::args::Global;
+use crate::commands::run;
+use crate::error::{Error, Result};
+use crate::exit;
+use crate::project;
+
+/// Arguments of `unstuck check`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The workflow file.
+    #[arg(required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Print the JSON Schema of workflow files, for editors.
+    #[arg(long)]
+    schema: bool,
+    /// Print the plan as JSON.
+    #[arg(long)]
+    json: bool,
+    /// What decides how a file is read.
+    #[command(flatten)]
+    reading: run::Reading,
+}
+
+/// Prints what is wrong with the file, or its plan.
+pub fn check(global: &Global, args: &Args) -> Result {
+    if args.schema {
+        println!("{:#}", workflow_file::schema());
+        return Ok(exit::OK);
+    }
+    let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
+    let workspace = project::directory(global)?;
+    let options: Options = args.reading.options(&workspace, None);
+    let loaded = run::load(file, &workspace.join(file), &options)?;
+    for warning in &loaded.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let plan = workflow_file::plan(&loaded.workflow);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
+    } else {
+        print!("{plan}");
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,21 @@
+//! `unstuck completions`: a script that completes arguments.
+
+use clap::CommandFactory as _;
+
+use crate::error::Result;
+use crate::exit;
+
+/// Arguments of `unstuck completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: unstuck completions bash > ~/.local/share/bash-completion/completions/unstuck")]
+pub struct Args {
+    /// The shell.
+    shell: clap_complete::Shell,
+}
+
+/// Prints the script.
+pub fn completions(args: &Args) -> Result {
+    let mut command = crate::args::Args::command();
+    clap_complete::generate(args.shell, &mut command, "unstuck", &mut std::io::stdout());
+    Ok(exit::OK)
+}

@@ -1,0 +1,95 @@
+//! `unstuck events`: what was recorded, and what is being recorded.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::time::Duration;
+
+use unstuck_core::Event;
+use unstuck_core::id::Seq;
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::project::{Found, Project, RunArg};
+use crate::{exit, text};
+
+/// Arguments of `unstuck events`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// Print the lines of events.jsonl as they are.
+    #[arg(long)]
+    json: bool,
+    /// Go on until the run has ended.
+    #[arg(short, long)]
+    follow: bool,
+    /// Begin with this event.
+    #[arg(long, value_name = "SEQ", default_value_t = 1)]
+    from: u64,
+}
+
+/// How often a live log is looked at.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Prints the events.
+pub fn events(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    if args.json && !args.follow {
+        return lines(&found, args.from);
+    }
+    let mut reader = found.log()?.follow().map_err(|error| found.unreadable(&error))?;
+    let mut raw = io::BufReader::new(open(&found)?);
+    let mut state = unstuck_core::RunState::default();
+    loop {
+        let events = reader.poll().map_err(|error| found.unreadable(&error))?;
+        let idle = events.is_empty();
+        for event in events {
+            // The reader has checked the line; with --json it is printed as it stands in the file.
+            let mut line = String::new();
+            raw.read_line(&mut line).map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
+            state = state.evolve(&event);
+            if event.seq < Seq(args.from) {
+                continue;
+            }
+            let shown = if args.json { io::stdout().write_all(line.as_bytes()) } else { print(&event) };
+            if shown.is_err() {
+                return Ok(exit::OK); // Nobody reads any more.
+            }
+        }
+        let over = !args.follow || state.outcome().is_some() || !found.is_live();
+        if idle && over {
+            return Ok(exit::OK);
+        }
+        if idle {
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// Copies the lines of the mirror, which is checked by whoever reads it as a log.
+fn lines(found: &Found, from: u64) -> Result {
+    let failed = |error: io::Error| Error::usage(format!("cannot read the log: {error}"));
+    let file = io::BufReader::new(open(found)?);
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
+    for line in file.lines().skip(skipped) {
+        if writeln!(out, "{}", line.map_err(failed)?).is_err() {
+            break;
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn open(found: &Found) -> Result<std::fs::File> {
+    let path = found.folder.mirror();
+    std::fs::File::open(&path).map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
+}
+
+fn print(event: &Event) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let head = format!("{:>5}  {}  {:<16}", event.seq, text::moment(event.at), unstuck_replay::kind(event));
+    let columns = head.chars().count() + 2;
+    let what = unstuck_replay::describe(event);
+    writeln!(out, "{head}  {}", text::wrap(&what, text::width().max(columns + 20), columns))
+}

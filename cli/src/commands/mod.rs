@@ -1,0 +1,45 @@
+//! One file for each command.
+
+pub mod answer;
+pub mod check;
+pub mod completions;
+pub mod events;
+pub mod export;
+pub mod import;
+pub mod man;
+pub mod probe;
+pub mod replay;
+pub mod resume;
+pub mod run;
+pub mod runs;
+pub mod show;
+pub mod verdict;
+pub mod verify;
+pub mod why;
+
+use crate::args::{Args, Command};
+use crate::error::Result;
+
+/// Runs the command that was asked for.
+pub fn run(args: Args) -> Result {
+    let Args { global, command } = args;
+    match command {
+        None => runs::overview(&global),
+        Some(Command::Run(args)) => run::run(&global, *args),
+        Some(Command::Runs(args)) => runs::runs(&global, &args),
+        Some(Command::Show(args)) => show::show(&global, &args),
+        Some(Command::Events(args)) => events::events(&global, &args),
+        Some(Command::Why(args)) => why::why(&global, &args),
+        Some(Command::Replay(args)) => replay::replay(&global, &args),
+        Some(Command::Verify(args)) => verify::verify(&global, &args),
+        Some(Command::Resume(args)) => resume::resume(&global, args),
+        Some(Command::Answer(args)) => answer::answer(&global, args),
+        Some(Command::Export(args)) => export::export(&global, &args),
+        Some(Command::Import(args)) => import::import(&global, &args),
+        Some(Command::Check(args)) => check::check(&global, &args),
+        Some(Command::Verdict(args)) => verdict::verdict(&args),
+        Some(Command::Probe(args)) => probe::probe(&args),
+        Some(Command::Completions(args)) => completions::completions(&args),
+        Some(Command::Man(args)) => man::man(&args),
+    }
+}

@@ -1,0 +1,49 @@
+//! `unstuck probe`: one piece alone.
+
+use std::io::{self, BufRead as _, Write as _};
+
+use clap::Subcommand;
+use unstuck_core::verdict::probe_line;
+
+use crate::error::{Error, Result};
+use crate::exit;
+
+/// Arguments of `unstuck probe`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The piece.
+    #[command(subcommand)]
+    piece: Piece,
+}
+
+/// The pieces.
+#[derive(Debug, Subcommand)]
+enum Piece {
+    /// Read verdicts as a run would: one JSON object a line on standard input, one answer a line.
+    ///
+    /// Input: {"id", "file": null | {"text"} | {"base64"} | {"refused": "missing"}, "file_fresh": true,
+    /// "answer": null | "text", "check_id"}.
+    Verdict,
+}
+
+/// Tries the piece.
+pub fn probe(args: &Args) -> Result {
+    match args.piece {
+        Piece::Verdict => verdict(),
+    }
+}
+
+fn verdict() -> Result {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for (number, line) in io::stdin().lock().split(b'\n').enumerate() {
+        let line = line.map_err(|error| Error::usage(format!("cannot read line {} of standard input: {error}", number + 1)))?;
+        let line = String::from_utf8_lossy(&line);
+        if line.trim().is_empty() {
+            continue;
+        }
+        if writeln!(out, "{}", probe_line(&line)).and_then(|()| out.flush()).is_err() {
+            break; // Nobody reads any more.
+        }
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,193 @@
+//! `unstuck replay`: decides a recorded run again, and compares.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use unstuck_core::id::Seq;
+use unstuck_core::state::StepPhase;
+use unstuck_core::{Conclusion, Event, RunState};
+use unstuck_replay::{Change, ChangeError, Decided, Difference, Recheck, WhatIf};
+use unstuck_store::event_store::ReadError;
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::project::{Found, Project, RunArg};
+use crate::{exit, text};
+
+/// Arguments of `unstuck replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: unstuck replay @last --what-if steps.implement.max_iterations=3")]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// Stop after this event, and show where the run stood.
+    #[arg(long, value_name = "SEQ")]
+    to: Option<u64>,
+    /// Show the state after each decision; Enter goes on.
+    #[arg(long)]
+    step: bool,
+    /// Decide as if the workflow had had this value; may be given more than once.
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["to", "step"])]
+    what_if: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Replays the run.
+pub fn replay(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    if args.step {
+        return step(&found, args.to.map(Seq));
+    }
+    if !args.what_if.is_empty() {
+        return what_if(&found, &args.what_if, args.json);
+    }
+    let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
+    let recheck = unstuck_replay::recheck(events, args.to.map(Seq)).map_err(|error| found.unreadable(&error))?;
+    if args.json {
+        println!(
+            "{:#}",
+            serde_json::json!({
+                "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
+                "first_difference": recheck.first_difference, "state": recheck.state,
+            })
+        );
+    } else {
+        println!("run {}: {} events folded, the chain is unbroken", found.short(), recheck.events);
+        print_comparison(&recheck, found.short());
+        print_state(&recheck.state);
+    }
+    Ok(if recheck.first_difference.is_none() { exit::OK } else { exit::DIFFERENT })
+}
+
+/// Says whether decisions are the same today.
+pub fn print_comparison(recheck: &Recheck, short: &str) {
+    match &recheck.first_difference {
+        None => println!("{} taken again: all the same", text::count(usize_of(recheck.decisions), "decision")),
+        Some(difference) => {
+            println!("the decision about event {} would be another one today", difference.at);
+            print_difference(difference);
+            println!("next: unstuck events {short} --from {}", difference.at);
+        }
+    }
+}
+
+fn usize_of(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn print_difference(difference: &Difference) {
+    println!("  recorded");
+    print_conclusions(&difference.recorded, difference.at);
+    println!("  now");
+    match &difference.now {
+        Decided::Concludes(conclusions) => print_conclusions(conclusions, difference.at),
+        Decided::Refuses(why) => println!("    refused: {why}"),
+    }
+}
+
+fn print_conclusions(conclusions: &[Conclusion], at: Seq) {
+    if conclusions.is_empty() {
+        println!("    nothing");
+    }
+    for conclusion in conclusions {
+        let event = Event { seq: at, at: unstuck_core::id::Timestamp(0), fact: conclusion.clone().into() };
+        println!("    {}", text::wrap(&unstuck_replay::describe(&event), text::width(), 6));
+    }
+}
+
+fn print_state(state: &RunState) {
+    for (step, at) in state.steps() {
+        let phase = match &at.phase {
+            StepPhase::Pending => "not begun".to_owned(),
+            StepPhase::WorkDue => "a worker is due".to_owned(),
+            StepPhase::Working(_) => "a worker is in flight".to_owned(),
+            StepPhase::CheckDue => "a check is due".to_owned(),
+            StepPhase::Checking(_) => "a check is in flight".to_owned(),
+            StepPhase::Waiting { until, .. } => format!("waits until {}", text::moment(*until)),
+            StepPhase::Ended(end) => unstuck_replay::sentence_of_end(end),
+        };
+        println!("  {:<12} iteration {} of {}: {phase}", step.id, at.iteration, state.max_iterations(step, at));
+    }
+    match state.outcome() {
+        Some(outcome) => println!("  run          {}", text::painted(outcome)),
+        None => println!("  run          has not ended"),
+    }
+}
+
+/// Goes through the run one batch at a time.
+fn step(found: &Found, to: Option<Seq>) -> Result {
+    let mut state = RunState::default();
+    let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
+    for batch in unstuck_replay::Batches::new(events) {
+        let batch = batch.map_err(|error| found.unreadable(&error))?;
+        for event in &batch.events {
+            println!("{:>5}  {}", event.seq, text::wrap(&unstuck_replay::describe(event), text::width(), 7));
+        }
+        state = batch.events.iter().fold(state, RunState::evolve);
+        print_state(&state);
+        let last = batch.events.last().map_or(Seq(0), |event| event.seq);
+        if to.is_some_and(|to| last >= to) || !go_on() {
+            break;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// Waits for Enter, where somebody can press it.
+fn go_on() -> bool {
+    if !io::stdin().is_terminal() {
+        return true;
+    }
+    println!("-- Enter goes on, q ends --");
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) && line.trim() != "q"
+}
+
+/// Either error of a what-if.
+enum Failed {
+    Change(ChangeError),
+    Read(ReadError),
+}
+
+impl From<ChangeError> for Failed {
+    fn from(error: ChangeError) -> Self {
+        Self::Change(error)
+    }
+}
+
+fn what_if(found: &Found, changes: &[String], json: bool) -> Result {
+    let parsed: std::result::Result<Vec<Change>, ChangeError> = changes.iter().map(|text| text.parse()).collect();
+    let parsed = parsed.map_err(Error::usage)?;
+    let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
+    let answer = unstuck_replay::what_if(events.map(|event| event.map_err(Failed::Read)), &parsed);
+    let answer = answer.map_err(|failed| match failed {
+        Failed::Change(error) => Error::usage(error),
+        Failed::Read(error) => found.unreadable(&error),
+    })?;
+    if json {
+        println!("{:#}", serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }));
+    } else {
+        print_answer(&answer, changes);
+    }
+    Ok(exit::OK)
+}
+
+fn print_answer(answer: &WhatIf, changes: &[String]) {
+    println!("with {}:", changes.join(", "));
+    match &answer.first_difference {
+        None => println!("every decision would have been the same"),
+        Some(difference) => {
+            println!("the first decision that differs is the one about event {}", difference.at);
+            print_difference(difference);
+        }
+    }
+    println!("the evidence carries to event {}", answer.evidence_until);
+    if let Some(why) = &answer.evidence_ends {
+        println!("and ends there: {why}");
+    }
+    let word = |outcome: Option<unstuck_core::event::RunOutcome>| outcome.map_or("not known", |it| it.as_str());
+    println!("end: recorded {}, then {}", word(answer.recorded_outcome), word(answer.outcome));
+}

@@ -1,0 +1,61 @@
+//! `unstuck resume`: goes on with a run.
+
+use std::path::Path;
+
+use unstuck_core::event::RunResumed;
+use unstuck_core::id::Millis;
+use unstuck_runner::launch::{self, TakeUp};
+
+use crate::args::Global;
+use crate::commands::run::{self, Driving, Shown};
+use crate::error::Result;
+use crate::project::{Found, Project, RunArg};
+
+/// Arguments of `unstuck resume`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// Let every loop run so many iterations beyond its bound.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    add_iterations: u32,
+    /// Let the run take so much time beyond its bound, such as 1h.
+    #[arg(long, value_name = "DURATION")]
+    add_time: Option<Millis>,
+    /// Tell the worker this.
+    #[arg(long, value_name = "TEXT")]
+    hint: Option<String>,
+    /// How the run is shown.
+    #[command(flatten)]
+    driving: Driving,
+}
+
+/// Goes on.
+pub fn resume(global: &Global, args: Args) -> Result {
+    let Args { run, add_iterations, add_time, hint, driving } = args;
+    let project = Project::open(global)?;
+    let found = project.find(&run)?;
+    let started = found.started()?;
+    let order = RunResumed {
+        add_iterations,
+        add_time: add_time.unwrap_or_default(),
+        hint,
+        workflow_digest: run::digest_now(started.workflow_file.as_deref()),
+        program: launch::program(),
+    };
+    take_up(&project, &found, &driving, TakeUp::Resume(order))
+}
+
+/// Takes a run up again, in the workspace that it began in.
+pub fn take_up(project: &Project, found: &Found, driving: &Driving, how: TakeUp) -> Result {
+    let started = found.started()?;
+    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
+    let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
+    let header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
+    let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before: found.story()? };
+    let folder = found.folder.clone();
+    run::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
+        site.take_up(&folder, how).await
+    })
+}

@@ -1,0 +1,347 @@
+//! `unstuck run`: a workflow file, or a goal with a worker and checks.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use unstuck_adapters::process::Spec;
+use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
+use unstuck_core::event::RunStarted;
+use unstuck_core::id::{Digest, Millis, RunId};
+use unstuck_core::workflow::{Work, WorkerKind, Workflow};
+use unstuck_replay::Story;
+use unstuck_runner::launch::{self, Ended, Site};
+use unstuck_runner::{Interrupt, Watcher};
+use unstuck_store::state_dir::Project as Runs;
+
+use crate::args::Global;
+use crate::branches::{self, BranchArgs, Branches};
+use crate::error::{Error, Result, chain};
+use crate::project::{self, Project};
+use crate::screen::{self, Mode, Screen};
+
+/// Arguments of `unstuck run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  unstuck run examples/fix-the-bug.yaml\n  \
+    unstuck run \"make the tests pass\" --check \"cargo test\" --with 'sh ./agent.sh'")]
+pub struct Args {
+    /// A workflow file, or the goal in words (with --with).
+    #[arg(value_name = "FILE|GOAL")]
+    what: String,
+    /// The worker: a command line that reads a prompt on standard input and prints its answer.
+    #[arg(long, value_name = "COMMAND")]
+    with: Option<String>,
+    /// A command that must succeed; may be given more than once.
+    #[arg(long = "check", value_name = "COMMAND", requires = "with")]
+    checks: Vec<String>,
+    /// Most iterations of every loop [default: as the file says, or 25].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: Option<u32>,
+    /// Most time of the run, such as 90m [default: as the file says, or 4h].
+    #[arg(long, value_name = "DURATION")]
+    max_time: Option<Millis>,
+    /// What decides how a file is read.
+    #[command(flatten)]
+    reading: Reading,
+    /// How the run is shown, and what is asked of branches.
+    #[command(flatten)]
+    driving: Driving,
+}
+
+/// What decides how a workflow file is read.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Reading {
+    /// An agent catalog; may be given more than once, the later wins.
+    #[arg(long = "agents", value_name = "FILE")]
+    agents: Vec<PathBuf>,
+    /// Take every warning about a workflow file for an error.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// How a run is shown, and what is asked of branches.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Driving {
+    /// Print the log as JSON lines, and a summary as the last line.
+    #[arg(long)]
+    json: bool,
+    /// Print the end only.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Write the summary to this file as well, as JSON.
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Also take the values of these variables for secrets.
+    #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
+    secrets: Vec<String>,
+    /// What is asked of branches.
+    #[command(flatten)]
+    pub branches: BranchArgs,
+}
+
+impl Reading {
+    /// Returns what the reader of workflow files wants to know.
+    pub fn options(&self, workspace: &Path, iterations: Option<u32>) -> Options {
+        let depth = branches::variable("MAX_SUBWORKFLOW_DEPTH").and_then(|text| text.parse().ok());
+        Options {
+            workspace: workspace.to_owned(),
+            agents_files: self.agents.clone(),
+            agents_env: branches::variable("AGENTS_FILE"),
+            strict: self.strict,
+            max_subworkflow_depth: depth.unwrap_or(Options::DEFAULT_MAX_SUBWORKFLOW_DEPTH),
+            max_iterations: iterations,
+        }
+    }
+}
+
+/// Reads a workflow file, or says all that is wrong with it. `named` is the path as it was typed.
+pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
+    workflow_file::load(path, options).map_err(|rejected| {
+        let path = named;
+        let problems = crate::text::count(rejected.complaints.len(), "problem");
+        Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render().trim_end()))
+            .hint(format!("mend the file, then: unstuck check {}", path.display()))
+    })
+}
+
+/// Runs the workflow.
+pub fn run(global: &Global, args: Args) -> Result {
+    let workspace = project::directory(global)?;
+    let started = started(&workspace, &args)?;
+    let runs = Project::locate(global)?;
+    let rules = args.with.is_none().then_some(&started.workflow.branch);
+    let branches = args.driving.branches.look(&workspace, rules, false)?;
+    let short = match &runs {
+        Some(runs) => {
+            let known = runs.runs().unwrap_or_default();
+            project::shortest(&started.run, known.iter().map(|entry| &entry.run))
+        }
+        None => started.run.to_string(),
+    };
+    let on = branches.facts.as_ref().and_then(|facts| facts.startup_branch.as_deref());
+    let header = screen::header(&started, &short, on);
+    let run = started.run.clone();
+    let shown = Shown { run, short, header, before: Story::default() };
+    drive(&args.driving, runs, branches, &shown, |site| async move { site.start(started).await })
+}
+
+fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
+    let mut started = match &args.with {
+        Some(with) => {
+            let (timeout, max_iterations) = (args.max_time, args.iterations);
+            let options = QuickOptions { timeout, max_iterations, ..QuickOptions::default() };
+            of_workflow(workspace, workflow_file::quick(&args.what, with, &args.checks, &options))
+        }
+        None => from_file(workspace, args)?,
+    };
+    if let Some(timeout) = args.max_time {
+        started.workflow.timeout = timeout;
+    }
+    can_run(&started.workflow)?;
+    Ok(started)
+}
+
+fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
+    RunStarted {
+        run: launch::new_run_id(),
+        workflow,
+        workflow_digest: None,
+        workflow_file: None,
+        workspace: workspace.to_string_lossy().into_owned(),
+        parent: None,
+        program: launch::program(),
+        warnings: Vec::new(),
+    }
+}
+
+fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
+    let file = workspace.join(&args.what);
+    if !file.exists() {
+        return Err(no_such_file(&args.what));
+    }
+    let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations))?;
+    Ok(RunStarted {
+        warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
+        workflow_digest: Some(loaded.digest),
+        workflow_file: Some(file.to_string_lossy().into_owned()),
+        ..of_workflow(workspace, loaded.workflow)
+    })
+}
+
+fn no_such_file(what: &str) -> Error {
+    let looks_like_goal = what.contains(' ') || Path::new(what).extension().is_none_or(|ext| ext != OsStr::new("yaml"));
+    let error = Error::usage(format!("there is no file {what}"));
+    if looks_like_goal {
+        return error.hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
+    }
+    error
+}
+
+/// Refuses a workflow whose workers cannot be run yet, before anything is paid for.
+fn can_run(workflow: &Workflow) -> Result<()> {
+    for step in &workflow.steps {
+        let checker = step.check.as_ref().and_then(|check| match &check.by {
+            unstuck_core::workflow::CheckBy::Exit(worker) | unstuck_core::workflow::CheckBy::Agent(worker) => Some(worker),
+            unstuck_core::workflow::CheckBy::Claim => None,
+        });
+        let worker = match &step.work {
+            Work::Worker(worker) => Some(worker),
+            Work::Subworkflow(child) => {
+                can_run(&child.workflow)?;
+                None
+            }
+        };
+        for worker in worker.into_iter().chain(checker) {
+            if !matches!(worker.kind, WorkerKind::Custom | WorkerKind::Command) {
+                let kind = worker.kind.as_str();
+                return Err(Error::usage(format!("step {}: workers of kind {kind} cannot be run yet", step.id)).hint(
+                    "use worker: COMMAND with the command line, such as command: claude --print (see docs/workflow-reference.md)",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Driving {
+    /// Returns how the run is shown.
+    pub fn mode(&self) -> Mode {
+        match (self.json, self.quiet) {
+            (true, _) => Mode::Json,
+            (_, true) => Mode::Quiet,
+            _ => Mode::Plain,
+        }
+    }
+}
+
+/// Which run is shown, and what was seen of it before.
+pub struct Shown {
+    /// The run.
+    pub run: RunId,
+    /// Its shortest name.
+    pub short: String,
+    /// What is said first, once the run has begun.
+    pub header: String,
+    /// What the log holds already.
+    pub before: Story,
+}
+
+/// Drives a run to its end and reports it.
+pub fn drive<F>(
+    driving: &Driving,
+    runs: Option<Runs>,
+    branches: Branches,
+    shown: &Shown,
+    go: impl FnOnce(Site) -> F,
+) -> Result
+where
+    F: Future<Output = std::result::Result<Ended, launch::Error>>,
+{
+    let Shown { run, short, header, before } = shown;
+    let mirror = runs.as_ref().map(|runs| runs.run(run).mirror());
+    let screen = Arc::new(Screen::new(driving.mode(), mirror, header.clone(), before.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::usage(format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(async {
+        let site = site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
+        go(site).await
+    });
+    let story = screen.finish();
+    let ended = ended.map_err(|error| explained(&error, short))?;
+    let status = ended.outcome.exit_status();
+    let summary = screen::end_json(&story, status);
+    if driving.json {
+        println!("{summary}");
+    } else {
+        println!("\n{}", screen::end(&story, &ended.state, short));
+    }
+    if let Some(path) = &driving.summary {
+        let text = format!("{summary:#}\n");
+        std::fs::write(path, text)
+            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))?;
+    }
+    Ok(u8::try_from(status).unwrap_or(1))
+}
+
+fn site(
+    driving: &Driving,
+    project: Option<Runs>,
+    branches: Branches,
+    watcher: Arc<dyn Watcher>,
+    interrupts: watch::Receiver<Option<Interrupt>>,
+) -> Site {
+    Site {
+        project,
+        watcher,
+        redactor: Redactor::from_environment(std::env::vars_os(), &driving.secrets),
+        interrupts,
+        branch: branches.facts,
+        branch_lock: branches.lock,
+        protected_branches: branches.protected,
+        allow_protected_branch: branches.allow_protected,
+        verbose: false,
+        grace: Spec::GRACE,
+        parent: None,
+    }
+}
+
+/// The first Ctrl-C or termination stops the run in order, the second at once.
+fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
+    let (send, receive) = watch::channel(None);
+    tokio::spawn(async move {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return;
+        };
+        let mut before = false;
+        loop {
+            let signal = tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+            };
+            send.send_replace(Some(Interrupt { signal, now: before }));
+            before = true;
+        }
+    });
+    receive
+}
+
+/// Says what stopped the supervisor, and how to go on.
+fn explained(error: &launch::Error, short: &str) -> Error {
+    use unstuck_core::Rejection;
+    let message = chain(error);
+    match error {
+        launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
+            let hint = match rejection {
+                Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
+                Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
+                Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
+                Rejection::AlreadyComplete => format!("unstuck show {short}"),
+                _ => format!("unstuck show {short}"),
+            };
+            Error::usage(message).hint(hint)
+        }
+        launch::Error::Run(unstuck_runner::Error::Store(append)) => Error::store(error).hint_if(append.hint()),
+        launch::Error::Open(open) => {
+            let hint = open.hint();
+            match open {
+                unstuck_store::opening::OpenError::Locked { .. } | unstuck_store::opening::OpenError::NotFound { .. } => {
+                    Error::usage(message).hint_if(hint)
+                }
+                _ => Error::store(error).hint_if(hint),
+            }
+        }
+        launch::Error::WorkspaceBusy { .. } => {
+            Error::usage(message).hint("see what runs: unstuck runs    or work in another folder: unstuck -C DIR run ...")
+        }
+        _ => Error::store(error).hint(format!("unstuck resume {short}")),
+    }
+}
+
+/// Returns the digest of a workflow file as it is now.
+pub fn digest_now(file: Option<&str>) -> Option<Digest> {
+    std::fs::read(file?).ok().map(|bytes| Digest::of(&bytes))
+}

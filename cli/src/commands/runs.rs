@@ -1,0 +1,141 @@
+//! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
+
+use unstuck_core::event::RunOutcome;
+use unstuck_replay::Story;
+
+use crate::args::Global;
+use crate::error::Result;
+use crate::project::{Found, Project};
+use crate::{exit, text};
+
+/// Arguments of `unstuck runs`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Show so many runs at most.
+    #[arg(short, long, value_name = "N", default_value_t = 50)]
+    number: usize,
+}
+
+/// How many runs the overview shows.
+const OVERVIEW: usize = 10;
+
+/// What a run is doing, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Blocked,
+    Interrupted,
+    Running,
+    Ended,
+}
+
+struct Row {
+    found: Found,
+    story: Story,
+    standing: Standing,
+}
+
+/// What a person sees who types `unstuck` and nothing else.
+pub fn overview(global: &Global) -> Result {
+    let rows = rows(global, OVERVIEW)?;
+    if rows.is_empty() {
+        println!("nothing has run here yet");
+        println!("next: unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'");
+        return Ok(exit::OK);
+    }
+    print(&rows);
+    println!("\nmore: unstuck show RUN    unstuck why RUN    unstuck --help");
+    Ok(exit::OK)
+}
+
+/// Lists runs.
+pub fn runs(global: &Global, args: &Args) -> Result {
+    let rows = rows(global, args.number)?;
+    if args.json {
+        let list: Vec<serde_json::Value> = rows.iter().map(as_json).collect();
+        println!("{:#}", serde_json::Value::from(list));
+    } else if rows.is_empty() {
+        println!("nothing has run here yet");
+    } else {
+        print(&rows);
+    }
+    Ok(exit::OK)
+}
+
+fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
+    let project = Project::open(global)?;
+    let mut rows = Vec::new();
+    for entry in project.entries()?.into_iter().take(most) {
+        let found = project.found(entry)?;
+        // A run whose log cannot be read is shown with what is known of it; `show` says what is wrong.
+        let story = found.story().unwrap_or_default();
+        let standing = match story.outcome {
+            Some(RunOutcome::Blocked) => Standing::Blocked,
+            Some(RunOutcome::Interrupted(_)) => Standing::Interrupted,
+            Some(_) => Standing::Ended,
+            None if found.is_live() => Standing::Running,
+            None => Standing::Interrupted,
+        };
+        rows.push(Row { found, story, standing });
+    }
+    rows.sort_by_key(|row| row.standing);
+    Ok(rows)
+}
+
+fn word(row: &Row) -> &'static str {
+    match (row.standing, row.story.outcome) {
+        (Standing::Running, _) => "RUNNING",
+        (_, Some(outcome)) => outcome.as_str(),
+        (_, None) => "INTERRUPTED",
+    }
+}
+
+fn next(row: &Row) -> String {
+    let short = row.found.short();
+    match row.story.outcome {
+        Some(RunOutcome::Complete) => format!("unstuck show {short}"),
+        Some(RunOutcome::Blocked) => format!("unstuck answer {short} \"done\""),
+        Some(RunOutcome::IterationLimit | RunOutcome::Stuck) => format!("unstuck resume {short} --add-iterations 5"),
+        Some(RunOutcome::TimeLimit) => format!("unstuck resume {short} --add-time 1h"),
+        None if row.standing == Standing::Running => format!("unstuck events {short} -f"),
+        _ => format!("unstuck resume {short}"),
+    }
+}
+
+fn print(rows: &[Row]) {
+    let now = text::now();
+    for row in rows {
+        let iterations = row.story.iterations().count();
+        let name = text::cut(&row.found.entry.workflow, 24);
+        let when = text::ago(row.found.entry.started_at, now);
+        println!(
+            "  {:<6} {:<17} {:>3} it  {:>9}  {:<12} {:<24}  {}",
+            row.found.short(),
+            word(row),
+            iterations,
+            text::span(row.story.last_at.since(row.story.started_at)),
+            when,
+            name,
+            next(row)
+        );
+        if let Some(needs) = row.story.needs() {
+            println!("         needs: {}", text::cut(needs, text::width().saturating_sub(16)));
+        }
+    }
+}
+
+fn as_json(row: &Row) -> serde_json::Value {
+    serde_json::json!({
+        "run": row.found.entry.run,
+        "status": word(row),
+        "workflow": row.found.entry.workflow,
+        "workspace": row.found.entry.workspace,
+        "started_at": row.found.entry.started_at,
+        "last_at": row.story.last_at,
+        "iterations": row.story.iterations().count(),
+        "needs": row.story.needs(),
+        "next": next(row),
+    })
+}

@@ -1,0 +1,81 @@
+//! `unstuck show`: a run on one screen.
+
+use unstuck_core::verdict::Decision;
+use unstuck_core::{Event, RunState};
+use unstuck_replay::{IterationStory, StepStory, Story};
+
+use crate::args::Global;
+use crate::error::Result;
+use crate::project::{Found, Project, RunArg};
+use crate::{exit, screen, text};
+
+/// Arguments of `unstuck show`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the run.
+pub fn show(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    let (events, error) = found.good_events()?;
+    let story = Story::of(&events);
+    if args.json {
+        let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);
+        println!("{:#}", screen::end_json(&story, status));
+    } else {
+        print(&found, &story, &events);
+    }
+    match error {
+        Some(error) => Err(found.unreadable(&error)),
+        None => Ok(exit::OK),
+    }
+}
+
+fn print(found: &Found, story: &Story, events: &[Event]) {
+    println!("run {} · {} in {}", text::bold(found.short()), story.workflow, story.workspace);
+    println!("started {} UTC · {} events", text::moment(story.started_at), story.last_seq);
+    for step in &story.steps {
+        let end = step.end_sentence.as_deref().unwrap_or(if step.iterations.is_empty() { "not begun" } else { "under way" });
+        println!("\n{}  {}", text::bold(step.id.as_str()), text::wrap(end, text::width(), step.id.as_str().len() + 2));
+        for iteration in &step.iterations {
+            println!("  {}", row(step, iteration));
+        }
+    }
+    let state = events.iter().fold(RunState::default(), RunState::evolve);
+    println!();
+    match story.outcome {
+        Some(_) => println!("{}", screen::end(story, &state, found.short())),
+        None if found.is_live() => println!("running, for {} so far\nnext: unstuck events {} -f", text::span(text::now().since(story.started_at)), found.short()),
+        None => println!(
+            "INTERRUPTED: its supervisor is gone since {}\nnext: unstuck resume {}",
+            text::ago(story.last_at, text::now()),
+            found.short()
+        ),
+    }
+}
+
+fn row(step: &StepStory, iteration: &IterationStory) -> String {
+    let decision = match iteration.decision {
+        Some(Decision::Complete) => "complete",
+        Some(Decision::Incomplete) => "incomplete",
+        Some(Decision::Blocked) => "blocked",
+        Some(Decision::Waiting) => "waiting",
+        Some(Decision::None) => "no readable verdict",
+        None => "not judged",
+    };
+    let why = iteration.reasons.first().or(iteration.problems.first()).map_or_else(String::new, |why| format!(": {why}"));
+    let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
+    let calls = iteration.worker_calls.max(1);
+    let tries = if calls > 1 { format!(" ({calls} tries)") } else { String::new() };
+    let raised = iteration.raised_to.map_or_else(String::new, |stage| format!("  → stage {stage}"));
+    let head = format!("#{:<3} of {:<3} {}  ", iteration.iteration, step.max_iterations, text::stopwatch(iteration.busy));
+    let room = text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + tries.len() + 4);
+    format!("{head}{}{tries}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
+}

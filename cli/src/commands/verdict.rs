@@ -1,0 +1,77 @@
+//! `unstuck verdict`: called by a worker or checker, writes the decision file from the environment, so
+//! that no model has to write JSON.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde_json::json;
+use unstuck_adapters::decision_file;
+
+use crate::error::{Error, Result};
+use crate::exit;
+
+/// Arguments of `unstuck verdict`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: unstuck verdict incomplete --reason \"2 tests fail\" --fingerprint test:parser::comma")]
+pub struct Args {
+    /// The verdict.
+    decision: Decision,
+    /// Why; may be given more than once.
+    #[arg(long = "reason", value_name = "TEXT")]
+    reasons: Vec<String>,
+    /// Names an open problem, with the same text as long as the problem is the same.
+    #[arg(long = "fingerprint", value_name = "NAME")]
+    fingerprints: Vec<String>,
+    /// What a person must do; with blocked.
+    #[arg(long, value_name = "TEXT")]
+    needs: Option<String>,
+    /// Ask again after so many seconds; with waiting.
+    #[arg(long, value_name = "SECONDS")]
+    retry_after: Option<u64>,
+    /// The file to write [default: the one that the run asks for].
+    #[arg(long, env = "UNSTUCK_DECISION_FILE", value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// The id of the check [default: the one that the run asks for].
+    #[arg(long, env = "UNSTUCK_CHECK_ID", value_name = "UUID")]
+    check_id: Option<String>,
+}
+
+/// What can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Decision {
+    /// Everything that was asked for is done.
+    Complete,
+    /// Something is left to do.
+    Incomplete,
+    /// A person must act.
+    Blocked,
+    /// An external job is still running.
+    Waiting,
+}
+
+/// Writes the decision file.
+pub fn verdict(args: &Args) -> Result {
+    let Some(path) = &args.file else {
+        return Err(Error::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set")
+            .hint("inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH"));
+    };
+    if args.decision == Decision::Blocked && args.needs.is_none() && args.reasons.is_empty() {
+        return Err(Error::usage("a blocked verdict must say what a person must do")
+            .hint("unstuck verdict blocked --needs \"log in to the registry\""));
+    }
+    let decision = args.decision.to_possible_value().expect("no verdict is hidden");
+    let mut verdict = json!({ "decision": decision.get_name(), "reasons": args.reasons, "fingerprints": args.fingerprints });
+    if let Some(id) = &args.check_id {
+        verdict["check_id"] = json!(id);
+    }
+    if args.decision == Decision::Blocked {
+        verdict["needs"] = json!(args.needs.clone().unwrap_or_else(|| args.reasons.join("; ")));
+    }
+    if let Some(seconds) = args.retry_after {
+        verdict["retry_after"] = json!(seconds);
+    }
+    decision_file::write(path, &verdict)
+        .map_err(|error| Error::usage(format!("cannot write the verdict to {}: {error}", path.display())))?;
+    println!("{}: written to {}", decision.get_name(), path.display());
+    Ok(exit::OK)
+}

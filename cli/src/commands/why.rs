@@ -1,0 +1,65 @@
+//! `unstuck why`: the chain of evidence for an end, or for the latest decision.
+
+use unstuck_core::id::StepId;
+use unstuck_replay::Why;
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::project::{Project, RunArg};
+use crate::{exit, text};
+
+/// Arguments of `unstuck why`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// The step; without it the run as a whole.
+    step: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the chain.
+pub fn why(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    let events = found.events()?;
+    let step = args.step.as_deref().map(StepId::from);
+    if let Some(step) = &step {
+        known_step(&events, step)?;
+    }
+    let Some(why) = unstuck_replay::why(&events, step.as_ref()) else {
+        println!("nothing has been decided yet");
+        return Ok(exit::OK);
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&why).expect("a chain is plain data"));
+    } else {
+        print(&why);
+        println!("\nnext: unstuck events {0}    unstuck replay {0} --step", found.short());
+    }
+    Ok(exit::OK)
+}
+
+fn known_step(events: &[unstuck_core::Event], step: &StepId) -> Result<()> {
+    let state = events.iter().fold(unstuck_core::RunState::default(), unstuck_core::RunState::evolve);
+    if state.step(step).is_some() {
+        return Ok(());
+    }
+    let names: Vec<&str> = state.steps().map(|(step, _)| step.id.as_str()).collect();
+    Err(Error::usage(format!("the run has no step {step}; its steps are: {}", names.join(", "))))
+}
+
+fn print(why: &Why) {
+    for link in &why.links {
+        let indent = link.depth * 2;
+        let head = format!("{}{:<9}", " ".repeat(indent), format!("event {}", link.seq));
+        println!("{head} {}", text::wrap(&link.what, text::width(), head.chars().count() + 1));
+        if link.depth > 0 || link.evidence.is_empty() {
+            continue;
+        }
+        println!("{}because of", " ".repeat(indent + 2));
+    }
+}

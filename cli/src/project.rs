@@ -1,0 +1,191 @@
+//! Which project a command is about, where its runs are, and which run is meant.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use unstuck_core::event::RunStarted;
+use unstuck_core::id::{RunId, Seq};
+use unstuck_core::{Event, Fact, Observation};
+use unstuck_replay::Story;
+use unstuck_store::event_store::ReadError;
+use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::{ReadLog, RunLog};
+use unstuck_store::state_dir::{Project as Runs, RunEntry};
+use unstuck_store::store_url::StoreUrl;
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+
+/// The run that a command is about.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunArg {
+    /// The run: its id, the beginning of it, or @last.
+    #[arg(value_name = "RUN", default_value = "@last", add = ArgValueCompleter::new(complete_run))]
+    pub run: String,
+}
+
+/// The runs of the project that a command is given in.
+pub struct Project {
+    runs: Runs,
+}
+
+/// A run that was found.
+pub struct Found {
+    /// What the index knows of it.
+    pub entry: RunEntry,
+    /// Where it is.
+    pub folder: RunFolder,
+    short: String,
+}
+
+/// Returns the folder that a command works in.
+pub fn directory(global: &Global) -> Result<PathBuf> {
+    let named = global.directory.as_deref().unwrap_or(Path::new("."));
+    named.canonicalize().map_err(|error| Error::usage(format!("cannot work in {}: {error}", named.display())))
+}
+
+/// Returns the root of the project that `directory` belongs to: the nearest folder with a
+/// repository, or the folder itself.
+fn root(directory: &Path) -> &Path {
+    directory.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(directory)
+}
+
+impl Project {
+    /// Finds the runs that a command is about; `None` where they are kept in memory.
+    pub fn locate(global: &Global) -> Result<Option<Runs>> {
+        if let Some(url) = &global.store {
+            let url = StoreUrl::parse(url).map_err(|error| Error::usage(&error).hint_if(error.hint()))?;
+            return Ok(match url {
+                StoreUrl::Sled(path) => Some(Runs::at(std::path::absolute(&path).unwrap_or(path))),
+                StoreUrl::Memory => None,
+            });
+        }
+        let runs = Runs::locate(root(&directory(global)?));
+        runs.map(Some).map_err(|error| Error::usage(crate::error::chain(&error)).hint_if(error.hint()))
+    }
+
+    /// Opens the runs that a command is about.
+    pub fn open(global: &Global) -> Result<Self> {
+        match Self::locate(global)? {
+            Some(runs) => Ok(Self { runs }),
+            None => Err(Error::usage("a store in memory holds no runs of other commands").hint("--store sled:PATH")),
+        }
+    }
+
+    /// Returns what is known of all runs, the latest first; child runs are left out.
+    pub fn entries(&self) -> Result<Vec<RunEntry>> {
+        let runs = self.runs.runs();
+        runs.map_err(|error| Error::usage(format!("cannot list the runs in {}: {error}", self.runs.path().display())))
+    }
+
+    /// Returns the folder of the runs.
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// Finds the run that is meant.
+    pub fn find(&self, arg: &RunArg) -> Result<Found> {
+        let entry = self.runs.resolve(&arg.run).map_err(|error| Error::usage(&error).hint_if(error.hint()))?;
+        self.found(entry)
+    }
+
+    /// Returns a run that is known to be there.
+    pub fn found(&self, entry: RunEntry) -> Result<Found> {
+        let others = self.entries()?;
+        let short = shortest(&entry.run, others.iter().map(|other| &other.run));
+        Ok(Found { folder: self.runs.run(&entry.run), entry, short })
+    }
+}
+
+/// Returns the shortest beginning of an id that names no other run; at least four characters.
+pub fn shortest<'a>(run: &RunId, others: impl Iterator<Item = &'a RunId>) -> String {
+    let text = run.as_str();
+    let shared = |other: &RunId| text.bytes().zip(other.as_str().bytes()).take_while(|(a, b)| a == b).count();
+    let longest = others.filter(|other| *other != run).map(shared).max().unwrap_or(0);
+    text[..(longest + 1).max(4).min(text.len())].to_owned()
+}
+
+impl Found {
+    /// Returns the shortest name of the run.
+    pub fn short(&self) -> &str {
+        &self.short
+    }
+
+    /// Opens the log to look at it; works while the run is live.
+    pub fn log(&self) -> Result<ReadLog> {
+        RunLog::open_for_reading(&self.folder)
+            .map_err(|error| Error::store(&error).hint_if(error.hint().map(|hint| self.with_short(hint))))
+    }
+
+    /// Reads all events.
+    pub fn events(&self) -> Result<Vec<Event>> {
+        self.log()?.read(Seq(1)).and_then(Iterator::collect).map_err(|error| self.unreadable(&error))
+    }
+
+    /// Reads the events that are good, and the error that ended them.
+    pub fn good_events(&self) -> Result<(Vec<Event>, Option<ReadError>)> {
+        let mut good = Vec::new();
+        let events = self.log()?.read(Seq(1)).map_err(|error| self.unreadable(&error))?;
+        for event in events {
+            match event {
+                Ok(event) => good.push(event),
+                Err(error) => return Ok((good, Some(error))),
+            }
+        }
+        Ok((good, None))
+    }
+
+    /// Returns an error of the log with what to type next.
+    pub fn unreadable(&self, error: &ReadError) -> Error {
+        Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)))
+    }
+
+    /// Reads the run as people read it; as far as the log is good.
+    pub fn story(&self) -> Result<Story> {
+        Ok(Story::of(&self.good_events()?.0))
+    }
+
+    /// Reads how the run began.
+    pub fn started(&self) -> Result<RunStarted> {
+        let first = self.log()?.read(Seq(1)).and_then(|mut events| events.next().transpose());
+        match first.map_err(|error| self.unreadable(&error))?.map(|event| event.fact) {
+            Some(Fact::Observed(Observation::RunStarted(started))) => Ok(*started),
+            _ => Err(Error::usage(format!("run {} was never started", self.short)).hint("unstuck runs")),
+        }
+    }
+
+    /// Says whether a supervisor works on it.
+    pub fn is_live(&self) -> bool {
+        let holder = Lease::holder(&self.folder.lease());
+        holder.is_some_and(|holder| holder.liveness() == Liveness::Alive)
+    }
+
+    fn with_short(&self, hint: String) -> String {
+        hint.replace(self.entry.run.as_str(), &self.short).replace("@last", &self.short)
+    }
+}
+
+/// Completes a half-typed run.
+fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let global = Global { directory: None, store: std::env::var("UNSTUCK_STORE").ok(), verbose: false };
+    let entries = Project::open(&global).and_then(|project| project.entries()).unwrap_or_default();
+    let fits = entries.into_iter().filter(|entry| entry.run.as_str().starts_with(&*typed));
+    let candidates = fits.map(|entry| CompletionCandidate::new(entry.run.to_string()).help(Some(entry.workflow.into())));
+    let last = "@last".starts_with(&*typed).then(|| CompletionCandidate::new("@last"));
+    last.into_iter().chain(candidates).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_name_is_unique_and_not_too_short() {
+        let [a, b, c] = ["abcdef123456", "abcdxf123456", "ffffff123456"].map(RunId::from);
+        let short = |run: &RunId| shortest(run, [&a, &b, &c].into_iter());
+        assert_eq!((short(&a).as_str(), short(&c).as_str()), ("abcde", "ffff"));
+    }
+}

@@ -1,0 +1,173 @@
+//! What a person sees while a run goes on, and at its end.
+//!
+//! On a terminal one line per active step is kept up to date below the lines that stay; without a
+//! terminal only the lines that stay are printed; with `--json` the lines of the log.
+
+mod live;
+mod report;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use unstuck_core::event::{Conclusion, Fact, Observation, VerdictReached};
+use unstuck_core::id::StepId;
+use unstuck_core::verdict::Decision;
+use unstuck_core::{Event, RunState};
+use unstuck_replay::Story;
+use unstuck_runner::Watcher;
+
+use self::live::Live;
+pub use self::report::{end, end_json, header};
+use crate::text;
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Lines, and a live view on a terminal.
+    Plain,
+    /// The lines of the log.
+    Json,
+    /// Nothing but the end.
+    Quiet,
+}
+
+/// Shows a run while it goes on.
+pub struct Screen {
+    mode: Mode,
+    /// The log as it stands on disk, for `--json`.
+    mirror: Option<PathBuf>,
+    /// Said first, with the first event.
+    header: String,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    story: Story,
+    live: Option<Live>,
+    lines_printed: u64,
+    began: bool,
+}
+
+impl Screen {
+    /// Shows the run whose log is at `mirror`.
+    pub fn new(mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
+        let live = (mode == Mode::Plain && io::stderr().is_terminal()).then(Live::new);
+        let lines_printed = before.last_seq.0;
+        let inner = Inner { story: before, live, lines_printed, began: false };
+        Self { mode, mirror, header, inner: Mutex::new(inner) }
+    }
+
+    /// Takes the live view away and returns what was seen.
+    pub fn finish(&self) -> Story {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(live) = inner.live.take() {
+            live.clear();
+        }
+        inner.story.clone()
+    }
+
+    /// Prints the lines of the log that are new.
+    fn print_log(&self, inner: &mut Inner, events: &[Event]) {
+        let mut out = io::stdout().lock();
+        let Some(mirror) = &self.mirror else {
+            for event in events {
+                let _nobody_may_listen = writeln!(out, "{}", serde_json::to_string(event).expect("an event is plain data"));
+            }
+            return;
+        };
+        let Ok(file) = std::fs::File::open(mirror) else { return };
+        let skipped = usize::try_from(inner.lines_printed).unwrap_or(usize::MAX);
+        for line in io::BufReader::new(file).lines().skip(skipped).take(events.len()).map_while(Result::ok) {
+            let _nobody_may_listen = writeln!(out, "{line}");
+            inner.lines_printed += 1;
+        }
+    }
+}
+
+impl Watcher for Screen {
+    fn recorded(&self, events: &[Event], state: &RunState) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in events {
+            inner.story.add(event);
+        }
+        match self.mode {
+            Mode::Quiet => {}
+            Mode::Json => self.print_log(&mut inner, events),
+            Mode::Plain => {
+                let first = (!std::mem::replace(&mut inner.began, true)).then(|| self.header.clone());
+                let rest = events.iter().filter_map(|event| line_of(event, &inner.story, state));
+                let lines: Vec<String> = first.into_iter().chain(rest).collect();
+                let print = || {
+                    for line in &lines {
+                        let _nobody_may_listen = writeln!(io::stdout(), "{line}");
+                    }
+                };
+                match &mut inner.live {
+                    Some(live) => {
+                        live.suspend(print);
+                        live.update(state);
+                    }
+                    None => print(),
+                }
+            }
+        }
+    }
+
+    fn line(&self, step: &StepId, line: &str) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(live) = &mut inner.live {
+            live.line(step, line);
+        }
+    }
+}
+
+/// Returns the line that stays for an event; most events have none.
+fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
+    match &event.fact {
+        Fact::Observed(
+            Observation::RunResumed(_)
+            | Observation::AnswerGiven(_)
+            | Observation::WorkerLost(_)
+            | Observation::CheckLost(_)
+            | Observation::LogRepaired(_)
+            | Observation::RunInterrupted(_),
+        )
+        | Fact::Concluded(Conclusion::WaitRequested(_) | Conclusion::StageRaised(_)) => {
+            Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
+        }
+        Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict_line(verdict, story)),
+        Fact::Concluded(Conclusion::StepEnded(ended)) if state.steps().count() > 1 || !is_complete(&ended.end) => {
+            let sentence = unstuck_replay::sentence_of_end(&ended.end);
+            Some(text::wrap(&format!("{}: {sentence}", ended.step), text::width(), 4))
+        }
+        _ => None,
+    }
+}
+
+fn is_complete(end: &unstuck_core::event::StepEnd) -> bool {
+    *end == unstuck_core::event::StepEnd::Complete
+}
+
+/// `fix #2  00:14  incomplete: 2 tests fail   source=exit-code`.
+fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
+    let busy = story
+        .iterations()
+        .find(|(step, iteration)| step.id == verdict.step && iteration.iteration == verdict.iteration)
+        .map_or_else(String::new, |(_, iteration)| text::stopwatch(iteration.busy));
+    let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
+    let word = match verdict.decision {
+        Decision::Complete => "complete",
+        Decision::Incomplete => "incomplete",
+        Decision::Blocked => "blocked",
+        Decision::Waiting => "waiting",
+        Decision::None => "incomplete: no readable verdict",
+    };
+    let why = verdict.reasons.first().or(verdict.problems.first());
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let more = verdict.reasons.len().saturating_sub(1);
+    let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    let source = verdict.source.as_str();
+    let indent = head.chars().count();
+    format!("{head}{}", text::wrap(&format!("{word}{why}{more}   source={source}"), text::width(), indent))
+}

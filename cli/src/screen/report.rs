@@ -1,0 +1,144 @@
+//! The first and the last lines of a run.
+
+use unstuck_core::RunState;
+use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::id::Timestamp;
+use unstuck_core::workflow::{CheckBy, Work, Workflow};
+use unstuck_replay::Story;
+
+use crate::text;
+
+/// Says what is about to run, and within which bounds.
+pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String {
+    let workflow = &started.workflow;
+    let on = branch.map_or_else(String::new, |branch| format!(" on {branch}"));
+    let mut lines = vec![format!(
+        "unstuck {} · run {} · {} in {}{on}",
+        env!("CARGO_PKG_VERSION"),
+        text::bold(short),
+        workflow.name,
+        started.workspace
+    )];
+    for step in &workflow.steps {
+        let by = match &step.work {
+            Work::Worker(worker) => match &worker.command {
+                Some(command) => format!("{}: {}", worker.kind.as_str(), text::cut(command, 40)),
+                None => worker.kind.as_str().to_owned(),
+            },
+            Work::Subworkflow(child) => format!("workflow {}", child.path),
+        };
+        let check = match step.check.as_ref().map(|check| &check.by) {
+            None => "done when it exits with 0".to_owned(),
+            Some(CheckBy::Exit(worker)) => format!("check: {}", text::cut(worker.instructions.trim(), 50)),
+            Some(CheckBy::Agent(worker)) => format!("check by {}", worker.kind.as_str()),
+            Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
+        };
+        lines.push(format!("  step     {:<12} {by} · {check}", step.id));
+    }
+    lines.push(format!("  limits   {}", limits(workflow)));
+    for warning in &started.warnings {
+        lines.push(format!("  warning  {}", text::wrap(warning, text::width(), 11)));
+    }
+    lines.push(format!("  log      unstuck events {short} -f      stop: Ctrl-C (finishes the record)"));
+    lines.join("\n")
+}
+
+fn limits(workflow: &Workflow) -> String {
+    let loops = workflow.steps.iter().filter(|step| step.check.is_some());
+    let loops: Vec<String> = loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
+    let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
+    let parts = loops.into_iter().chain([text::span(workflow.timeout)]).chain(concurrency);
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// Says how a run ended, on which evidence, and what to type next.
+pub fn end(story: &Story, state: &RunState, short: &str) -> String {
+    let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
+    let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
+    let took = story.last_at.since(story.started_at);
+    let mut lines = vec![format!(
+        "{} after {}, {}   exit {}",
+        text::painted(outcome),
+        text::count(iterations, "iteration"),
+        text::span(took),
+        outcome.exit_status()
+    )];
+    let indent = 12;
+    for step in &story.steps {
+        let Some(sentence) = &step.end_sentence else { continue };
+        let deciding = story.deciding_step.as_ref() == Some(&step.id) || outcome == RunOutcome::Complete;
+        if deciding {
+            lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
+        }
+    }
+    lines.push(format!("  evidence  {}", evidence(story)));
+    let incomplete: Vec<&str> = story
+        .steps
+        .iter()
+        .filter(|step| matches!(step.end, Some(unstuck_core::event::StepEnd::Incomplete)))
+        .map(|step| step.id.as_str())
+        .collect();
+    if !incomplete.is_empty() {
+        lines.push(format!("  {} incomplete: {}", text::count(incomplete.len(), "step"), incomplete.join(", ")));
+    }
+    for (seq, note) in &story.notes {
+        lines.push(format!("  note      {} (event {seq})", text::wrap(note, text::width(), indent)));
+    }
+    lines.push("next:".to_owned());
+    lines.extend(next(outcome, story, state, short));
+    lines.join("\n")
+}
+
+/// The verdicts that the end rests on, with their event numbers.
+fn evidence(story: &Story) -> String {
+    let last = story.steps.iter().filter(|step| story.deciding_step.as_ref().is_none_or(|id| *id == step.id));
+    let verdicts = last.filter_map(|step| {
+        let iteration = step.iterations.last()?;
+        let verdict = iteration.verdict?;
+        let source = iteration.source.unwrap_or("none");
+        Some(format!("{} #{} {source} (event {verdict})", step.id, iteration.iteration))
+    });
+    let ended = story.ended.map(|seq| format!("end: event {seq}"));
+    verdicts.chain(ended).collect::<Vec<_>>().join(" · ")
+}
+
+fn next(outcome: RunOutcome, story: &Story, state: &RunState, short: &str) -> Vec<String> {
+    let more = state.steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
+    let row = |command: String, what: &str| format!("  {command:<44} {what}");
+    let mut rows = match outcome {
+        RunOutcome::Complete => vec![row(format!("unstuck show {short}"), "what was done")],
+        RunOutcome::Blocked => {
+            let needs = story.needs().unwrap_or("an answer");
+            vec![row(format!("unstuck answer {short} \"done\""), &text::cut(needs, 40))]
+        }
+        RunOutcome::IterationLimit | RunOutcome::Stuck => {
+            vec![row(format!("unstuck resume {short} --add-iterations {more}"), "go on")]
+        }
+        RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
+        RunOutcome::NotComplete | RunOutcome::WorkerFailed | RunOutcome::Interrupted(_) => {
+            vec![row(format!("unstuck resume {short}"), "go on from here")]
+        }
+    };
+    rows.push(row(format!("unstuck why {short}"), "the evidence, event by event"));
+    rows
+}
+
+/// The same as data, for scripts.
+pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
+    let ended_at: Timestamp = story.last_at;
+    serde_json::json!({
+        "type": "summary",
+        "v": 1,
+        "run": story.run,
+        "workflow": story.workflow,
+        "outcome": story.outcome.map(RunOutcome::as_str),
+        "exit": exit_status,
+        "started_at": story.started_at,
+        "ended_at": ended_at,
+        "last_event": story.last_seq,
+        "deciding_step": story.deciding_step,
+        "needs": story.needs(),
+        "steps": story.steps,
+        "notes": story.notes,
+    })
+}

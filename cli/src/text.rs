@@ -1,0 +1,148 @@
+//! Small words for people: spans, moments, columns, colours.
+
+use std::io::IsTerminal as _;
+
+use unstuck_core::event::RunOutcome;
+use unstuck_core::id::{Millis, Timestamp};
+
+/// Returns a span as people read it: `0.4 s`, `12 s`, `3 min`, `2 h 5 min`.
+pub fn span(span: Millis) -> String {
+    let seconds = span.0 / 1000;
+    match seconds {
+        0..10 => format!("{seconds}.{} s", span.0 % 1000 / 100),
+        10..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ if seconds % 3600 < 60 => format!("{} h", seconds / 3600),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Returns a span as a stopwatch shows it: `00:42`, `1:02:03`.
+pub fn stopwatch(span: Millis) -> String {
+    let seconds = span.0 / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes:02}:{seconds:02}") }
+}
+
+/// Returns how long ago a moment was.
+pub fn ago(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.since(then).0 / 1000;
+    match seconds {
+        0..5 => "just now".to_owned(),
+        5..100 => format!("{seconds} s ago"),
+        100..7200 => format!("{} min ago", seconds / 60),
+        7200..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// Returns a moment in UTC: `2026-11-21 23:40:12`.
+pub fn moment(at: Timestamp) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    match jiff::Timestamp::from_millisecond(millis) {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => format!("{} ms", at.0),
+    }
+}
+
+/// Returns the time now, by the wall clock.
+pub fn now() -> Timestamp {
+    Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
+}
+
+/// Returns `1 iteration`, `2 iterations`.
+pub fn count(n: usize, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}
+
+/// Returns a text cut to a number of characters, with an ellipsis where something is missing.
+pub fn cut(text: &str, chars: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let cut_line = line.len() < text.trim_end().len();
+    if line.chars().count() <= chars && !cut_line {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(chars.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Returns how many columns the terminal has; 100 without one.
+pub fn width() -> usize {
+    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40)
+}
+
+/// Says whether standard output is a terminal on which colours are wanted.
+pub fn colours() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Paints the word for an end; the word alone says it, too.
+pub fn painted(outcome: RunOutcome) -> String {
+    let word = outcome.as_str();
+    if !colours() {
+        return word.to_owned();
+    }
+    let colour = match outcome {
+        RunOutcome::Complete => "32",
+        RunOutcome::Blocked | RunOutcome::Interrupted(_) => "33",
+        _ => "31",
+    };
+    format!("\u{1b}[1;{colour}m{word}\u{1b}[0m")
+}
+
+/// Returns a text in bold, where there are colours.
+pub fn bold(text: &str) -> String {
+    if colours() { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// Wraps a text into lines of at most `columns`, each after the first indented.
+pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            let full = line.chars().count() + 1 + word.chars().count() + indent > columns;
+            if full && !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_well() {
+        for (ms, want) in [
+            (400, "0.4 s"),
+            (12_000, "12 s"),
+            (119_999, "119 s"),
+            (180_000, "3 min"),
+            (7_500_000, "2 h 5 min"),
+            (14_400_000, "4 h"),
+        ] {
+            assert_eq!(span(Millis(ms)), want);
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_says_so() {
+        assert_eq!(cut("short", 10), "short");
+        assert_eq!(cut("a longer text", 8), "a longe…");
+        assert_eq!(cut("one\ntwo", 10), "one…");
+    }
+
+    #[test]
+    fn wrapped_lines_fit() {
+        let wrapped = wrap("one two three four five six seven", 16, 4);
+        assert!(wrapped.lines().all(|line| line.chars().count() <= 16), "{wrapped}");
+    }
+}

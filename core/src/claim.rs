@@ -1,0 +1,190 @@
+//! What a finished process claims: its exit, its decision file and its answer, read as one claim.
+//!
+//! Reading is pure and repeatable, so a better reader can be tried on recorded runs.
+
+use crate::event::{DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
+use crate::id::{CheckId, Millis};
+use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
+use crate::weather::{self, ErrorClass};
+use crate::workflow::WorkerKind;
+
+/// A claim about a step, before evidence is put beside it.
+pub(crate) struct Claim {
+    pub(crate) check_id: Option<CheckId>,
+    pub(crate) source: DecisionSource,
+    pub(crate) decision: Decision,
+    pub(crate) reasons: Vec<String>,
+    pub(crate) fingerprints: Vec<String>,
+    pub(crate) problems: Vec<String>,
+    pub(crate) needs: Option<String>,
+    pub(crate) retry_after: Option<Millis>,
+}
+
+impl Claim {
+    pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
+        let mut problems: Vec<String> = resolution.problems.iter().map(ToString::to_string).collect();
+        if let CheckIdMatch::Mismatch { expected, got } = &resolution.check_id {
+            problems
+                .push(format!("expected={expected} got={got}: delete the file, or call `unstuck verdict`"));
+        }
+        Self {
+            check_id,
+            source: resolution.source.into(),
+            decision: resolution.decision,
+            reasons: resolution.reasons,
+            fingerprints: resolution.fingerprints,
+            problems,
+            needs: resolution.needs,
+            retry_after: resolution.retry_after_ms.map(Millis),
+        }
+    }
+}
+
+pub(crate) fn resolve(
+    file: &DecisionFile,
+    answer: &str,
+    prompt: &str,
+    check_id: Option<&CheckId>,
+) -> Resolution {
+    let file = match file {
+        DecisionFile::NotConfigured => verdict::FileEvidence::NotConfigured,
+        DecisionFile::Refused(refusal) => verdict::FileEvidence::Refused(*refusal),
+        DecisionFile::Read(bytes) => verdict::FileEvidence::Bytes(bytes.0.clone()),
+    };
+    verdict::resolve(&verdict::Evidence {
+        file: &file,
+        file_fresh: true, // An older file was moved aside before the process was started.
+        answer: Some(answer).filter(|answer| !answer.is_empty()),
+        prompt: Some(prompt),
+        check_id: check_id.map(CheckId::as_str),
+    })
+}
+
+/// A claim of a process that failed: complete becomes incomplete, the rest stands.
+pub(crate) fn contradicted_by_exit(mut claim: Claim, failure: Option<&weather::Failure>, who: &str) -> Claim {
+    if let Some(failure) = failure
+        && claim.decision == Decision::Complete
+    {
+        claim.decision = Decision::Incomplete;
+        claim.reasons = vec![format!("{who}_failed: the verdict says complete, but {}", sentence(failure))];
+        claim.fingerprints = vec![format!("verdict:{who}_failed")];
+    }
+    claim
+}
+
+/// The exit code of a script, with the decision file beside it if there is one.
+pub(crate) fn exit_beside_file(
+    exit: Decision,
+    file: &DecisionFile,
+    resolution: Resolution,
+    id: &CheckId,
+) -> Claim {
+    let nothing_there = matches!(file, DecisionFile::NotConfigured | DecisionFile::Refused(Refusal::Missing));
+    let said = resolution.decision;
+    let mut claim = Claim::from_resolution(resolution, Some(id.clone()));
+    if nothing_there {
+        claim.decision = exit;
+        claim.source = DecisionSource::ExitCode;
+        claim.problems.clear();
+        return claim;
+    }
+    let opposite = matches!(
+        (exit, said),
+        (Decision::Complete, Decision::Incomplete) | (Decision::Incomplete, Decision::Complete)
+    );
+    if opposite || (exit == Decision::Complete && matches!(said, Decision::Blocked | Decision::Waiting)) {
+        let code = i32::from(exit != Decision::Complete);
+        let said = format!("{said:?}").to_lowercase();
+        claim.decision = Decision::Incomplete;
+        claim.reasons = vec![format!("the check exited with {code}, but its decision file says {said}")];
+        claim.fingerprints = vec!["verdict:conflict".to_owned()];
+    }
+    claim
+}
+
+/// Why the exit of a script is no verdict.
+pub(crate) enum CheckFailure {
+    CouldNotRun(weather::Failure),
+    OtherCode(Failure),
+}
+
+pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> {
+    match outcome.exit {
+        Exit::Code(0) => Ok(Decision::Complete),
+        Exit::Code(1) => Ok(Decision::Incomplete),
+        Exit::Code(code) if code != 126 && code != 127 => Err(CheckFailure::OtherCode(Failure {
+            class: ErrorClass::NonRetryable,
+            message: format!(
+                "the check exited with {code}, which is neither 0 (complete) nor 1 (incomplete); \
+                 if {code} means \"not yet\", write `... || exit 1`"
+            ),
+        })),
+        _ => {
+            let failure = failure_of(WorkerKind::Custom, outcome).unwrap_or(weather::Failure {
+                class: ErrorClass::NonRetryable,
+                phrase: None,
+                resets: None,
+                retry_after_ms: None,
+            });
+            Err(CheckFailure::CouldNotRun(failure))
+        }
+    }
+}
+
+/// Returns why a process failed; `None` if it succeeded.
+pub(crate) fn failure_of(kind: WorkerKind, outcome: &Outcome) -> Option<weather::Failure> {
+    let exit = match &outcome.exit {
+        Exit::Code(code) => weather::ExitKind::Code(*code),
+        Exit::Signal(signal) => weather::ExitKind::Signal(*signal),
+        Exit::TimedOut => weather::ExitKind::TimedOut,
+        Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
+        Exit::Stopped => weather::ExitKind::Code(0),
+        Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
+    };
+    let mut failure =
+        weather::classify(kind == WorkerKind::Custom, exit, &outcome.answer, &outcome.stderr_tail)?;
+    let how = match &outcome.exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::TimedOut => format!("no end within its time limit, after {} s", outcome.duration.0 / 1000),
+        Exit::CouldNotStart(why) => why.clone(),
+        Exit::Stopped | Exit::Child(_) => String::new(),
+    };
+    let last_line =
+        || outcome.stderr_tail.lines().chain(outcome.answer.lines()).rfind(|line| !line.trim().is_empty());
+    failure.phrase =
+        match failure.phrase.or_else(|| last_line().map(|line| line.trim().chars().take(200).collect())) {
+            Some(phrase) => Some(format!("{how}: {phrase}")),
+            None => Some(how),
+        };
+    Some(failure)
+}
+
+fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
+    let class = match end {
+        RunOutcome::Complete => return None,
+        RunOutcome::WorkerFailed | RunOutcome::TimeLimit => ErrorClass::RetryableTransient,
+        _ => ErrorClass::NonRetryable,
+    };
+    let phrase = Some(format!("child run {run} ended {}", end.as_str()));
+    Some(weather::Failure { class, phrase, resets: None, retry_after_ms: None })
+}
+
+pub(crate) fn is_retryable(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::RetryableTransient
+            | ErrorClass::RetryableNetwork
+            | ErrorClass::RetryableService
+            | ErrorClass::RetryableRateLimit
+    )
+}
+
+pub(crate) fn recorded(failure: &weather::Failure) -> Failure {
+    Failure { class: failure.class, message: sentence(failure) }
+}
+
+pub(crate) fn sentence(failure: &weather::Failure) -> String {
+    let phrase = failure.phrase.as_deref().unwrap_or("it failed");
+    format!("{phrase} ({})", failure.class.as_str())
+}

@@ -1,0 +1,189 @@
+//! Tells a loop that gets somewhere from one that does not.
+//!
+//! Pure bookkeeping over failure sets: [`Convergence::note`] takes in one incomplete verdict,
+//! [`Convergence::stall`] says whether it is time to change the strategy. The table of rules is in
+//! `docs/convergence.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::StallCause;
+use crate::id::{Digest, Stage};
+use crate::workflow;
+
+/// The longest period of returning failure sets that is looked for.
+const PERIOD_MAX: usize = 4;
+/// Members of a failure set are compared up to this many characters.
+const MEMBER_CHARS_MAX: usize = 240;
+
+/// What a step's loop has shown so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Convergence {
+    stage: Stage,
+    /// How often the newest failure set was seen in a row since the stage was raised.
+    count: u32,
+    key: Option<Digest>,
+    /// The newest keys since the stage was raised, oldest first.
+    recent: Vec<Digest>,
+    /// For each member of the newest set, in how many sets in a row it was.
+    streaks: BTreeMap<String, u32>,
+    /// Incomplete verdicts in a row that gave neither a fingerprint nor a reason.
+    without_reason: u32,
+}
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self {
+            stage: Stage(1),
+            count: 0,
+            key: None,
+            recent: Vec::new(),
+            streaks: BTreeMap::new(),
+            without_reason: 0,
+        }
+    }
+}
+
+/// A loop that gets nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// What repeats.
+    pub cause: StallCause,
+    /// Key of the failure set.
+    pub key: Option<Digest>,
+    /// How many times it was seen.
+    pub count: u32,
+}
+
+impl Convergence {
+    /// Returns the stage that the next iteration works in.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Returns how often the newest failure set was seen in a row.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Returns the key of the newest failure set.
+    pub fn key(&self) -> Option<Digest> {
+        self.key
+    }
+
+    /// Takes in one incomplete verdict.
+    ///
+    /// A verdict without a signal neither adds to the streak of a failure set nor ends it.
+    pub fn note(&mut self, policy: &workflow::Convergence, fingerprints: &[String], reasons: &[String]) {
+        let set = failure_set(fingerprints, reasons);
+        if set.is_empty() {
+            self.without_reason = self.without_reason.saturating_add(1);
+            return;
+        }
+        self.without_reason = 0;
+        let key = set_key(&set);
+        self.count = if self.key == Some(key) { self.count.saturating_add(1) } else { 1 };
+        self.key = Some(key);
+        self.recent.push(key);
+        let window = PERIOD_MAX * rounds(policy);
+        if self.recent.len() > window {
+            self.recent.drain(..self.recent.len() - window);
+        }
+        // A smaller set is progress, so what persists starts afresh.
+        let shrank = set.len() < self.streaks.len();
+        self.streaks = set
+            .into_iter()
+            .map(|member| {
+                let before = if shrank { 0 } else { self.streaks.get(&member).copied().unwrap_or(0) };
+                (member, before.saturating_add(1))
+            })
+            .collect();
+    }
+
+    /// Says whether the strategy is to be changed.
+    pub fn stall(&self, policy: &workflow::Convergence) -> Option<Stall> {
+        let threshold = policy.stall_threshold.max(1);
+        if self.without_reason >= threshold {
+            return Some(Stall { cause: StallCause::NoReasons, key: None, count: self.without_reason });
+        }
+        if self.without_reason > 0 {
+            return None; // The newest verdict gave no signal, so it cannot complete a pattern.
+        }
+        let stall = |cause, count| Some(Stall { cause, key: self.key, count });
+        if self.count >= threshold {
+            return stall(StallCause::SameFailures, self.count);
+        }
+        if let Some(period) = self.period(rounds(policy)) {
+            let period = u32::try_from(period).expect("at most PERIOD_MAX");
+            return stall(StallCause::Cycle(period), threshold.max(2));
+        }
+        let longest = self.streaks.values().copied().max().unwrap_or(0);
+        if longest > threshold {
+            return stall(StallCause::PersistentFailure, longest);
+        }
+        None
+    }
+
+    /// Raises the stage and starts all counters afresh. The key stays: the stage does not make an
+    /// old failure set a new one.
+    pub fn raise(&mut self, to: Stage) {
+        self.stage = self.stage.max(to);
+        self.restart();
+    }
+
+    /// Starts all counters afresh.
+    pub fn restart(&mut self) {
+        self.count = 0;
+        self.recent.clear();
+        self.streaks.clear();
+        self.without_reason = 0;
+    }
+
+    /// Returns the shortest period with which the newest sets have come back `rounds` times.
+    fn period(&self, rounds: usize) -> Option<usize> {
+        (2..=PERIOD_MAX).find(|&period| {
+            let length = period * rounds;
+            self.recent.len() >= length && {
+                let newest = &self.recent[self.recent.len() - length..];
+                newest.iter().zip(&newest[period..]).all(|(a, b)| a == b)
+            }
+        })
+    }
+}
+
+/// How often a cycle must come round: at least twice, or any new set would be one.
+fn rounds(policy: &workflow::Convergence) -> usize {
+    usize::try_from(policy.stall_threshold.clamp(2, 1000)).expect("at most 1000")
+}
+
+/// Returns the members by which a verdict is compared with others: its fingerprints, else its reasons.
+pub fn failure_set(fingerprints: &[String], reasons: &[String]) -> BTreeSet<String> {
+    let named: BTreeSet<String> = members(fingerprints.iter().map(String::as_str));
+    if !named.is_empty() {
+        return named;
+    }
+    let reasons: Vec<String> = reasons
+        .iter()
+        .map(|reason| reason.trim())
+        .filter(|reason| !reason.is_empty())
+        .map(|reason| format!("reason:{reason}"))
+        .collect();
+    members(reasons.iter().map(String::as_str))
+}
+
+fn members<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    texts
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(|text| text.chars().take(MEMBER_CHARS_MAX).collect())
+        .collect()
+}
+
+/// Returns the order-free key of a failure set: SHA-256 over its members, sorted by UTF-16 code
+/// units (the order of the tools whose state files hold such keys) and joined by line feeds.
+pub fn set_key(set: &BTreeSet<String>) -> Digest {
+    let mut members: Vec<&str> = set.iter().map(String::as_str).collect();
+    members.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
+    Digest::of(members.join("\n").as_bytes())
+}

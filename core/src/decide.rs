@@ -1,0 +1,647 @@
+//! The one place where decisions are taken: command and state to events.
+//!
+//! Read it from top to bottom. [`RunState::decide`] records the command as an observation, draws
+//! the conclusions that follow from it ([`Batch::conclude`]), and lets the run go on as far as it
+//! can without the world ([`Batch::settle`]). All of it is one batch, which the store appends whole.
+
+use crate::claim::{
+    CheckFailure, Claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of, is_retryable,
+    recorded, resolve, sentence,
+};
+use crate::convergence::Stall;
+use crate::event::{
+    CheckFinished, CheckRequested, Conclusion, Event, Exit, Fact, Lost, Next, Observation, RunEnded,
+    RunOutcome, RunResumed, RunStopping, StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason,
+    WaitRequested, WorkRequested, WorkerFinished,
+};
+use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
+use crate::prompt;
+use crate::state::{Phase, RunState, StepPhase, StepState};
+use crate::verdict::Decision;
+use crate::weather::{self, ErrorClass};
+use crate::workflow::{Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
+
+/// What comes in: an observation to record, a deadline that passed, a person's order. It is
+/// recorded as it is, so that a replay can give it again.
+pub type Command = Observation;
+
+/// Why a command is refused. Nothing is recorded then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The first event of a run is `RunStarted`.
+    #[error("the run has not been started")]
+    NotStarted,
+    /// A run is started once.
+    #[error("the run has been started already")]
+    AlreadyStarted,
+    /// The run is over.
+    #[error("the run has ended: {}", .0.as_str())]
+    Ended(RunOutcome),
+    /// There is nothing to resume.
+    #[error("the run is complete")]
+    AlreadyComplete,
+    /// A loop is at its bound.
+    #[error("the last allowed iteration is over")]
+    NeedsIterations,
+    /// The run is at its bound.
+    #[error("the time of the run is over")]
+    NeedsTime,
+    /// A person must answer first.
+    #[error("the run waits for an answer")]
+    NeedsAnswer,
+    /// Nobody asked.
+    #[error("the run does not wait for an answer")]
+    NothingToAnswer,
+    /// The command is about a try that is not due, or not in flight.
+    #[error("step {step}: try {attempt} of iteration {iteration} is not {expected}")]
+    NotExpected {
+        /// The step.
+        step: StepId,
+        /// The iteration.
+        iteration: Iteration,
+        /// The try.
+        attempt: Attempt,
+        /// What it would have to be.
+        expected: &'static str,
+    },
+}
+
+impl RunState {
+    /// Answers a command with the events to append, or says why it is refused.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] when the command does not fit the state; nothing is to be recorded then.
+    pub fn decide(&self, command: Command, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+        self.admits(&command)?;
+        // A clock that was set back must not make a span negative: order comes from the log.
+        let at = at.max(self.last_at);
+        let mut batch = Batch { state: self.clone(), at, events: Vec::new() };
+        let cause = batch.push(command.clone());
+        batch.conclude(self, &command, cause);
+        batch.settle(cause);
+        Ok(batch.events)
+    }
+
+    fn admits(&self, command: &Command) -> Result<(), Rejection> {
+        match (&self.phase, command) {
+            (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
+            (Phase::Empty, _) => return Err(Rejection::NotStarted),
+            (_, Observation::RunStarted(_)) => return Err(Rejection::AlreadyStarted),
+            (_, Observation::LogRepaired(_)) => return Ok(()),
+            (_, Observation::RunResumed(event)) => return self.admits_resume(event),
+            (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(_)) => return Ok(()),
+            (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
+            (Phase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
+            (Phase::Active | Phase::Stopping(_), _) => {}
+        }
+        match command {
+            Observation::WorkerStarted(e) => {
+                self.expects(&e.step, e.iteration, e.attempt, "due as work", |phase| {
+                    *phase == StepPhase::WorkDue
+                })
+            }
+            Observation::CheckStarted(e) => {
+                self.expects(&e.step, e.iteration, e.attempt, "due as a check", |phase| {
+                    *phase == StepPhase::CheckDue
+                })
+            }
+            Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, .. })
+            | Observation::WorkerLost(Lost { step, iteration, attempt, .. }) => {
+                self.expects(step, *iteration, *attempt, "in flight as work", |phase| {
+                    matches!(phase, StepPhase::Working(_))
+                })
+            }
+            Observation::CheckFinished(CheckFinished { step, iteration, attempt, .. })
+            | Observation::CheckLost(Lost { step, iteration, attempt, .. }) => {
+                self.expects(step, *iteration, *attempt, "in flight as a check", |phase| {
+                    matches!(phase, StepPhase::Checking(_))
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn admits_resume(&self, event: &RunResumed) -> Result<(), Rejection> {
+        let Phase::Ended(outcome, _) = self.phase else { return Ok(()) };
+        let out_of_time =
+            self.clock.used >= self.workflow().map_or(Millis(0), |w| w.timeout).plus(self.clock.extra);
+        match outcome {
+            RunOutcome::Complete => Err(Rejection::AlreadyComplete),
+            RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
+            _ if out_of_time && event.add_time == Millis(0) => Err(Rejection::NeedsTime),
+            _ if event.add_iterations == 0
+                && self.steps().any(|(step, at)| self.needs_iterations(step, at)) =>
+            {
+                Err(Rejection::NeedsIterations)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says whether a step can only go on with an iteration that it does not have.
+    fn needs_iterations(&self, step: &Step, at: &StepState) -> bool {
+        let goes_on_in_next =
+            matches!(at.phase, StepPhase::Ended(StepEnd::IterationsExhausted | StepEnd::Stuck(_)));
+        goes_on_in_next && at.iteration >= self.max_iterations(step, at)
+    }
+
+    fn expects(
+        &self,
+        step: &StepId,
+        iteration: Iteration,
+        attempt: Attempt,
+        expected: &'static str,
+        fits: impl Fn(&StepPhase) -> bool,
+    ) -> Result<(), Rejection> {
+        let at = self.step(step).map(|(_, at)| at);
+        if at.is_some_and(|at| fits(&at.phase) && at.iteration == iteration && at.attempt == attempt) {
+            return Ok(());
+        }
+        Err(Rejection::NotExpected { step: step.clone(), iteration, attempt, expected })
+    }
+}
+
+/// The events of one decision, and the state they lead to.
+struct Batch {
+    state: RunState,
+    at: Timestamp,
+    events: Vec<Event>,
+}
+
+// What follows from a command.
+impl Batch {
+    fn conclude(&mut self, before: &RunState, command: &Command, cause: Seq) {
+        match command {
+            Observation::WorkerFinished(event) => self.work_ended(before, event, cause),
+            Observation::CheckFinished(event) => self.check_ended(before, event, cause),
+            Observation::WorkerLost(event) | Observation::CheckLost(event) => self.try_again(event),
+            Observation::RunResumed(event) if before.reopens(event.add_iterations) => {
+                self.reopen_ended_steps()
+            }
+            Observation::AnswerGiven(_) => self.reopen_ended_steps(),
+            Observation::RunInterrupted(event) => self.stop(RunOutcome::Interrupted(event.signal), cause),
+            Observation::RunStarted(_)
+            | Observation::RunResumed(_)
+            | Observation::WorkerStarted(_)
+            | Observation::CheckStarted(_)
+            | Observation::DeadlinePassed
+            | Observation::LogRepaired(_) => {}
+        }
+    }
+
+    /// The worker has left: its step is complete, or is checked, or has failed.
+    fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
+        let Some((step, at)) = before.step(&event.step) else { return };
+        if event.outcome.exit == Exit::Stopped {
+            return;
+        }
+        if let Some(why) = &event.outcome.fatal {
+            return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
+        }
+        let kind = match &step.work {
+            Work::Worker(worker) => worker.kind,
+            Work::Subworkflow(_) => WorkerKind::Custom,
+        };
+        let failure = failure_of(kind, &event.outcome);
+        let Some(check) = &step.check else {
+            return match failure {
+                Some(failure) => self.worker_failed(step, failure, cause),
+                None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
+            };
+        };
+        if check.by == CheckBy::Claim {
+            return self.claim_ended(before, step, at, check, event, failure, cause);
+        }
+        match failure {
+            Some(failure) => self.worker_failed(step, failure, cause),
+            None => self.request_check(&step.id, event.iteration, Attempt(1)),
+        }
+    }
+
+    /// The worker that is its own check has left.
+    #[expect(clippy::too_many_arguments, reason = "one call, and each is something else")]
+    fn claim_ended(
+        &mut self,
+        before: &RunState,
+        step: &Step,
+        at: &StepState,
+        check: &Check,
+        event: &WorkerFinished,
+        failure: Option<weather::Failure>,
+        cause: Seq,
+    ) {
+        let check_id = match &at.phase {
+            StepPhase::Working(in_flight) => in_flight.check_id.clone(),
+            _ => None,
+        };
+        let prompt = prompt::work(before, step, at, check_id.as_ref());
+        let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
+        match failure {
+            Some(failure) if resolution.decision == Decision::None => {
+                self.worker_failed(step, failure, cause)
+            }
+            failure => {
+                let claim = contradicted_by_exit(
+                    Claim::from_resolution(resolution, check_id),
+                    failure.as_ref(),
+                    "worker",
+                );
+                self.verdict(step, check, claim, vec![cause]);
+            }
+        }
+    }
+
+    fn worker_failed(&mut self, step: &Step, failure: weather::Failure, cause: Seq) {
+        let at = self.at(&step.id);
+        let retries_left = step.on_failure == OnFailure::Retry && at.retries < step.max_retries;
+        let (tries, retries) = (at.weather_tries, at.retries);
+        let class = failure.class;
+        if let Some(wait) = self.weather_wait(step, &failure, tries) {
+            self.wait(step, wait, Next::Work, WaitReason::Weather(class), sentence(&failure));
+        } else if retries_left && is_retryable(class) {
+            let wait = self.backoff(step, class, retries);
+            self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
+        } else {
+            self.end_step(&step.id, StepEnd::WorkerFailed(recorded(&failure)), vec![cause]);
+        }
+    }
+
+    /// The check has left: its exit code, or its answer, is a claim, or it could not run.
+    fn check_ended(&mut self, before: &RunState, event: &CheckFinished, cause: Seq) {
+        let Some((step, at)) = before.step(&event.step) else { return };
+        let Some(check) = &step.check else { return };
+        if event.outcome.exit == Exit::Stopped {
+            return;
+        }
+        if let Some(why) = &event.outcome.fatal {
+            return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
+        }
+        let id = &event.check_id;
+        let evidence: Vec<Seq> = at.worked.into_iter().chain([cause]).collect();
+        match &check.by {
+            CheckBy::Exit(_) => match exit_verdict(&event.outcome) {
+                Ok(decision) => {
+                    let resolution = resolve(&event.decision_file, "", "", Some(id));
+                    let claim = exit_beside_file(decision, &event.decision_file, resolution, id);
+                    self.verdict(step, check, claim, evidence);
+                }
+                Err(failure) => self.check_failed(step, failure, evidence),
+            },
+            CheckBy::Agent(worker) => {
+                let prompt = prompt::check(before, step, at, id);
+                let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, Some(id));
+                match failure_of(worker.kind, &event.outcome) {
+                    Some(failure) if resolution.decision == Decision::None => {
+                        self.check_could_not_run(step, &failure, evidence);
+                    }
+                    failure => {
+                        let claim = Claim::from_resolution(resolution, Some(id.clone()));
+                        let claim = contradicted_by_exit(claim, failure.as_ref(), "check");
+                        self.verdict(step, check, claim, evidence);
+                    }
+                }
+            }
+            CheckBy::Claim => {}
+        }
+    }
+
+    fn check_failed(&mut self, step: &Step, failure: CheckFailure, evidence: Vec<Seq>) {
+        match failure {
+            CheckFailure::CouldNotRun(failure) => self.check_could_not_run(step, &failure, evidence),
+            CheckFailure::OtherCode(failure) => {
+                self.end_step(&step.id, StepEnd::CheckFailed(failure), evidence)
+            }
+        }
+    }
+
+    fn check_could_not_run(&mut self, step: &Step, failure: &weather::Failure, evidence: Vec<Seq>) {
+        let at = self.at(&step.id);
+        let (tries, retries) = (at.weather_tries, at.check_retries);
+        let class = failure.class;
+        if let Some(wait) = self.weather_wait(step, failure, tries) {
+            self.wait(step, wait, Next::Check, WaitReason::Weather(class), sentence(failure));
+        } else if is_retryable(class) && retries < step.max_retries.max(2) {
+            let wait = self.backoff(step, class, retries);
+            self.wait(step, wait, Next::Check, WaitReason::CheckRetry(class), sentence(failure));
+        } else {
+            self.end_step(&step.id, StepEnd::CheckCouldNotRun(recorded(failure)), evidence);
+        }
+    }
+
+    /// Puts a claim beside the evidence and says how the step goes on.
+    fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
+        let (needs, retry_after) = (claim.needs.clone(), claim.retry_after);
+        let event = self.judge(step, claim, evidence.clone());
+        let (decision, parse_failures, iteration) = (event.decision, event.parse_failures, event.iteration);
+        let last_problem = event.problems.last().cloned();
+        let seq = self.push(Conclusion::VerdictReached(event));
+        let evidence: Vec<Seq> = evidence.into_iter().chain([seq]).collect();
+        match decision {
+            Decision::Complete => self.end_step(&step.id, StepEnd::Complete, evidence),
+            Decision::Blocked => {
+                let needs = needs.unwrap_or_else(|| "the checker did not say what".to_owned());
+                self.end_step(&step.id, StepEnd::Blocked(needs), evidence);
+                self.stop(RunOutcome::Blocked, seq);
+            }
+            Decision::Waiting => self.wait_for_job(step, check, retry_after, evidence),
+            Decision::None if parse_failures >= check.max_parse_failures => {
+                let problem = last_problem.unwrap_or_else(|| "nothing was said".to_owned());
+                self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
+            }
+            Decision::Incomplete | Decision::None => {
+                if !self.stalled(step, iteration, &evidence) {
+                    self.next_iteration(step, iteration, evidence);
+                }
+            }
+        }
+    }
+
+    fn judge(&self, step: &Step, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
+        let at = self.at(&step.id);
+        let unread = claim.decision == Decision::None;
+        let mut event = VerdictReached {
+            step: step.id.clone(),
+            iteration: at.iteration,
+            check_id: claim.check_id,
+            decision: claim.decision,
+            claimed: None,
+            source: claim.source,
+            reasons: claim.reasons,
+            fingerprints: claim.fingerprints,
+            problems: claim.problems,
+            parse_failures: if unread { at.parse_failures.saturating_add(1) } else { 0 },
+            evidence,
+        };
+        if event.decision == Decision::Complete && step.require_change && at.changed == Some(false) {
+            event.claimed = Some(Decision::Complete);
+            event.decision = Decision::Incomplete;
+            event.reasons = vec![
+                "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
+            ];
+        }
+        event
+    }
+
+    /// Raises the stage if the loop gets nowhere; returns whether that ended the step.
+    fn stalled(&mut self, step: &Step, iteration: Iteration, evidence: &[Seq]) -> bool {
+        let Some(policy) = &step.convergence else { return false };
+        let convergence = &self.at(&step.id).convergence;
+        let Some(Stall { cause, key, count }) = convergence.stall(policy) else { return false };
+        let from = convergence.stage();
+        let to = from.next().min(policy.max_stage.max(from));
+        let raised = StageRaised { step: step.id.clone(), iteration, from, to, cause, key, count };
+        let seq = self.push(Conclusion::StageRaised(raised));
+        let stops = to >= policy.max_stage && policy.fail_on_max_stage;
+        if stops {
+            let evidence = evidence.iter().copied().chain([seq]).collect();
+            self.end_step(&step.id, StepEnd::Stuck(cause), evidence);
+        }
+        stops
+    }
+
+    fn next_iteration(&mut self, step: &Step, iteration: Iteration, evidence: Vec<Seq>) {
+        let at = self.at(&step.id);
+        if iteration < self.state.max_iterations(step, at) {
+            return self.request_work(&step.id, iteration.next(), Attempt(1));
+        }
+        let end = match step.on_exhausted {
+            OnExhausted::Abort => StepEnd::IterationsExhausted,
+            OnExhausted::Continue => StepEnd::Incomplete,
+        };
+        self.end_step(&step.id, end, evidence);
+    }
+
+    fn wait_for_job(&mut self, step: &Step, check: &Check, retry_after: Option<Millis>, evidence: Vec<Seq>) {
+        let wait = retry_after.unwrap_or(JOB_POLL_DEFAULT);
+        let wait = Millis(wait.0.clamp(JOB_POLL_MIN.0, JOB_POLL_MAX.0));
+        let since = self.at(&step.id).waiting_since.unwrap_or(self.at);
+        if self.at.after(wait).since(since) > step.timeout {
+            return self.end_step(&step.id, StepEnd::WaitExpired, evidence);
+        }
+        let then = if check.by == CheckBy::Claim { Next::Work } else { Next::Check };
+        self.wait(step, wait, then, WaitReason::ExternalJob, "an external job is still running".to_owned());
+    }
+
+    /// What was in flight when the supervisor died is begun again. It costs no retry.
+    fn try_again(&mut self, lost: &Lost) {
+        let at = self.at(&lost.step);
+        let (due, attempt) = (at.phase.clone(), at.attempt);
+        match due {
+            StepPhase::WorkDue => self.request_work(&lost.step, lost.iteration, attempt),
+            StepPhase::CheckDue => self.request_check(&lost.step, lost.iteration, attempt),
+            _ => {}
+        }
+    }
+
+    /// Lets steps that had not ended well go on where they ended.
+    fn reopen_ended_steps(&mut self) {
+        let Some(plan) = self.state.plan.clone() else { return };
+        for step in &plan.started.workflow.steps {
+            let at = self.at(&step.id);
+            let StepPhase::Ended(end) = &at.phase else { continue };
+            if self.state.needs_iterations(step, at) {
+                continue;
+            }
+            let (iteration, attempt) = (at.iteration, at.attempt);
+            let claim = step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
+            match end {
+                StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
+                StepEnd::Blocked(_) | StepEnd::IterationsExhausted | StepEnd::Stuck(_) => {
+                    self.request_work(&step.id, iteration.next(), Attempt(1));
+                }
+                StepEnd::CheckFailed(_)
+                | StepEnd::CheckCouldNotRun(_)
+                | StepEnd::Undecidable(_)
+                | StepEnd::WaitExpired
+                    if !claim =>
+                {
+                    self.request_check(&step.id, iteration, attempt);
+                }
+                _ => self.request_work(&step.id, iteration, attempt),
+            }
+        }
+    }
+}
+
+// How the run goes on by itself.
+impl Batch {
+    /// Skips, starts and ends what follows from the state and the time.
+    fn settle(&mut self, cause: Seq) {
+        let Some(plan) = self.state.plan.clone() else { return };
+        let workflow = &plan.started.workflow;
+        if self.state.phase == Phase::Active {
+            if self.state.time_limit().is_some_and(|limit| self.at >= limit) {
+                self.stop(RunOutcome::TimeLimit, cause);
+            } else {
+                self.skip_unreachable(workflow);
+                self.take_up_due(workflow);
+                self.start_ready(workflow);
+            }
+        }
+        match self.state.phase {
+            Phase::Stopping(why) if self.state.in_flight().next().is_none() => {
+                self.end_run(workflow, Some(why), cause)
+            }
+            Phase::Active if self.state.steps.iter().all(|step| step.phase.end().is_some()) => {
+                self.end_run(workflow, None, cause);
+            }
+            _ => {}
+        }
+    }
+
+    fn skip_unreachable(&mut self, workflow: &Workflow) {
+        loop {
+            let skipped = workflow.steps.iter().find_map(|step| {
+                let pending = self.at(&step.id).phase == StepPhase::Pending;
+                let culprit = pending.then(|| step.depends_on.iter().find(|on| self.is_closed(on)))??;
+                Some((step.id.clone(), culprit.clone()))
+            });
+            let Some((step, culprit)) = skipped else { return };
+            let evidence = self.at(&culprit).ended.into_iter().collect();
+            self.end_step(&step, StepEnd::Skipped(culprit), evidence);
+        }
+    }
+
+    /// Says whether a step has ended in a way that its dependents cannot start after.
+    fn is_closed(&self, id: &StepId) -> bool {
+        let Some((step, at)) = self.state.step(id) else { return false };
+        let continues = step.on_failure == OnFailure::Continue;
+        at.phase.end().is_some_and(|end| !end.lets_dependents_run(continues))
+    }
+
+    fn take_up_due(&mut self, workflow: &Workflow) {
+        for step in &workflow.steps {
+            let at = self.at(&step.id);
+            let StepPhase::Waiting { until, then, .. } = at.phase else { continue };
+            if until > self.at {
+                continue;
+            }
+            let (iteration, attempt) = (at.iteration, at.attempt);
+            match then {
+                Next::Work => self.request_work(&step.id, iteration, attempt),
+                Next::Check => self.request_check(&step.id, iteration, attempt),
+            }
+        }
+    }
+
+    fn start_ready(&mut self, workflow: &Workflow) {
+        let places = self.state.places();
+        for step in &workflow.steps {
+            let active = self.state.steps.iter().filter(|step| step.phase.is_active()).count();
+            if active >= places {
+                return;
+            }
+            let ready = self.at(&step.id).phase == StepPhase::Pending
+                && step.depends_on.iter().all(|on| self.at(on).phase.end().is_some() && !self.is_closed(on));
+            if ready {
+                self.request_work(&step.id, Iteration(1), Attempt(1));
+            }
+        }
+    }
+
+    fn stop(&mut self, why: RunOutcome, cause: Seq) {
+        if self.state.phase == Phase::Active {
+            self.push(Conclusion::RunStopping(RunStopping { why, evidence: vec![cause] }));
+        }
+    }
+
+    fn end_run(&mut self, workflow: &Workflow, why: Option<RunOutcome>, cause: Seq) {
+        let ended = |id: &StepId| self.at(id).phase.end().cloned().zip(self.at(id).ended);
+        // The step that failed first decides; what came after it may be its consequence.
+        let deciding = workflow
+            .steps
+            .iter()
+            .filter_map(|step| {
+                let (end, seq) = ended(&step.id)?;
+                Some((seq, step.id.clone(), end.outcome()?))
+            })
+            .min_by_key(|(seq, ..)| *seq);
+        let incomplete = |step: &&Step| matches!(ended(&step.id), Some((StepEnd::Incomplete, _)));
+        let incomplete_steps = workflow.steps.iter().filter(incomplete).map(|step| step.id.clone()).collect();
+        let (outcome, step, evidence) = match (why, deciding) {
+            (Some(RunOutcome::Blocked) | None, Some((seq, step, outcome))) => {
+                (why.unwrap_or(outcome), Some(step), vec![seq])
+            }
+            (Some(why), _) => (why, None, vec![cause]),
+            (None, None) => {
+                let ends = self.state.steps.iter().filter_map(|step| step.ended);
+                (RunOutcome::Complete, None, ends.collect())
+            }
+        };
+        self.push(Conclusion::RunEnded(RunEnded { outcome, step, incomplete_steps, evidence }));
+    }
+}
+
+// Small words.
+impl Batch {
+    fn push(&mut self, fact: impl Into<Fact>) -> Seq {
+        let event = Event { seq: self.state.version.next(), at: self.at, fact: fact.into() };
+        self.state = std::mem::take(&mut self.state).evolve(&event);
+        let seq = event.seq;
+        self.events.push(event);
+        seq
+    }
+
+    fn at(&self, id: &StepId) -> &StepState {
+        let (_, at) =
+            self.state.step(id).expect("steps are named by the workflow that the state was made from");
+        at
+    }
+
+    fn request_work(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
+        let stage = self.at(step).convergence.stage();
+        self.push(Conclusion::WorkRequested(WorkRequested { step: step.clone(), iteration, attempt, stage }));
+    }
+
+    fn request_check(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
+        self.push(Conclusion::CheckRequested(CheckRequested { step: step.clone(), iteration, attempt }));
+    }
+
+    fn wait(&mut self, step: &Step, wait: Millis, then: Next, why: WaitReason, detail: String) {
+        let until = self.at.after(wait);
+        self.push(Conclusion::WaitRequested(WaitRequested {
+            step: step.id.clone(),
+            until,
+            then,
+            why,
+            detail,
+        }));
+    }
+
+    fn end_step(&mut self, step: &StepId, end: StepEnd, evidence: Vec<Seq>) {
+        self.push(Conclusion::StepEnded(StepEnded { step: step.clone(), end, evidence }));
+    }
+
+    /// Returns how long to wait for a limited service; `None` where waiting is over or not wanted.
+    fn weather_wait(&self, step: &Step, failure: &weather::Failure, tries: u32) -> Option<Millis> {
+        let workflow = self.state.workflow()?;
+        let limited = failure.class == ErrorClass::RetryableRateLimit && workflow.weather == Weather::Wait;
+        if !limited || self.state.weather_wait >= workflow.outage_budget {
+            return None;
+        }
+        Some(failure.retry_after_ms.map_or_else(|| self.backoff(step, failure.class, tries), Millis))
+    }
+
+    /// Returns the pause before a try: it doubles, is bounded, and is spread by up to a fifth, by
+    /// the names of run, step and try instead of by chance.
+    fn backoff(&self, step: &Step, class: ErrorClass, tries: u32) -> Millis {
+        let (first, most) = match class {
+            ErrorClass::RetryableNetwork | ErrorClass::RetryableService => (2_000, 120_000),
+            ErrorClass::RetryableRateLimit => (5_000, 600_000),
+            _ => (100, 5_000),
+        };
+        let pause: u64 = 1_u64.checked_shl(tries).unwrap_or(u64::MAX).saturating_mul(first).min(most);
+        let at = self.at(&step.id);
+        let run = self.state.run().map_or("", |run| run.as_str());
+        let name = format!("{run}/{}/{}/{}", step.id, at.iteration, at.attempt);
+        let spread = u64::from(Digest::of(name.as_bytes()).0[0]);
+        Millis((pause + pause * spread / (5 * 256)).min(most))
+    }
+}
+
+/// How often an external job is asked for, where the verdict does not say.
+const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
+const JOB_POLL_MIN: Millis = Millis::from_secs(1);
+const JOB_POLL_MAX: Millis = Millis::from_secs(3600);

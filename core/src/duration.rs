@@ -1,0 +1,100 @@
+//! Durations as people write and read them: `1h30m`, `200ms`.
+
+use crate::id::Millis;
+
+/// Why a text is no duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is nothing in it but blanks.
+    #[error("an empty duration")]
+    Empty,
+    /// A number without its unit.
+    #[error("the number {0} without a unit")]
+    NoUnit(String),
+    /// A unit without its number.
+    #[error("{0} without a number")]
+    NoNumber(String),
+    /// Letters that name no unit.
+    #[error("the unknown unit {0}")]
+    UnknownUnit(String),
+    /// A sign, a fraction, a blank or another character that has no place here.
+    #[error("the character {0:?}")]
+    Unexpected(char),
+    /// The sum is nothing.
+    #[error("a duration of zero")]
+    Zero,
+    /// The sum does not fit into 64 bits of milliseconds.
+    #[error("a duration that is too long")]
+    TooLong,
+}
+
+impl std::str::FromStr for Millis {
+    type Err = Error;
+
+    /// Reads one or more `<digits><unit>` with the units `h`, `m`, `s` and `ms`.
+    ///
+    /// Blanks around the whole are dropped, none are allowed inside; a unit may repeat.
+    ///
+    /// ```
+    /// use unstuck_core::id::Millis;
+    ///
+    /// assert_eq!("1h30m".parse(), Ok(Millis(5_400_000)));
+    /// assert_eq!("1m1m".parse(), Ok(Millis(120_000)));
+    /// assert!("5".parse::<Millis>().is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Anything else, zero, and sums above 64 bits of milliseconds.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(Error::Empty);
+        }
+        let mut sum: u64 = 0;
+        while !rest.is_empty() {
+            let (digits, unit, tail) = split(rest)?;
+            let factor = milliseconds(unit)?;
+            let count: u64 = digits.parse().map_err(|_| Error::TooLong)?;
+            sum = count.checked_mul(factor).and_then(|span| sum.checked_add(span)).ok_or(Error::TooLong)?;
+            rest = tail;
+        }
+        if sum == 0 { Err(Error::Zero) } else { Ok(Self(sum)) }
+    }
+}
+
+/// Splits the first number and its unit off.
+fn split(text: &str) -> Result<(&str, &str, &str), Error> {
+    let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let (unit, tail) = rest.split_at(rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len()));
+    match (digits.is_empty(), unit.is_empty(), rest.chars().next()) {
+        (true, false, _) => Err(Error::NoNumber(short(unit))),
+        (_, true, Some(odd)) => Err(Error::Unexpected(odd)),
+        (_, true, None) => Err(Error::NoUnit(short(digits))),
+        (false, false, _) => Ok((digits, unit, tail)),
+    }
+}
+
+fn milliseconds(unit: &str) -> Result<u64, Error> {
+    match unit {
+        "h" => Ok(3_600_000),
+        "m" => Ok(60_000),
+        "s" => Ok(1000),
+        "ms" => Ok(1),
+        other => Err(Error::UnknownUnit(short(other))),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(20).collect()
+}
+
+/// Returns the span as people read it: `600 h`, `1 h 30 min`, `90 s`, `200 ms`.
+pub fn spoken(span: Millis) -> String {
+    let Millis(ms) = span;
+    let parts = [(ms / 3_600_000, "h"), (ms / 60_000 % 60, "min"), (ms / 1000 % 60, "s"), (ms % 1000, "ms")];
+    let shown: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}")).collect();
+    if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
+}

@@ -1,0 +1,663 @@
+//! What happened: the events of a run.
+//!
+//! An event is an [`Observation`] (the world, or a person, answered) or a [`Conclusion`] (the core
+//! decided). Every batch of the log is one observation followed by what was concluded from it, so
+//! an observation is also the command that a replay gives to `decide` again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use crate::verdict::{self, Decision, Refusal};
+use crate::weather::ErrorClass;
+use crate::workflow::Workflow;
+
+/// One immutable fact of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the stream of the run.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What happened.
+    pub fact: Fact,
+}
+
+/// What an event states.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The world, or a person, answered.
+    Observed(Observation),
+    /// The core decided.
+    Concluded(Conclusion),
+}
+
+/// What the world, or a person, answered. Recorded before anything acts on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observation {
+    /// A run began. The first event of every stream, and only the first.
+    RunStarted(Box<RunStarted>),
+    /// A supervisor took the run up again, after a crash, an interruption or an end.
+    RunResumed(RunResumed),
+    /// A person or the system asked the run to stop.
+    RunInterrupted(RunInterrupted),
+    /// A person answered what a blocked run needed.
+    AnswerGiven(AnswerGiven),
+    /// The moment that [`next_deadline`](crate::RunState::next_deadline) named is past.
+    DeadlinePassed,
+    /// A worker is about to be started. Makes the attempt in flight.
+    WorkerStarted(WorkerStarted),
+    /// A worker ended, by itself or because it was ended.
+    WorkerFinished(WorkerFinished),
+    /// A worker was in flight when its supervisor died; what was left of it has been ended.
+    WorkerLost(Lost),
+    /// A check is about to be started. Makes the check in flight.
+    CheckStarted(CheckStarted),
+    /// A check ended, by itself or because it was ended.
+    CheckFinished(CheckFinished),
+    /// A check was in flight when its supervisor died; what was left of it has been ended.
+    CheckLost(Lost),
+    /// Opening the log found damage and mended it.
+    LogRepaired(LogRepaired),
+}
+
+/// A run began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The name of the run.
+    pub run: RunId,
+    /// The workflow, resolved; policy is data of the run.
+    pub workflow: Workflow,
+    /// SHA-256 of the workflow file, if there is one.
+    pub workflow_digest: Option<Digest>,
+    /// The workflow file as it was named.
+    pub workflow_file: Option<String>,
+    /// Absolute path of the workspace.
+    pub workspace: String,
+    /// The run and step that this run is a part of.
+    pub parent: Option<Parent>,
+    /// Version of the program that recorded this.
+    pub program: String,
+    /// What the file's reader wants a person to know.
+    pub warnings: Vec<String>,
+}
+
+/// The step of another run that this run carries out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Parent {
+    pub run: RunId,
+    pub step: StepId,
+    pub iteration: Iteration,
+}
+
+/// A supervisor took the run up again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// Iterations that every loop may run beyond its bound.
+    pub add_iterations: u32,
+    /// Time that the run may take beyond its bound.
+    pub add_time: Millis,
+    /// What a person wants the worker to know.
+    pub hint: Option<String>,
+    /// SHA-256 of the workflow file now, if it could be read.
+    pub workflow_digest: Option<Digest>,
+    /// Version of the program that recorded this.
+    pub program: String,
+}
+
+/// A person or the system asked the run to stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInterrupted {
+    /// The signal: 2 for an interrupt from the keyboard, 15 for a termination.
+    pub signal: i32,
+}
+
+/// A person answered what a blocked run needed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerGiven {
+    /// The answer; goes into the next prompt.
+    pub text: String,
+}
+
+/// A worker is about to be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStarted {
+    /// The step it works for.
+    pub step: StepId,
+    /// The iteration it works in.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// What it was asked, literally.
+    pub prompt: Blob,
+    /// Bound of this attempt.
+    pub limit: Millis,
+    /// The id that its own verdict must carry; only where the worker itself is the check.
+    pub check_id: Option<CheckId>,
+    /// An older decision file that was moved out of the way, kept as a blob.
+    pub moved_aside: Option<Blob>,
+}
+
+/// A worker ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerFinished {
+    /// The step it worked for.
+    pub step: StepId,
+    /// The iteration it worked in.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// How it ended and what it left.
+    pub outcome: Outcome,
+    /// What was in the decision file; only where the worker itself is the check.
+    pub decision_file: DecisionFile,
+    /// Whether the workspace differs from before this attempt; `None` where nobody looked.
+    pub changed: Option<bool>,
+}
+
+/// A worker or check was in flight when its supervisor died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// How many processes were found and ended.
+    pub processes_ended: u32,
+}
+
+/// A check is about to be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckStarted {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// The id that a verdict must carry.
+    pub check_id: CheckId,
+    /// What the checker was asked, literally.
+    pub prompt: Blob,
+    /// Bound of this check.
+    pub limit: Millis,
+    /// An older decision file that was moved out of the way, kept as a blob.
+    pub moved_aside: Option<Blob>,
+}
+
+/// A check ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckFinished {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// The id that a verdict must carry.
+    pub check_id: CheckId,
+    /// How it ended and what it left.
+    pub outcome: Outcome,
+    /// What was in the decision file.
+    pub decision_file: DecisionFile,
+}
+
+/// How a process ended and what it left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub exit: Exit,
+    /// Wall time.
+    pub duration: Millis,
+    /// Its answer: the end of its standard output, invalid UTF-8 replaced; at most [`Outcome::ANSWER_MAX`] bytes.
+    pub answer: String,
+    /// The end of its standard error, for people and for the class of a failure; at most [`Outcome::TAIL_MAX`] bytes.
+    pub stderr_tail: String,
+    /// All of its standard output.
+    pub stdout: Option<Blob>,
+    /// All of its standard error.
+    pub stderr: Option<Blob>,
+    /// Processes it left behind, which were ended.
+    pub processes_ended: u32,
+    /// How many secret values were taken out of what it printed and wrote.
+    pub redactions: u32,
+    /// What a person should know: missing outputs, cut texts.
+    pub notes: Vec<String>,
+    /// A failure around the process that ends the step: an artifact that cannot be copied, a wrong branch.
+    pub fatal: Option<String>,
+}
+
+impl Outcome {
+    /// Most bytes of an answer that an event holds.
+    pub const ANSWER_MAX: usize = 256 * 1024;
+    /// Most bytes of standard error that an event holds.
+    pub const TAIL_MAX: usize = 4 * 1024;
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Ended by us: its time was up.
+    TimedOut,
+    /// Ended by us: the run is stopping.
+    Stopped,
+    /// It could not be started, for this reason.
+    CouldNotStart(String),
+    /// It was a child run, which ended so.
+    Child(ChildEnd),
+}
+
+/// How a child run ended, and which one it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// The child run.
+    pub run: RunId,
+    /// Its end.
+    pub end: RunOutcome,
+}
+
+/// What was found where the verdict was to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionFile {
+    /// No decision file is configured.
+    NotConfigured,
+    /// There is none to read, or it was not read, for this reason.
+    Refused(Refusal),
+    /// These bytes.
+    Read(Bytes),
+}
+
+/// Bytes that are a text in JSON where they are UTF-8, and hexadecimal digits where not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);
+
+/// Opening the log found damage and mended it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRepaired {
+    /// What was found and done, in one sentence.
+    pub what: String,
+}
+
+/// What the core decided. Recorded although it can be derived: it makes the log readable, and a
+/// replay compares it with what it derives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conclusion {
+    /// A worker is to be run. Begins an iteration when the attempt is the first.
+    WorkRequested(WorkRequested),
+    /// The work of an iteration is done and is to be checked.
+    CheckRequested(CheckRequested),
+    /// Nothing is done for the step before a moment.
+    WaitRequested(WaitRequested),
+    /// An iteration was judged.
+    VerdictReached(VerdictReached),
+    /// The strategy of a step changes.
+    StageRaised(StageRaised),
+    /// A step came to its end.
+    StepEnded(StepEnded),
+    /// No new work is begun; the run ends when what is in flight has been stopped.
+    RunStopping(RunStopping),
+    /// The run came to its end.
+    RunEnded(RunEnded),
+}
+
+/// A worker is to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkRequested {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// The stage it works in.
+    pub stage: Stage,
+}
+
+/// The work of an iteration is to be checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRequested {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+}
+
+/// Nothing is done for the step before a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitRequested {
+    /// The step.
+    pub step: StepId,
+    /// The moment.
+    pub until: Timestamp,
+    /// What is done then.
+    pub then: Next,
+    /// Why.
+    pub why: WaitReason,
+    /// The line or sentence it rests on, for people.
+    pub detail: String,
+}
+
+/// What a step does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    /// Run the worker.
+    Work,
+    /// Run the check.
+    Check,
+}
+
+/// Why a step waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// The worker failed and is tried again; costs a retry.
+    Retry(ErrorClass),
+    /// The worker's service is limited or out of order; costs nothing but time.
+    Weather(ErrorClass),
+    /// The check could not run and is tried again; costs a retry of the check.
+    CheckRetry(ErrorClass),
+    /// The verdict says that an external job still runs.
+    ExternalJob,
+}
+
+/// An iteration was judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictReached {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The check that answered.
+    pub check_id: Option<CheckId>,
+    /// What the step is to be taken for.
+    pub decision: Decision,
+    /// What the claim itself said, where evidence made it something else.
+    pub claimed: Option<Decision>,
+    /// Where the claim was read.
+    pub source: DecisionSource,
+    /// Why, for people and for the next prompt.
+    pub reasons: Vec<String>,
+    /// What failed, for the controller.
+    pub fingerprints: Vec<String>,
+    /// What was odd about the answer, for people and for the next prompt.
+    pub problems: Vec<String>,
+    /// Nothing readable was said: so many times in a row now, 0 for a readable verdict.
+    pub parse_failures: u32,
+    /// The observations it rests on.
+    pub evidence: Vec<Seq>,
+}
+
+/// Where the claim of a verdict was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecisionSource {
+    /// The exit code of a command.
+    ExitCode,
+    /// JSON in the decision file.
+    FileJson,
+    /// A marker in the decision file.
+    FileText,
+    /// JSON in the answer.
+    OutputJson,
+    /// A marker in the answer.
+    Marker,
+    /// Nowhere.
+    None,
+}
+
+impl DecisionSource {
+    /// Returns the name used in the log and on the screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExitCode => "exit-code",
+            Self::FileJson => "file-json",
+            Self::FileText => "file-text",
+            Self::OutputJson => "output-json",
+            Self::Marker => "marker",
+            Self::None => "none",
+        }
+    }
+}
+
+impl From<verdict::Source> for DecisionSource {
+    fn from(source: verdict::Source) -> Self {
+        match source {
+            verdict::Source::FileJson => Self::FileJson,
+            verdict::Source::FileText => Self::FileText,
+            verdict::Source::OutputJson => Self::OutputJson,
+            verdict::Source::Marker => Self::Marker,
+            verdict::Source::None => Self::None,
+        }
+    }
+}
+
+/// The strategy of a step changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageRaised {
+    /// The step.
+    pub step: StepId,
+    /// The iteration whose verdict raised it.
+    pub iteration: Iteration,
+    /// The stage before.
+    pub from: Stage,
+    /// The stage from now on; equal to `from` where there is none above.
+    pub to: Stage,
+    /// What repeats.
+    pub cause: StallCause,
+    /// Key of the failure set.
+    pub key: Option<Digest>,
+    /// How many times it was seen.
+    pub count: u32,
+}
+
+/// What repeats when a loop gets nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StallCause {
+    /// The same failure set, one iteration after the other.
+    SameFailures,
+    /// Failure sets that return with this period.
+    Cycle(u32),
+    /// One failure that stays while others come and go.
+    PersistentFailure,
+    /// Incomplete, without a reason, one iteration after the other.
+    NoReasons,
+}
+
+/// A step came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepEnded {
+    /// The step.
+    pub step: StepId,
+    /// Its end.
+    pub end: StepEnd,
+    /// The events it rests on.
+    pub evidence: Vec<Seq>,
+}
+
+/// How a step ends: a closed set, so that no reason hides behind another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepEnd {
+    /// Everything that it configures holds.
+    Complete,
+    /// The last allowed iteration is over, and the file says to go on.
+    Incomplete,
+    /// A step that it depends on did not end well.
+    Skipped(StepId),
+    /// A person must act: this is needed.
+    Blocked(String),
+    /// The last allowed iteration is over.
+    IterationsExhausted,
+    /// The loop gets nowhere: this repeats.
+    Stuck(StallCause),
+    /// So many checks in a row gave no readable verdict; the last one's problem.
+    Undecidable(String),
+    /// The worker failed.
+    WorkerFailed(Failure),
+    /// The check ended with a code that is no verdict.
+    CheckFailed(Failure),
+    /// The check could not run.
+    CheckCouldNotRun(Failure),
+    /// The external job was waited for too long.
+    WaitExpired,
+    /// Something around the worker failed: an artifact, the branch.
+    Fatal(String),
+}
+
+/// What is known of a failed process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Its class, which says whether another try may help.
+    pub class: ErrorClass,
+    /// One sentence with exit code and the line it rests on.
+    pub message: String,
+}
+
+/// No new work is begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStopping {
+    /// Why.
+    pub why: RunOutcome,
+    /// The event it rests on.
+    pub evidence: Vec<Seq>,
+}
+
+/// The run came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How.
+    pub outcome: RunOutcome,
+    /// The step that decided it.
+    pub step: Option<StepId>,
+    /// Steps that ended incomplete although the run went on.
+    pub incomplete_steps: Vec<StepId>,
+    /// The events it rests on.
+    pub evidence: Vec<Seq>,
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// Every step is complete, or incomplete where the file allows it.
+    Complete,
+    /// It cannot be said that the work is complete, and nothing more can be tried.
+    NotComplete,
+    /// The last allowed iteration is over.
+    IterationLimit,
+    /// The time of the run is over.
+    TimeLimit,
+    /// The loop gets nowhere.
+    Stuck,
+    /// A person must act.
+    Blocked,
+    /// A worker, a check or the machine failed.
+    WorkerFailed,
+    /// A person or the system stopped it with this signal.
+    Interrupted(i32),
+}
+
+impl RunOutcome {
+    /// Returns the exit status that tells this end from the others.
+    pub fn exit_status(self) -> i32 {
+        match self {
+            Self::Complete => 0,
+            Self::NotComplete => 1,
+            Self::IterationLimit | Self::TimeLimit => 2,
+            Self::Stuck => 3,
+            Self::Blocked => 4,
+            Self::WorkerFailed => 5,
+            Self::Interrupted(signal) => 128 + signal,
+        }
+    }
+
+    /// Returns the word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "COMPLETE",
+            Self::NotComplete => "NOT COMPLETE",
+            Self::IterationLimit => "OUT OF ITERATIONS",
+            Self::TimeLimit => "OUT OF TIME",
+            Self::Stuck => "STUCK",
+            Self::Blocked => "BLOCKED",
+            Self::WorkerFailed => "FAILED",
+            Self::Interrupted(_) => "INTERRUPTED",
+        }
+    }
+}
+
+impl From<Observation> for Fact {
+    fn from(observation: Observation) -> Self {
+        Self::Observed(observation)
+    }
+}
+
+impl From<Conclusion> for Fact {
+    fn from(conclusion: Conclusion) -> Self {
+        Self::Concluded(conclusion)
+    }
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_bytes(&self.0);
+        }
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => BytesText::Text(text.to_owned()).serialize(serializer),
+            Err(_) => BytesText::Hex(hex(&self.0)).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Vec::<u8>::deserialize(deserializer).map(Self);
+        }
+        match BytesText::deserialize(deserializer)? {
+            BytesText::Text(text) => Ok(Self(text.into_bytes())),
+            BytesText::Hex(digits) => unhex(&digits)
+                .map(Self)
+                .ok_or_else(|| serde::de::Error::custom("not pairs of hexadecimal digits")),
+        }
+    }
+}
+
+/// How bytes look in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BytesText {
+    Text(String),
+    Hex(String),
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
+        return None;
+    }
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+}

@@ -1,0 +1,395 @@
+//! The reducer: event and state to state.
+//!
+//! Total: every decodable event leads to a valid state. An event that cannot happen in the state it
+//! meets changes nothing but the count of anomalies.
+
+use std::sync::Arc;
+
+use crate::event::{
+    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, Event, Exit, Fact, Lost, Next,
+    Observation, Outcome, RunEnded, RunOutcome, RunResumed, RunStarted, StageRaised, StepEnd, StepEnded,
+    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+};
+use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
+use crate::state::{Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
+use crate::verdict::Decision;
+
+/// What an event did to the state.
+enum Fold {
+    Done,
+    /// It cannot happen here.
+    Impossible,
+}
+
+/// Where an event stands in the stream.
+#[derive(Clone, Copy)]
+struct Place {
+    seq: Seq,
+    at: Timestamp,
+}
+
+impl RunState {
+    /// Folds one recorded event. Total: every decodable event leads to a valid state.
+    #[must_use]
+    pub fn evolve(mut self, event: &Event) -> Self {
+        let place = Place { seq: event.seq, at: event.at };
+        let in_order = event.seq == self.version.next();
+        let fold = match &event.fact {
+            Fact::Observed(observation) => self.observe(observation, place),
+            Fact::Concluded(conclusion) => self.conclude(conclusion, place),
+        };
+        if !in_order || matches!(fold, Fold::Impossible) {
+            self.anomalies = self.anomalies.saturating_add(1);
+        }
+        self.version = self.version.max(event.seq);
+        self.last_at = self.last_at.max(event.at);
+        self
+    }
+
+    fn observe(&mut self, observation: &Observation, place: Place) -> Fold {
+        match observation {
+            Observation::RunStarted(event) => self.run_started(event, place),
+            Observation::RunResumed(event) => self.run_resumed(event, place),
+            Observation::AnswerGiven(event) => self.answer_given(event, place),
+            Observation::WorkerStarted(event) => self.worker_started(event, place),
+            Observation::WorkerFinished(event) => self.worker_finished(event, place),
+            Observation::WorkerLost(event) => self.lost(event, Next::Work),
+            Observation::CheckStarted(event) => self.check_started(event, place),
+            Observation::CheckFinished(event) => self.check_finished(event),
+            Observation::CheckLost(event) => self.lost(event, Next::Check),
+            Observation::RunInterrupted(_) | Observation::DeadlinePassed | Observation::LogRepaired(_) => {
+                Fold::Done
+            }
+        }
+    }
+
+    fn conclude(&mut self, conclusion: &Conclusion, place: Place) -> Fold {
+        match conclusion {
+            Conclusion::WorkRequested(event) => self.work_requested(event),
+            Conclusion::CheckRequested(event) => self.check_requested(event),
+            Conclusion::WaitRequested(event) => self.wait_requested(event, place),
+            Conclusion::VerdictReached(event) => self.verdict_reached(event),
+            Conclusion::StageRaised(event) => self.stage_raised(event),
+            Conclusion::StepEnded(event) => self.step_ended(event, place),
+            Conclusion::RunStopping(event) => self.run_stopping(event.why),
+            Conclusion::RunEnded(event) => self.run_ended(event, place),
+        }
+    }
+
+    fn run_started(&mut self, event: &RunStarted, place: Place) -> Fold {
+        if self.phase != Phase::Empty {
+            return Fold::Impossible;
+        }
+        let steps = &event.workflow.steps;
+        self.steps = vec![StepState::default(); steps.len()];
+        let index = steps.iter().enumerate().map(|(at, step)| (step.id.clone(), at)).collect();
+        self.plan = Some(Arc::new(Plan { started: event.clone(), index }));
+        self.phase = Phase::Active;
+        self.clock.running_since = place.at;
+        Fold::Done
+    }
+
+    fn run_resumed(&mut self, event: &RunResumed, place: Place) -> Fold {
+        if self.phase == Phase::Empty {
+            return Fold::Impossible;
+        }
+        self.run_goes_on(place, event.add_iterations);
+        self.clock.extra = self.clock.extra.plus(event.add_time);
+        self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
+        if let Some(hint) = &event.hint {
+            self.tell_unfinished_steps(hint);
+        }
+        Fold::Done
+    }
+
+    fn answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {
+        if !matches!(self.phase, Phase::Ended(RunOutcome::Blocked, _)) {
+            return Fold::Impossible;
+        }
+        self.run_goes_on(place, 0);
+        self.tell_unfinished_steps(&event.text);
+        Fold::Done
+    }
+
+    /// Starts the clock again and lets steps that were skipped wait for their turn again.
+    fn run_goes_on(&mut self, place: Place, add_iterations: u32) {
+        let reopens = self.reopens(add_iterations);
+        if !matches!(self.phase, Phase::Ended(..)) {
+            // The supervisor died: its time ran until the last thing that it recorded.
+            let ran = self.last_at.since(self.clock.running_since);
+            self.clock.used = self.clock.used.plus(ran);
+        }
+        self.clock.running_since = place.at;
+        self.phase = Phase::Active;
+        for step in &mut self.steps {
+            if reopens && matches!(step.phase, StepPhase::Ended(StepEnd::Skipped(_))) {
+                step.phase = StepPhase::Pending;
+                step.ended = None;
+            }
+        }
+    }
+
+    fn tell_unfinished_steps(&mut self, text: &str) {
+        for step in &mut self.steps {
+            if !matches!(step.phase, StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete)) {
+                step.feedback.from_person.push(text.to_owned());
+            }
+        }
+    }
+
+    fn worker_started(&mut self, event: &WorkerStarted, place: Place) -> Fold {
+        self.with_step(&event.step, |step| {
+            if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            let in_flight =
+                InFlight { started: place.seq, since: place.at, check_id: event.check_id.clone() };
+            step.phase = StepPhase::Working(in_flight);
+            Fold::Done
+        })
+    }
+
+    fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
+        self.with_step(&event.step, |step| {
+            if !matches!(step.phase, StepPhase::Working(_)) || !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            step.phase = StepPhase::WorkDue;
+            step.attempt = step.attempt.next();
+            if event.outcome.exit == Exit::Stopped {
+                return Fold::Done;
+            }
+            step.worked = Some(place.seq);
+            step.changed = match (step.changed, event.changed) {
+                (Some(before), Some(now)) => Some(before || now),
+                (before, now) => now.or(before),
+            };
+            Fold::Done
+        })
+    }
+
+    fn check_started(&mut self, event: &CheckStarted, place: Place) -> Fold {
+        self.with_step(&event.step, |step| {
+            if step.phase != StepPhase::CheckDue || !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            let check_id = Some(event.check_id.clone());
+            step.phase = StepPhase::Checking(InFlight { started: place.seq, since: place.at, check_id });
+            Fold::Done
+        })
+    }
+
+    fn check_finished(&mut self, event: &CheckFinished) -> Fold {
+        self.with_step(&event.step, |step| {
+            if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            step.phase = StepPhase::CheckDue;
+            step.attempt = step.attempt.next();
+            if event.outcome.exit != Exit::Stopped {
+                step.feedback.output = shown_output(&event.outcome);
+            }
+            Fold::Done
+        })
+    }
+
+    fn lost(&mut self, event: &Lost, what: Next) -> Fold {
+        self.with_step(&event.step, |step| {
+            let due = match (&step.phase, what) {
+                (StepPhase::Working(_), Next::Work) => StepPhase::WorkDue,
+                (StepPhase::Checking(_), Next::Check) => StepPhase::CheckDue,
+                _ => return Fold::Impossible,
+            };
+            if !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            step.phase = due;
+            step.attempt = step.attempt.next();
+            Fold::Done
+        })
+    }
+
+    fn work_requested(&mut self, event: &WorkRequested) -> Fold {
+        let bound = self.extra_iterations;
+        let Some(at) = self.position(&event.step) else { return Fold::Impossible };
+        let max = self.workflow().map_or(0, |workflow| workflow.steps[at].max_iterations);
+        let step = &mut self.steps[at];
+        let again = event.iteration == step.iteration && event.iteration > Iteration(0);
+        if step.phase.is_in_flight() || !(again || event.iteration == step.iteration.next()) {
+            return Fold::Impossible;
+        }
+        let was_blocked = matches!(step.phase, StepPhase::Ended(StepEnd::Blocked(_)));
+        let allowed = max.saturating_add(bound).saturating_add(step.extra_iterations);
+        if event.iteration.0 > allowed {
+            if !was_blocked {
+                return Fold::Impossible;
+            }
+            // What a person answered is worth an iteration.
+            step.extra_iterations = step.extra_iterations.saturating_add(1);
+        }
+        step.begin_again();
+        if !again {
+            step.iteration = event.iteration;
+            step.retries = 0;
+            step.check_retries = 0;
+            step.weather_tries = 0;
+            step.waiting_since = None;
+            step.worked = None;
+        }
+        step.attempt = event.attempt;
+        step.phase = StepPhase::WorkDue;
+        Fold::Done
+    }
+
+    fn check_requested(&mut self, event: &CheckRequested) -> Fold {
+        self.with_step(&event.step, |step| {
+            if step.phase.is_in_flight()
+                || event.iteration != step.iteration
+                || step.iteration == Iteration(0)
+            {
+                return Fold::Impossible;
+            }
+            step.begin_again();
+            step.attempt = event.attempt;
+            step.phase = StepPhase::CheckDue;
+            Fold::Done
+        })
+    }
+
+    fn wait_requested(&mut self, event: &WaitRequested, place: Place) -> Fold {
+        let span = event.until.since(place.at);
+        if matches!(event.why, WaitReason::Weather(_)) {
+            self.weather_wait = self.weather_wait.plus(span);
+        }
+        self.with_step(&event.step, |step| {
+            if step.phase.is_in_flight() || step.iteration == Iteration(0) || step.phase.end().is_some() {
+                return Fold::Impossible;
+            }
+            let counter = match event.why {
+                WaitReason::Retry(_) => Some(&mut step.retries),
+                WaitReason::CheckRetry(_) => Some(&mut step.check_retries),
+                WaitReason::Weather(_) => Some(&mut step.weather_tries),
+                WaitReason::ExternalJob => {
+                    step.waiting_since.get_or_insert(place.at);
+                    None
+                }
+            };
+            if let Some(counter) = counter {
+                *counter = counter.saturating_add(1);
+            }
+            step.phase = StepPhase::Waiting { until: event.until, then: event.then, why: event.why };
+            Fold::Done
+        })
+    }
+
+    fn verdict_reached(&mut self, event: &VerdictReached) -> Fold {
+        let Some(at) = self.position(&event.step) else { return Fold::Impossible };
+        let plan = self.plan.clone();
+        let policy = plan.as_ref().and_then(|plan| plan.started.workflow.steps[at].convergence.as_ref());
+        let step = &mut self.steps[at];
+        if event.iteration != step.iteration || step.phase.is_in_flight() || step.phase.end().is_some() {
+            return Fold::Impossible;
+        }
+        step.parse_failures = event.parse_failures;
+        step.weather_tries = 0;
+        step.feedback = Feedback {
+            iteration: event.iteration,
+            decision: Some(event.decision),
+            source: Some(event.source),
+            reasons: event.reasons.clone(),
+            fingerprints: event.fingerprints.clone(),
+            problems: event.problems.clone(),
+            output: std::mem::take(&mut step.feedback.output),
+            from_person: std::mem::take(&mut step.feedback.from_person),
+        };
+        if let Some(policy) = policy
+            && event.decision == Decision::Incomplete
+            && event.parse_failures == 0
+        {
+            step.convergence.note(policy, &event.fingerprints, &event.reasons);
+        }
+        Fold::Done
+    }
+
+    fn stage_raised(&mut self, event: &StageRaised) -> Fold {
+        self.with_step(&event.step, |step| {
+            if event.from != step.convergence.stage() || event.to < event.from {
+                return Fold::Impossible;
+            }
+            step.convergence.raise(event.to);
+            Fold::Done
+        })
+    }
+
+    fn step_ended(&mut self, event: &StepEnded, place: Place) -> Fold {
+        self.with_step(&event.step, |step| {
+            let fits = match (&event.end, &step.phase) {
+                (StepEnd::Skipped(_), phase) => *phase == StepPhase::Pending,
+                (_, StepPhase::Pending | StepPhase::Ended(_)) => false,
+                (_, phase) => !phase.is_in_flight(),
+            };
+            if !fits {
+                return Fold::Impossible;
+            }
+            step.phase = StepPhase::Ended(event.end.clone());
+            step.ended = Some(place.seq);
+            Fold::Done
+        })
+    }
+
+    fn run_stopping(&mut self, why: RunOutcome) -> Fold {
+        if self.phase != Phase::Active {
+            return Fold::Impossible;
+        }
+        self.phase = Phase::Stopping(why);
+        Fold::Done
+    }
+
+    fn run_ended(&mut self, event: &RunEnded, place: Place) -> Fold {
+        if !matches!(self.phase, Phase::Active | Phase::Stopping(_)) || self.in_flight().next().is_some() {
+            return Fold::Impossible;
+        }
+        self.clock.used = self.clock.used.plus(place.at.since(self.clock.running_since));
+        self.phase = Phase::Ended(event.outcome, place.seq);
+        Fold::Done
+    }
+
+    fn with_step(&mut self, id: &StepId, fold: impl FnOnce(&mut StepState) -> Fold) -> Fold {
+        match self.position(id) {
+            Some(at) => fold(&mut self.steps[at]),
+            None => Fold::Impossible,
+        }
+    }
+}
+
+impl StepState {
+    fn is_at(&self, iteration: Iteration, attempt: Attempt) -> bool {
+        self.iteration == iteration && self.attempt == attempt
+    }
+
+    /// Gives a step that had ended its patience back: counters that ended it start afresh.
+    fn begin_again(&mut self) {
+        if let StepPhase::Ended(end) = &self.phase {
+            match end {
+                StepEnd::Stuck(_) => self.convergence.restart(),
+                StepEnd::Undecidable(_) => self.parse_failures = 0,
+                StepEnd::WorkerFailed(_) => self.retries = 0,
+                StepEnd::CheckFailed(_) | StepEnd::CheckCouldNotRun(_) => self.check_retries = 0,
+                StepEnd::WaitExpired => self.waiting_since = None,
+                _ => {}
+            }
+            self.ended = None;
+        }
+    }
+}
+
+/// Returns the end of what a check printed, for the next prompt.
+fn shown_output(outcome: &Outcome) -> String {
+    let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
+    let text = text.trim_end();
+    let mut start = text.len().saturating_sub(Feedback::OUTPUT_MAX);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text[start..].to_owned()
+}

@@ -1,0 +1,203 @@
+//! Identifiers, positions and times: newtypes, so that two numbers cannot be mixed up.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Wraps a text that is already known to be valid.
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// Returns the number after this one, stopping at the largest.
+            pub fn next(self) -> Self {
+                Self(self.0.saturating_add(1))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// Names a run: 12 lower-case hexadecimal digits, chosen at random when the run starts.
+    RunId
+}
+text_id! {
+    /// Names a step within its workflow; unique there.
+    StepId
+}
+text_id! {
+    /// Names one completion check: the text of a fresh UUIDv7, which makes an old verdict harmless.
+    CheckId
+}
+number! {
+    /// The place of an event in its stream: the first is 1. As a version, the last place that is
+    /// taken: 0 means an empty stream.
+    Seq(u64)
+}
+number! {
+    /// The fencing number of a lease: a writer with a smaller one loses.
+    Epoch(u64)
+}
+number! {
+    /// A pass of worker and check within a step: the first is 1.
+    Iteration(u32)
+}
+number! {
+    /// A try of a worker or of a check within an iteration: the first is 1.
+    Attempt(u32)
+}
+number! {
+    /// How far the strategy has changed: 1 normal, 2 and above minimal fix.
+    Stage(u32)
+}
+number! {
+    /// A span of time in milliseconds.
+    Millis(u64)
+}
+number! {
+    /// A moment in milliseconds since 1970-01-01 UTC.
+    Timestamp(u64)
+}
+
+impl Timestamp {
+    /// Returns the moment `span` later, stopping at the largest.
+    pub fn after(self, span: Millis) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+
+    /// Returns the span since `earlier`; zero if a clock ran backwards.
+    pub fn since(self, earlier: Self) -> Millis {
+        Millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Millis {
+    /// Returns the span of `seconds`.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1000))
+    }
+
+    /// Returns this span or the shorter `other`.
+    pub fn at_most(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    /// Returns what remains of this span once `used` is gone.
+    pub fn minus(self, used: Self) -> Self {
+        Self(self.0.saturating_sub(used.0))
+    }
+
+    /// Returns the sum of both spans, stopping at the largest.
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+/// A SHA-256 digest; written as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Returns the digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Reads 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.as_bytes();
+        if text.len() != 64 {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            let high = char::from(pair[0]).to_digit(16)?;
+            let low = char::from(pair[1]).to_digit(16)?;
+            *byte = u8::try_from(high * 16 + low).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not 64 hexadecimal digits"))
+    }
+}
+
+/// A reference to a large payload that is stored once under its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    /// SHA-256 of the content.
+    pub digest: Digest,
+    /// Length in bytes.
+    pub size: u64,
+}

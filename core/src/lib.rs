@@ -1,0 +1,36 @@
+//! Decides: the pure core of Unstuck.
+//!
+//! A run is a stream of [events](event). [`RunState::evolve`] folds them; [`RunState::decide`]
+//! answers a command with the events to append; [`RunState::pending_effects`] and
+//! [`RunState::next_deadline`] say what the world still owes. A live run, a resume, a replay and a
+//! property test call these four and nothing else. Nothing here reads a clock, a file, the
+//! environment or a random number.
+//!
+//! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
+//! [`convergence`], [`verdict`].
+
+pub mod duration;
+pub mod id;
+pub mod workflow;
+
+pub mod event;
+
+mod claim;
+pub mod convergence;
+pub mod decide;
+pub mod effect;
+mod evolve;
+pub mod state;
+
+pub mod interpolate;
+pub mod prompt;
+pub mod verdict;
+pub mod weather;
+
+#[cfg(feature = "proptest")]
+pub mod testing;
+
+pub use decide::{Command, Rejection};
+pub use effect::{Due, Effect};
+pub use event::{Conclusion, Event, Fact, Observation};
+pub use state::RunState;

@@ -1,0 +1,199 @@
+//! What workers and checkers are asked: text derived from the state alone.
+//!
+//! Because it is derived, a decision can compare an answer with the prompt that was sent, and a
+//! replay sees the same prompt as the live run.
+
+use std::fmt::Write as _;
+
+use crate::id::{CheckId, Stage};
+use crate::interpolate;
+use crate::state::{Feedback, RunState, StepState};
+use crate::verdict::Decision;
+use crate::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind};
+
+/// Most fingerprints that a prompt lists.
+const FINGERPRINTS_MAX: usize = 20;
+/// Most reasons that a prompt lists.
+const REASONS_MAX: usize = 12;
+
+/// Returns what the worker of a step is asked in its current iteration.
+///
+/// A script is not changed by anything, so for `CUSTOM` this is only what the last check found; it
+/// reads it on standard input or from `UNSTUCK_PROMPT_FILE` if it cares.
+pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&CheckId>) -> String {
+    let mut prompt = String::new();
+    if let Some(problem) = unread_verdict(&at.feedback) {
+        prompt.push_str(&problem);
+    }
+    if let Work::Worker(worker) = &step.work
+        && worker.kind != WorkerKind::Custom
+    {
+        section(&mut prompt, &worker.instructions);
+    }
+    section(&mut prompt, &overlay(state, step, at));
+    if let (Some(check), Some(id)) = (&step.check, check_id)
+        && check.by == CheckBy::Claim
+    {
+        section(&mut prompt, &how_to_answer(check, id));
+    }
+    prompt
+}
+
+/// Returns what the checker of a step is asked. Empty for a script.
+pub fn check(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> String {
+    let mut prompt = String::new();
+    let Some(check) = &step.check else { return prompt };
+    if let Some(problem) = unread_verdict(&at.feedback) {
+        prompt.push_str(&problem);
+    }
+    let CheckBy::Agent(worker) = &check.by else { return prompt };
+    section(&mut prompt, &script_of(worker, id));
+    section(&mut prompt, &position(state, step, at));
+    section(&mut prompt, &how_to_answer(check, id));
+    prompt
+}
+
+/// Returns the instructions of a checker with its check id put in.
+pub fn script_of(worker: &Worker, id: &CheckId) -> String {
+    interpolate::check_id(&worker.instructions, id.as_str())
+}
+
+/// Returns the path of the decision file with the check id put in.
+pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
+    check.decision_file.as_deref().map(|path| interpolate::check_id(path, id.as_str()))
+}
+
+/// Returns what the last check found, what a person said and what the stage demands; empty in a
+/// first iteration.
+pub fn overlay(state: &RunState, step: &Step, at: &StepState) -> String {
+    let feedback = &at.feedback;
+    let mut text = String::new();
+    if feedback.decision.is_some() {
+        section(&mut text, &position(state, step, at));
+        section(&mut text, &findings(feedback));
+    }
+    if !feedback.from_person.is_empty() {
+        section(&mut text, &format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n")));
+    }
+    if at.convergence.stage() > Stage(1) {
+        section(&mut text, &stage_rules(step, at.convergence.stage()));
+    }
+    text
+}
+
+fn position(state: &RunState, step: &Step, at: &StepState) -> String {
+    let max = state.max_iterations(step, at);
+    format!(
+        "Iteration {} of at most {max} of step {}, stage {}.",
+        at.iteration,
+        step.id,
+        at.convergence.stage()
+    )
+}
+
+fn findings(feedback: &Feedback) -> String {
+    let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
+    let decision = match feedback.decision {
+        Some(Decision::Complete) => "complete",
+        Some(Decision::Incomplete) => "incomplete",
+        Some(Decision::Blocked) => "blocked",
+        Some(Decision::Waiting) => "waiting",
+        Some(Decision::None) | None => "no readable verdict",
+    };
+    let _infallible = writeln!(text, "\nVerdict: {decision}");
+    list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
+    list(&mut text, "Fingerprints", &feedback.fingerprints, FINGERPRINTS_MAX);
+    list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
+    if !feedback.output.is_empty() {
+        let fence = fence_around(&feedback.output);
+        let _infallible =
+            write!(text, "\nThe end of what the check printed:\n\n{fence}\n{}\n{fence}\n", feedback.output);
+    }
+    text
+}
+
+fn stage_rules(step: &Step, stage: Stage) -> String {
+    let mut text = format!(
+        "## Stage {stage}: minimal fix\n\nThe same failures came back. Make the smallest change that resolves them, \
+         refactor nothing, and undo what is out of scope.\n"
+    );
+    let Some(policy) = &step.convergence else { return text };
+    list(&mut text, "Paths that may change", &policy.allowed_paths, FINGERPRINTS_MAX);
+    if let Some(max) = policy.max_changed_files {
+        let _infallible = writeln!(text, "\nAt most {max} files may change.");
+    }
+    let overlay = policy.overlays.iter().find(|overlay| overlay.stage == stage);
+    if let Some(more) = overlay.and_then(|overlay| overlay.append_instructions.as_deref()) {
+        let _infallible = writeln!(text, "\n{}", more.trim());
+    }
+    text
+}
+
+/// Says how a verdict is given. The example is an incomplete one on purpose: a worker that only
+/// repeats its prompt must never complete a step.
+fn how_to_answer(check: &Check, id: &CheckId) -> String {
+    let mut text = String::from("## How to give the verdict\n\n");
+    match decision_file(check, id) {
+        Some(path) => {
+            let _infallible =
+                write!(text, "Write one JSON object to the file {path} (or end your answer with it):");
+        }
+        None => text.push_str("End your answer with one JSON object:"),
+    }
+    let _infallible = write!(
+        text,
+        "\n\n    {}\n\n\"decision\" is one of complete, incomplete, blocked (say in \"needs\" what a person must do), \
+         waiting (an external job still runs; \"retry_after\" in seconds). \"fingerprints\" may name each open problem, \
+         with the same text as long as the problem is the same.\nWith a shell: unstuck verdict incomplete --reason \
+         \"what is missing\"\n\nCompletionCheckID: {id}",
+        example(id)
+    );
+    text
+}
+
+fn example(id: &CheckId) -> String {
+    format!(r#"{{"decision": "incomplete", "check_id": "{id}", "reasons": ["what is missing"]}}"#)
+}
+
+fn unread_verdict(feedback: &Feedback) -> Option<String> {
+    if feedback.decision != Some(Decision::None) {
+        return None;
+    }
+    let mut text = String::from("The last verdict could not be read:\n");
+    for problem in feedback.problems.iter().take(REASONS_MAX) {
+        let _infallible = writeln!(text, "- {problem}");
+    }
+    text.push_str("How to give it is described at the end.\n");
+    Some(text)
+}
+
+fn list(text: &mut String, title: &str, items: &[String], max: usize) {
+    if items.is_empty() {
+        return;
+    }
+    let _infallible = writeln!(text, "\n{title}:");
+    for item in items.iter().take(max) {
+        let _infallible = writeln!(text, "- {item}");
+    }
+    if items.len() > max {
+        let _infallible = writeln!(text, "- and {} more", items.len() - max);
+    }
+}
+
+/// Returns a code fence that is longer than any run of backticks in `content`.
+fn fence_around(content: &str) -> String {
+    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat((longest + 1).max(3))
+}
+
+fn section(text: &mut String, part: &str) {
+    let part = part.trim_end();
+    if part.is_empty() {
+        return;
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(part);
+    text.push('\n');
+}

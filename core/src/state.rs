@@ -1,0 +1,342 @@
+//! Where a run stands: the fold of its events.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::convergence::Convergence;
+use crate::effect::{Due, Effect};
+use crate::event::{DecisionSource, Next, RunOutcome, RunStarted, StepEnd, WaitReason};
+use crate::id::{Attempt, CheckId, Iteration, Millis, RunId, Seq, StepId, Timestamp};
+use crate::verdict::Decision;
+use crate::workflow::{Step, Workflow};
+
+/// Where a run stands. Begins as [`RunState::default`], an empty stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunState {
+    pub(crate) version: Seq,
+    pub(crate) last_at: Timestamp,
+    pub(crate) anomalies: u32,
+    pub(crate) plan: Option<Arc<Plan>>,
+    pub(crate) phase: Phase,
+    pub(crate) clock: Clock,
+    pub(crate) weather_wait: Millis,
+    pub(crate) extra_iterations: u32,
+    /// In the order of the workflow.
+    pub(crate) steps: Vec<StepState>,
+}
+
+/// What the first event said; never changes.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) started: RunStarted,
+    pub(crate) index: BTreeMap<StepId, usize>,
+}
+
+/// Where the run as a whole stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// No event yet.
+    #[default]
+    Empty,
+    /// Work is going on, or waited for.
+    Active,
+    /// No new work is begun; what is in flight is being stopped.
+    Stopping(RunOutcome),
+    /// It has ended so, at this event.
+    Ended(RunOutcome, Seq),
+}
+
+/// How much of its time a run has used; pauses do not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    pub(crate) running_since: Timestamp,
+    pub(crate) used: Millis,
+    pub(crate) extra: Millis,
+}
+
+/// Where a step stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepState {
+    /// What it is doing.
+    pub phase: StepPhase,
+    /// The iteration it is in; 0 before the first.
+    pub iteration: Iteration,
+    /// The newest try of the worker, or of the check, whichever the phase is about.
+    pub attempt: Attempt,
+    /// Retries of the worker that this iteration has cost.
+    pub retries: u32,
+    /// Retries of the check that this iteration has cost.
+    pub check_retries: u32,
+    /// How often in a row a limited service was waited for.
+    pub weather_tries: u32,
+    /// Checks in a row without a readable verdict.
+    pub parse_failures: u32,
+    /// Whether the workspace was seen to change since the step began; `None` where nobody looked.
+    pub changed: Option<bool>,
+    /// Since when an external job is waited for.
+    pub waiting_since: Option<Timestamp>,
+    /// Iterations beyond the bound that answers of a person have given.
+    pub extra_iterations: u32,
+    /// What its loop has shown.
+    pub convergence: Convergence,
+    /// What the worker is to be told next.
+    pub feedback: Feedback,
+    /// The event in which the work of this iteration ended.
+    pub worked: Option<Seq>,
+    /// The event in which the step ended.
+    pub ended: Option<Seq>,
+}
+
+/// What a step is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepPhase {
+    /// It waits for the steps that it depends on, or for a free place.
+    #[default]
+    Pending,
+    /// A worker is to be started.
+    WorkDue,
+    /// A worker is in flight.
+    Working(InFlight),
+    /// A check is to be started.
+    CheckDue,
+    /// A check is in flight.
+    Checking(InFlight),
+    /// Nothing is done before a moment.
+    Waiting {
+        /// The moment.
+        until: Timestamp,
+        /// What is done then.
+        then: Next,
+        /// Why.
+        why: WaitReason,
+    },
+    /// It has ended.
+    Ended(StepEnd),
+}
+
+/// A process that was started and has not answered yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// The event that says so.
+    pub started: Seq,
+    /// When.
+    pub since: Timestamp,
+    /// The id that its verdict must carry.
+    pub check_id: Option<CheckId>,
+}
+
+/// What a worker is to be told: the last verdict, and what a person said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// The iteration that it is about; 0 for none.
+    pub iteration: Iteration,
+    /// The decision.
+    pub decision: Option<Decision>,
+    /// Where it was read.
+    pub source: Option<DecisionSource>,
+    /// Its reasons.
+    pub reasons: Vec<String>,
+    /// Its fingerprints.
+    pub fingerprints: Vec<String>,
+    /// What was odd about the answer.
+    pub problems: Vec<String>,
+    /// The end of what the check printed; at most [`Feedback::OUTPUT_MAX`] bytes.
+    pub output: String,
+    /// What a person answered or hinted, newest last.
+    pub from_person: Vec<String>,
+}
+
+impl Feedback {
+    /// Most bytes of a check's output that are shown to the worker.
+    pub const OUTPUT_MAX: usize = 4096;
+}
+
+impl RunState {
+    /// Version of the reducer: a saved fold of another version is not used.
+    pub const REDUCER_VERSION: u32 = 1;
+
+    /// Returns the sequence number of the newest event; 0 for an empty stream.
+    pub fn version(&self) -> Seq {
+        self.version
+    }
+
+    /// Returns when the newest event was recorded.
+    pub fn last_at(&self) -> Timestamp {
+        self.last_at
+    }
+
+    /// Returns how many events could not happen in the state they met. Such events change nothing.
+    pub fn anomalies(&self) -> u32 {
+        self.anomalies
+    }
+
+    /// Returns where the run as a whole stands.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// Returns how the run has ended, if it has.
+    pub fn outcome(&self) -> Option<RunOutcome> {
+        match self.phase {
+            Phase::Ended(outcome, _) => Some(outcome),
+            Phase::Empty | Phase::Active | Phase::Stopping(_) => None,
+        }
+    }
+
+    /// Returns what the first event said.
+    pub fn started(&self) -> Option<&RunStarted> {
+        self.plan.as_deref().map(|plan| &plan.started)
+    }
+
+    /// Returns the name of the run.
+    pub fn run(&self) -> Option<&RunId> {
+        self.started().map(|started| &started.run)
+    }
+
+    /// Returns the workflow.
+    pub fn workflow(&self) -> Option<&Workflow> {
+        self.started().map(|started| &started.workflow)
+    }
+
+    /// Returns each step with where it stands, in the order of the workflow.
+    pub fn steps(&self) -> impl Iterator<Item = (&Step, &StepState)> {
+        self.workflow().into_iter().flat_map(|workflow| &workflow.steps).zip(&self.steps)
+    }
+
+    /// Returns a step with where it stands.
+    pub fn step(&self, id: &StepId) -> Option<(&Step, &StepState)> {
+        let at = self.position(id)?;
+        Some((&self.workflow()?.steps[at], &self.steps[at]))
+    }
+
+    /// Returns how many iterations a step may run, those that a person added included.
+    pub fn max_iterations(&self, step: &Step, state: &StepState) -> Iteration {
+        Iteration(
+            step.max_iterations.saturating_add(self.extra_iterations).saturating_add(state.extra_iterations),
+        )
+    }
+
+    /// Returns what the shell still owes this run, in order. Derived from the state alone, so a
+    /// resume needs nothing else.
+    pub fn pending_effects(&self) -> Vec<Effect> {
+        let due = |step: &Step, state: &StepState| Due {
+            step: step.id.clone(),
+            iteration: state.iteration,
+            attempt: state.attempt,
+        };
+        let effects = self.steps().filter_map(|(step, state)| match (&self.phase, &state.phase) {
+            (Phase::Active, StepPhase::WorkDue) => Some(Effect::RunWorker(due(step, state))),
+            (Phase::Active, StepPhase::CheckDue) => Some(Effect::RunCheck(due(step, state))),
+            (Phase::Stopping(_), StepPhase::Working(_) | StepPhase::Checking(_)) => {
+                Some(Effect::Stop(step.id.clone()))
+            }
+            _ => None,
+        });
+        let places = match self.phase {
+            Phase::Active => self.places().saturating_sub(self.in_flight().count()),
+            _ => usize::MAX,
+        };
+        effects.take(places).collect()
+    }
+
+    /// Returns when `Command::DeadlinePassed` is due, if ever.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        if self.phase != Phase::Active {
+            return None;
+        }
+        let waits = self.steps.iter().filter_map(|step| match step.phase {
+            StepPhase::Waiting { until, .. } => Some(until),
+            _ => None,
+        });
+        waits.chain(self.time_limit()).min()
+    }
+
+    /// Returns the moment at which the run's time is over.
+    pub fn time_limit(&self) -> Option<Timestamp> {
+        let allowed = self.workflow()?.timeout.plus(self.clock.extra);
+        Some(self.clock.running_since.after(allowed.minus(self.clock.used)))
+    }
+
+    /// Says whether taking the run up again gives steps that had not ended well another chance: not
+    /// after a crash or an interruption, when the run was not over, unless a person adds iterations.
+    pub(crate) fn reopens(&self, add_iterations: u32) -> bool {
+        match self.phase {
+            Phase::Ended(RunOutcome::Interrupted(_), _) | Phase::Active | Phase::Stopping(_) => {
+                add_iterations > 0
+            }
+            Phase::Ended(..) => true,
+            Phase::Empty => false,
+        }
+    }
+
+    /// Returns how many steps may be active at the same time.
+    pub(crate) fn places(&self) -> usize {
+        let bound = self.workflow().and_then(|workflow| workflow.concurrency);
+        bound.map_or(usize::MAX, |bound| usize::try_from(bound).unwrap_or(usize::MAX))
+    }
+
+    /// Returns the steps with a process in flight.
+    pub fn in_flight(&self) -> impl Iterator<Item = (&Step, &StepState)> {
+        self.steps().filter(|(_, state)| state.phase.is_in_flight())
+    }
+
+    pub(crate) fn position(&self, id: &StepId) -> Option<usize> {
+        self.plan.as_ref()?.index.get(id).copied()
+    }
+}
+
+impl StepPhase {
+    /// Says whether a process was started and has not answered yet.
+    pub fn is_in_flight(&self) -> bool {
+        matches!(self, Self::Working(_) | Self::Checking(_))
+    }
+
+    /// Says whether the step takes up a place among those that may be active at the same time.
+    pub fn is_active(&self) -> bool {
+        !matches!(self, Self::Pending | Self::Ended(_))
+    }
+
+    /// Returns how the step has ended, if it has.
+    pub fn end(&self) -> Option<&StepEnd> {
+        match self {
+            Self::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+}
+
+impl StepEnd {
+    /// Says whether a step that depends on this one may start, where the file says to continue
+    /// after a failure.
+    pub(crate) fn lets_dependents_run(&self, continues: bool) -> bool {
+        match self {
+            Self::Complete | Self::Incomplete => true,
+            Self::Skipped(_) | Self::Blocked(_) | Self::IterationsExhausted | Self::Fatal(_) => false,
+            Self::WorkerFailed(failure) => continues && failure.class != crate::weather::ErrorClass::Fatal,
+            Self::Stuck(_)
+            | Self::Undecidable(_)
+            | Self::CheckFailed(_)
+            | Self::CheckCouldNotRun(_)
+            | Self::WaitExpired => continues,
+        }
+    }
+
+    /// Returns how a run ends of which this is the deciding step; `None` for an end that is no failure.
+    pub(crate) fn outcome(&self) -> Option<RunOutcome> {
+        match self {
+            Self::Complete | Self::Incomplete | Self::Skipped(_) => None,
+            Self::Blocked(_) => Some(RunOutcome::Blocked),
+            Self::IterationsExhausted => Some(RunOutcome::IterationLimit),
+            Self::Stuck(_) => Some(RunOutcome::Stuck),
+            Self::Undecidable(_) => Some(RunOutcome::NotComplete),
+            Self::WaitExpired => Some(RunOutcome::TimeLimit),
+            Self::WorkerFailed(_) | Self::CheckFailed(_) | Self::CheckCouldNotRun(_) | Self::Fatal(_) => {
+                Some(RunOutcome::WorkerFailed)
+            }
+        }
+    }
+}

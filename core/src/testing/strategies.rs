@@ -1,0 +1,246 @@
+//! What proptest generates: workflows, scripts, histories, and events in any order.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::world::{Act, History, Script, World, finished, script_worker, step};
+use crate::effect::Due;
+use crate::event::{
+    AnswerGiven, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact, Failure, Lost, Next,
+    Observation, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, StageRaised, StallCause,
+    StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerStarted,
+};
+use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
+use crate::verdict::Decision;
+use crate::weather::ErrorClass;
+use crate::workflow::{CheckBy, Convergence, OnExhausted, OnFailure, Step, WorkerKind, Workflow};
+
+/// Workflows of one to four steps with bounds small enough to be played to their end.
+pub fn workflows() -> impl Strategy<Value = Workflow> {
+    let steps = vec(any_step(), 1..5);
+    (steps, proptest::option::of(1_u32..4), vec(any::<bool>(), 16)).prop_map(
+        |(mut steps, concurrency, edges)| {
+            for at in 0..steps.len() {
+                steps[at].id = step_id(at);
+                steps[at].depends_on = (0..at).filter(|on| edges[at * 4 + on]).map(step_id).collect();
+            }
+            Workflow { concurrency, ..Workflow::of_steps(steps) }
+        },
+    )
+}
+
+fn step_id(at: usize) -> StepId {
+    StepId::new(format!("s{at}"))
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let on_failure = prop_oneof![Just(OnFailure::Abort), Just(OnFailure::Retry), Just(OnFailure::Continue)];
+    let on_exhausted = prop_oneof![Just(OnExhausted::Abort), Just(OnExhausted::Continue)];
+    (
+        0_u8..4,
+        1_u32..6,
+        0_u32..3,
+        on_failure,
+        on_exhausted,
+        any::<bool>(),
+        proptest::option::of(any_convergence()),
+    )
+        .prop_map(
+            |(check, max_iterations, max_retries, on_failure, on_exhausted, require_change, convergence)| {
+                let checker = |kind| script_worker(kind, "check it");
+                let plain = Step { max_retries, on_failure, on_exhausted, require_change, ..step("s") };
+                let looped = |by| Step {
+                    convergence: convergence.clone(),
+                    ..plain.clone().checked(by, max_iterations)
+                };
+                match check {
+                    0 => plain.clone(),
+                    1 => looped(CheckBy::Exit(checker(WorkerKind::Custom))),
+                    2 => looped(CheckBy::Agent(checker(WorkerKind::Command))),
+                    _ => looped(CheckBy::Claim),
+                }
+            },
+        )
+}
+
+fn any_convergence() -> impl Strategy<Value = Convergence> {
+    (1_u32..4, 1_u32..5, any::<bool>()).prop_map(|(stall_threshold, max_stage, fail_on_max_stage)| {
+        Convergence {
+            stall_threshold,
+            max_stage: Stage(max_stage),
+            fail_on_max_stage,
+            overlays: Vec::new(),
+            allowed_paths: Vec::new(),
+            ignored_paths: Vec::new(),
+            diff_base_ref: None,
+            diff_base_ref_file: None,
+            max_changed_files: None,
+        }
+    })
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let verdict = prop_oneof![
+        3 => Just(r#"{"decision":"incomplete","check_id":"{id}","fingerprints":["a"]}"#),
+        2 => Just(r#"{"decision":"incomplete","check_id":"{id}","fingerprints":["a","b"]}"#),
+        2 => Just(r#"{"decision":"complete","check_id":"{id}"}"#),
+        1 => Just(r#"{"decision":"blocked","check_id":"{id}","needs":"login"}"#),
+        1 => Just(r#"{"decision":"waiting","check_id":"{id}","retry_after":5}"#),
+        1 => Just(r#"{"decision":"incomplete","check_id":"11111111-2222-4333-8444-555555555555"}"#),
+        1 => Just("who knows"),
+    ];
+    let act = prop_oneof![
+        4 => (0_i32..2).prop_map(|code| Act::Exits(code, String::new())),
+        8 => (0_i32..2, verdict).prop_map(|(code, text)| Act::Writes(code, text.to_owned())),
+        1 => Just(Act::Exits(0, "API Error: 529 overloaded".to_owned())),
+        1 => prop_oneof![Just(127), Just(126), Just(101)].prop_map(|code| Act::Exits(code, String::new())),
+        1 => Just(Act::Dies(9)),
+        1 => Just(Act::Hangs),
+        1 => Just(Act::IsMissing),
+        1 => Just(Act::IsLost),
+        1 => Just(Act::IsInterrupted),
+    ];
+    // The last act is repeated, so it must be one that lets a run end.
+    (vec(act, 0..8), (0_i32..2)).prop_map(|(mut acts, code)| {
+        acts.push(Act::Exits(code, String::new()));
+        acts
+    })
+}
+
+/// Scripts for the steps of any generated workflow.
+pub fn scripts() -> impl Strategy<Value = Script> {
+    let all = || {
+        vec(acts(), 4).prop_map(|acts| acts.into_iter().enumerate().map(|(at, a)| (step_id(at), a)).collect())
+    };
+    (all(), all()).prop_map(|(work, checks): (BTreeMap<_, _>, BTreeMap<_, _>)| Script { work, checks })
+}
+
+/// Histories of generated workflows, played against generated scripts to the end of the run.
+pub fn histories() -> impl Strategy<Value = History> {
+    (workflows(), scripts()).prop_map(|(workflow, script)| {
+        let mut world = World::start(workflow, script);
+        world.play();
+        world.history
+    })
+}
+
+/// Any events, one after the other: each is well formed, few fit where they stand.
+pub fn events() -> impl Strategy<Value = Vec<Event>> {
+    let start =
+        workflows().prop_map(|w| Fact::from(Observation::RunStarted(Box::new(super::run_started(w)))));
+    (start, vec(any_fact(), 0..60), any::<bool>()).prop_map(|(start, mut facts, started)| {
+        if started {
+            facts.insert(0, start);
+        }
+        let event = |(at, fact): (usize, Fact)| {
+            let seq = u64::try_from(at).expect("few events") + 1;
+            Event { seq: Seq(seq), at: Timestamp(seq * 100), fact }
+        };
+        facts.into_iter().enumerate().map(event).collect()
+    })
+}
+
+fn any_fact() -> impl Strategy<Value = Fact> {
+    prop_oneof![any_observation().prop_map(Fact::from), any_conclusion().prop_map(Fact::from)]
+}
+
+fn due() -> impl Strategy<Value = Due> {
+    (0_usize..4, 0_u32..4, 0_u32..4).prop_map(|(step, iteration, attempt)| Due {
+        step: step_id(step),
+        iteration: Iteration(iteration),
+        attempt: Attempt(attempt),
+    })
+}
+
+fn any_observation() -> impl Strategy<Value = Observation> {
+    let lost = |Due { step, iteration, attempt }| Lost { step, iteration, attempt, processes_ended: 0 };
+    let id = || CheckId::new("0190a000-0000-7000-8000-000000000001");
+    let prompt = || Blob { digest: Digest::of(b""), size: 0 };
+    let finished = (due(), any::<bool>(), acts())
+        .prop_map(move |(due, is_check, acts)| finished(&due, is_check, &acts[0], Some(&id())));
+    prop_oneof![
+        1 => (0_u32..3, 0_u64..3).prop_map(|(add_iterations, add_time)| Observation::RunResumed(RunResumed {
+            add_iterations,
+            add_time: Millis(add_time),
+            ..RunResumed::default()
+        })),
+        1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),
+        1 => Just(Observation::AnswerGiven(AnswerGiven { text: "yes".to_owned() })),
+        1 => Just(Observation::DeadlinePassed),
+        3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
+            step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
+        })),
+        3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
+            step, iteration, attempt, check_id: id(), prompt: prompt(), limit: Millis(1), moved_aside: None,
+        })),
+        6 => finished,
+        1 => due().prop_map(move |due| Observation::WorkerLost(lost(due))),
+        1 => due().prop_map(move |due| Observation::CheckLost(lost(due))),
+    ]
+}
+
+fn any_conclusion() -> impl Strategy<Value = Conclusion> {
+    let end = prop_oneof![
+        Just(StepEnd::Complete),
+        Just(StepEnd::Incomplete),
+        Just(StepEnd::Skipped(step_id(0))),
+        Just(StepEnd::Blocked("login".to_owned())),
+        Just(StepEnd::IterationsExhausted),
+        Just(StepEnd::Stuck(StallCause::SameFailures)),
+        Just(StepEnd::CheckFailed(Failure { class: ErrorClass::NonRetryable, message: "101".to_owned() })),
+    ];
+    let outcome =
+        || prop_oneof![Just(RunOutcome::Complete), Just(RunOutcome::Blocked), Just(RunOutcome::TimeLimit)];
+    let decision = prop_oneof![Just(Decision::Complete), Just(Decision::Incomplete), Just(Decision::None)];
+    prop_oneof![
+        4 => (due(), 1_u32..4).prop_map(|(Due { step, iteration, attempt }, stage)| {
+            Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage: Stage(stage) })
+        }),
+        4 => due().prop_map(|Due { step, iteration, attempt }| {
+            Conclusion::CheckRequested(CheckRequested { step, iteration, attempt })
+        }),
+        1 => (due(), 0_u64..10_000).prop_map(|(due, until)| Conclusion::WaitRequested(WaitRequested {
+            step: due.step,
+            until: Timestamp(until),
+            then: Next::Check,
+            why: WaitReason::ExternalJob,
+            detail: String::new(),
+        })),
+        3 => (due(), decision, 0_u32..3).prop_map(|(due, decision, parse_failures)| {
+            Conclusion::VerdictReached(VerdictReached {
+                step: due.step,
+                iteration: due.iteration,
+                check_id: None,
+                decision,
+                claimed: None,
+                source: DecisionSource::None,
+                reasons: Vec::new(),
+                fingerprints: vec!["a".to_owned()],
+                problems: Vec::new(),
+                parse_failures,
+                evidence: Vec::new(),
+            })
+        }),
+        1 => (due(), 1_u32..4, 1_u32..4).prop_map(|(due, from, to)| Conclusion::StageRaised(StageRaised {
+            step: due.step,
+            iteration: due.iteration,
+            from: Stage(from),
+            to: Stage(to),
+            cause: StallCause::SameFailures,
+            key: None,
+            count: 2,
+        })),
+        2 => (due(), end).prop_map(|(due, end)| {
+            Conclusion::StepEnded(StepEnded { step: due.step, end, evidence: Vec::new() })
+        }),
+        1 => outcome().prop_map(|why| Conclusion::RunStopping(RunStopping { why, evidence: Vec::new() })),
+        1 => outcome().prop_map(|outcome| Conclusion::RunEnded(RunEnded {
+            outcome,
+            step: None,
+            incomplete_steps: Vec::new(),
+            evidence: Vec::new(),
+        })),
+    ]
+}

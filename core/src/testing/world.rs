@@ -1,0 +1,393 @@
+//! A scripted world: plays a run to its end without a clock, a process or a file.
+
+use std::collections::BTreeMap;
+
+use crate::decide::Rejection;
+use crate::effect::{Due, Effect};
+use crate::event::{
+    Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Lost, Observation, Outcome,
+    RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
+};
+use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
+use crate::state::{Phase, RunState, StepPhase};
+use crate::verdict::Refusal;
+use crate::workflow::{
+    BranchRules, Capability, Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, Worker, WorkerKind,
+    Workflow,
+};
+
+/// What a process of the scripted world does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It exits with this code and prints this.
+    Exits(i32, String),
+    /// It exits with this code and leaves this decision file; `{id}` becomes the check id.
+    Writes(i32, String),
+    /// It is ended by this signal.
+    Dies(i32),
+    /// It does not end within its time limit.
+    Hangs,
+    /// It cannot be started.
+    IsMissing,
+    /// The supervisor is killed while it runs; another one resumes.
+    IsLost,
+    /// A person interrupts the run while it runs, and resumes it.
+    IsInterrupted,
+}
+
+/// What the processes of each step do, one after the other; the last act is repeated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Acts of the workers.
+    pub work: BTreeMap<StepId, Vec<Act>>,
+    /// Acts of the checks.
+    pub checks: BTreeMap<StepId, Vec<Act>>,
+}
+
+/// A run that was played to its end.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// Every event, in order.
+    pub events: Vec<Event>,
+    /// How many events each batch has.
+    pub batches: Vec<usize>,
+}
+
+/// Plays a run against a script.
+pub struct World {
+    /// Where the run stands.
+    pub state: RunState,
+    /// What was recorded.
+    pub history: History,
+    /// How often a worker was run, for each step.
+    pub worker_calls: BTreeMap<StepId, u32>,
+    /// How often a check was run, for each step.
+    pub check_calls: BTreeMap<StepId, u32>,
+    /// Most processes in flight at the same time.
+    pub most_in_flight: usize,
+    script: Script,
+    now: Timestamp,
+    checks_made: u64,
+}
+
+/// Most batches of a played run: far beyond any bound that a generated workflow has.
+const BATCHES_MAX: usize = 20_000;
+
+impl World {
+    /// Starts a run.
+    pub fn start(workflow: Workflow, script: Script) -> Self {
+        let mut world = Self {
+            state: RunState::default(),
+            history: History { events: Vec::new(), batches: Vec::new() },
+            worker_calls: BTreeMap::new(),
+            check_calls: BTreeMap::new(),
+            most_in_flight: 0,
+            script,
+            now: Timestamp(1_000_000),
+            checks_made: 0,
+        };
+        world
+            .give(Observation::RunStarted(Box::new(run_started(workflow))))
+            .expect("a new run can be started");
+        world
+    }
+
+    /// Gives a command and records what is decided.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunState::decide`].
+    pub fn give(&mut self, command: Observation) -> Result<(), Rejection> {
+        self.now = Timestamp(self.now.0 + 10);
+        let batch = self.state.decide(command, self.now)?;
+        self.state = batch.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
+        self.history.batches.push(batch.len());
+        self.history.events.extend(batch);
+        Ok(())
+    }
+
+    /// Lets time pass.
+    pub fn pass_to(&mut self, moment: Timestamp) {
+        self.now = self.now.max(moment);
+    }
+
+    /// Plays until the run has ended.
+    ///
+    /// # Panics
+    ///
+    /// When the run does not end.
+    pub fn play(&mut self) {
+        while !matches!(self.state.phase(), Phase::Ended(..)) {
+            assert!(self.history.batches.len() < BATCHES_MAX, "the run does not end");
+            let effects = self.state.pending_effects();
+            // Everything that is due is begun before anything ends: most processes at a time.
+            let begun: Vec<(Due, bool)> =
+                effects.into_iter().filter_map(|effect| self.begin(effect)).collect();
+            self.most_in_flight = self.most_in_flight.max(self.state.in_flight().count());
+            if begun.is_empty() && self.state.in_flight().next().is_none() {
+                let due = self.state.next_deadline().expect("a run that has not ended waits for something");
+                self.now = self.now.max(due);
+                self.give(Observation::DeadlinePassed).expect("a run that has not ended takes deadlines");
+            }
+            for (due, is_check) in begun {
+                self.end(&due, is_check);
+            }
+        }
+    }
+
+    fn begin(&mut self, effect: Effect) -> Option<(Due, bool)> {
+        let (due, is_check) = match effect {
+            Effect::RunWorker(due) => (due, false),
+            Effect::RunCheck(due) => (due, true),
+            Effect::Stop(_) => return None,
+        };
+        self.checks_made += 1;
+        let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", self.checks_made));
+        let Due { step, iteration, attempt } = due.clone();
+        let (prompt, limit) = (Blob { digest: Digest::of(b""), size: 0 }, Millis(1000));
+        let started = if is_check {
+            Observation::CheckStarted(CheckStarted {
+                step,
+                iteration,
+                attempt,
+                check_id,
+                prompt,
+                limit,
+                moved_aside: None,
+            })
+        } else {
+            let (step_of, _) = self.state.step(&step).expect("effects name steps of the workflow");
+            let claims = step_of.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+            let check_id = claims.then_some(check_id);
+            Observation::WorkerStarted(WorkerStarted {
+                step,
+                iteration,
+                attempt,
+                prompt,
+                limit,
+                check_id,
+                moved_aside: None,
+            })
+        };
+        self.give(started).ok().map(|()| (due, is_check))
+    }
+
+    fn end(&mut self, due: &Due, is_check: bool) {
+        let (acts, calls) = if is_check {
+            (&self.script.checks, &mut self.check_calls)
+        } else {
+            (&self.script.work, &mut self.worker_calls)
+        };
+        let call = calls.entry(due.step.clone()).or_insert(0);
+        *call += 1;
+        let acts = acts.get(&due.step).map_or(&[][..], Vec::as_slice);
+        let at = usize::try_from(*call - 1).expect("few calls");
+        let act = acts.get(at).or(acts.last()).cloned().unwrap_or(Act::Exits(0, String::new()));
+        match act {
+            Act::IsLost => self.lose(),
+            Act::IsInterrupted => self.interrupt(),
+            act => self.finish(due, is_check, &act),
+        }
+    }
+
+    fn finish(&mut self, due: &Due, is_check: bool, act: &Act) {
+        let Some((_, at)) = self.state.step(&due.step) else { return };
+        let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &at.phase else { return };
+        let check_id = in_flight.check_id.clone();
+        let event = finished(due, is_check, act, check_id.as_ref());
+        self.give(event).expect("what is in flight may finish");
+    }
+
+    /// The supervisor dies, and another one takes the run up.
+    fn lose(&mut self) {
+        self.give(Observation::RunResumed(RunResumed::default()))
+            .expect("a run that was left can be resumed");
+        let lost: Vec<(Due, bool)> = self
+            .state
+            .in_flight()
+            .map(|(step, at)| {
+                let is_check = matches!(at.phase, StepPhase::Checking(_));
+                (Due { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt }, is_check)
+            })
+            .collect();
+        for (Due { step, iteration, attempt }, is_check) in lost {
+            let lost = Lost { step, iteration, attempt, processes_ended: 1 };
+            let event = if is_check { Observation::CheckLost(lost) } else { Observation::WorkerLost(lost) };
+            // The time of the run may be over by now, which ends it.
+            let _may_have_ended = self.give(event);
+        }
+    }
+
+    fn interrupt(&mut self) {
+        if self.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).is_err() {
+            return;
+        }
+        let stopping: Vec<Due> = self
+            .state
+            .in_flight()
+            .map(|(step, at)| Due { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt })
+            .collect();
+        for due in stopping {
+            let is_check =
+                self.state.step(&due.step).is_some_and(|(_, at)| matches!(at.phase, StepPhase::Checking(_)));
+            let stopped = stopped(
+                &due,
+                is_check,
+                self.state.step(&due.step).and_then(|(_, at)| id_in_flight(&at.phase)),
+            );
+            self.give(stopped).expect("what is in flight may be stopped");
+        }
+        let resumed = RunResumed { add_time: Millis(1), ..RunResumed::default() };
+        let _may_have_ended = self.give(Observation::RunResumed(resumed));
+    }
+}
+
+fn id_in_flight(phase: &StepPhase) -> Option<CheckId> {
+    match phase {
+        StepPhase::Working(in_flight) | StepPhase::Checking(in_flight) => in_flight.check_id.clone(),
+        _ => None,
+    }
+}
+
+fn stopped(due: &Due, is_check: bool, id: Option<CheckId>) -> Observation {
+    let outcome = Outcome { exit: Exit::Stopped, ..outcome(Exit::Stopped, String::new()) };
+    observation(due, is_check, outcome, DecisionFile::NotConfigured, id.as_ref())
+}
+
+/// Returns the observation that a process of the scripted world leaves.
+pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> Observation {
+    let text = |text: &str| id.map_or_else(|| text.to_owned(), |id| text.replace("{id}", id.as_str()));
+    let missing = DecisionFile::Refused(Refusal::Missing);
+    let (outcome, file) = match act {
+        Act::Exits(code, answer) => (outcome(Exit::Code(*code), text(answer)), missing),
+        Act::Writes(code, file) => {
+            (outcome(Exit::Code(*code), String::new()), DecisionFile::Read(Bytes(text(file).into_bytes())))
+        }
+        Act::Dies(signal) => (outcome(Exit::Signal(*signal), String::new()), missing),
+        Act::Hangs => (outcome(Exit::TimedOut, String::new()), missing),
+        Act::IsMissing => {
+            (outcome(Exit::CouldNotStart("no such program".to_owned()), String::new()), missing)
+        }
+        Act::IsLost | Act::IsInterrupted => (outcome(Exit::Stopped, String::new()), missing),
+    };
+    observation(due, is_check, outcome, file, id)
+}
+
+fn observation(
+    due: &Due,
+    is_check: bool,
+    outcome: Outcome,
+    decision_file: DecisionFile,
+    id: Option<&CheckId>,
+) -> Observation {
+    let Due { step, iteration, attempt } = due.clone();
+    if is_check {
+        let check_id = id.cloned().unwrap_or_else(|| CheckId::new("none"));
+        return Observation::CheckFinished(CheckFinished {
+            step,
+            iteration,
+            attempt,
+            check_id,
+            outcome,
+            decision_file,
+        });
+    }
+    let changed = Some(true);
+    Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, outcome, decision_file, changed })
+}
+
+fn outcome(exit: Exit, answer: String) -> Outcome {
+    Outcome {
+        exit,
+        duration: Millis(10),
+        answer,
+        stderr_tail: String::new(),
+        stdout: None,
+        stderr: None,
+        processes_ended: 0,
+        redactions: 0,
+        notes: Vec::new(),
+        fatal: None,
+    }
+}
+
+/// Returns the first observation of a run of this workflow.
+pub fn run_started(workflow: Workflow) -> RunStarted {
+    RunStarted {
+        run: RunId::new("00000000cafe"),
+        workflow,
+        workflow_digest: None,
+        workflow_file: None,
+        workspace: "/workspace".to_owned(),
+        parent: None,
+        program: "test".to_owned(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Returns a worker with these instructions.
+pub fn script_worker(kind: WorkerKind, instructions: &str) -> Worker {
+    Worker {
+        kind,
+        instructions: instructions.to_owned(),
+        command: None,
+        capabilities: vec![Capability::Read],
+        model: None,
+        variant: None,
+        default_args: Vec::new(),
+        workspace: ".".to_owned(),
+        max_steps: None,
+    }
+}
+
+/// Returns a step that is done once, without a check.
+pub fn step(id: &str) -> Step {
+    Step {
+        id: StepId::from(id),
+        description: None,
+        work: Work::Worker(script_worker(WorkerKind::Command, "do it")),
+        depends_on: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        timeout: Workflow::DEFAULT_STEP_TIMEOUT,
+        max_retries: 0,
+        on_failure: OnFailure::Abort,
+        check: None,
+        max_iterations: 1,
+        on_exhausted: OnExhausted::Abort,
+        convergence: None,
+        require_change: false,
+    }
+}
+
+impl Workflow {
+    /// Returns a workflow of these steps with the default bounds.
+    pub fn of_steps(steps: Vec<Step>) -> Self {
+        Self {
+            name: "test".to_owned(),
+            description: None,
+            timeout: Self::DEFAULT_TIMEOUT,
+            concurrency: None,
+            context_dir: "context".to_owned(),
+            weather: Weather::Wait,
+            outage_budget: Self::DEFAULT_OUTAGE_BUDGET,
+            branch: BranchRules::default(),
+            steps,
+        }
+    }
+}
+
+impl Step {
+    /// Returns this step as a loop.
+    #[must_use]
+    pub fn checked(mut self, by: CheckBy, max_iterations: u32) -> Self {
+        self.check = Some(Check {
+            by,
+            timeout: Millis::from_secs(60),
+            decision_file: Some("verdict.json".to_owned()),
+            max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
+        });
+        self.max_iterations = max_iterations;
+        self
+    }
+}

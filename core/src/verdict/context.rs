@@ -1,0 +1,272 @@
+//! Looks at what stands around JSON and marker lines: is it meant, whose is it, was it in the prompt?
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::check_id::{self, CheckIdMatch};
+use super::json::{self, Found};
+use super::marker::{introduces_example, last_sentence, speaks_of_example};
+use super::object::{Verdict, id_problem};
+use super::problem::Problem;
+use super::text::{Line, is_cjk};
+use super::words::{self, Word};
+use super::{Source, line_of};
+
+/// Characters of a line that are looked at beside an object, so that a line of many objects does not
+/// cost a square of its length.
+const BESIDE_CHARS_MAX: usize = 300;
+
+/// Knows which objects stood in the prompt.
+pub(crate) struct Echo<'a> {
+    prompt: Option<&'a str>,
+    objects: BTreeSet<&'a str>,
+    searches_left: Cell<usize>,
+}
+
+impl<'a> Echo<'a> {
+    /// Reads the objects of the prompt.
+    pub(crate) fn new(prompt: Option<&'a str>) -> Self {
+        /// Full searches of the prompt; beyond them only its objects at the top are compared.
+        const SEARCHES_MAX: usize = 64;
+        let objects = prompt
+            .map(|prompt| {
+                let found = json::find(prompt);
+                found.objects.iter().map(|object| &prompt[object.span.clone()]).collect()
+            })
+            .unwrap_or_default();
+        Self { prompt, objects, searches_left: Cell::new(SEARCHES_MAX) }
+    }
+
+    /// Tells whether an object stood in the prompt, to the letter.
+    pub(crate) fn has_object(&self, literal: &str) -> bool {
+        let Some(prompt) = self.prompt else { return false };
+        if self.objects.contains(literal) {
+            return true;
+        }
+        let left = self.searches_left.get();
+        self.searches_left.set(left.saturating_sub(1));
+        left > 0 && prompt.contains(literal)
+    }
+}
+
+/// The surroundings of all objects of a text.
+pub(crate) struct Contexts<'a> {
+    text: &'a str,
+    lines: &'a [Line<'a>],
+    found: &'a Found,
+    /// The last answer of `line_before`: many objects of one line share it.
+    line_before: Cell<Option<(usize, Option<&'a str>)>>,
+}
+
+impl<'a> Contexts<'a> {
+    pub(crate) fn new(text: &'a str, lines: &'a [Line<'a>], found: &'a Found) -> Self {
+        Self { text, lines, found, line_before: Cell::new(None) }
+    }
+
+    /// Tells whether an object is said, and not only talked about.
+    ///
+    /// An object in an example, behind or before a condition, or offered as a choice is not said. A
+    /// complete object in the middle of a sentence is not believed either, unless it carries the id.
+    pub(crate) fn is_asserted(&self, index: usize, verdict: &Verdict) -> bool {
+        let before = self.before(index);
+        let after = self.after(index);
+        let has_id = verdict.check_id == CheckIdMatch::Match;
+        let talks = |sentence: &str| {
+            if has_id { speaks_of_condition(sentence) } else { speaks_of_example(sentence) }
+        };
+        let exemplifies = before.trim_end().to_lowercase().ends_with("e.g.");
+        if exemplifies || talks(last_sentence(before)) || self.is_choice(index) || begins_condition(after) {
+            return false;
+        }
+        if !before.chars().any(char::is_alphanumeric) {
+            let introduced = self
+                .line_before(index)
+                .is_some_and(|line| introduces_example(line) && talks(last_sentence(line)));
+            return !introduced;
+        }
+        has_id || verdict.word != Word::Complete || !is_inside_sentence(before)
+    }
+
+    /// The text between the object and the beginning of its line or the object before.
+    fn before(&self, index: usize) -> &'a str {
+        let start = self.found.objects[index].span.start;
+        let line = self.lines.get(line_of(self.lines, start)).map_or(0, |line| line.start);
+        let previous = index.checked_sub(1).map_or(0, |i| self.found.objects[i].span.end);
+        tail(&self.text[line.max(previous).min(start)..start])
+    }
+
+    /// The text between the object and the end of its line or the next object.
+    fn after(&self, index: usize) -> &'a str {
+        let end = self.found.objects[index].span.end;
+        let next = self.found.objects.get(index + 1).map_or(self.text.len(), |o| o.span.start);
+        let line = self.lines.get(line_of(self.lines, end));
+        let line_end = line.map_or(self.text.len(), |line| line.start + line.text.len());
+        head(&self.text[end..next.min(line_end).max(end)])
+    }
+
+    /// Tells whether nothing but "or" stands between this object and a neighbour.
+    fn is_choice(&self, index: usize) -> bool {
+        let is_or = |text: &str| {
+            let core = text.trim().trim_matches(['`', '"', '\'', ',']).trim().to_lowercase();
+            matches!(core.as_str(), "or" | "|" | "/" | "||" | "or:" | "または" | "か" | "或" | "或者")
+        };
+        let between = |a: usize, b: usize| {
+            let (first, second) = (self.found.objects.get(a)?, self.found.objects.get(b)?);
+            let gap = &self.text[first.span.end..second.span.start];
+            (gap.len() < BESIDE_CHARS_MAX).then_some(gap)
+        };
+        let before = index.checked_sub(1).and_then(|previous| between(previous, index));
+        before.is_some_and(is_or) || between(index, index + 1).is_some_and(is_or)
+    }
+
+    /// The line with text before the object's line, over blank lines and the opening fence.
+    fn line_before(&self, index: usize) -> Option<&'a str> {
+        const LINES_MAX: usize = 6;
+        let line = line_of(self.lines, self.found.objects[index].span.start);
+        if let Some((known, text)) = self.line_before.get()
+            && known == line
+        {
+            return text;
+        }
+        let is_text = |text: &&str| {
+            !text.is_empty() && !text.starts_with("```") && !text.starts_with("~~~") && *text != "["
+        };
+        let before = self.lines[..line].iter().rev().take(LINES_MAX);
+        let found = before.map(|line| line.text.trim()).find(is_text).map(tail);
+        self.line_before.set(Some((line, found)));
+        found
+    }
+}
+
+fn tail(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(BESIDE_CHARS_MAX).map_or(0, |(index, _)| index);
+    &text[start..]
+}
+
+fn head(text: &str) -> &str {
+    let end = text.char_indices().nth(BESIDE_CHARS_MAX).map_or(text.len(), |(index, _)| index);
+    &text[..end]
+}
+
+/// Like [`speaks_of_example`], but without the words that also introduce a real answer ("in the
+/// expected format:"): an object with the right id is trusted that far.
+fn speaks_of_condition(sentence: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "if", "when", "once", "unless", "until", "would", "should", "could", "example", "sample", "instance",
+        "template", "either", "whenever",
+    ];
+    let lower = sentence.to_lowercase();
+    lower.split(|c: char| !c.is_alphanumeric()).any(|word| WORDS.contains(&word))
+        || ["will not", "won't", "won’t", "do not", "don't", "例", "場合", "もし", "如果", "e.g."]
+            .iter()
+            .any(|piece| lower.contains(piece))
+}
+
+/// Tells whether the text behind an object takes it back: "if the tests pass", "would be wrong".
+fn begins_condition(after: &str) -> bool {
+    const WORDS: &[&str] =
+        &["if", "when", "once", "unless", "until", "would", "only", "or", "should", "could", "may"];
+    let rest = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\''));
+    let denied = rest.starts_with(is_cjk) && words::read_suffix_cjk(rest) == Some(false);
+    if denied || rest.starts_with(['?', '？']) {
+        return true;
+    }
+    let sentence = after.split(['.', '。', '!']).next().unwrap_or_default().to_lowercase();
+    let mut words = sentence.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
+    words.by_ref().take(4).any(|word| WORDS.contains(&word))
+        || ["場合", "なら", "なければ"].iter().any(|piece| sentence.contains(piece))
+}
+
+/// Tells whether text before an object runs on into it instead of announcing it.
+fn is_inside_sentence(before: &str) -> bool {
+    const ANNOUNCERS: &[&str] = &[
+        "is",
+        "was",
+        "are",
+        "verdict",
+        "decision",
+        "status",
+        "result",
+        "completion",
+        "json",
+        "answer",
+        "output",
+        "object",
+        "response",
+        "judgement",
+        "judgment",
+        "conclusion",
+        "final",
+        "は",
+        "判定",
+        "結果",
+    ];
+    let core = before.trim_end().trim_end_matches(['`', '"', '\'', '*', '_', '(', '[', ' ', '“', '「']);
+    let lower = core.to_lowercase();
+    let announced = core
+        .ends_with([':', '：', '=', '→', '⇒', '.', '!', '?', '。', '-', '–', '—', '>', '|', ')', ';', ','])
+        || core.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('#')
+        || lower
+            .rsplit(|c: char| c.is_whitespace())
+            .next()
+            .is_some_and(|word| ANNOUNCERS.iter().any(|name| word.ends_with(name)));
+    !announced
+}
+
+/// Tells whether a line stands in a fenced block.
+pub(crate) fn is_fenced(lines: &[Line<'_>], index: usize) -> bool {
+    let is_fence = |line: &&Line<'_>| {
+        let text = line.text.trim_start();
+        text.starts_with("```") || text.starts_with("~~~")
+    };
+    lines.iter().take(index + 1).filter(is_fence).count() % 2 == 1
+}
+
+/// Reads the check id of a text without JSON: a line `check_id: ...`. The right id anywhere wins,
+/// else the last one.
+pub(crate) fn id_of_text(
+    lines: &[Line<'_>],
+    masks: &[Range<usize>],
+    source: Source,
+    expected: Option<&str>,
+) -> (CheckIdMatch, Option<Problem>) {
+    let Some(expected) = expected else { return (CheckIdMatch::Absent, None) };
+    let mut last = (CheckIdMatch::Absent, "");
+    for line in lines {
+        let next = masks.partition_point(|mask| mask.end <= line.start);
+        if masks.get(next).is_some_and(|mask| mask.start < line.start + line.text.len()) {
+            continue;
+        }
+        let Some(got) = split_id_label(line.text) else { continue };
+        match check_id::compare(got, expected) {
+            CheckIdMatch::Match => return (CheckIdMatch::Match, None),
+            CheckIdMatch::Absent => {}
+            other => last = (other, got),
+        }
+    }
+    let problem = id_problem(&last.0, source, expected, last.1);
+    (last.0, problem)
+}
+
+/// Returns what follows `check_id:` on a line.
+fn split_id_label(line: &str) -> Option<&str> {
+    const LABELS: &[&str] = &[
+        "check_id",
+        "checkid",
+        "check id",
+        "check-id",
+        "completioncheckid",
+        "completion_check_id",
+        "completion check id",
+    ];
+    let dress =
+        |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | '-' | '>' | '#' | '|');
+    let core = line.trim_start_matches(dress);
+    let label = LABELS
+        .iter()
+        .filter(|label| core.get(..label.len()).is_some_and(|head| head.eq_ignore_ascii_case(label)))
+        .max_by_key(|label| label.len())?;
+    let rest = core[label.len()..].trim_start_matches(dress);
+    rest.strip_prefix([':', '=', '：'])
+}

@@ -1,0 +1,273 @@
+//! Reads one JSON object as a verdict: which key decides, whose check it is, what it adds.
+
+use super::check_id::{self, CheckIdMatch};
+use super::json::{Object, Value};
+use super::problem::Problem;
+use super::signals;
+use super::text::quote;
+use super::words::{self, Word};
+use super::{Decision, Source};
+
+/// Keys whose value is a word, the most telling first.
+const WORD_KEYS: &[&str] = &["decision", "verdict", "status", "result"];
+
+/// Keys that a verdict is named by, even in an object that could be a record of something else.
+const STRONG_KEYS: &[&str] = &["decision", "verdict"];
+
+/// Keys whose value is a boolean.
+const BOOL_KEYS: &[&str] = &["complete", "completed", "done", "passed"];
+
+/// Keys that give away an object about something else: a message of a worker CLI, an item of a list
+/// of work, the answer of an API. Its `status` is not the verdict of this check.
+const FOREIGN_KEYS: &[&str] = &[
+    "type",
+    "subtype",
+    "event",
+    "jsonrpc",
+    "method",
+    "role",
+    "tool",
+    "tool_name",
+    "title",
+    "task",
+    "content",
+    "activeform",
+    "test",
+    "command",
+    "url",
+    "code",
+    "session_id",
+    "exit_code",
+];
+
+/// A JSON object that says something about the check.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    pub word: Word,
+    pub check_id: CheckIdMatch,
+    /// The member that decides, as it reads in a sentence.
+    pub quote: String,
+    pub start: usize,
+    pub end: usize,
+    pub reasons: Vec<String>,
+    pub fingerprints: Vec<String>,
+    pub needs: Option<String>,
+    pub retry_after_ms: Option<u64>,
+    pub until: Option<String>,
+    pub contradiction: Option<(String, String)>,
+    pub problems: Vec<Problem>,
+}
+
+/// What an object is to the check.
+pub(crate) enum Reading {
+    Verdict(Box<Verdict>),
+    /// It has a decision key but is about something else.
+    Foreign(Problem),
+    /// It has no decision key.
+    Other,
+}
+
+/// Reads an object. `expected` is the id that was asked for, if any.
+pub(crate) fn read(object: &Object, source: Source, expected: Option<&str>) -> Reading {
+    let Some(key) = deciding_key(&object.members) else { return Reading::Other };
+    let (check_id, id_problem) = read_id(&object.members, source, expected);
+    if let Some(foreign) = foreign_key(&object.members, key)
+        && check_id != CheckIdMatch::Match
+    {
+        return Reading::Foreign(Problem::Envelope { source, key: foreign });
+    }
+    let mut problems: Vec<Problem> = id_problem.into_iter().collect();
+    if let Some(key) = duplicate(&object.members) {
+        problems.push(Problem::DuplicateKey { key });
+    }
+    let (mut word, quote) = read_key(&object.members, key);
+    let contradiction = contradiction(&object.members, key, word);
+    if contradiction.is_some() {
+        word = Word::Incomplete;
+    }
+    if word == Word::Complete && key == "status" {
+        // A file that holds the status of something must not complete a step, even with the right id.
+        word = Word::Unknown;
+        problems.push(Problem::StatusAlone { source });
+    } else if word == Word::Unknown {
+        let value = last(&object.members, key).map_or_else(String::new, text_of);
+        problems.push(Problem::UnknownWord { source, key: key.to_owned(), value });
+    }
+    let mut verdict = Verdict {
+        word,
+        check_id,
+        quote,
+        start: object.span.start,
+        end: object.span.end,
+        reasons: signals::list(&object.members, &["reasons", "reason"], &mut problems),
+        fingerprints: signals::list(&object.members, &["fingerprints", "fingerprint"], &mut problems),
+        needs: None,
+        retry_after_ms: None,
+        until: None,
+        contradiction,
+        problems,
+    };
+    read_pause(&object.members, &mut verdict);
+    Reading::Verdict(Box::new(verdict))
+}
+
+/// Reads what blocked and waiting verdicts must say. One that does not is none: the step would stop
+/// without a task for a person, or wait without an end.
+fn read_pause(members: &[(String, Value)], verdict: &mut Verdict) {
+    match verdict.word {
+        Word::Blocked => {
+            let mut unused = Vec::new();
+            let needs = signals::list(members, &["needs", "need"], &mut unused);
+            let said = if needs.is_empty() { verdict.reasons.clone() } else { needs };
+            if said.is_empty() {
+                verdict.problems.push(Problem::NeedsMissing);
+                verdict.word = Word::Unknown;
+            } else {
+                verdict.needs = Some(said.join("; "));
+            }
+        }
+        Word::Waiting => {
+            verdict.retry_after_ms = signals::retry_after_ms(members, &mut verdict.problems);
+            verdict.until = signals::text(members, "until");
+            if verdict.retry_after_ms.is_none() && verdict.until.is_none() {
+                verdict.problems.push(Problem::WaitMissing);
+                verdict.word = Word::Unknown;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Compares keys in any case.
+pub(crate) fn is_key(key: &str, wanted: &str) -> bool {
+    key.trim().eq_ignore_ascii_case(wanted)
+}
+
+fn all<'a>(members: &'a [(String, Value)], wanted: &'a str) -> impl Iterator<Item = &'a Value> {
+    members.iter().filter(move |(key, _)| is_key(key, wanted)).map(|(_, value)| value)
+}
+
+fn last<'a>(members: &'a [(String, Value)], wanted: &'a str) -> Option<&'a Value> {
+    all(members, wanted).last()
+}
+
+fn deciding_key(members: &[(String, Value)]) -> Option<&'static str> {
+    let is_there = |key: &&&'static str| last(members, key).is_some();
+    let is_bool = |key: &&&'static str| matches!(last(members, key), Some(Value::Bool(_)));
+    WORD_KEYS.iter().find(is_there).or_else(|| BOOL_KEYS.iter().find(is_bool)).copied()
+}
+
+fn foreign_key(members: &[(String, Value)], key: &str) -> Option<String> {
+    if STRONG_KEYS.contains(&key) {
+        return None;
+    }
+    let found = members.iter().find(|(key, _)| FOREIGN_KEYS.iter().any(|name| is_key(key, name)));
+    found.map(|(key, _)| quote(key))
+}
+
+/// Reads the last value of a key.
+fn read_key(members: &[(String, Value)], key: &str) -> (Word, String) {
+    let word = last(members, key).map_or(Word::Unknown, |value| read_value(key, value));
+    let text = last(members, key).map_or_else(String::new, text_of);
+    (word, format!("\"{key}\": \"{}\"", quote(&text)))
+}
+
+fn read_value(key: &str, value: &Value) -> Word {
+    match value {
+        Value::String(text) => words::read_value(text),
+        Value::Bool(true) if BOOL_KEYS.contains(&key) => Word::Complete,
+        Value::Bool(false) if BOOL_KEYS.contains(&key) => Word::Incomplete,
+        _ => Word::Unknown,
+    }
+}
+
+/// Finds two members that exclude each other: the deciding key twice with different words, or a
+/// complete word beside another key that plainly says it is not.
+fn contradiction(members: &[(String, Value)], key: &str, word: Word) -> Option<(String, String)> {
+    let show = |key: &str, value: &Value| format!("\"{key}\": \"{}\"", quote(&text_of(value)));
+    let decided = last(members, key)?;
+    if let Some(other) = all(members, key).find(|value| excludes(read_value(key, value), word)) {
+        return Some((show(key, other), show(key, decided)));
+    }
+    if word != Word::Complete {
+        return None;
+    }
+    WORD_KEYS.iter().chain(BOOL_KEYS).filter(|name| **name != key).find_map(|name| {
+        let denies = |value: &&Value| match value {
+            Value::String(text) => words::read_exact(text).is_some_and(|w| w != Word::Complete),
+            Value::Bool(said) => BOOL_KEYS.contains(name) && !said,
+            _ => false,
+        };
+        all(members, name).find(denies).map(|value| (show(key, decided), show(name, value)))
+    })
+}
+
+/// Two known words that are not the same.
+fn excludes(first: Word, second: Word) -> bool {
+    first != second && first != Word::Unknown && second != Word::Unknown
+}
+
+/// Reads whose check an object is. `check_id` outranks `checkId`; of one key the last value counts.
+fn read_id(
+    members: &[(String, Value)],
+    source: Source,
+    expected: Option<&str>,
+) -> (CheckIdMatch, Option<Problem>) {
+    let Some(expected) = expected else { return (CheckIdMatch::Absent, None) };
+    let found = ["check_id", "checkId", "check-id", "check id", "completion_check_id"]
+        .iter()
+        .find_map(|key| last(members, key));
+    let (matched, got) = match found {
+        None | Some(Value::Null) => (CheckIdMatch::Absent, String::new()),
+        Some(Value::String(got)) => (check_id::compare(got, expected), got.clone()),
+        // A number or a boolean is no id of another check.
+        Some(other) => (CheckIdMatch::Placeholder, text_of(other)),
+    };
+    let problem = id_problem(&matched, source, expected, &got);
+    (matched, problem)
+}
+
+/// Says what is to be said about an id.
+pub(crate) fn id_problem(
+    matched: &CheckIdMatch,
+    source: Source,
+    expected: &str,
+    got: &str,
+) -> Option<Problem> {
+    let (expected, got) = (expected.to_owned(), quote(got.trim()));
+    match matched {
+        CheckIdMatch::Placeholder => Some(Problem::PlaceholderId { source, expected, got }),
+        CheckIdMatch::Mismatch { .. } => Some(Problem::CheckIdMismatch { source, expected, got }),
+        CheckIdMatch::Match | CheckIdMatch::Absent => None,
+    }
+}
+
+/// Returns the first key that occurs twice.
+fn duplicate(members: &[(String, Value)]) -> Option<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    members.iter().find(|(key, _)| !seen.insert(key.as_str())).map(|(key, _)| quote(key))
+}
+
+/// Returns a short text for a value, for sentences.
+pub(crate) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(said) => said.to_string(),
+        Value::Number(text) | Value::String(text) => text.clone(),
+        Value::List(_) => "[...]".to_owned(),
+        Value::Object(_) => "{...}".to_owned(),
+    }
+}
+
+impl Verdict {
+    /// Returns the decision, if the word is one.
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        match self.word {
+            Word::Complete => Some(Decision::Complete),
+            Word::Incomplete => Some(Decision::Incomplete),
+            Word::Blocked => Some(Decision::Blocked),
+            Word::Waiting => Some(Decision::Waiting),
+            Word::Unknown => None,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Classifies how a process ended: its own fault, or the weather (a network, a service, a limit).
+//!
+//! The class comes from how the process ended and from whole error phrases, on standard error and in
+//! the last lines of the output; never from a bare number or a word in prose (docs on workflow files,
+//! section 8). A worker that ended well has its output searched in its last line only, and only for
+//! the two sentences by which worker CLIs report an outage as if it were an answer. What an adapter
+//! read from structured output outranks all of this and is not looked at here.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+/// The class of a failure; it decides whether and how long to wait before a retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorClass {
+    /// A script that failed, a process that was killed, the time limit of an attempt.
+    RetryableTransient,
+    /// The connection failed.
+    RetryableNetwork,
+    /// The service answered with a server error.
+    RetryableService,
+    /// A rate or usage limit was reached.
+    RetryableRateLimit,
+    /// A worker CLI failed without a transient cause; not logged in; the command is not there.
+    NonRetryable,
+    /// The lint failed.
+    NonRetryableLint,
+    /// The tests failed.
+    NonRetryableTest,
+    /// The process cannot run at all.
+    Fatal,
+}
+
+impl ErrorClass {
+    /// Returns the name used in events and files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RetryableTransient => "RETRYABLE_TRANSIENT",
+            Self::RetryableNetwork => "RETRYABLE_NETWORK",
+            Self::RetryableService => "RETRYABLE_SERVICE",
+            Self::RetryableRateLimit => "RETRYABLE_RATE_LIMIT",
+            Self::NonRetryable => "NON_RETRYABLE",
+            Self::NonRetryableLint => "NON_RETRYABLE_LINT",
+            Self::NonRetryableTest => "NON_RETRYABLE_TEST",
+            Self::Fatal => "FATAL",
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitKind {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It was ended at its time limit.
+    TimedOut,
+    /// It never ran.
+    CouldNotStart,
+}
+
+/// Why a process did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Its class.
+    pub class: ErrorClass,
+    /// The line of output that the class rests on; `None` when it rests on the exit alone.
+    pub phrase: Option<String>,
+    /// What the output says about the end of the limit, as written, such as `1pm (Asia/Seoul)`.
+    pub resets: Option<String>,
+    /// How long the output asks to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Tells whether a failure is the weather: nobody's fault, no attempt and no iteration.
+pub fn is_weather(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::RetryableNetwork | ErrorClass::RetryableService | ErrorClass::RetryableRateLimit
+    )
+}
+
+/// Classifies a process that ended. `None`: it succeeded.
+///
+/// `worker_is_script` is true for commands of the user (CUSTOM), false for worker CLIs. Of a script
+/// only the last line of each stream is searched, and only for what a worker CLI inside it reports:
+/// its tests may print any error phrase.
+pub fn classify(
+    worker_is_script: bool,
+    exit: ExitKind,
+    stdout_tail: &str,
+    stderr_tail: &str,
+) -> Option<Failure> {
+    let by_exit = |class| Some(Failure { class, phrase: None, resets: None, retry_after_ms: None });
+    match exit {
+        ExitKind::CouldNotStart => return by_exit(ErrorClass::Fatal),
+        ExitKind::TimedOut => return by_exit(ErrorClass::RetryableTransient),
+        ExitKind::Code(126 | 127) => return by_exit(ErrorClass::NonRetryable),
+        _ => {}
+    }
+    let found = if worker_is_script || exit == ExitKind::Code(0) {
+        reported(stdout_tail, stderr_tail)
+    } else {
+        phrase(stdout_tail, stderr_tail)
+    };
+    if found.is_some() {
+        return found;
+    }
+    match exit {
+        ExitKind::Code(0) => None,
+        ExitKind::Code(137 | 143) | ExitKind::Signal(9 | 15) => by_exit(ErrorClass::RetryableTransient),
+        _ if worker_is_script => by_exit(ErrorClass::RetryableTransient),
+        _ => by_exit(ErrorClass::NonRetryable),
+    }
+}
+
+/// Lines of standard error that are searched.
+const STDERR_LINES_MAX: usize = 60;
+
+/// Lines at the end of standard output that are searched.
+const STDOUT_LINES_MAX: usize = 10;
+
+/// Bytes of a line that are searched: an error phrase stands near its beginning.
+const LINE_BYTES_MAX: usize = 2000;
+
+/// Searches the lines of a failed worker CLI, the last ones first; standard error first.
+fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
+    let stderr = last_lines(stderr).take(STDERR_LINES_MAX);
+    let stdout = last_lines(stdout).take(STDOUT_LINES_MAX);
+    let lines: Vec<&str> = stderr.chain(stdout).collect();
+    let (line, class) = lines.iter().find_map(|line| Some((*line, class_of(line)?)))?;
+    let mut failure = describe(line, class);
+    // The time to wait often stands on a line of its own.
+    if is_weather(class) {
+        failure.retry_after_ms =
+            failure.retry_after_ms.or_else(|| lines.iter().find_map(|line| retry_after_ms(line)));
+        failure.resets = failure.resets.or_else(|| lines.iter().find_map(|line| resets(line)));
+    }
+    Some(failure)
+}
+
+/// Searches the very last line for the report of an outage that looks like an answer.
+fn reported(stdout: &str, stderr: &str) -> Option<Failure> {
+    let line = last_lines(stdout).next();
+    let lines = line.into_iter().chain(last_lines(stderr).next().filter(|_| line.is_none()));
+    lines.filter(|line| REPORTED.is_match(line)).find_map(|line| Some(describe(line, class_of(line)?)))
+}
+
+fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.rsplit(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(head)
+}
+
+fn head(line: &str) -> &str {
+    let mut end = line.len().min(LINE_BYTES_MAX);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    &line[..end]
+}
+
+fn describe(line: &str, class: ErrorClass) -> Failure {
+    Failure {
+        class,
+        phrase: Some(line.to_owned()),
+        resets: resets(line),
+        retry_after_ms: retry_after_ms(line),
+    }
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant and tested")
+}
+
+/// The whole line is a report of a worker CLI, with or without brackets, a marker or a prefix.
+static REPORTED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        r"(?i)^[\[(*⎿●✗×!\s]*(?:error:\s*)?(?:failed to authenticate\.\s*)?(?:",
+        r"api error\s*[:(]",
+        r"|you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){0,3}limit(?:\s*$|\s*[·.,;|:!(—–-]|\s+resets?\b)",
+        r"|claude (?:ai |code )?usage limit reached",
+        r"|(?:5-hour|weekly|session|usage) limit reached(?:\s*$|\s*[·.,;|:!(∙—–-]|\s+resets?\b)",
+        r")"
+    ))
+});
+
+/// What may stand before an error phrase: nothing, or the head of an error, a field of JSON, a stack
+/// trace. Prose ("we hit a rate limit in ...") has words there.
+const HEAD: &str = r#"(?:^|\(\d+\)|[:\["'({=>|]|error|failed|fatal|warning|exception)[\s"'\[({]*"#;
+
+static PHRASES: LazyLock<Vec<(ErrorClass, Regex)>> = LazyLock::new(|| {
+    use ErrorClass::{NonRetryable, RetryableNetwork, RetryableRateLimit, RetryableService};
+    let status = |codes: &str| {
+        format!(
+            r#"(?i)(?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b"#
+        )
+    };
+    let at_head = |phrases: &str| format!(r"(?i){HEAD}(?:{phrases})");
+    [
+        (
+            RetryableRateLimit,
+            at_head(concat!(
+                r"(?:\w+[ -]){0,2}rate[ -]?limit(?:ed)?(?: (?:was |has been )?(?:exceeded|reached|hit)|\s*(?:error)?\s*(?:$|[:.;,(]))",
+                r"|(?:429[ :]+)?too many requests\b|you (?:have )?exceeded your current quota|quota exceeded",
+                r"|(?:\w+[ -]){0,2}(?:usage|session|weekly|request|token|5-hour|daily|monthly) limit (?:exceeded|reached|hit)",
+                r"|you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){0,3}limit",
+                r"|rate_limit_(?:error|exceeded)\b|insufficient_quota\b|resource_exhausted\b|usage_limit_reached\b",
+                r"|429 (?:\w+ ){0,3}rate[ -]?limit",
+                // An overloaded service is weather like a limited one: every try has to wait for it.
+                r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[\W])",
+                r"|overloaded_error\b|529 (?:\{|<|(?:\w+ ){0,3}(?:error\b|overload))",
+                r"|(?:we['’]re|we are) currently experiencing high demand",
+            )),
+        ),
+        (RetryableRateLimit, status("429|529")),
+        (
+            RetryableService,
+            at_head(concat!(
+                r"(?:500 )?internal server error\b|(?:502 )?bad gateway\b|(?:503 )?service (?:is )?(?:temporarily )?unavailable\b",
+                r"|(?:504 )?gateway time-?out\b|server_error\b",
+                r"|50[0234] (?:\{|<|(?:\w+ ){0,3}(?:error\b|unavailable))",
+            )),
+        ),
+        (RetryableService, status("5[0-9][0-9]")),
+        (
+            NonRetryable,
+            at_head(concat!(
+                r"not logged in\b|invalid api key\b|authentication_error\b|authentication failed\b",
+                r"|(?:401 )?unauthorized\b|(?:403 )?forbidden\b|please run /login\b|credit balance is too low",
+            )),
+        ),
+        (NonRetryable, status("4[0-9][0-9]")),
+        (
+            RetryableNetwork,
+            at_head(concat!(
+                r"(?:connect |read |write |getaddrinfo |queryA? |request to \S+ failed, reason: |network )*",
+                r"(?:econnrefused|econnreset|etimedout|enotfound|eai_again|enetunreach|ehostunreach|econnaborted|und_err_\w+)\b",
+                r"|(?:\S+ ){0,4}?connection (?:was )?(?:refused|reset by peer|reset|timed out|closed unexpectedly|aborted)\b",
+                r"|connection error\b|connect(?:ion)? timeout\b|network (?:is )?unreachable\b|network error\b",
+                r"|could not resolve host\b|(?:temporary )?failure in name resolution\b|name or service not known\b",
+                r"|no route to host\b|socket hang up\b|fetch failed\b|tls handshake timeout\b|dns error\b",
+                r"|stream disconnected before completion\b|failed to connect to\b|error sending request for url\b",
+            )),
+        ),
+    ]
+    .into_iter()
+    .map(|(class, pattern)| (class, regex(&pattern)))
+    .collect()
+});
+
+fn class_of(line: &str) -> Option<ErrorClass> {
+    PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(class, _)| *class)
+}
+
+/// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `...|1700000000`.
+fn resets(line: &str) -> Option<String> {
+    static RESETS: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"(?i)\bresets?(?: again)?(?: at| on|:)?\s+(.{1,120}?)[\s.\]]*$|limit reached\|(\d{9,13})\s*$")
+    });
+    let found = RESETS.captures(line)?;
+    let text = found.get(1).or_else(|| found.get(2))?.as_str().trim();
+    (!text.is_empty() && !text.to_lowercase().starts_with("by peer")).then(|| text.to_owned())
+}
+
+/// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 1m30s`.
+fn retry_after_ms(line: &str) -> Option<u64> {
+    static AFTER: LazyLock<Regex> = LazyLock::new(|| {
+        regex(concat!(
+            r#"(?i)\b(?:retry[ -]?after|(?:re)?try(?:ing)?(?: again)? (?:in|after))["']?\s*[:=]?\s*["']?"#,
+            r"(\d+(?:\.\d+)?\s*(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)?(?:\s?\d+(?:\.\d+)?\s*[smh])*)\b"
+        ))
+    });
+    static DELAY: LazyLock<Regex> =
+        LazyLock::new(|| regex(r#"(?i)\bretry_?delay_?ms["']?\s*[:=]\s*(\d{1,12})"#));
+    if let Some(found) = DELAY.captures(line) {
+        return found[1].parse().ok();
+    }
+    crate::verdict::parse_duration_ms(&AFTER.captures(line)?[1], 1000)
+}

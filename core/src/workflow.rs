@@ -1,0 +1,334 @@
+//! What a run is to do: the workflow after its file has been read, checked and resolved.
+//!
+//! A [`Workflow`] is valid: names are unique, edges lead to earlier-known steps, bounds are above
+//! zero. Files are read in `unstuck-adapters`; inside, nothing is checked twice.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Millis, Stage, StepId};
+
+/// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// Shown to people; not empty.
+    pub name: String,
+    /// Shown to people.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Bound of the whole run, pauses not counted.
+    pub timeout: Millis,
+    /// How many steps may be active at the same time; `None` is no bound.
+    #[serde(default)]
+    pub concurrency: Option<u32>,
+    /// Where artifacts and views of the run are written, from the workspace root.
+    pub context_dir: String,
+    /// What to do when a worker's service is limited or out of order.
+    #[serde(default)]
+    pub weather: Weather,
+    /// How long the run may wait for such services in all.
+    pub outage_budget: Millis,
+    /// Rules about the branch that the work happens on.
+    #[serde(default)]
+    pub branch: BranchRules,
+    /// The steps, in the order of the file.
+    pub steps: Vec<Step>,
+}
+
+impl Workflow {
+    /// Default bound of a run whose file or command line sets none: 4 hours.
+    pub const DEFAULT_TIMEOUT: Millis = Millis::from_secs(4 * 3600);
+    /// Default bound of a loop whose file or command line sets none.
+    pub const DEFAULT_MAX_ITERATIONS: u32 = 25;
+    /// Default bound of all waiting for limited services: 6 hours.
+    pub const DEFAULT_OUTAGE_BUDGET: Millis = Millis::from_secs(6 * 3600);
+    /// Default bound of one attempt of a worker: 24 hours.
+    pub const DEFAULT_STEP_TIMEOUT: Millis = Millis::from_secs(24 * 3600);
+    /// How many checks in a row may end without a readable verdict.
+    pub const DEFAULT_MAX_PARSE_FAILURES: u32 = 3;
+
+    /// Returns the step with this name.
+    pub fn step(&self, id: &StepId) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == *id)
+    }
+}
+
+/// What to do when a worker's service is limited or out of order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weather {
+    /// Wait and try again; costs no iteration.
+    #[default]
+    Wait,
+    /// End the step as failed.
+    Stop,
+}
+
+/// Rules about the branch that the work happens on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchRules {
+    /// The workflow itself moves to a work branch.
+    pub create_branch: bool,
+    /// The step after whose success the current branch is the expected one.
+    pub transition_step: Option<StepId>,
+    /// The branch that the run must start on.
+    pub expected_work_branch: Option<String>,
+}
+
+/// One node of the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its name; unique in the workflow.
+    pub id: StepId,
+    /// Shown to people.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Who does the work.
+    pub work: Work,
+    /// Steps that must have ended before this one starts.
+    #[serde(default)]
+    pub depends_on: Vec<StepId>,
+    /// Artifacts of earlier steps that are copied into the workspace before every attempt.
+    #[serde(default)]
+    pub inputs: Vec<Input>,
+    /// Files that are collected as artifacts after the work.
+    #[serde(default)]
+    pub outputs: Vec<Output>,
+    /// Bound of one attempt of the worker.
+    pub timeout: Millis,
+    /// Retries per iteration with [`OnFailure::Retry`].
+    #[serde(default)]
+    pub max_retries: u32,
+    /// What a failed worker means for the run.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// What is asked after the work; makes the step a loop.
+    #[serde(default)]
+    pub check: Option<Check>,
+    /// Bound of the loop; 1 without a check.
+    pub max_iterations: u32,
+    /// What the end of the last iteration means.
+    #[serde(default)]
+    pub on_exhausted: OnExhausted,
+    /// When to change the strategy, and when to stop.
+    #[serde(default)]
+    pub convergence: Option<Convergence>,
+    /// COMPLETE needs a change of the workspace since the step began.
+    #[serde(default)]
+    pub require_change: bool,
+}
+
+/// Who does the work of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// A process.
+    Worker(Worker),
+    /// A run of its own, in the same workspace.
+    Subworkflow(Subworkflow),
+}
+
+/// A process that does the work, or that checks it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    /// What kind of program it is.
+    pub kind: WorkerKind,
+    /// The script of a `CUSTOM` worker, the prompt of any other.
+    pub instructions: String,
+    /// The command line of a [`WorkerKind::Command`], run by `sh -c`.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// What it may do.
+    #[serde(default)]
+    pub capabilities: Vec<Capability>,
+    /// Model to ask for.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Effort to ask for.
+    #[serde(default)]
+    pub variant: Option<String>,
+    /// Extra arguments.
+    #[serde(default)]
+    pub default_args: Vec<String>,
+    /// Working folder, from the workspace root.
+    pub workspace: String,
+    /// Bound of its turns.
+    #[serde(default)]
+    pub max_steps: Option<u32>,
+}
+
+/// The kinds of program that can work or check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum WorkerKind {
+    /// A shell script; as a check its exit code is the verdict.
+    Custom,
+    /// Any command line that reads a prompt on standard input and prints an answer.
+    Command,
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex CLI.
+    CodexCli,
+    /// OpenCode.
+    #[serde(rename = "OPENCODE")]
+    OpenCode,
+}
+
+impl WorkerKind {
+    /// Returns the name used in workflow files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Custom => "CUSTOM",
+            Self::Command => "COMMAND",
+            Self::ClaudeCode => "CLAUDE_CODE",
+            Self::CodexCli => "CODEX_CLI",
+            Self::OpenCode => "OPENCODE",
+        }
+    }
+}
+
+/// What a worker may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Capability {
+    Read,
+    Edit,
+    RunTests,
+    RunCommands,
+    Mailbox,
+    Tasks,
+}
+
+/// A step that is a run of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subworkflow {
+    /// The file as the parent names it.
+    pub path: String,
+    /// The child workflow, read and checked.
+    pub workflow: Box<Workflow>,
+    /// Artifacts of the child that become artifacts of the step.
+    #[serde(default)]
+    pub exports: Vec<Export>,
+    /// Exports replace earlier ones instead of joining them.
+    #[serde(default)]
+    pub exports_replace: bool,
+    /// Prefix under which the steps of the child are shown; `None` shows them not.
+    #[serde(default)]
+    pub event_prefix: Option<String>,
+}
+
+/// An artifact that is copied into the workspace before every attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of the file format")]
+pub struct Input {
+    pub from: StepId,
+    pub artifact: String,
+    pub r#as: String,
+}
+
+/// A file or folder that becomes an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of the file format")]
+pub struct Output {
+    pub name: String,
+    pub path: String,
+    #[serde(default)]
+    pub r#type: Option<String>,
+}
+
+/// An artifact of a child run that becomes one of the step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of the file format")]
+pub struct Export {
+    pub from: StepId,
+    pub artifact: String,
+    pub r#as: String,
+}
+
+/// What a failed step means for the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// Steps that depend on it are skipped.
+    #[default]
+    Abort,
+    /// The worker is tried again first, as often as `max_retries` says.
+    Retry,
+    /// Steps that depend on it run all the same.
+    Continue,
+}
+
+/// What the end of the last allowed iteration means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExhausted {
+    /// The step has failed.
+    #[default]
+    Abort,
+    /// The step is incomplete, and the run goes on.
+    Continue,
+}
+
+/// What is asked after the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Who answers, and how the answer is read.
+    pub by: CheckBy,
+    /// Bound of one check.
+    pub timeout: Millis,
+    /// Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`.
+    #[serde(default)]
+    pub decision_file: Option<String>,
+    /// So many checks in a row without a readable verdict end the step.
+    pub max_parse_failures: u32,
+}
+
+/// Who answers a check, and how the answer is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckBy {
+    /// A script whose exit code is the verdict.
+    Exit(Worker),
+    /// An agent whose decision file or answer is the verdict.
+    Agent(Worker),
+    /// The worker itself: its decision file or answer is the verdict; no further process runs.
+    Claim,
+}
+
+/// When to change the strategy, and when to stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// Iterations without progress that raise the stage; at least 1.
+    pub stall_threshold: u32,
+    /// The highest stage; at least 1.
+    pub max_stage: Stage,
+    /// Reaching the highest stage stops the step with a diagnosis.
+    pub fail_on_max_stage: bool,
+    /// Text that a stage adds to the prompt.
+    #[serde(default)]
+    pub overlays: Vec<Overlay>,
+    /// Patterns of paths that may change; empty is all.
+    #[serde(default)]
+    pub allowed_paths: Vec<String>,
+    /// Patterns of paths that are not looked at.
+    #[serde(default)]
+    pub ignored_paths: Vec<String>,
+    /// The commit to compare with; `None` is the one at the start of the step.
+    #[serde(default)]
+    pub diff_base_ref: Option<String>,
+    /// A file whose first line is that commit.
+    #[serde(default)]
+    pub diff_base_ref_file: Option<String>,
+    /// How many files may change.
+    #[serde(default)]
+    pub max_changed_files: Option<u32>,
+}
+
+/// Text that a stage adds to the prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overlay {
+    /// At least 2.
+    pub stage: Stage,
+    /// The text.
+    pub append_instructions: Option<String>,
+}

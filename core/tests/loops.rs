@@ -1,0 +1,251 @@
+//! Tables of whole loops: what a step does for a list of answers, and what a graph does for a list
+//! of outcomes. Rows that say `differs` are where existing tools do otherwise; the reason is there.
+
+use serde_json::Value;
+use unstuck_core::event::{DecisionFile, Exit, Observation, RunOutcome, StepEnd};
+use unstuck_core::id::{Stage, StepId};
+use unstuck_core::state::{StepPhase, StepState};
+use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::workflow::{CheckBy, Convergence, OnExhausted, OnFailure, Step, WorkerKind, Workflow};
+
+fn rows(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a fixture is JSON lines")).collect()
+}
+
+fn act(row: &Value) -> Act {
+    let code = row["exit"].as_i64().unwrap_or(0) as i32;
+    if row["missing"] == true {
+        Act::IsMissing
+    } else if let Some(text) = row["text"].as_str() {
+        Act::Writes(code, text.to_owned())
+    } else if row["file"].is_object() {
+        Act::Writes(code, row["file"].to_string())
+    } else {
+        Act::Exits(code, row["says"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+fn acts(rows: &Value) -> Vec<Act> {
+    rows.as_array().expect("a list").iter().map(act).collect()
+}
+
+fn number(value: &Value, default: u32) -> u32 {
+    value.as_u64().map_or(default, |n| u32::try_from(n).expect("small"))
+}
+
+fn step_of(row: &Value, id: &str, looped: bool) -> Step {
+    let mut made = step(id);
+    if looped {
+        let checker = script_worker(WorkerKind::Command, "check it");
+        made = made.checked(CheckBy::Agent(checker), number(&row["max_iterations"], 2));
+    }
+    made.max_retries = number(&row["max_retries"], 0);
+    made.on_failure = match row["on_failure"].as_str() {
+        Some("retry") => OnFailure::Retry,
+        Some("continue") => OnFailure::Continue,
+        _ => OnFailure::Abort,
+    };
+    if row["on_iterations_exhausted"] == "continue" {
+        made.on_exhausted = OnExhausted::Continue;
+    }
+    made.depends_on = row["depends_on"]
+        .as_array()
+        .map(|ids| ids.iter().map(|id| StepId::from(id.as_str().expect("a name"))).collect())
+        .unwrap_or_default();
+    let policy = &row["convergence"];
+    if policy["enabled"] == true {
+        made.convergence = Some(Convergence {
+            stall_threshold: number(&policy["stall_threshold"], 2),
+            max_stage: Stage(number(&policy["max_stage"], 3)),
+            fail_on_max_stage: policy["fail_on_max_stage"].as_bool().unwrap_or(true),
+            overlays: Vec::new(),
+            allowed_paths: Vec::new(),
+            ignored_paths: Vec::new(),
+            diff_base_ref: None,
+            diff_base_ref_file: None,
+            max_changed_files: None,
+        });
+    }
+    made
+}
+
+/// The status names of the format that the tables are about.
+fn status(at: &StepState) -> &'static str {
+    match at.phase.end() {
+        Some(StepEnd::Complete) => "SUCCEEDED",
+        Some(StepEnd::Incomplete) => "INCOMPLETE",
+        Some(StepEnd::Skipped(_)) => "SKIPPED",
+        Some(_) => "FAILED",
+        None => "RUNNING",
+    }
+}
+
+fn run_status(world: &World) -> &'static str {
+    if world.state.outcome() == Some(RunOutcome::Complete) { "SUCCEEDED" } else { "FAILED" }
+}
+
+/// Plays a loop whose first check throws.
+fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
+    use unstuck_core::event::{CheckFinished, CheckStarted, WorkerFinished, WorkerStarted};
+    use unstuck_core::id::{Blob, CheckId, Digest, Millis};
+    let blob = Blob { digest: Digest::of(b""), size: 0 };
+    let (step, iteration, attempt) =
+        (StepId::from("A"), unstuck_core::id::Iteration(1), unstuck_core::id::Attempt(1));
+    let finished = |fatal: Option<&str>| {
+        let due = unstuck_core::Due { step: StepId::from("A"), iteration, attempt };
+        let act = Act::Exits(0, String::new());
+        let Observation::WorkerFinished(WorkerFinished { mut outcome, .. }) =
+            unstuck_core::testing::finished(&due, false, &act, None)
+        else {
+            unreachable!("a worker finished")
+        };
+        outcome.fatal = fatal.map(str::to_owned);
+        outcome.exit = Exit::Code(0);
+        outcome
+    };
+    let check_id = CheckId::new("0190a000-0000-7000-8000-000000000001");
+    let commands = [
+        Observation::WorkerStarted(WorkerStarted {
+            step: step.clone(),
+            iteration,
+            attempt,
+            prompt: blob,
+            limit: Millis(1),
+            check_id: None,
+            moved_aside: None,
+        }),
+        Observation::WorkerFinished(WorkerFinished {
+            step: step.clone(),
+            iteration,
+            attempt,
+            outcome: finished(None),
+            decision_file: DecisionFile::NotConfigured,
+            changed: None,
+        }),
+        Observation::CheckStarted(CheckStarted {
+            step: step.clone(),
+            iteration,
+            attempt,
+            check_id: check_id.clone(),
+            prompt: blob,
+            limit: Millis(1),
+            moved_aside: None,
+        }),
+        Observation::CheckFinished(CheckFinished {
+            step,
+            iteration,
+            attempt,
+            check_id,
+            outcome: finished(Some(sentence)),
+            decision_file: DecisionFile::NotConfigured,
+        }),
+    ];
+    for command in commands {
+        world.give(command).expect("the loop is where the table says");
+    }
+    world.worker_calls.insert(StepId::from("A"), 1);
+    world.check_calls.insert(StepId::from("A"), 1);
+    world.play();
+}
+
+#[test]
+fn a_loop_does_what_the_table_says() {
+    let mut wrong = Vec::new();
+    for row in rows(include_str!("fixtures/loop-traces.jsonl")) {
+        let a = step_of(&row["step"], "A", true);
+        let b = Step { depends_on: vec![StepId::from("A")], ..step("B") };
+        let script = Script {
+            work: [(StepId::from("A"), acts(&row["work"]))].into(),
+            checks: [(StepId::from("A"), acts(&row["checks"]))].into(),
+        };
+        let mut world = World::start(Workflow::of_steps(vec![a, b]), script);
+        match row["checks"][0]["fatal"].as_str() {
+            Some(sentence) => play_to_a_check_that_throws(&mut world, sentence),
+            None => world.play(),
+        }
+        let (_, a) = world.state.step(&StepId::from("A")).expect("step A");
+        let (_, b) = world.state.step(&StepId::from("B")).expect("step B");
+        let calls = |calls: &std::collections::BTreeMap<StepId, u32>| {
+            calls.get(&StepId::from("A")).copied().unwrap_or(0)
+        };
+        let got = serde_json::json!({
+            "run": run_status(&world),
+            "step": status(a),
+            "iteration": a.iteration,
+            "worker_calls": calls(&world.worker_calls),
+            "check_calls": calls(&world.check_calls),
+            "stage": a.convergence.stage(),
+            "dependent": status(b),
+        });
+        if got != row["want"] {
+            wrong.push(format!("{}\n  want {}\n  got  {got}", row["id"], row["want"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_graph_does_what_the_table_says() {
+    let mut wrong = Vec::new();
+    for row in rows(include_str!("fixtures/dag-policy.jsonl")) {
+        let mut script = Script::default();
+        let mut steps = Vec::new();
+        for of in row["steps"].as_array().expect("a list") {
+            let id = of["id"].as_str().expect("a name");
+            steps.push(step_of(of, id, of["check"] == true));
+            let (work, checks) = outcome(of["outcome"].as_str().expect("a word"));
+            script.work.insert(StepId::from(id), work);
+            script.checks.insert(StepId::from(id), checks);
+        }
+        let concurrency = row["concurrency"].as_u64().map(|n| u32::try_from(n).expect("small"));
+        let mut world = World::start(Workflow { concurrency, ..Workflow::of_steps(steps) }, script);
+        world.play();
+        let ends: serde_json::Map<String, Value> = world
+            .state
+            .steps()
+            .map(|(step, at)| {
+                let calls = world.worker_calls.get(&step.id).copied().unwrap_or(0);
+                (step.id.to_string(), serde_json::json!([status(at), at.iteration, calls]))
+            })
+            .collect();
+        let got = serde_json::json!({"run": run_status(&world), "steps": ends});
+        let want = serde_json::json!({"run": row["want"]["run"], "steps": row["want"]["steps"]});
+        let most = usize::try_from(row["want"]["max_running"].as_u64().expect("a number")).expect("small");
+        if got != want || (concurrency.is_some() && world.most_in_flight > most) {
+            wrong.push(format!(
+                "{}\n  want {want}\n  got  {got} with {} in flight",
+                row["id"], world.most_in_flight
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the words of the table make workers and checks do.
+fn outcome(word: &str) -> (Vec<Act>, Vec<Act>) {
+    let exits = |code| vec![Act::Exits(code, String::new())];
+    let says =
+        |verdict: &str| vec![Act::Writes(0, format!(r#"{{"decision":"{verdict}","check_id":"{{id}}"}}"#))];
+    // 137 is the exit code of a worker whose failure may pass.
+    match word {
+        "ok" => (exits(0), says("complete")),
+        "fail" => (exits(137), says("complete")),
+        "fail-once" => (vec![Act::Exits(137, String::new()), Act::Exits(0, String::new())], says("complete")),
+        "fatal" => (vec![Act::IsMissing], says("complete")),
+        "incomplete" => (exits(0), says("incomplete")),
+        "check-failed" => (exits(0), exits(2)),
+        other => panic!("the table has a word {other} that the test does not know"),
+    }
+}
+
+#[test]
+fn a_lost_worker_runs_again_and_costs_no_retry() {
+    let id = StepId::from("A");
+    let lost_once = vec![Act::IsLost, Act::Exits(0, String::new())];
+    let script = Script { work: [(id.clone(), lost_once)].into(), ..Script::default() };
+    let mut world = World::start(Workflow::of_steps(vec![step("A")]), script);
+    world.play();
+    let (_, at) = world.state.step(&id).expect("step A");
+    assert_eq!((at.retries, world.worker_calls[&id]), (0, 2));
+    assert!(matches!(at.phase, StepPhase::Ended(StepEnd::Complete)));
+}

@@ -1,0 +1,1332 @@
+//! How a completion decision is read: the cases of others, our own table, and properties.
+
+use serde_json::Value;
+use unstuck_core::verdict::{CheckIdMatch, Evidence, FileEvidence, Refusal, Resolution, probe_line, resolve};
+
+const ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";
+
+/// Cases whose expected answer differs from docs/decisions, with ours. See docs/decision-differences.md.
+const DIFFERENCES: &[(&str, &str)] = &[];
+
+#[test]
+fn the_recorded_cases_are_met_but_for_the_listed_differences() {
+    let cases = include_str!("fixtures/decision-resolve.jsonl");
+    let mut wrong = Vec::new();
+    for line in cases.lines() {
+        let case: Value = serde_json::from_str(line).expect("a fixture is JSON");
+        let out: Value = serde_json::from_str(&probe_line(line)).expect("the probe writes JSON");
+        let id = case["id"].as_str().expect("a case has an id");
+        let ours = DIFFERENCES.iter().find(|(name, _)| *name == id).map(|(_, ours)| *ours);
+        let want = ours.or(case["want"]["decision"].as_str());
+        let lists_differ = ["reasons", "fingerprints"]
+            .iter()
+            .any(|key| !case["want"][key].is_null() && case["want"][key] != out[key]);
+        if out["decision"].as_str() != want || lists_differ {
+            wrong.push(format!("{id}: want {want:?}, got {out}\n    {line:.300}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(cases.lines().count(), 215);
+}
+
+/// Resolves an answer alone; `@` stands for the check id.
+fn answer(text: &str) -> Resolution {
+    let text = text.replace('@', ID);
+    let file = FileEvidence::NotConfigured;
+    resolve(&Evidence {
+        file: &file,
+        file_fresh: true,
+        answer: Some(&text),
+        prompt: None,
+        check_id: Some(ID),
+    })
+}
+
+/// Resolves a fresh file alone; `@` stands for the check id.
+fn file(text: &str) -> Resolution {
+    bytes(text.replace('@', ID).as_bytes())
+}
+
+fn bytes(bytes: &[u8]) -> Resolution {
+    let file = FileEvidence::Bytes(bytes.to_vec());
+    resolve(&Evidence { file: &file, file_fresh: true, answer: None, prompt: None, check_id: Some(ID) })
+}
+
+/// Writes decision and source in short, with the problems that a case is about.
+fn short(resolution: &Resolution) -> String {
+    format!("{} {}", resolution.decision.as_str(), resolution.source.as_str())
+}
+
+fn codes(resolution: &Resolution) -> Vec<&'static str> {
+    resolution.problems.iter().map(|problem| problem.code()).collect()
+}
+
+/// Checks many answers (or files) that are all read the same way, and reports all that are not.
+#[track_caller]
+fn check(resolve: fn(&str) -> Resolution, expected: &str, texts: &[&str]) {
+    let wrong: Vec<String> = texts
+        .iter()
+        .map(|text| (text, resolve(text)))
+        .filter(|(_, found)| short(found) != expected)
+        .map(|(text, found)| format!("{text:?}: {} {:?}", short(&found), codes(&found)))
+        .collect();
+    assert!(wrong.is_empty(), "wanted {expected}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_line_that_is_one_marker_word_is_a_marker() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE",
+            "complete",
+            "Complete.",
+            "COMPLETE!",
+            "COMPLETED",
+            "PASS",
+            "passed",
+            "PASSED.",
+            "text before\nCOMPLETE",
+            "COMPLETE\n\nSummary of what was done: ...",
+            "\u{feff}COMPLETE",
+            "CO\u{200b}MPLETE",
+            "  \tCOMPLETE\t ",
+            "COMPLETE\r\n",
+            "log\rCOMPLETE\rmore log",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "INCOMPLETE",
+            "incomplete.",
+            "FAIL",
+            "FAILED!",
+            "FAILURE",
+            "NOT COMPLETE",
+            "not complete.",
+            "PASS\nFAIL",
+            "COMPLETE\nINCOMPLETE",
+            "Not Complete",
+            "NOT_COMPLETE",
+        ],
+    );
+}
+
+#[test]
+fn decoration_is_taken_off() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "**COMPLETE**",
+            "__COMPLETE__",
+            "*COMPLETE*",
+            "_COMPLETE_",
+            "***COMPLETE***",
+            "`COMPLETE`",
+            "# COMPLETE",
+            "###### COMPLETE",
+            "- COMPLETE",
+            "* COMPLETE",
+            "+ COMPLETE",
+            "• COMPLETE",
+            "1. COMPLETE",
+            "> COMPLETE",
+            "> **COMPLETE**",
+            "\"COMPLETE\"",
+            "'COMPLETE'",
+            "“COMPLETE”",
+            "「COMPLETE」",
+            "【COMPLETE】",
+            "(COMPLETE)",
+            "[COMPLETE]",
+            "✅ COMPLETE",
+            "COMPLETE ✅",
+            "✔️ COMPLETE",
+            "✓ PASS",
+            "=== COMPLETE ===",
+            "--- PASS ---",
+            "*** COMPLETE ***",
+            "| COMPLETE |",
+            "<decision>COMPLETE</decision>",
+            "<verdict>PASS</verdict>",
+            "<promise>COMPLETE</promise>",
+            "<Decision> complete </Decision>",
+            "<decision>COMPLETE</decision>.",
+            "│ COMPLETE │",
+            "<decision>\nCOMPLETE\n</decision>",
+            "\u{1b}[32mCOMPLETE\u{1b}[0m",
+            "\u{1b}]0;t\u{7}COMPLETE",
+            "```\nCOMPLETE\n```",
+            "**COMPLETE**.",
+            "\"COMPLETE.\"",
+            "- [x] COMPLETE",
+            "**`COMPLETE`**",
+            "🎉 COMPLETE 🎉",
+            "~~INCOMPLETE~~ COMPLETE",
+            "## ✅ COMPLETE",
+            "COMPLETE ✅.",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "**INCOMPLETE**",
+            "❌ INCOMPLETE",
+            "❌ FAIL",
+            "✅ INCOMPLETE",
+            "> FAIL",
+            "| FAIL |",
+            "<promise>NOT COMPLETE</promise>",
+            "❌ COMPLETE",
+            "COMPLETE ❌",
+            "~~COMPLETE~~ INCOMPLETE",
+            "⚠️ COMPLETE",
+        ],
+    );
+}
+
+#[test]
+fn a_label_and_a_word_are_a_marker() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "VERDICT: PASS",
+            "Verdict = PASS",
+            "DECISION: COMPLETE",
+            "Status: complete",
+            "Result - PASSED",
+            "Completion: COMPLETE",
+            "判定: COMPLETE",
+            "判定：COMPLETE",
+            "結果: PASS",
+            "最終判定: COMPLETE",
+            "Final verdict: COMPLETE",
+            "Overall status: PASS",
+            "FINAL DECISION: COMPLETE.",
+            "Verdict is COMPLETE",
+            "VERDICT:PASS",
+            "VERDICT — PASS",
+            "**Verdict:** COMPLETE",
+            "**Verdict: COMPLETE**",
+            "__Verdict:__ COMPLETE",
+            "Verdict: **COMPLETE**",
+            "Verdict: `PASS`",
+            "Verdict: \"COMPLETE\"",
+            "- Verdict: PASS",
+            "Verdict: ✅ PASS",
+            "VERDICT： PASS",
+            "Completion status: COMPLETE",
+            "VERDICT: PASS (all checks)",
+            "VERDICT: PASS - all 12 tests pass",
+            "The verdict is COMPLETE.",
+            "VERDICT == PASS",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "VERDICT: FAIL",
+            "Final verdict: INCOMPLETE",
+            "判定: INCOMPLETE",
+            "Status: NOT COMPLETE",
+            "Status: not yet complete",
+            "Verdict: almost complete",
+            "Verdict: FAIL - two tests fail",
+            "VERDICT: PASS (3/10)",
+            "VERDICT: PASS? not really",
+            "判定: COMPLETEではない",
+            "判定: 未COMPLETE",
+            "Verdict: ❌ COMPLETE",
+            "VERDICT: PASS, but the lint fails",
+            "Result: FAILED (two tests)",
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &[
+            "Test result: PASS",
+            "Build status: PASS",
+            "Verdict: maybe",
+            "Verdict:",
+            "Verdict PASS",
+            "VERDICT: PASS/FAIL",
+            "VERDICT: PASS|FAIL",
+            "DECISION: COMPLETE or INCOMPLETE",
+            "Verdicts: PASS",
+            "verdict.txt: PASS",
+            "Status: 3/10",
+            "VERDICT: PASS (if the tests pass)",
+            "RESULT: PASS: 12, FAIL: 0",
+            "Verdict: <COMPLETE|INCOMPLETE>",
+            "Verdict: blocked",
+        ],
+    );
+}
+
+#[test]
+fn incomplete_with_a_reason_in_words_is_a_marker() {
+    for (text, reason) in [
+        ("INCOMPLETE: two tests fail", "two tests fail"),
+        ("FAIL: the build is broken", "the build is broken"),
+        ("FAILED - lint reports an unused import", "lint reports an unused import"),
+        ("INCOMPLETE — docs missing", "docs missing"),
+        ("**INCOMPLETE:** two tests fail", "two tests fail"),
+        ("FAIL: timeout", "timeout"),
+        ("INCOMPLETE：テストが落ちる", "テストが落ちる"),
+        ("INCOMPLETE (docs missing)", "docs missing"),
+        ("NOT COMPLETE: docs missing", "docs missing"),
+    ] {
+        let found = answer(text);
+        assert_eq!(short(&found), "incomplete marker", "{text}");
+        assert_eq!(found.reasons, [reason], "{text}");
+    }
+    check(
+        answer,
+        "none none",
+        &[
+            "FAIL: 0",
+            "FAIL: src/a.test.ts",
+            "FAIL: 3",
+            "FAILED: 3 passed, 2 failed",
+            "FAIL: none",
+            "Failed: 0",
+            "FAIL: TestFoo (0.01s)",
+            "FAIL: test_foo",
+            "INCOMPLETE: 3/10",
+            "FAIL: 40%",
+            "FAILED: no",
+            "FAIL: a.rs, b.rs",
+            "PASS: 12, FAIL: 0",
+            "Failed tests: 0",
+            "FAIL:",
+            "FAILURE: 0",
+        ],
+    );
+    check(answer, "incomplete marker", &["COMPLETE\nINCOMPLETE: lint fails", "INCOMPLETE:\n- docs"]);
+}
+
+#[test]
+fn complete_with_a_harmless_text_is_a_marker() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE: all green",
+            "COMPLETE — done",
+            "COMPLETE - all 12 tests pass",
+            "COMPLETE: no failures",
+            "COMPLETE: nothing left to do",
+            "COMPLETE: fixed the failing test",
+            "COMPLETE (all checks)",
+            "COMPLETE: 0 errors, 0 warnings",
+            "COMPLETE: yes",
+            "COMPLETE: true",
+            "Complete: all checks pass",
+            "COMPLETE: 12/12 tests pass",
+            "COMPLETE：問題なし",
+            "COMPLETE: テストはすべて通りました",
+            "COMPLETE: added the parser and its tests",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "COMPLETE: 3/10",
+            "Complete: 3/10",
+            "COMPLETE: no",
+            "COMPLETE: false",
+            "COMPLETE: two tests still fail",
+            "COMPLETE: except for the docs",
+            "COMPLETE - but lint fails",
+            "COMPLETE: almost",
+            "COMPLETE: 3 of 10",
+            "COMPLETE: 40%",
+            "COMPLETE: not yet",
+            "COMPLETE? No - the lint step fails.",
+            "COMPLETE?",
+            "complete, but two tests still fail",
+            "COMPLETE except for the docs",
+            "COMPLETE 3/10",
+            "COMPLETE: isn't true",
+            "COMPLETE (partially)",
+            "COMPLETE: mostly",
+            "COMPLETE: tests could not run",
+            "COMPLETE: まだです",
+            "COMPLETE: 一部を除いて",
+            "COMPLETE: one test is skipped",
+            "COMPLETE: the docs remain",
+            "COMPLETED, except the docs",
+            "COMPLETE: fixed 2 of 3 failing tests",
+            "COMPLETE: no tests were run",
+            "COMPLETE: unable to run the tests",
+            "COMPLETE: awaiting review",
+            "COMPLETE: with known issues",
+            "COMPLETE: done with step 1",
+            "COMPLETE: to be verified",
+            "COMPLETE: everything other than the docs",
+            "COMPLETE: I gave up",
+            "PASS, but the lint fails",
+            "COMPLETE: n't",
+            "COMPLETE: nope",
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &[
+            "COMPLETE: 10",
+            "COMPLETE: src/a.rs",
+            "COMPLETE: 10/10",
+            "COMPLETE: 100%",
+            "COMPLETE:",
+            "COMPLETE: if the tests pass",
+            "COMPLETE: when all is done",
+            "COMPLETE: a.rs, b.rs",
+            "COMPLETE: once the tests pass",
+            "Complete: the login page",
+            "PASS: all green",
+            "COMPLETED: step one",
+        ],
+    );
+}
+
+#[test]
+fn a_sentence_about_the_whole_task_is_a_marker() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "The task is COMPLETE.",
+            "the work is **COMPLETE**",
+            "Everything is COMPLETE!",
+            "This step is COMPLETE.",
+            "task is COMPLETE",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "The task is INCOMPLETE.",
+            "The task is **INCOMPLETE**.",
+            "The task is not COMPLETE.",
+            "The work is NOT COMPLETE",
+            "The step isn't COMPLETE.",
+            "The task is COMPLETE except for the docs.",
+            "The task is COMPLETE, but lint fails.",
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &[
+            "The task is complete.",
+            "The task is not INCOMPLETE.",
+            "The task is COMPLETE if the tests pass.",
+            "The migration is COMPLETE.",
+            "The task will be COMPLETE.",
+            "I think the task is COMPLETE.",
+            "The task is COMPLETE when it compiles",
+            "Is the task COMPLETE?",
+            "The task is nearly COMPLETE.",
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_a_marker_gives_no_decision() {
+    check(
+        answer,
+        "none none",
+        &[
+            "PASS/FAIL",
+            "COMPLETE or INCOMPLETE",
+            "COMPLETE|INCOMPLETE",
+            "COMPLETE | INCOMPLETE",
+            "`COMPLETE` or `INCOMPLETE`",
+            "COMPLETE / INCOMPLETE",
+            "PASS or FAIL?",
+            "complete if the tests pass",
+            "COMPLETE when the tests pass",
+            "Complete the migration first",
+            "Pass --release to cargo",
+            "PASS src/a.test.ts",
+            "FAIL\tpkg 0.01s",
+            "PASS: 12, FAIL: 0",
+            "pass-through",
+            "complete.sh",
+            "PASS.txt was written",
+            "complete_task() returned ok",
+            "COMPLETE_TASK=1",
+            "complete-all target added",
+            "COMPLETED_AT",
+            "COMPLETELY",
+            "INCOMPLETENESS",
+            "PASSWORD",
+            "password",
+            "--complete",
+            "-complete",
+            "COMPLETE'd",
+            "$COMPLETE",
+            "COMPLETE=1",
+            "COMPLETE::new",
+            "Complete list of remaining issues:",
+            "Incomplete types are allowed here.",
+            "Fail fast if the config is missing.",
+            "PASS rate: 40%",
+            "not COMPLETE yet",
+            "I will not output COMPLETE yet because the test still fails.",
+            "{ COMPLETE }",
+            "ＣＯＭＰＬＥＴＥ",
+            "FAILなし",
+            "COMPLETEの場合",
+            "COMPLETEなら次へ",
+            "FAILではない",
+            "INCOMPLETEではない",
+            "✅",
+            "all good",
+            "",
+            "   ",
+            "LOOP_COMPLETE",
+            "COMPLETE*",
+            "- [ ] COMPLETE",
+            "☐ COMPLETE",
+            "[ ] PASS",
+            "~~COMPLETE~~",
+            "COMPLETE...",
+            "DONE",
+            "OK",
+            "SUCCESS",
+            "完了",
+            "COMPLETE COMPLETE",
+            "!COMPLETE",
+            "| Step 1 | COMPLETE |",
+            "<status>COMPLETE</status>x",
+            "<promise>COMPLETE</promise> when done",
+            "Output <promise>COMPLETE</promise> when done.",
+            "\"decision\": \"complete\",",
+            "PASS ✅ src/a.rs",
+            "COMPLETE, all done",
+            "not PASS",
+            "<!-- COMPLETE -->",
+            "COMPLETE;",
+            "Complete - the docs",
+        ],
+    );
+}
+
+#[test]
+fn words_of_other_scripts_negate_and_affirm() {
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "COMPLETEではない",
+            "COMPLETEとは言えない",
+            "COMPLETEしていない",
+            "COMPLETE ではありません",
+            "未COMPLETE",
+            "COMPLETEではありません。",
+            "COMPLETEですか？",
+            "COMPLETE 아님",
+            "COMPLETE吗？",
+            "COMPLETEとは言えません",
+            "COMPLETEだが一部未実装",
+            "INCOMPLETEです",
+            "FAILです。",
+            "PASSしていない",
+        ],
+    );
+    check(
+        answer,
+        "complete marker",
+        &["COMPLETEです", "COMPLETEです。", "COMPLETE です", "PASSしました", "COMPLETE 입니다"],
+    );
+}
+
+#[test]
+fn lists_of_the_allowed_words_and_runner_output_are_no_verdict() {
+    check(
+        answer,
+        "none none",
+        &[
+            "Choose:\n- INCOMPLETE\n- COMPLETE",
+            "1. INCOMPLETE\n2. COMPLETE",
+            "```\nINCOMPLETE\nCOMPLETE\n```",
+            "Todo:\n1. Write tests\n2. Implement\n3. Complete",
+            "- Write docs\n- complete",
+            "When I am done I will print:\nCOMPLETE",
+            "If all passes, print:\n\n```\nCOMPLETE\n```",
+            "For example:\nCOMPLETE",
+            "Answer with one of:\nCOMPLETE",
+            "=== RUN   TestX\n--- PASS: TestX (0.00s)\nPASS\nok  \tpkg\t0.01s",
+            "FAIL\nFAIL\tpkg 0.01s",
+            "All tests successful.\nFiles=3, Tests=12\nResult: PASS",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "- INCOMPLETE: something is missing\n- COMPLETE: everything is there",
+            "INCOMPLETE: x y\nCOMPLETE: z z",
+        ],
+    );
+    check(
+        answer,
+        "complete marker",
+        &[
+            "I checked all tests when they ran. My verdict:\nCOMPLETE",
+            "Allowed: PASS or FAIL.\n\nPASS",
+            "- INCOMPLETE\n- COMPLETE\n\nI choose:\n\nCOMPLETE",
+        ],
+    );
+}
+
+#[test]
+fn the_last_marker_counts_in_the_answer_and_the_exact_one_in_the_file() {
+    check(
+        answer,
+        "complete marker",
+        &["INCOMPLETE\nfixed it\nCOMPLETE", "FAIL\n\nPASS", "INCOMPLETE: a b\n\nfixed\n\nCOMPLETE"],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &["COMPLETE\nwait\nINCOMPLETE: lint fails", "PASS\nThe task is not COMPLETE."],
+    );
+    check(
+        file,
+        "complete file-text",
+        &[
+            "PASS\nFailed tests were flaky and are fixed now.",
+            "INCOMPLETE\nCOMPLETE\n",
+            "COMPLETE",
+            "**PASS**",
+            "\"COMPLETE\"",
+        ],
+    );
+    check(
+        file,
+        "incomplete file-text",
+        &[
+            "COMPLETE\nINCOMPLETE\n",
+            "INCOMPLETE\n- Complete section 3\n",
+            "INCOMPLETE\nThe task is COMPLETE.\n",
+            "INCOMPLETE\nnotes\nCOMPLETE: step one only of it",
+            "COMPLETE\nINCOMPLETE: lint fails",
+            "COMPLETE\rINCOMPLETE",
+            "\"INCOMPLETE\"",
+            "\"INCOMPLETE\\nlint fails\"",
+            "decision: incomplete\ncheck_id: @\n",
+        ],
+    );
+}
+
+#[test]
+fn a_status_alone_never_completes_but_may_say_that_something_is_left() {
+    check(
+        file,
+        "none none",
+        &[r#"{"status":"done"}"#, r#"{"status":"complete","check_id":"@"}"#, r#"{"type":"x","status":"ok","check_id":"@"}"#],
+    );
+    check(file, "incomplete file-json", &[r#"{"status":"incomplete","check_id":"@"}"#]);
+}
+
+#[test]
+fn json_is_found_in_every_shape() {
+    check(
+        file,
+        "complete file-json",
+        &[
+            r#"{"decision":"complete","check_id":"@"}"#,
+            "```json\n{\"decision\":\"complete\"}\n```",
+            "Here is the decision:\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "{\"decision\":\"complete\"}\nEOF",
+            "{\"decision\":\"complete\"},",
+            "{'decision':'complete'}",
+            "{decision:\"complete\"}",
+            "{\"decision\":\"complete\",}",
+            "{\"decision\":\"complete\" /* ok */}",
+            "{\"decision\":\"complete\",\"reasons\":[\"a\nb\"]}",
+            "[{\"decision\":\"complete\"}]",
+            "{\"log\":1}\n{\"decision\":\"complete\"}\n",
+            r#"{"DECISION":"COMPLETE"}"#,
+            r#"{"verdict":"pass"}"#,
+            r#"{"result":"success"}"#,
+            r#"{"complete":true}"#,
+            r#"{"done":true}"#,
+            r#"{"passed":true}"#,
+            r#"{"completed":true,"reasons":[]}"#,
+            "\u{feff}{\"decision\":\"complete\"}",
+            "// verdict\n{\"decision\":\"complete\"}",
+            "{'decision':'complete','x':True,'y':None}",
+            "{\u{a0}\"decision\": \"complete\"}",
+            r#"{"decision":"complete","check_id":null}"#,
+            r#"{"type":"x","decision":"complete"}"#,
+        ],
+    );
+    check(
+        answer,
+        "complete output-json",
+        &[
+            "Decision: {\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "- {\"decision\":\"complete\"}",
+            "`{\"decision\":\"complete\"}`",
+            "{\"decision\":\"complete\"} (final)",
+            "Done.\n\n```json\n{\n  \"decision\": \"complete\"\n}\n```\n",
+            "INCOMPLETE\n{\"decision\":\"complete\"}",
+            "The verdict is {\"decision\":\"complete\"}",
+            "All good. {\"decision\":\"complete\"}",
+            "Here is the JSON in the expected format:\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "{\"decision\":\"complete\",\"check_id\":\"$UNSTUCK_CHECK_ID\"}",
+            "判定: {\"decision\":\"complete\"}",
+        ],
+    );
+}
+
+#[test]
+fn json_that_is_not_said_is_no_verdict() {
+    check(
+        answer,
+        "none none",
+        &[
+            "Example: {\"decision\":\"complete\",\"check_id\":\"...\"}",
+            "{\"tool\":\"x\",\"input\":{\"decision\":\"complete\"}}",
+            "For example:\n```json\n{\"decision\":\"complete\"}\n```",
+            "I would write {\"decision\":\"complete\"} here.",
+            "Write {\"decision\":\"complete\",\"check_id\":\"@\"} when all tests pass.",
+            "When done, write {\"decision\":\"complete\",\"check_id\":\"@\"}.",
+            "{\"decision\":\"complete\"} or {\"decision\":\"incomplete\"}",
+            "{\"decision\":\"complete\",\"check_id\":\"@\"} | {\"decision\":\"incomplete\",\"check_id\":\"@\"}",
+            "{\"decision\":\"complete\"} if the tests pass",
+            "{\"decision\":\"complete\"}ではない",
+            "{\"decision\":\"complete\"}?",
+            "e.g. {\"decision\":\"complete\"}",
+            "Format: {\"decision\":\"complete\",\"check_id\":\"<id>\"}",
+            "Expected output: {\"decision\":\"complete\"}",
+            "Then I put {\"decision\":\"complete\"} into the file",
+            "fn f() { return {\"decision\":\"complete\"} }",
+            "{\"type\":\"result\",\"status\":\"success\"}",
+            "{\"title\":\"docs\",\"done\":true}",
+            "{\"decision\":\"complete\"",
+            "{\"decision\":complete}",
+            "{\n  \"decision\": \"complete\",\n  \"reasons\": [",
+            "{\"decision\":\"<complete|incomplete>\"}",
+            "{\"decision\":\"complete|incomplete\"}",
+            "{\"decision\":\"COMPLETE or INCOMPLETE\"}",
+            "{}",
+            "[]",
+            "{\"decision\":null}",
+            "{\"decision\":\"\"}",
+            "{\"decision\":\"  \"}",
+            "{\"decision\":\"maybe\"}",
+            "{\"decision\":true}",
+            "{\"decision\":1}",
+            "{\"decision\":[\"complete\"]}",
+            "{\"decision\":{\"a\":\"complete\"}}",
+            "{\"complete\":\"yes\"}",
+            "{\"done\":1}",
+            "{\"decision\":\"complete.sh\"}",
+            "{\"decision\":\"complete the docs\"}",
+        ],
+    );
+}
+
+#[test]
+fn words_in_json_are_read_with_their_limits() {
+    for word in [
+        "complete",
+        "completed",
+        "pass",
+        "passed",
+        "done",
+        "finished",
+        "success",
+        "succeeded",
+        "ok",
+        "approved",
+    ] {
+        check(
+            file,
+            "complete file-json",
+            &[
+                &format!("{{\"decision\":\"{word}\"}}"),
+                &format!("{{\"decision\":\"{}\"}}", word.to_uppercase()),
+            ],
+        );
+        for limited in [
+            "not {}",
+            "{}, but tests fail",
+            "almost {}",
+            "{}?",
+            "isn't {}",
+            "3/10 {}",
+            "{} except docs",
+            "not yet {}",
+            "未{}",
+            "{}ではない",
+            "{}とは言えない",
+        ] {
+            let value = limited.replace("{}", word);
+            check(file, "incomplete file-json", &[&format!("{{\"decision\":\"{value}\"}}")]);
+        }
+    }
+    for word in [
+        "incomplete",
+        "fail",
+        "failed",
+        "failure",
+        "not complete",
+        "not_complete",
+        "in_progress",
+        "In Progress",
+        "partial",
+        "pending",
+        "rejected",
+        "needs_work",
+        "NEEDS WORK",
+    ] {
+        check(file, "incomplete file-json", &[&format!("{{\"decision\":\"{word}\"}}")]);
+    }
+    check(
+        file,
+        "incomplete file-json",
+        &[r#"{"complete":false}"#, r#"{"done":false}"#, r#"{"passed":false}"#],
+    );
+}
+
+#[test]
+fn several_objects_are_told_apart_by_their_id() {
+    check(
+        file,
+        "complete file-json",
+        &[
+            "{\"decision\":\"incomplete\",\"check_id\":\"@\"}\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "{\"decision\":\"incomplete\"}\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "{\"decision\":\"complete\",\"check_id\":\"@\"}\n{\"decision\":\"incomplete\",\"check_id\":\"11111111-2222-4333-8444-555555555555\"}",
+            "[{\"decision\":\"incomplete\",\"check_id\":\"@\"},{\"decision\":\"complete\",\"check_id\":\"@\"}]",
+            "{\"decision\":\"complete\"}\n{\"decision\":\"complete\"}",
+            "{\"decision\":\"complete\",\"decision\":\"passed\"}",
+        ],
+    );
+    check(
+        file,
+        "incomplete file-json",
+        &[
+            "{\"decision\":\"incomplete\"}\n{\"decision\":\"complete\"}",
+            "{\"decision\":\"complete\"}\n{\"decision\":\"incomplete\"}",
+            "[{\"decision\":\"incomplete\"},{\"decision\":\"complete\",\"check_id\":\"$X\"}]",
+            "{\"decision\":\"complete\",\"check_id\":\"@\"}\n{\"decision\":\"incomplete\",\"check_id\":\"@\"}",
+            "{\"decision\":\"incomplete\",\"decision\":\"complete\"}",
+            "{\"decision\":\"complete\",\"Decision\":\"incomplete\"}",
+            "{\"decision\":\"complete\",\"completed\":false}",
+            "{\"decision\":\"complete\",\"status\":\"incomplete\"}",
+            "{\"complete\":true,\"done\":false}",
+        ],
+    );
+}
+
+#[test]
+fn a_contradiction_is_incomplete_and_quotes_both_sides() {
+    for text in [
+        "{\"decision\":\"complete\",\"check_id\":\"@\"}\nINCOMPLETE",
+        "INCOMPLETE\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+        "{\"decision\":\"incomplete\",\"check_id\":\"@\"}\nCOMPLETE",
+        "{\"decision\":\"complete\"}\nVERDICT: FAIL",
+        "{\"decision\":\"complete\"}\n{\"decision\":\"incomplete\"}",
+        "{\"decision\":\"complete\",\"decision\":\"fail\"}",
+        "{\"decision\":\"blocked\",\"needs\":\"login\"}\nCOMPLETE",
+    ] {
+        let found = file(text);
+        assert_eq!(short(&found), "incomplete file-json", "{text}");
+        assert!(codes(&found).contains(&"contradiction"), "{text}");
+        assert!(found.reasons[0].contains(" contradicts "), "{text}: {:?}", found.reasons);
+        assert_eq!(found.needs, None);
+    }
+    check(
+        answer,
+        "incomplete output-json",
+        &["{\"decision\":\"complete\"}\nINCOMPLETE", "{\"decision\":\"incomplete\"}\nCOMPLETE"],
+    );
+}
+
+#[test]
+fn unreadable_json_of_this_check_stands_against_a_complete_line() {
+    for text in
+        ["{\"decision\":\"maybe\",\"check_id\":\"@\"}\nCOMPLETE", "{\"decision\":\"blocked\"}\nCOMPLETE"]
+    {
+        assert_eq!(file(text).decision.as_str(), "incomplete", "{text}");
+        assert_eq!(answer(text).decision.as_str(), "incomplete", "{text}");
+    }
+    check(answer, "complete marker", &["{\"decision\":\"<complete|incomplete>\"}\nCOMPLETE"]);
+}
+
+#[test]
+fn an_id_of_another_check_silences_its_source() {
+    let other = "11111111-2222-4333-8444-555555555555";
+    for text in [
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}\nCOMPLETE"),
+        format!("decision: complete\ncheck_id: {other}\n"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\",\"checkId\":\"{ID}\"}}"),
+    ] {
+        let found = file(&text);
+        assert_eq!(short(&found), "none none", "{text}");
+        assert!(matches!(found.check_id, CheckIdMatch::Mismatch { .. }), "{text}");
+        assert!(codes(&found).contains(&"check_id_mismatch"), "{text}");
+        assert!(found.problems.iter().any(|p| p.to_string().contains("unstuck verdict")), "{text}");
+    }
+    let found = answer(&format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}\nINCOMPLETE"));
+    assert_eq!(short(&found), "incomplete marker");
+}
+
+#[test]
+fn the_kind_of_id_is_reported() {
+    for (id, expected) in [
+        (format!("\"check_id\":\"{ID}\""), CheckIdMatch::Match),
+        (format!("\"CHECK_ID\":\"{}\"", ID.to_uppercase()), CheckIdMatch::Match),
+        (format!("\"checkId\":\"{{{ID}}}\""), CheckIdMatch::Match),
+        ("\"check_id\":\"$X\"".to_owned(), CheckIdMatch::Placeholder),
+        ("\"check_id\":12345".to_owned(), CheckIdMatch::Placeholder),
+        ("\"check_id\":\" \"".to_owned(), CheckIdMatch::Absent),
+        ("\"check_id\":null".to_owned(), CheckIdMatch::Absent),
+        ("\"other\":1".to_owned(), CheckIdMatch::Absent),
+    ] {
+        let found = file(&format!("{{\"decision\":\"complete\",{id}}}"));
+        assert_eq!(short(&found), "complete file-json", "{id}");
+        assert_eq!(found.check_id, expected, "{id}");
+        assert_eq!(codes(&found).contains(&"placeholder_id"), expected == CheckIdMatch::Placeholder, "{id}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_fresh_needs_the_id() {
+    let old = |text: &str, check_id: Option<&str>, answer: Option<&str>| {
+        let file = FileEvidence::Bytes(text.replace('@', ID).into_bytes());
+        resolve(&Evidence { file: &file, file_fresh: false, answer, prompt: None, check_id })
+    };
+    for text in
+        ["{\"decision\":\"complete\"}", "PASS", "FAIL", "{\"decision\":\"complete\",\"check_id\":\"$X\"}"]
+    {
+        let found = old(text, Some(ID), None);
+        assert_eq!(short(&found), "none none", "{text}");
+        assert!(codes(&found).contains(&"stale"), "{text}");
+        assert_eq!(short(&old(text, Some(ID), Some("INCOMPLETE"))), "incomplete marker", "{text}");
+        assert_ne!(short(&old(text, None, None)), "none none", "{text}");
+        assert_ne!(short(&old(text, Some("  "), None)), "none none", "{text}");
+    }
+    assert_eq!(
+        short(&old("{\"decision\":\"complete\",\"check_id\":\"@\"}", Some(ID), None)),
+        "complete file-json"
+    );
+    assert_eq!(short(&old("COMPLETE\ncheck_id: @", Some(ID), None)), "complete file-text");
+}
+
+#[test]
+fn the_sources_are_asked_in_order() {
+    let both = |file: &str, answer: &str| {
+        let file = FileEvidence::Bytes(file.as_bytes().to_vec());
+        resolve(&Evidence {
+            file: &file,
+            file_fresh: true,
+            answer: Some(answer),
+            prompt: None,
+            check_id: Some(ID),
+        })
+    };
+    for (file, answer, expected) in [
+        ("{\"decision\":\"complete\"}", "nothing", "complete file-json"),
+        ("PASS", "{\"decision\":\"complete\"}", "complete file-text"),
+        ("{broken", "FAIL", "incomplete marker"),
+        ("no verdict here", "VERDICT: PASS", "complete marker"),
+        ("{\"a\":1}", "{\"decision\":\"complete\"}\nCOMPLETE", "complete output-json"),
+        ("{\"decision\":\"maybe\"}", "INCOMPLETE", "incomplete marker"),
+    ] {
+        assert_eq!(short(&both(file, answer)), expected, "{file} / {answer}");
+    }
+    let found = both("{\"decision\":\"complete\"}", "INCOMPLETE");
+    assert_eq!(short(&found), "complete file-json");
+    assert!(codes(&found).contains(&"other_source_disagrees"));
+}
+
+#[test]
+fn a_refused_file_is_named_and_the_answer_is_asked() {
+    for refusal in Refusal::ALL {
+        assert_eq!(Refusal::parse(refusal.as_str()), Some(refusal));
+        let file = FileEvidence::Refused(refusal);
+        let evidence = Evidence {
+            file: &file,
+            file_fresh: true,
+            answer: Some("COMPLETE"),
+            prompt: None,
+            check_id: Some(ID),
+        };
+        let found = resolve(&evidence);
+        assert_eq!(short(&found), "complete marker");
+        assert_eq!(codes(&found), ["file_refused"]);
+        assert!(found.problems[0].to_string().contains(refusal.as_str()));
+        assert_eq!(short(&resolve(&Evidence { answer: None, ..evidence })), "none none");
+    }
+    assert_eq!(codes(&bytes(b"")), ["file_refused"]);
+    assert_eq!(codes(&bytes(&vec![b' '; (1 << 20) + 1])), ["file_refused"]);
+    for blank in [&b"   \n"[..], b"\xEF\xBB\xBF", b"\0", b"\0\0\n"] {
+        assert!(codes(&bytes(blank)).contains(&"file_blank"), "{blank:?}");
+    }
+}
+
+#[test]
+fn files_are_decoded() {
+    let utf16 = |text: &str, big: bool| {
+        let mark: &[u8] = if big { &[0xFE, 0xFF] } else { &[0xFF, 0xFE] };
+        let units = text.encode_utf16().flat_map(|u| if big { u.to_be_bytes() } else { u.to_le_bytes() });
+        mark.iter().copied().chain(units).collect::<Vec<u8>>()
+    };
+    for big in [false, true] {
+        assert_eq!(short(&bytes(&utf16("COMPLETE", big))), "complete file-text");
+        assert_eq!(short(&bytes(&utf16("{\"decision\":\"incomplete\"}", big))), "incomplete file-json");
+        assert!(codes(&bytes(&utf16("PASS", big))).contains(&"utf16"));
+    }
+    let found = bytes(b"{\"decision\":\"incomplete\",\"reasons\":[\"bad \xff\xfe\"]}");
+    assert_eq!(short(&found), "incomplete file-json");
+    assert!(codes(&found).contains(&"invalid_utf8"));
+    assert!(codes(&bytes(b"\xEF\xBB\xBFPASS")).contains(&"bom"));
+    assert_eq!(short(&bytes("\u{85}COMPLETE\u{85}".as_bytes())), "complete file-text");
+}
+
+#[test]
+fn blocked_and_waiting_say_what_for() {
+    let found = file(r#"{"decision":"blocked","needs":"log in to the registry"}"#);
+    assert_eq!(
+        (short(&found).as_str(), found.needs.as_deref()),
+        ("blocked file-json", Some("log in to the registry"))
+    );
+    let found = answer(r#"{"decision":"BLOCKED","reasons":["no key","no login"]}"#);
+    assert_eq!(
+        (short(&found).as_str(), found.needs.as_deref()),
+        ("blocked output-json", Some("no key; no login"))
+    );
+    let found = file(r#"{"decision":"blocked"}"#);
+    assert_eq!(short(&found), "none none");
+    assert!(codes(&found).contains(&"needs_missing"));
+    for (member, ms) in [
+        ("\"retry_after\":90", 90_000),
+        ("\"retry_after\":\"5m\"", 300_000),
+        ("\"retryAfter\":\"1h 30m\"", 5_400_000),
+        ("\"retry_after_ms\":250", 250),
+    ] {
+        let found = file(&format!("{{\"decision\":\"waiting\",{member}}}"));
+        assert_eq!(
+            (short(&found).as_str(), found.retry_after_ms),
+            ("waiting file-json", Some(ms)),
+            "{member}"
+        );
+    }
+    let found = file(r#"{"decision":"waiting","until":"2026-11-22T08:00:00Z"}"#);
+    assert_eq!(
+        (short(&found).as_str(), found.until.as_deref()),
+        ("waiting file-json", Some("2026-11-22T08:00:00Z"))
+    );
+    let found = file(r#"{"decision":"waiting","retry_after":"soon"}"#);
+    assert_eq!(short(&found), "none none");
+    assert!(codes(&found).contains(&"wait_unreadable") && codes(&found).contains(&"wait_missing"));
+    check(answer, "none none", &["BLOCKED", "WAITING", "Verdict: BLOCKED"]);
+}
+
+#[test]
+fn reasons_and_fingerprints_are_lists_of_short_texts() {
+    let lists = |members: &str| {
+        let found = file(&format!("{{\"decision\":\"incomplete\",{members}}}"));
+        (found.reasons.clone(), found.fingerprints.clone(), codes(&found))
+    };
+    for (members, reasons) in [
+        (r#""reasons":["a","b"]"#, vec!["a", "b"]),
+        (r#""reason":"a""#, vec!["a"]),
+        (r#""reasons":"a""#, vec!["a"]),
+        (r#""reasons":[" a ","a","","  ","b"]"#, vec!["a", "b"]),
+        (r#""reasons":[1,true,null,["x"],"b"]"#, vec!["1", "true", "b"]),
+        (
+            r#""reasons":[{"message":"m"},{"text":"t"},{"id":7},{"name":"n"},{"x":"y"}]"#,
+            vec!["m", "t", "7", "n"],
+        ),
+        (r#""reasons":["a"],"reason":"b""#, vec!["a", "b"]),
+        (r#""REASONS":["a\nb"]"#, vec!["a\nb"]),
+        (r#""reasons":{"a":1}"#, vec![]),
+        (r#""failures":["x"]"#, vec![]),
+    ] {
+        assert_eq!(lists(members).0, reasons, "{members}");
+    }
+    assert_eq!(lists(r#""fingerprints":["x","y"],"fingerprint":"z""#).1, ["x", "y", "z"]);
+    let long = "あ".repeat(300);
+    let (reasons, _, codes) = lists(&format!("\"reasons\":[\"{long}\"]"));
+    assert_eq!(reasons, ["あ".repeat(240)]);
+    assert!(codes.contains(&"items_cut"));
+    let many: Vec<String> = (0..250).flat_map(|n| [format!("\"dup\",\"f{n}\"")]).collect();
+    let (_, fingerprints, codes) = lists(&format!("\"fingerprints\":[{}]", many.join(",")));
+    assert_eq!(fingerprints.len(), 200);
+    assert!(codes.contains(&"items_dropped"));
+}
+
+#[test]
+fn what_the_prompt_says_is_no_verdict() {
+    let prompt = "Do it.\nThen print one of:\n  COMPLETE\nVERDICT: PASS\n{\"decision\":\"complete\",\"check_id\":\"x\"}\n";
+    let with = |answer: &str| {
+        let file = FileEvidence::NotConfigured;
+        resolve(&Evidence {
+            file: &file,
+            file_fresh: true,
+            answer: Some(answer),
+            prompt: Some(prompt),
+            check_id: None,
+        })
+    };
+    for echo in [prompt, "COMPLETE", "VERDICT: PASS", "so: {\"decision\":\"complete\",\"check_id\":\"x\"}"] {
+        let found = with(echo);
+        assert_eq!(short(&found), "none none", "{echo}");
+        assert!(codes(&found).contains(&"echo_of_prompt"), "{echo}");
+    }
+    for own in ["**COMPLETE**", "{\"decision\":\"complete\"}", "VERDICT: COMPLETE"] {
+        assert!(short(&with(own)).starts_with("complete "), "{own}");
+    }
+    assert_eq!(short(&with(&format!("{prompt}\nINCOMPLETE"))), "incomplete marker");
+}
+
+#[test]
+fn problems_say_what_was_wrong_and_where() {
+    let found = answer("I will not output COMPLETE yet because the test still fails.");
+    assert_eq!(codes(&found), ["marker_not_alone"]);
+    assert_eq!(
+        codes(&answer("I will not output LOOP_COMPLETE yet because the test still fails.")),
+        ["marker_not_alone"]
+    );
+    assert_eq!(codes(&answer("all good")), ["nothing_found"]);
+    let found = file("{\n  \"decision\": \"complete\"\n  \"reasons\": []\n}");
+    assert_eq!(codes(&found), ["invalid_json"]);
+    assert!(found.problems[0].to_string().contains("line 3, column 3"), "{}", found.problems[0]);
+    assert!(codes(&file("{'decision':'complete'}")).contains(&"json5"));
+    assert!(codes(&file("```\n{\"decision\":\"complete\"}\n```")).contains(&"fence"));
+    assert!(codes(&file("{\"decision\":\"complete\"}\nEOF")).contains(&"surrounding_text"));
+    assert!(codes(&file("{\"decision\":\"maybe\"}")).contains(&"unknown_word"));
+    assert!(codes(&file("{\"a\":1}")).contains(&"no_decision_key"));
+    assert!(codes(&file("{\"decision\":\"complete\",\"a\":1,\"a\":2}")).contains(&"duplicate_key"));
+    assert!(codes(&answer("{\"type\":\"result\",\"status\":\"success\"}")).contains(&"envelope"));
+    assert!(codes(&answer("COMPLETE or INCOMPLETE")).contains(&"not_asserted"));
+    assert!(
+        codes(&answer("{\"decision\":\"complete\"} or {\"decision\":\"incomplete\"}"))
+            .contains(&"not_asserted")
+    );
+}
+
+#[test]
+fn nesting_stops_at_128() {
+    let nested = |n: usize| format!("{{\"decision\":\"complete\",\"x\":{}{}}}", "[".repeat(n), "]".repeat(n));
+    assert_eq!(short(&file(&nested(127))), "complete file-json");
+    assert_eq!(short(&file(&nested(128))), "none none");
+}
+
+#[test]
+fn the_probe_reads_and_writes_one_line() {
+    for (line, expected) in [
+        (
+            r#"{"id":"a","file":{"text":"{\"decision\":\"incomplete\",\"reasons\":[\"r\"]}"},"file_fresh":true,"answer":null,"check_id":null}"#,
+            r#"{"id":"a","decision":"incomplete","source":"file-json","check_id":"absent","reasons":["r"],"fingerprints":[],"problems":[]}"#,
+        ),
+        (
+            r#"{"id":2,"file":{"base64":"/v8AQwBPAE0AUABMAEUAVABF"}}"#,
+            r#"{"id":2,"decision":"complete","source":"file-text","check_id":"absent","reasons":[],"fingerprints":[],"problems":[{"code":"utf16","text":"the decision file is UTF-16, not UTF-8"}]}"#,
+        ),
+        (
+            r#"{"id":3,"file":{"text":"{\"decision\":\"blocked\",\"needs\":\"n\"}"}}"#,
+            r#"{"id":3,"decision":"blocked","source":"file-json","check_id":"absent","reasons":[],"fingerprints":[],"needs":"n","problems":[]}"#,
+        ),
+    ] {
+        assert_eq!(probe_line(line), expected);
+    }
+    let out = probe_line(&format!(
+        r#"{{"id":4,"file":{{"text":"{{\"decision\":\"complete\",\"check_id\":\"11111111-2222-4333-8444-555555555555\"}}"}},"check_id":"{ID}"}}"#
+    ));
+    assert!(
+        out.contains(&format!(
+            r#""check_id":{{"mismatch":{{"expected":"{ID}","got":"11111111-2222-4333-8444-555555555555"}}}}"#
+        )),
+        "{out}"
+    );
+    assert!(probe_line(r#"{"id":5,"file":{"refused":"missing"}}"#).contains("file_refused"));
+    for bad in [
+        "",
+        "nonsense",
+        "[]",
+        "1",
+        r#"{"id":1,"file":1}"#,
+        r#"{"id":1,"file":{}}"#,
+        r#"{"id":1,"file":{"base64":"!"}}"#,
+        r#"{"id":1,"file":{"refused":"nope"}}"#,
+        r#"{"id":1,"answer":1}"#,
+        r#"{"id":1,"file_fresh":"yes"}"#,
+        r#"{"id":1,"check_id":7}"#,
+        r#"{"id":1,"file":{"text":"a","base64":"QQ"}}"#,
+    ] {
+        let out: Value = serde_json::from_str(&probe_line(bad)).expect("one line of JSON");
+        assert!(out["error"].as_str().is_some_and(|text| !text.is_empty()), "{bad}");
+        assert!(!probe_line(bad).contains('\n'));
+    }
+}
+
+#[test]
+fn large_hostile_texts_are_read_in_one_go() {
+    // Large enough for anything quadratic to take minutes; the parser counts its steps in its own test.
+    const SIZE: usize = 1 << 17;
+    for unit in [
+        "{",
+        "[",
+        "{\"",
+        "{\"decision\":",
+        "{/*",
+        "{//",
+        "\u{1b}]",
+        "\u{1b}[",
+        "(",
+        "[(",
+        "> ",
+        "- ",
+        "| ",
+        "❌",
+        "✅",
+        "COMPLETE ",
+        "COMPLETE\n",
+        "~~",
+        "`",
+        "\"",
+        "<decision>",
+        "未",
+        "no ",
+        "fixed ",
+        "{\"decision\":\"complete\"}",
+        "3/",
+        "a.",
+        "{\"status\":\"ok\",\"type\":1}",
+        "x {\"decision\":\"complete\"} if ",
+        "(COMPLETE",
+        "```\n",
+        "{'a':'",
+        "check_id: ",
+        "\u{200b}",
+        "COMPLETE or ",
+        "=== ",
+        "verdict ",
+        "{}",
+        "not ",
+    ] {
+        let text = unit.repeat(SIZE / unit.len());
+        let found = resolve(&Evidence {
+            file: &FileEvidence::Bytes(text.clone().into_bytes()),
+            file_fresh: true,
+            answer: Some(&format!("{text}COMPLETE")),
+            prompt: Some(&text),
+            check_id: Some(ID),
+        });
+        assert!(found.problems.len() < 40, "{unit}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_panic(file in proptest::collection::vec(proptest::num::u8::ANY, 0..200), answer in ".{0,80}") {
+        let file = FileEvidence::Bytes(file);
+        let evidence = Evidence { file: &file, file_fresh: false, answer: Some(&answer), prompt: Some(&answer), check_id: Some(ID) };
+        let first = resolve(&evidence);
+        proptest::prop_assert_eq!(first, resolve(&evidence));
+    }
+
+    #[test]
+    fn no_line_panics_the_probe(line in ".{0,80}", id in ".{0,20}") {
+        probe_line(&line);
+        probe_line(&serde_json::json!({"id": id, "answer": line, "file": {"text": line}}).to_string());
+    }
+
+    #[test]
+    fn pieces_of_verdicts_in_any_order_do_not_panic(
+        pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..12),
+        cut in 0usize..40,
+    ) {
+        let text = pieces.concat();
+        let cut = text.char_indices().map(|(i, _)| i).nth(cut).unwrap_or(text.len());
+        for part in [&text[..], &text[cut..], &text[..cut]] {
+            let found = answer(part);
+            let names_complete = COMPLETE_WORDS.iter().any(|word| part.to_lowercase().contains(word));
+            proptest::prop_assert!(names_complete || found.decision != unstuck_core::verdict::Decision::Complete, "{}", part);
+            file(part);
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_complete_word_is_never_complete(text in "(INCOMPLET|FAIL|\\{\"decision\":\"fail\"\\}|[ -~]|\\n|ない|true|done:){0,20}") {
+        let lower = text.to_lowercase();
+        proptest::prop_assume!(!COMPLETE_WORDS.iter().any(|word| lower.contains(word)));
+        proptest::prop_assert_ne!(answer(&text).decision, unstuck_core::verdict::Decision::Complete);
+        proptest::prop_assert_ne!(file(&text).decision, unstuck_core::verdict::Decision::Complete);
+    }
+}
+
+const COMPLETE_WORDS: &[&str] =
+    &["complete", "pass", "done", "finished", "success", "succeeded", "ok", "approved"];
+
+const PIECES: &[&str] = &[
+    "COMPLETE",
+    "INCOMPLETE",
+    "PASS",
+    "FAIL",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"decision\"",
+    ":",
+    ",",
+    "\"complete\"",
+    "'",
+    "\"",
+    "\n",
+    " ",
+    "- ",
+    "> ",
+    "**",
+    "`",
+    "```\n",
+    "未",
+    "ではない",
+    "です",
+    "✅",
+    "❌",
+    "~~",
+    "<decision>",
+    "</decision>",
+    "verdict",
+    "is",
+    "not ",
+    ".",
+    "?",
+    "3/10",
+    "\\",
+    "\\u",
+    "\\ud800",
+    "/*",
+    "*/",
+    "//",
+    "\u{1b}[",
+    "\u{200b}",
+    "check_id",
+    "$X",
+    "é",
+    "|",
+    "_",
+];

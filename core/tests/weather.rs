@@ -1,0 +1,189 @@
+//! How a finished process is classified.
+
+use serde_json::Value;
+use unstuck_core::weather::{ErrorClass, ExitKind, Failure, classify, is_weather};
+
+fn class(failure: Option<Failure>) -> &'static str {
+    failure.map_or("none", |failure| failure.class.as_str())
+}
+
+/// The cases of the original look at standard output only; all are met as corrected there.
+#[test]
+fn the_recorded_cases_are_met() {
+    for line in include_str!("fixtures/error-class.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a fixture is JSON");
+        let code = case["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok()).expect("a code");
+        let stdout = case["stdout"].as_str().expect("a text");
+        let found = class(classify(false, ExitKind::Code(code), stdout, ""));
+        assert_eq!(found, case["want"].as_str().expect("a class"), "{line}");
+    }
+}
+
+#[test]
+fn the_exit_alone_gives_the_class_where_nothing_is_said() {
+    use ExitKind::{Code, CouldNotStart, Signal, TimedOut};
+    for (exit, agent, script) in [
+        (Code(0), "none", "none"),
+        (Code(1), "NON_RETRYABLE", "RETRYABLE_TRANSIENT"),
+        (Code(2), "NON_RETRYABLE", "RETRYABLE_TRANSIENT"),
+        (Code(126), "NON_RETRYABLE", "NON_RETRYABLE"),
+        (Code(127), "NON_RETRYABLE", "NON_RETRYABLE"),
+        (Code(130), "NON_RETRYABLE", "RETRYABLE_TRANSIENT"),
+        (Code(137), "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
+        (Code(143), "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
+        (Signal(9), "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
+        (Signal(15), "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
+        (Signal(11), "NON_RETRYABLE", "RETRYABLE_TRANSIENT"),
+        (TimedOut, "RETRYABLE_TRANSIENT", "RETRYABLE_TRANSIENT"),
+        (CouldNotStart, "FATAL", "FATAL"),
+    ] {
+        assert_eq!(class(classify(false, exit, "", "")), agent, "{exit:?}");
+        assert_eq!(class(classify(true, exit, "", "")), script, "{exit:?}");
+    }
+}
+
+#[test]
+fn whole_error_phrases_of_a_failed_agent_give_the_class() {
+    for (line, expected) in [
+        ("Rate limit exceeded", "RETRYABLE_RATE_LIMIT"),
+        ("Error: rate limit reached for requests", "RETRYABLE_RATE_LIMIT"),
+        ("HTTP 429", "RETRYABLE_RATE_LIMIT"),
+        ("HTTP/1.1 429 Too Many Requests", "RETRYABLE_RATE_LIMIT"),
+        ("429 Too Many Requests", "RETRYABLE_RATE_LIMIT"),
+        ("429 scripted rate limit", "RETRYABLE_RATE_LIMIT"),
+        ("status: 429", "RETRYABLE_RATE_LIMIT"),
+        (
+            "  cause: { code: 429, message: 'scripted rate limit', details: [ [Object] ] },",
+            "RETRYABLE_RATE_LIMIT",
+        ),
+        ("API Error: 429 {\"type\":\"error\"}", "RETRYABLE_RATE_LIMIT"),
+        ("{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\"}}", "RETRYABLE_RATE_LIMIT"),
+        ("Retrying in 60s (attempt 1/10): [API Error: 429 scripted rate limit]", "RETRYABLE_RATE_LIMIT"),
+        ("You've hit your limit · resets 1pm (Asia/Seoul)", "RETRYABLE_RATE_LIMIT"),
+        ("You’ve reached your weekly usage limit.", "RETRYABLE_RATE_LIMIT"),
+        ("Claude AI usage limit reached|1700000000", "RETRYABLE_RATE_LIMIT"),
+        ("error: insufficient_quota", "RETRYABLE_RATE_LIMIT"),
+        ("API Error: 529 overloaded", "RETRYABLE_RATE_LIMIT"),
+        (
+            "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+            "RETRYABLE_RATE_LIMIT",
+        ),
+        ("unexpected status 529 <unknown status code>: scripted overload", "RETRYABLE_RATE_LIMIT"),
+        ("API Error: 500 scripted internal error.", "RETRYABLE_SERVICE"),
+        ("503 Service Unavailable", "RETRYABLE_SERVICE"),
+        ("HTTP 502", "RETRYABLE_SERVICE"),
+        ("Error: Internal server error", "RETRYABLE_SERVICE"),
+        ("overloaded_error", "RETRYABLE_RATE_LIMIT"),
+        ("connect ETIMEDOUT", "RETRYABLE_NETWORK"),
+        ("Error: connect ECONNREFUSED 127.0.0.1:443", "RETRYABLE_NETWORK"),
+        ("getaddrinfo ENOTFOUND api.example.com", "RETRYABLE_NETWORK"),
+        ("[API Error: Connection error. (cause: fetch failed)]", "RETRYABLE_NETWORK"),
+        ("curl: (7) Failed to connect to localhost port 1", "RETRYABLE_NETWORK"),
+        ("fatal: unable to access 'https://x/': Could not resolve host: x", "RETRYABLE_NETWORK"),
+        ("Error: socket hang up", "RETRYABLE_NETWORK"),
+        ("API Error: 401 scripted bad key", "NON_RETRYABLE"),
+        ("Failed to authenticate. API Error: 401 scripted bad key", "NON_RETRYABLE"),
+        ("Not logged in", "NON_RETRYABLE"),
+    ] {
+        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), expected, "stdout {line}");
+        assert_eq!(class(classify(false, ExitKind::Code(1), "", line)), expected, "stderr {line}");
+    }
+}
+
+#[test]
+fn numbers_and_prose_are_no_error_phrases() {
+    for line in [
+        "4290 tests run",
+        "issue #1429 fixed",
+        "issue #429 fixed",
+        "listening on port 5000",
+        "line 503 of src/main.rs",
+        "we hit a rate limit in the API design",
+        "added a rate limit to the login page",
+        "429 tests passed in 500 files",
+        "wrote 529 lines",
+        "I refactored the overloaded constructor",
+        "Implemented rate limiting and retry after ECONNRESET handling",
+        "HTTP 200",
+        "500 files checked",
+        "error: 429 lines are too long",
+        "error handling for 503 added",
+        "the rate limit test failed",
+    ] {
+        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), "NON_RETRYABLE", "{line}");
+        assert_eq!(class(classify(false, ExitKind::Code(0), line, line)), "none", "{line}");
+        assert_eq!(class(classify(true, ExitKind::Code(1), line, "")), "RETRYABLE_TRANSIENT", "{line}");
+    }
+}
+
+#[test]
+fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
+    for line in [
+        "API Error: 529 overloaded",
+        "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+        "[API Error: 429 scripted rate limit]",
+        "API Error: Connection error.",
+        "You've hit your limit · resets 1pm (Asia/Seoul)",
+        "Claude AI usage limit reached|1700000000",
+    ] {
+        for script in [false, true] {
+            for code in [0, 1] {
+                let text = format!("working\n{line}\n");
+                let found = classify(script, ExitKind::Code(code), &text, "").expect("a failure");
+                assert!(is_weather(found.class), "{line}");
+                assert_eq!(found.phrase.as_deref(), Some(line));
+            }
+        }
+        let earlier = format!("{line}\nretried, all done\n");
+        assert_eq!(classify(false, ExitKind::Code(0), &earlier, ""), None, "{line}");
+    }
+    for line in [
+        "You've hit your limit of patience with this test, fixed",
+        "The API Error: 529 case is now handled",
+        "we hit a rate limit in the API design",
+    ] {
+        assert_eq!(classify(false, ExitKind::Code(0), line, ""), None, "{line}");
+    }
+}
+
+#[test]
+fn when_a_limit_ends_is_read_as_it_is_written() {
+    for (line, resets, after) in [
+        ("You've hit your limit · resets 1pm (Asia/Seoul)", Some("1pm (Asia/Seoul)"), None),
+        ("5-hour limit reached ∙ resets at 3am", Some("3am"), None),
+        ("Claude AI usage limit reached|1700000000", Some("1700000000"), None),
+        ("API Error: 429 rate limited, retry after 30s", None, Some(30_000)),
+        ("[API Error: 429 slow down. Suggested retry after 3600s.]", None, Some(3_600_000)),
+        ("HTTP 429 retry-after: 2", None, Some(2_000)),
+        ("429 Too Many Requests, please try again in 1m30s", None, Some(90_000)),
+        ("status 429, retryDelayMs: 3600000", None, Some(3_600_000)),
+        ("HTTP 429", None, None),
+    ] {
+        let found = classify(false, ExitKind::Code(1), line, "").expect("a failure");
+        assert_eq!(found.class, ErrorClass::RetryableRateLimit, "{line}");
+        assert_eq!(found.resets.as_deref(), resets, "{line}");
+        assert_eq!(found.retry_after_ms, after, "{line}");
+    }
+}
+
+#[test]
+fn what_the_tests_of_a_script_print_is_not_the_weather() {
+    let stdout = "test client ... FAILED\nError: connect ECONNREFUSED 127.0.0.1:1\n1 failed\n";
+    assert_eq!(class(classify(true, ExitKind::Code(1), stdout, "")), "RETRYABLE_TRANSIENT");
+}
+
+#[test]
+fn names_of_classes_are_those_of_their_serialisation() {
+    for class in [
+        ErrorClass::RetryableTransient,
+        ErrorClass::RetryableNetwork,
+        ErrorClass::RetryableService,
+        ErrorClass::RetryableRateLimit,
+        ErrorClass::NonRetryable,
+        ErrorClass::NonRetryableLint,
+        ErrorClass::NonRetryableTest,
+        ErrorClass::Fatal,
+    ] {
+        assert_eq!(serde_json::to_value(class).expect("a name"), class.as_str());
+    }
+}

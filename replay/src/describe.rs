@@ -1,0 +1,215 @@
+//! One line for each event, for people.
+
+use unstuck_core::event::{
+    Conclusion, Event, Exit, Fact, Observation, Outcome, RunEnded, StallCause, StepEnd, VerdictReached,
+    WaitReason,
+};
+use unstuck_core::verdict::Decision;
+
+/// Returns the kind of an event, as it is named in the log.
+pub fn kind(event: &Event) -> &'static str {
+    match &event.fact {
+        Fact::Observed(observation) => match observation {
+            Observation::RunStarted(_) => "run_started",
+            Observation::RunResumed(_) => "run_resumed",
+            Observation::RunInterrupted(_) => "run_interrupted",
+            Observation::AnswerGiven(_) => "answer_given",
+            Observation::DeadlinePassed => "deadline_passed",
+            Observation::WorkerStarted(_) => "worker_started",
+            Observation::WorkerFinished(_) => "worker_finished",
+            Observation::WorkerLost(_) => "worker_lost",
+            Observation::CheckStarted(_) => "check_started",
+            Observation::CheckFinished(_) => "check_finished",
+            Observation::CheckLost(_) => "check_lost",
+            Observation::LogRepaired(_) => "log_repaired",
+        },
+        Fact::Concluded(conclusion) => match conclusion {
+            Conclusion::WorkRequested(_) => "work_requested",
+            Conclusion::CheckRequested(_) => "check_requested",
+            Conclusion::WaitRequested(_) => "wait_requested",
+            Conclusion::VerdictReached(_) => "verdict_reached",
+            Conclusion::StageRaised(_) => "stage_raised",
+            Conclusion::StepEnded(_) => "step_ended",
+            Conclusion::RunStopping(_) => "run_stopping",
+            Conclusion::RunEnded(_) => "run_ended",
+        },
+    }
+}
+
+/// Returns one line that says what happened.
+pub fn describe(event: &Event) -> String {
+    match &event.fact {
+        Fact::Observed(observation) => observed(observation),
+        Fact::Concluded(conclusion) => concluded(conclusion),
+    }
+}
+
+fn observed(observation: &Observation) -> String {
+    match observation {
+        Observation::RunStarted(e) => {
+            format!("run {} of {:?} started in {}", e.run, e.workflow.name, e.workspace)
+        }
+        Observation::RunResumed(e) => {
+            let more = if e.add_iterations > 0 {
+                format!(" with {} more iterations", e.add_iterations)
+            } else {
+                String::new()
+            };
+            let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
+            format!("run resumed{more}{hint}")
+        }
+        Observation::RunInterrupted(e) => format!("interrupted by signal {}", e.signal),
+        Observation::AnswerGiven(e) => format!("a person answered: {}", e.text),
+        Observation::DeadlinePassed => "a deadline passed".to_owned(),
+        Observation::WorkerStarted(e) => {
+            format!("{} #{}: worker started, try {}", e.step, e.iteration, e.attempt)
+        }
+        Observation::WorkerFinished(e) => {
+            let changed = match e.changed {
+                Some(true) => ", workspace changed",
+                Some(false) => ", workspace unchanged",
+                None => "",
+            };
+            format!("{} #{}: worker {}{changed}", e.step, e.iteration, left(&e.outcome))
+        }
+        Observation::WorkerLost(e) => {
+            format!(
+                "{} #{}: worker lost with its supervisor, {} processes ended",
+                e.step, e.iteration, e.processes_ended
+            )
+        }
+        Observation::CheckStarted(e) => {
+            format!("{} #{}: check {} started, try {}", e.step, e.iteration, e.check_id, e.attempt)
+        }
+        Observation::CheckFinished(e) => format!("{} #{}: check {}", e.step, e.iteration, left(&e.outcome)),
+        Observation::CheckLost(e) => {
+            format!(
+                "{} #{}: check lost with its supervisor, {} processes ended",
+                e.step, e.iteration, e.processes_ended
+            )
+        }
+        Observation::LogRepaired(e) => format!("the log was repaired: {}", e.what),
+    }
+}
+
+fn left(outcome: &Outcome) -> String {
+    let how = match &outcome.exit {
+        Exit::Code(code) => format!("exited with {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        Exit::TimedOut => "was ended: its time was up".to_owned(),
+        Exit::Stopped => "was stopped".to_owned(),
+        Exit::CouldNotStart(why) => format!("could not start: {why}"),
+        Exit::Child(child) => format!("(run {}) ended {}", child.run, child.end.as_str()),
+    };
+    let secs = outcome.duration.0 / 1000;
+    let ms = outcome.duration.0 % 1000 / 100;
+    let mut text = format!("{how} after {secs}.{ms} s");
+    if outcome.processes_ended > 0 {
+        text.push_str(&format!(", {} leftover processes ended", outcome.processes_ended));
+    }
+    if outcome.redactions > 0 {
+        text.push_str(&format!(", {} secrets redacted", outcome.redactions));
+    }
+    if let Some(fatal) = &outcome.fatal {
+        text.push_str(&format!("; {fatal}"));
+    }
+    text
+}
+
+fn concluded(conclusion: &Conclusion) -> String {
+    match conclusion {
+        Conclusion::WorkRequested(e) => {
+            let stage = if e.stage.0 > 1 { format!(", stage {}", e.stage) } else { String::new() };
+            format!("{} #{}: work is due, try {}{stage}", e.step, e.iteration, e.attempt)
+        }
+        Conclusion::CheckRequested(e) => {
+            format!("{} #{}: a check is due, try {}", e.step, e.iteration, e.attempt)
+        }
+        Conclusion::WaitRequested(e) => {
+            let why = match e.why {
+                WaitReason::Retry(_) => "tries the worker again",
+                WaitReason::Weather(_) => "waits for a limited service",
+                WaitReason::CheckRetry(_) => "tries the check again",
+                WaitReason::ExternalJob => "waits",
+            };
+            format!("{}: {why} later: {}", e.step, e.detail)
+        }
+        Conclusion::VerdictReached(e) => format!("{} #{}: {}", e.step, e.iteration, verdict(e)),
+        Conclusion::StageRaised(e) => {
+            format!(
+                "{} #{}: {} ({}x), stage {} -> {}",
+                e.step,
+                e.iteration,
+                stall(e.cause),
+                e.count,
+                e.from,
+                e.to
+            )
+        }
+        Conclusion::StepEnded(e) => format!("{}: {}", e.step, sentence_of_end(&e.end)),
+        Conclusion::RunStopping(e) => format!("no new work is begun: {}", e.why.as_str()),
+        Conclusion::RunEnded(e) => run_ended(e),
+    }
+}
+
+fn verdict(event: &VerdictReached) -> String {
+    let decision = match event.decision {
+        Decision::Complete => "complete",
+        Decision::Incomplete => "incomplete",
+        Decision::Blocked => "blocked",
+        Decision::Waiting => "waiting",
+        Decision::None => "incomplete, no readable verdict",
+    };
+    let mut text = format!("{decision} (source={})", event.source.as_str());
+    let why: Vec<&str> = event.reasons.iter().chain(&event.problems).map(String::as_str).collect();
+    if !why.is_empty() {
+        text.push_str(": ");
+        text.push_str(&why.join("; "));
+    }
+    if !event.fingerprints.is_empty() {
+        text.push_str(&format!(" [{}]", event.fingerprints.join(", ")));
+    }
+    text
+}
+
+fn run_ended(event: &RunEnded) -> String {
+    let mut text = format!("run ended: {}", event.outcome.as_str());
+    if let Some(step) = &event.step {
+        text.push_str(&format!(", decided by step {step}"));
+    }
+    if !event.incomplete_steps.is_empty() {
+        let steps: Vec<&str> = event.incomplete_steps.iter().map(|step| step.as_str()).collect();
+        let plural = if steps.len() == 1 { "step" } else { "steps" };
+        text.push_str(&format!(", {} {plural} incomplete: {}", steps.len(), steps.join(", ")));
+    }
+    text
+}
+
+fn stall(cause: StallCause) -> String {
+    match cause {
+        StallCause::SameFailures => "the same failures again".to_owned(),
+        StallCause::Cycle(period) => format!("failures return in a cycle of {period}"),
+        StallCause::PersistentFailure => "one failure stays".to_owned(),
+        StallCause::NoReasons => "incomplete again without a reason".to_owned(),
+    }
+}
+
+/// Returns how a step ended, for people.
+pub fn sentence_of_end(end: &StepEnd) -> String {
+    match end {
+        StepEnd::Complete => "complete".to_owned(),
+        StepEnd::Incomplete => "incomplete after its last iteration; the workflow goes on".to_owned(),
+        StepEnd::Skipped(on) => format!("skipped, because step {on} did not end well"),
+        StepEnd::Blocked(needs) => format!("blocked: a person must act: {needs}"),
+        StepEnd::IterationsExhausted => "its last allowed iteration is over".to_owned(),
+        StepEnd::Stuck(cause) => format!("stuck: {}", stall(*cause)),
+        StepEnd::Undecidable(problem) => {
+            format!("too many checks in a row gave no readable verdict; the last: {problem}")
+        }
+        StepEnd::WorkerFailed(failure) => format!("the worker failed: {}", failure.message),
+        StepEnd::CheckFailed(failure) => failure.message.clone(),
+        StepEnd::CheckCouldNotRun(failure) => format!("the check could not run: {}", failure.message),
+        StepEnd::WaitExpired => "an external job was waited for too long".to_owned(),
+        StepEnd::Fatal(why) => why.clone(),
+    }
+}

@@ -1,0 +1,19 @@
+//! Looks back: re-decides, explains, asks "what if". Works on events alone and cannot touch the world.
+//!
+//! [`recheck`] compares what was decided with what would be decided now, [`what_if()`] does so under
+//! another policy, [`why`] prints the chain of evidence for a decision, [`Story`] is the run as
+//! people read it.
+
+mod batches;
+mod describe;
+mod recheck;
+mod story;
+mod what_if;
+mod why;
+
+pub use batches::{Batch, Batches};
+pub use describe::{describe, kind, sentence_of_end};
+pub use recheck::{Decided, Difference, Recheck, recheck};
+pub use story::{IterationStory, StepStory, Story};
+pub use what_if::{Change, ChangeError, WhatIf, what_if};
+pub use why::{Link, Why, why};

@@ -1,0 +1,235 @@
+//! A run as people read it: steps, iterations, verdicts.
+
+use serde::Serialize;
+use unstuck_core::event::{Conclusion, Exit, Observation, RunOutcome, StepEnd};
+use unstuck_core::id::{Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::verdict::Decision;
+use unstuck_core::{Event, Fact};
+
+use crate::describe::sentence_of_end;
+
+/// A run as people read it. Folded from its events, like everything else.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Story {
+    /// The run; `None` before its first event.
+    pub run: Option<RunId>,
+    /// Name of the workflow.
+    pub workflow: String,
+    /// The workspace.
+    pub workspace: String,
+    /// When the run started.
+    pub started_at: Timestamp,
+    /// When the newest event was recorded.
+    pub last_at: Timestamp,
+    /// Its newest event.
+    pub last_seq: Seq,
+    /// How it ended; `None` while it runs, or if it was left.
+    pub outcome: Option<RunOutcome>,
+    /// The event that says so.
+    pub ended: Option<Seq>,
+    /// The step that decided it.
+    pub deciding_step: Option<StepId>,
+    /// Steps in the order of the workflow.
+    pub steps: Vec<StepStory>,
+    /// What was odd, with the event that says so.
+    pub notes: Vec<(Seq, String)>,
+}
+
+/// A step as people read it.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepStory {
+    /// The step.
+    pub id: StepId,
+    /// Bound of its loop.
+    pub max_iterations: u32,
+    /// Its iterations so far.
+    pub iterations: Vec<IterationStory>,
+    /// How it ended.
+    pub end: Option<StepEnd>,
+    /// The same as a sentence.
+    pub end_sentence: Option<String>,
+}
+
+/// An iteration as people read it.
+#[derive(Clone, Debug, Serialize)]
+pub struct IterationStory {
+    /// Its number.
+    pub iteration: Iteration,
+    /// When its first worker was started.
+    pub started_at: Timestamp,
+    /// Time of its workers and checks.
+    pub busy: Millis,
+    /// How often a worker was started.
+    pub worker_calls: u32,
+    /// How often a check was started.
+    pub check_calls: u32,
+    /// How its newest process ended.
+    pub exit: Option<Exit>,
+    /// What it was judged.
+    pub decision: Option<Decision>,
+    /// Where the claim was read.
+    pub source: Option<&'static str>,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// What failed.
+    pub fingerprints: Vec<String>,
+    /// What was odd about the answer.
+    pub problems: Vec<String>,
+    /// The event of the verdict.
+    pub verdict: Option<Seq>,
+    /// The stage after it, where it was raised.
+    pub raised_to: Option<Stage>,
+}
+
+impl Story {
+    /// Reads the story from events.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut story = Self::default();
+        for event in events {
+            story.add(event);
+        }
+        story
+    }
+
+    /// Adds one event.
+    pub fn add(&mut self, event: &Event) {
+        self.last_at = event.at;
+        self.last_seq = event.seq;
+        match &event.fact {
+            Fact::Observed(observation) => self.observed(observation, event),
+            Fact::Concluded(conclusion) => self.concluded(conclusion, event),
+        }
+    }
+
+    /// Returns all iterations with their steps.
+    pub fn iterations(&self) -> impl Iterator<Item = (&StepStory, &IterationStory)> {
+        self.steps.iter().flat_map(|step| step.iterations.iter().map(move |iteration| (step, iteration)))
+    }
+
+    /// Returns what a blocked run needs.
+    pub fn needs(&self) -> Option<&str> {
+        self.steps.iter().find_map(|step| match &step.end {
+            Some(StepEnd::Blocked(needs)) => Some(needs.as_str()),
+            _ => None,
+        })
+    }
+
+    fn observed(&mut self, observation: &Observation, event: &Event) {
+        match observation {
+            Observation::RunStarted(started) => {
+                self.run = Some(started.run.clone());
+                self.workflow = started.workflow.name.clone();
+                self.workspace = started.workspace.clone();
+                self.started_at = event.at;
+                self.steps = started.workflow.steps.iter().map(StepStory::new).collect();
+                self.notes.extend(started.warnings.iter().map(|warning| (event.seq, warning.clone())));
+            }
+            Observation::RunResumed(_) | Observation::AnswerGiven(_) => {
+                (self.outcome, self.ended, self.deciding_step) = (None, None, None);
+            }
+            Observation::WorkerStarted(e) => {
+                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                    iteration.worker_calls += 1;
+                }
+            }
+            Observation::CheckStarted(e) => {
+                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                    iteration.check_calls += 1;
+                }
+            }
+            Observation::WorkerFinished(e) => self.finished(&e.step, e.iteration, &e.outcome, event),
+            Observation::CheckFinished(e) => self.finished(&e.step, e.iteration, &e.outcome, event),
+            Observation::LogRepaired(e) => self.notes.push((event.seq, e.what.clone())),
+            Observation::RunInterrupted(_)
+            | Observation::DeadlinePassed
+            | Observation::WorkerLost(_)
+            | Observation::CheckLost(_) => {}
+        }
+    }
+
+    fn finished(
+        &mut self,
+        step: &StepId,
+        iteration: Iteration,
+        outcome: &unstuck_core::event::Outcome,
+        event: &Event,
+    ) {
+        self.notes
+            .extend(outcome.notes.iter().map(|note| (event.seq, format!("{step} #{iteration}: {note}"))));
+        if let Some(iteration) = self.iteration(step, iteration, event.at) {
+            iteration.busy = iteration.busy.plus(outcome.duration);
+            iteration.exit = Some(outcome.exit.clone());
+        }
+    }
+
+    fn concluded(&mut self, conclusion: &Conclusion, event: &Event) {
+        match conclusion {
+            Conclusion::VerdictReached(e) => {
+                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                    iteration.decision = Some(e.decision);
+                    iteration.source = Some(e.source.as_str());
+                    iteration.reasons = e.reasons.clone();
+                    iteration.fingerprints = e.fingerprints.clone();
+                    iteration.problems = e.problems.clone();
+                    iteration.verdict = Some(event.seq);
+                }
+            }
+            Conclusion::StageRaised(e) => {
+                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                    iteration.raised_to = Some(e.to);
+                }
+            }
+            Conclusion::StepEnded(e) => self.end_of(&e.step, Some(e.end.clone())),
+            Conclusion::WorkRequested(e) => self.end_of(&e.step, None),
+            Conclusion::CheckRequested(e) => self.end_of(&e.step, None),
+            Conclusion::RunEnded(e) => {
+                self.outcome = Some(e.outcome);
+                self.ended = Some(event.seq);
+                self.deciding_step = e.step.clone();
+            }
+            Conclusion::WaitRequested(_) | Conclusion::RunStopping(_) => {}
+        }
+    }
+
+    fn end_of(&mut self, step: &StepId, end: Option<StepEnd>) {
+        if let Some(step) = self.steps.iter_mut().find(|s| s.id == *step) {
+            step.end_sentence = end.as_ref().map(sentence_of_end);
+            step.end = end;
+        }
+    }
+
+    fn iteration(&mut self, step: &StepId, number: Iteration, at: Timestamp) -> Option<&mut IterationStory> {
+        let step = self.steps.iter_mut().find(|s| s.id == *step)?;
+        if step.iterations.last().is_none_or(|last| last.iteration < number) {
+            step.iterations.push(IterationStory::new(number, at));
+        }
+        step.iterations.iter_mut().rev().find(|iteration| iteration.iteration == number)
+    }
+}
+
+impl StepStory {
+    fn new(step: &unstuck_core::workflow::Step) -> Self {
+        let max_iterations = step.max_iterations;
+        Self { id: step.id.clone(), max_iterations, iterations: Vec::new(), end: None, end_sentence: None }
+    }
+}
+
+impl IterationStory {
+    fn new(iteration: Iteration, started_at: Timestamp) -> Self {
+        Self {
+            iteration,
+            started_at,
+            busy: Millis(0),
+            worker_calls: 0,
+            check_calls: 0,
+            exit: None,
+            decision: None,
+            source: None,
+            reasons: Vec::new(),
+            fingerprints: Vec::new(),
+            problems: Vec::new(),
+            verdict: None,
+            raised_to: None,
+        }
+    }
+}

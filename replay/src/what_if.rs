@@ -1,0 +1,195 @@
+//! Decides a recorded run again under another policy.
+//!
+//! The recorded observations carry only as far as the other policy asks the same of the world: where
+//! it would have run a worker that never ran, or would have stopped, the evidence ends.
+
+use serde::Serialize;
+use serde_json::Value;
+use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::id::{Millis, Seq};
+use unstuck_core::workflow::Workflow;
+use unstuck_core::{Event, Observation, RunState};
+
+use crate::batches::Batches;
+use crate::recheck::{Difference, difference};
+
+/// One key of the workflow with another value: `steps.implement.max_iterations=3`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    key: String,
+    value: String,
+}
+
+/// Why a change cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// It is not of the form `KEY=VALUE`.
+    #[error("{0:?} is not of the form KEY=VALUE, such as steps.implement.max_iterations=3")]
+    NotAnAssignment(String),
+    /// The workflow has no such key.
+    #[error("the workflow has no key {key}; at this place there are: {}", .known.join(", "))]
+    UnknownKey {
+        /// The key as given.
+        key: String,
+        /// What could stand there.
+        known: Vec<String>,
+    },
+    /// The value is not of the key's type.
+    #[error("{key} cannot be {value:?}: {why}")]
+    BadValue {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// What the type says.
+        why: String,
+    },
+}
+
+impl std::str::FromStr for Change {
+    type Err = ChangeError;
+
+    fn from_str(text: &str) -> Result<Self, ChangeError> {
+        let wrong = || ChangeError::NotAnAssignment(text.to_owned());
+        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+        if key.trim().is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+    }
+}
+
+impl Change {
+    /// Returns the workflow with this change.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such key, or the value does not fit.
+    pub fn apply(&self, workflow: &Workflow) -> Result<Workflow, ChangeError> {
+        let mut tree = serde_json::to_value(workflow).expect("a workflow is plain data");
+        let place = self.place(&mut tree)?;
+        let before = place.clone();
+        for candidate in self.candidates(&before) {
+            *self.place(&mut tree)? = candidate;
+            if let Ok(changed) = serde_json::from_value(tree.clone()) {
+                return Ok(changed);
+            }
+        }
+        let why = serde_json::from_value::<Workflow>(tree)
+            .err()
+            .map_or_else(String::new, |error| error.to_string());
+        Err(ChangeError::BadValue { key: self.key.clone(), value: self.value.clone(), why })
+    }
+
+    fn place<'a>(&self, tree: &'a mut Value) -> Result<&'a mut Value, ChangeError> {
+        let mut node = tree;
+        for part in self.key.split('.') {
+            let known = names(node);
+            let unknown = || ChangeError::UnknownKey { key: self.key.clone(), known };
+            node = match node {
+                Value::Object(map) => map.get_mut(part).ok_or_else(unknown)?,
+                Value::Array(items) => items
+                    .iter_mut()
+                    .find(|item| item.get("id").is_some_and(|id| id == part))
+                    .ok_or_else(unknown)?,
+                _ => return Err(unknown()),
+            };
+        }
+        Ok(node)
+    }
+
+    /// Returns what the text may mean: JSON, a duration in milliseconds, or itself.
+    fn candidates(&self, before: &Value) -> Vec<Value> {
+        let json = serde_json::from_str(&self.value).ok();
+        let duration = before.is_number().then(|| self.value.parse::<Millis>().ok()).flatten();
+        let none = (self.value == "none").then_some(Value::Null);
+        let text = Value::String(self.value.clone());
+        none.into_iter().chain(json).chain(duration.map(|span| span.0.into())).chain([text]).collect()
+    }
+}
+
+fn names(node: &Value) -> Vec<String> {
+    match node {
+        Value::Object(map) => map.keys().cloned().collect(),
+        Value::Array(items) => {
+            items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What another policy would have made of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhatIf {
+    /// The first decision that would have been another one.
+    pub first_difference: Option<Difference>,
+    /// The last recorded event that still says something under the other policy.
+    pub evidence_until: Seq,
+    /// Why the evidence ends there; `None` if it carries to the end of the log.
+    pub evidence_ends: Option<String>,
+    /// How the run would have ended, if that much can be said.
+    pub outcome: Option<RunOutcome>,
+    /// How it did end.
+    pub recorded_outcome: Option<RunOutcome>,
+}
+
+/// Decides the recorded observations again as if the workflow had had these values.
+///
+/// # Errors
+///
+/// A [`ChangeError`] wrapped by the caller's error when the workflow has no such key, or the error
+/// of the stream.
+pub fn what_if<E: From<ChangeError>>(
+    events: impl Iterator<Item = Result<Event, E>>,
+    changes: &[Change],
+) -> Result<WhatIf, E> {
+    let mut recorded = RunState::default();
+    let mut other = RunState::default();
+    let mut first_difference = None;
+    let mut until = Seq(0);
+    let mut evidence_ends = None;
+    for batch in Batches::new(events) {
+        let batch = batch?;
+        recorded = batch.events.iter().fold(recorded, RunState::evolve);
+        let Some((command, at)) = batch.command() else { continue };
+        if evidence_ends.is_some() {
+            continue;
+        }
+        let command = changed(command, changes)?;
+        // Numbers of events drift apart once the policies differ, so only the first difference is shown.
+        if first_difference.is_none() {
+            first_difference = difference(&other, &with_command(&batch, &command), false);
+        }
+        match other.decide(command, at) {
+            Ok(events) => {
+                other = events.iter().fold(other, RunState::evolve);
+                until = batch.events.last().map_or(until, |event| event.seq);
+            }
+            Err(why) => evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq)),
+        }
+        if let (Some(outcome), None, None) = (other.outcome(), recorded.outcome(), &evidence_ends) {
+            evidence_ends = Some(format!("the run would have ended here: {}", outcome.as_str()));
+        }
+    }
+    if evidence_ends.is_none() && other.outcome() != recorded.outcome() {
+        evidence_ends = Some("the run would have gone on, with work that was never done".to_owned());
+    }
+    let (outcome, recorded_outcome) = (other.outcome(), recorded.outcome());
+    Ok(WhatIf { first_difference, evidence_until: until, evidence_ends, outcome, recorded_outcome })
+}
+
+fn changed(command: &Observation, changes: &[Change]) -> Result<Observation, ChangeError> {
+    let Observation::RunStarted(started) = command else { return Ok(command.clone()) };
+    let workflow =
+        changes.iter().try_fold(started.workflow.clone(), |workflow, change| change.apply(&workflow))?;
+    Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
+}
+
+fn with_command(batch: &crate::Batch, command: &Observation) -> crate::Batch {
+    let mut batch = batch.clone();
+    if let Some(first) = batch.events.first_mut() {
+        first.fact = command.clone().into();
+    }
+    batch
+}

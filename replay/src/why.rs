@@ -1,0 +1,95 @@
+//! The chain of evidence for an end, or for the latest decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use unstuck_core::id::{Seq, StepId, Timestamp};
+use unstuck_core::{Conclusion, Event, Fact};
+
+use crate::describe::{describe, kind};
+
+/// Why a run, or a step of it, is where it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Why {
+    /// From the decision down to the observations that it rests on.
+    pub links: Vec<Link>,
+}
+
+/// One event of the chain.
+#[derive(Clone, Debug, Serialize)]
+pub struct Link {
+    /// How far from the decision: 0 is the decision itself.
+    pub depth: usize,
+    /// The event.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// Its kind, as in the log.
+    pub kind: &'static str,
+    /// What it says.
+    pub what: String,
+    /// The events that it rests on.
+    pub evidence: Vec<Seq>,
+}
+
+/// Follows the evidence of the end, or of the latest decision, of a run or of one step.
+///
+/// Returns `None` when nothing was decided yet.
+pub fn why(events: &[Event], step: Option<&StepId>) -> Option<Why> {
+    let by_seq: BTreeMap<Seq, &Event> = events.iter().map(|event| (event.seq, event)).collect();
+    let top = events.iter().rev().find(|event| is_decision(event, step))?;
+    let mut links = Vec::new();
+    let mut seen = BTreeSet::new();
+    follow(top, 0, &by_seq, &mut seen, &mut links);
+    Some(Why { links })
+}
+
+fn is_decision(event: &Event, of: Option<&StepId>) -> bool {
+    let Fact::Concluded(conclusion) = &event.fact else { return false };
+    match conclusion {
+        Conclusion::RunEnded(_) => of.is_none(),
+        Conclusion::StepEnded(e) => of.is_none_or(|of| e.step == *of),
+        Conclusion::VerdictReached(e) => of.is_none_or(|of| e.step == *of),
+        _ => false,
+    }
+}
+
+fn follow(
+    event: &Event,
+    depth: usize,
+    all: &BTreeMap<Seq, &Event>,
+    seen: &mut BTreeSet<Seq>,
+    links: &mut Vec<Link>,
+) {
+    if !seen.insert(event.seq) {
+        return;
+    }
+    let evidence = evidence(event);
+    links.push(Link {
+        depth,
+        seq: event.seq,
+        at: event.at,
+        kind: kind(event),
+        what: describe(event),
+        evidence: evidence.clone(),
+    });
+    for seq in evidence {
+        if let Some(event) = all.get(&seq) {
+            follow(event, depth + 1, all, seen, links);
+        }
+    }
+}
+
+fn evidence(event: &Event) -> Vec<Seq> {
+    let Fact::Concluded(conclusion) = &event.fact else { return Vec::new() };
+    match conclusion {
+        Conclusion::RunEnded(e) => e.evidence.clone(),
+        Conclusion::RunStopping(e) => e.evidence.clone(),
+        Conclusion::StepEnded(e) => e.evidence.clone(),
+        Conclusion::VerdictReached(e) => e.evidence.clone(),
+        Conclusion::WorkRequested(_)
+        | Conclusion::CheckRequested(_)
+        | Conclusion::WaitRequested(_)
+        | Conclusion::StageRaised(_) => Vec::new(),
+    }
+}

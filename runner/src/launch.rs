@@ -1,0 +1,307 @@
+//! How a run is opened: for the first time, or again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use unstuck_adapters::environment::{BranchFacts, ParentFacts};
+use unstuck_adapters::process::{self, Stop, StopSignal};
+use unstuck_adapters::redact::Redactor;
+use unstuck_core::event::{AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::id::{Digest, RunId, Seq};
+use unstuck_core::workflow::{Subworkflow, Workflow};
+use unstuck_core::{Observation, RunState};
+use unstuck_store::event_store::{EventStore as _, ReadError};
+use unstuck_store::lease::{AcquireError, Holder, Lease};
+use unstuck_store::opening::{Finding, OpenError};
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::RunLog;
+use unstuck_store::state_dir::{Project, RunEntry};
+
+use crate::branch_lock::BranchLock;
+use crate::clock::Clock;
+use crate::perform::{ChildRun, Children, Place, World};
+use crate::{Interrupt, Runner, Watcher};
+
+/// Where and with what runs are carried out. Cheap to clone.
+#[derive(Clone)]
+pub struct Site {
+    /// The folder of the project's state; `None` keeps runs in memory.
+    pub project: Option<Project>,
+    /// Who wants to know.
+    pub watcher: Arc<dyn Watcher>,
+    /// Knows the secrets.
+    pub redactor: Redactor,
+    /// Wishes to stop.
+    pub interrupts: watch::Receiver<Option<Interrupt>>,
+    /// What is known of the branch; `None` outside git.
+    pub branch: Option<BranchFacts>,
+    /// Holds runs to their branch; `None` where nobody asks for that.
+    pub branch_lock: Option<BranchLock>,
+    /// Patterns of branches that are not worked on.
+    pub protected_branches: Vec<String>,
+    /// Work on them is allowed all the same.
+    pub allow_protected_branch: bool,
+    /// Much is to be said.
+    pub verbose: bool,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+    /// The step that the run is a part of.
+    pub parent: Option<ParentFacts>,
+}
+
+/// Why a run cannot be opened or driven.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The log cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Another run works in this workspace.
+    #[error("another run works in {}{}", workspace.display(), described(holder.as_ref()))]
+    WorkspaceBusy {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Who holds it.
+        holder: Option<Holder>,
+    },
+    /// The right to work in the workspace cannot be taken.
+    #[error("run {run} cannot take the workspace")]
+    Workspace {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        source: AcquireError,
+    },
+    /// The run cannot go on.
+    #[error(transparent)]
+    Run(#[from] crate::Error),
+}
+
+fn described(holder: Option<&Holder>) -> String {
+    let Some(holder) = holder else { return String::new() };
+    let since = Clock::start(holder.since).now().since(holder.since).0 / 1000;
+    format!(": process {} on {}, since {since} s", holder.pid, holder.host)
+}
+
+/// A run that came to an end, and where it stands.
+pub struct Ended {
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// Where it stands.
+    pub state: RunState,
+}
+
+/// How a run is taken up again.
+#[derive(Clone, Debug)]
+pub enum TakeUp {
+    /// It goes on where it stopped.
+    Resume(RunResumed),
+    /// A person answered what it needed.
+    Answer(AnswerGiven),
+}
+
+/// Returns a name for a new run: the random end of a fresh UUIDv7.
+pub fn new_run_id() -> RunId {
+    let uuid = uuid::Uuid::now_v7();
+    RunId::new(uuid.simple().to_string()[20..].to_owned())
+}
+
+/// Returns the name of the run that carries out an iteration of a step: always the same, so that a
+/// resumed parent finds its child.
+fn child_run_id(parent: &Parent) -> RunId {
+    let name = format!("{}/{}/{}", parent.run, parent.step, parent.iteration);
+    RunId::new(Digest::of(name.as_bytes()).to_string()[..12].to_owned())
+}
+
+impl Site {
+    /// Starts a run and drives it to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be made, the workspace is taken, or the store fails later.
+    pub async fn start(&self, started: RunStarted) -> Result<Ended, Error> {
+        let _workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
+        let log = match self.folder(&started.run) {
+            Some(folder) => RunLog::create(&folder)?,
+            None => RunLog::in_memory(),
+        };
+        let mut runner = self.runner(log, &started, RunState::default());
+        let (run, workflow) = (started.run.clone(), started.workflow.name.clone());
+        let workspace = started.workspace.clone();
+        runner.record(Observation::RunStarted(Box::new(started)))?;
+        if let Some(project) = &self.project {
+            let started_at = runner.state().last_at();
+            let entry = RunEntry { run, started_at, workflow, workspace };
+            if let Err(error) = project.record(&entry) {
+                tracing::warn!(%error, "the index was not written; it can be made again from the runs");
+            }
+        }
+        finish(runner).await
+    }
+
+    /// Takes a run up again and drives it to its end.
+    ///
+    /// What is left of a supervisor that died is ended first; what was in flight is recorded as lost.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be opened, somebody works on it, the state does not admit it, or the store
+    /// fails later.
+    pub async fn take_up(&self, folder: &RunFolder, how: TakeUp) -> Result<Ended, Error> {
+        let (log, opening) = RunLog::open_for_writing(folder)?;
+        let state = fold(&log)?;
+        let Some(started) = state.started().cloned() else {
+            return Err(crate::Error::Rejected(unstuck_core::Rejection::NotStarted).into());
+        };
+        let _workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
+        let mut runner = self.runner(log, &started, state);
+        let processes_ended = process::end_leftovers(&runner.mark());
+        for finding in opening.findings.iter().filter(|finding| Finding::concerns_events(finding)) {
+            runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
+        }
+        runner.record(match how {
+            TakeUp::Resume(order) => Observation::RunResumed(order),
+            TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
+        })?;
+        runner.record_lost(processes_ended)?;
+        finish(runner).await
+    }
+
+    fn folder(&self, run: &RunId) -> Option<RunFolder> {
+        let project = self.project.as_ref()?;
+        Some(project.run(run))
+    }
+
+    fn runner(&self, log: RunLog, started: &RunStarted, state: RunState) -> Runner {
+        let artifacts = match log.folder() {
+            Some(folder) => folder.artifacts(),
+            None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
+        };
+        let world = World {
+            run: started.run.clone(),
+            workspace: PathBuf::from(&started.workspace),
+            artifacts,
+            blobs: Arc::clone(log.blobs()),
+            redactor: self.redactor.clone(),
+            watcher: Arc::clone(&self.watcher),
+            children: Arc::new(self.clone()),
+            branch: self.branch.clone(),
+            branch_lock: self.branch_lock.clone(),
+            protected_branches: self.protected_branches.clone(),
+            allow_protected_branch: self.allow_protected_branch,
+            parent: self.parent.clone(),
+            verbose: self.verbose,
+            grace: self.grace,
+        };
+        Runner::new(Arc::new(log), Arc::new(world), state, self.interrupts.clone())
+    }
+
+    /// Takes the right to work in a workspace; a child run works under its parent's.
+    fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Option<Lease>, Error> {
+        let (Some(project), None) = (&self.project, &self.parent) else { return Ok(None) };
+        let name = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+        let path = project.path().join(format!("workspace-{}.lease", &name[..12]));
+        let taken = std::fs::create_dir_all(project.path())
+            .map_err(|source| AcquireError::Io { path: project.path().to_owned(), source })
+            .and_then(|()| Lease::acquire(&path));
+        let (lease, _) = taken.map_err(|error| match error {
+            AcquireError::Held { holder } => Error::WorkspaceBusy { workspace: workspace.to_owned(), holder },
+            error => Error::Workspace { run: run.clone(), source: error },
+        })?;
+        Ok(Some(lease))
+    }
+}
+
+/// Folds a log: from its checkpoint if it has one, and every record checked.
+fn fold(log: &RunLog) -> Result<RunState, Error> {
+    let saved = log.checkpoint(RunState::REDUCER_VERSION);
+    let restored = saved.and_then(|saved| {
+        let state: RunState = serde_json::from_slice(&saved.state).ok()?;
+        (state.version() == saved.seq).then_some(state)
+    });
+    let mut state = restored.unwrap_or_default();
+    for event in log.read(Seq(state.version().0 + 1))? {
+        state = state.evolve(&event?);
+    }
+    Ok(state)
+}
+
+async fn finish(mut runner: Runner) -> Result<Ended, Error> {
+    let outcome = runner.drive().await?;
+    runner.save_checkpoint();
+    Ok(Ended { outcome, state: runner.into_state() })
+}
+
+impl Children for Site {
+    fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun {
+        let (send, interrupts) = watch::channel(None);
+        let site = Self {
+            interrupts,
+            parent: Some(ParentFacts {
+                step: parent.step.clone(),
+                iteration: parent.iteration,
+                run: child_run_id(&parent),
+                event_prefix: child.event_prefix.clone(),
+            }),
+            ..self.clone()
+        };
+        Box::pin(async move {
+            let relay = tokio::spawn(relay(stop, send));
+            let end = site.child(parent, child, place).await;
+            relay.abort();
+            end
+        })
+    }
+}
+
+impl Site {
+    async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<ChildEnd, String> {
+        let run = child_run_id(&parent);
+        let known = self.folder(&run).filter(|folder| folder.path().exists());
+        let ended = match known {
+            Some(folder) => {
+                let order = RunResumed { program: program(), ..RunResumed::default() };
+                self.take_up(&folder, TakeUp::Resume(order)).await
+            }
+            None => {
+                let (workflow, file) = (*child.workflow, child.path);
+                self.start(child_started(run.clone(), parent, workflow, file, place)).await
+            }
+        };
+        ended.map(|ended| ChildEnd { run, end: ended.outcome }).map_err(|error| format!("the child run failed: {error}"))
+    }
+}
+
+fn child_started(run: RunId, parent: Parent, mut workflow: Workflow, file: String, place: Place) -> RunStarted {
+    workflow.context_dir = format!("{}/_subworkflows/{}/{run}", place.context_dir, parent.step);
+    RunStarted {
+        run,
+        workflow,
+        workflow_digest: None,
+        workflow_file: Some(file),
+        workspace: place.workspace,
+        parent: Some(parent),
+        program: program(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Returns the version of this program, as it is recorded.
+pub fn program() -> String {
+    format!("unstuck {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Passes a step's stop signal on to the run that carries it out.
+async fn relay(mut stop: StopSignal, send: watch::Sender<Option<Interrupt>>) {
+    while stop.changed().await.is_ok() {
+        let how = *stop.borrow_and_update();
+        if how != Stop::Run {
+            send.send_replace(Some(Interrupt { signal: 15, now: how == Stop::StopNow }));
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The loop that ties core, store and adapters together.
+//!
+//! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
+//! with what was decided, fold, repeat. What it means to begin and to end something is in
+//! [`perform`]; how a run is opened, for the first time or again, is in [`launch`].
+
+pub mod branch_lock;
+pub mod clock;
+pub mod launch;
+pub mod perform;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use unstuck_adapters::process::Stop;
+use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
+use unstuck_core::id::StepId;
+use unstuck_core::state::StepPhase;
+use unstuck_core::{Effect, Event, Observation, Rejection, RunState};
+use unstuck_store::chain::Head;
+use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
+use unstuck_store::run_log::RunLog;
+
+use crate::clock::Clock;
+use crate::perform::World;
+
+/// Who wants to know what happens while it happens. Display never touches a decision.
+pub trait Watcher: Send + Sync {
+    /// Events were recorded and led to this state.
+    fn recorded(&self, events: &[Event], state: &RunState);
+    /// A worker or check printed a line: no secrets, no control characters.
+    fn line(&self, step: &StepId, line: &str);
+}
+
+/// A wish of a person or of the system to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// The signal.
+    pub signal: i32,
+    /// Do not wait for anything to end by itself.
+    pub now: bool,
+}
+
+/// Why a run cannot go on. What was recorded is safe, and a resume goes on from there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The event store does not take events.
+    #[error("the event store does not take events")]
+    Store(#[from] AppendError),
+    /// The state does not admit a command.
+    #[error("{0}")]
+    Rejected(#[from] Rejection),
+    /// The machine does not let an effect begin.
+    #[error("cannot prepare {what}")]
+    Prepare {
+        /// What was to be prepared.
+        what: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// So many events are folded again at most when a run is opened.
+const CHECKPOINT_EVERY: usize = 10_000;
+
+/// Drives one run.
+pub struct Runner {
+    log: Arc<RunLog>,
+    head: Option<Head>,
+    since_checkpoint: usize,
+    world: Arc<World>,
+    state: RunState,
+    clock: Clock,
+    interrupts: watch::Receiver<Option<Interrupt>>,
+    in_flight: JoinSet<Observation>,
+    stops: BTreeMap<StepId, watch::Sender<Stop>>,
+}
+
+impl Runner {
+    /// Takes a run up where `state` stands.
+    pub fn new(
+        log: Arc<RunLog>,
+        world: Arc<World>,
+        state: RunState,
+        interrupts: watch::Receiver<Option<Interrupt>>,
+    ) -> Self {
+        let clock = Clock::start(state.last_at());
+        let (in_flight, stops) = (JoinSet::new(), BTreeMap::new());
+        let (head, since_checkpoint) = (None, 0);
+        Self { log, head, since_checkpoint, world, state, clock, interrupts, in_flight, stops }
+    }
+
+    /// Returns where the run stands.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// Goes on until the run has ended.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails; everything in flight has been ended then.
+    pub async fn drive(&mut self) -> Result<RunOutcome, Error> {
+        let result = self.until_ended().await;
+        if result.is_err() {
+            self.stop_all(Stop::StopNow);
+            while self.in_flight.join_next().await.is_some() {}
+        }
+        result
+    }
+
+    async fn until_ended(&mut self) -> Result<RunOutcome, Error> {
+        loop {
+            if let Some(outcome) = self.state.outcome() {
+                return Ok(outcome);
+            }
+            for effect in self.state.pending_effects() {
+                self.begin(effect)?;
+            }
+            if let Some(command) = self.next_command().await {
+                self.record(command)?;
+            }
+        }
+    }
+
+    /// Begins an effect: recorded first, performed then.
+    fn begin(&mut self, effect: Effect) -> Result<(), Error> {
+        let (due, is_check) = match effect {
+            Effect::RunWorker(due) => (due, false),
+            Effect::RunCheck(due) => (due, true),
+            Effect::Stop(step) => {
+                if let Some(stop) = self.stops.get(&step) {
+                    stop.send_if_modified(|now| std::mem::replace(now, Stop::Stop.max(*now)) != *now);
+                }
+                return Ok(());
+            }
+        };
+        let prepared = perform::prepare(&self.world, &self.state, &due, is_check)
+            .map_err(|source| Error::Prepare { what: format!("step {}", due.step), source })?;
+        self.record(prepared.started.clone())?;
+        let (stop, stopped) = watch::channel(Stop::Run);
+        self.stops.insert(due.step, stop);
+        self.in_flight.spawn(perform::perform(Arc::clone(&self.world), prepared, stopped));
+        Ok(())
+    }
+
+    /// Waits for the first thing to happen; `None` if it asks for no decision.
+    async fn next_command(&mut self) -> Option<Observation> {
+        let deadline = self.state.next_deadline();
+        tokio::select! {
+            Some(ended) = self.in_flight.join_next() => Some(ended.unwrap_or_else(|error| match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(error) => unreachable!("no task is cancelled while its run goes on: {error}"),
+            })),
+            interrupt = interrupted(&mut self.interrupts) => {
+                if interrupt.now {
+                    self.stop_all(Stop::StopNow);
+                }
+                let running = *self.state.phase() == unstuck_core::state::Phase::Active;
+                running.then_some(Observation::RunInterrupted(RunInterrupted { signal: interrupt.signal }))
+            }
+            () = self.clock.reach(deadline) => Some(Observation::DeadlinePassed),
+        }
+    }
+
+    /// Records a command together with what is decided about it.
+    ///
+    /// # Errors
+    ///
+    /// When the state does not admit the command, or the store does not take the batch.
+    pub fn record(&mut self, command: Observation) -> Result<(), Error> {
+        let command = self.world.redact(command);
+        let batch = self.state.decide(command, self.clock.now())?;
+        let head = self.log.append(&batch, Expected::Exactly(self.state.version()))?;
+        self.state = batch.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
+        self.world.watcher.recorded(&batch, &self.state);
+        self.head = Some(head);
+        self.since_checkpoint += batch.len();
+        if self.since_checkpoint >= CHECKPOINT_EVERY {
+            self.save_checkpoint();
+        }
+        Ok(())
+    }
+
+    /// Saves the fold, so that the next one who opens the log need not read all of it. A cache: what
+    /// goes wrong here costs time and nothing else.
+    pub fn save_checkpoint(&mut self) {
+        let Some(head) = self.head else { return };
+        self.since_checkpoint = 0;
+        let state = serde_json::to_vec(&self.state).expect("a state is plain data");
+        if let Err(error) = self.log.save_checkpoint(head, RunState::REDUCER_VERSION, state) {
+            tracing::warn!(%error, "the checkpoint was not saved");
+        }
+    }
+
+    /// Returns the text by which the processes of this run are found again.
+    pub fn mark(&self) -> String {
+        self.world.mark()
+    }
+
+    /// Returns where the run stands, for good.
+    pub fn into_state(self) -> RunState {
+        self.state
+    }
+
+    /// Records what was in flight when the supervisor before this one died, after what was left of
+    /// it has been ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::record`].
+    pub fn record_lost(&mut self, processes_ended: u32) -> Result<(), Error> {
+        let lost: Vec<(Lost, bool)> = self
+            .state
+            .in_flight()
+            .map(|(step, at)| {
+                let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
+                let is_check = matches!(at.phase, StepPhase::Checking(_));
+                (Lost { step, iteration, attempt, processes_ended }, is_check)
+            })
+            .collect();
+        for (lost, is_check) in lost {
+            self.record(if is_check { Observation::CheckLost(lost) } else { Observation::WorkerLost(lost) })?;
+        }
+        Ok(())
+    }
+
+    fn stop_all(&self, how: Stop) {
+        for stop in self.stops.values() {
+            stop.send_replace(how);
+        }
+    }
+}
+
+/// Waits for the next interrupt; for ever if nobody can send one any more.
+async fn interrupted(interrupts: &mut watch::Receiver<Option<Interrupt>>) -> Interrupt {
+    loop {
+        if interrupts.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        if let Some(interrupt) = *interrupts.borrow_and_update() {
+            return interrupt;
+        }
+    }
+}

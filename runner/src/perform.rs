@@ -1,0 +1,463 @@
+//! What it means to begin and to end a worker or a check.
+//!
+//! [`prepare`] looks at the state once and says what is to be recorded before anything runs;
+//! [`perform`] runs it and says what is to be recorded after. Nothing here decides anything.
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use unstuck_adapters::decision_file::{self, MovedAside};
+use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
+use unstuck_adapters::process::{self, Spec, StopSignal};
+use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::workspace;
+use unstuck_core::event::{
+    CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, WorkerFinished, WorkerStarted,
+};
+use unstuck_core::id::{Blob, CheckId, Digest, Millis, RunId};
+use unstuck_core::state::StepState;
+use unstuck_core::workflow::{Check, CheckBy, Step, Subworkflow, Work, Worker, WorkerKind};
+use unstuck_core::{Due, Observation, RunState, prompt};
+use unstuck_store::blobs::BlobStore;
+
+use crate::Watcher;
+use crate::branch_lock::BranchLock;
+
+/// Scripts above this length are run from a file: an argument has a bound.
+const SCRIPT_ARG_MAX: usize = 100_000;
+
+/// What surrounds one run.
+pub struct World {
+    /// The run.
+    pub run: RunId,
+    /// Absolute path of the workspace.
+    pub workspace: PathBuf,
+    /// Where prompts and what was moved aside are kept.
+    pub artifacts: PathBuf,
+    /// Where large payloads go.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Knows the secrets.
+    pub redactor: Redactor,
+    /// Who wants to know.
+    pub watcher: Arc<dyn Watcher>,
+    /// Runs subworkflows.
+    pub children: Arc<dyn Children>,
+    /// What is known of the branch; `None` outside git.
+    pub branch: Option<BranchFacts>,
+    /// Holds the run to its branch; `None` where nobody asks for that.
+    pub branch_lock: Option<BranchLock>,
+    /// Patterns of branches that are not worked on.
+    pub protected_branches: Vec<String>,
+    /// Work on them is allowed all the same.
+    pub allow_protected_branch: bool,
+    /// The step that this run is a part of.
+    pub parent: Option<ParentFacts>,
+    /// Much is to be said.
+    pub verbose: bool,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+}
+
+/// A child run that is under way.
+pub type ChildRun = Pin<Box<dyn Future<Output = Result<ChildEnd, String>> + Send>>;
+
+/// Where a child run works.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Absolute path of the workspace, which is the parent's.
+    pub workspace: String,
+    /// The context folder of the parent.
+    pub context_dir: String,
+}
+
+/// Runs subworkflows as runs of their own.
+pub trait Children: Send + Sync {
+    /// Runs, or takes up again, the child run of a step's iteration.
+    fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun;
+}
+
+impl World {
+    /// Takes secret values out of all texts of an observation.
+    pub fn redact(&self, observation: Observation) -> Observation {
+        let text = serde_json::to_string(&observation).expect("an observation is plain data");
+        let (clean, count) = self.redactor.redact_text(&text);
+        if count == 0 {
+            return observation;
+        }
+        let mut clean = serde_json::from_str(&clean).unwrap_or(observation);
+        match &mut clean {
+            Observation::WorkerFinished(event) => event.outcome.redactions += count,
+            Observation::CheckFinished(event) => event.outcome.redactions += count,
+            Observation::RunStarted(event) => {
+                event.warnings.push(format!(
+                    "{count} secret values stood in the workflow and were redacted; hand them over in the environment"
+                ));
+            }
+            _ => {}
+        }
+        clean
+    }
+
+    /// Returns the text by which the processes of this run are found again.
+    pub fn mark(&self) -> String {
+        format!("unstuck-{}", self.run)
+    }
+
+    fn put(&self, text: &[u8]) -> io::Result<Blob> {
+        let (clean, _) = self.redactor.redact_bytes(text);
+        if clean.is_empty() {
+            return Ok(Blob { digest: Digest::of(b""), size: 0 });
+        }
+        self.blobs.put(&clean)
+    }
+}
+
+/// An effect that is about to be performed.
+pub struct Prepared {
+    /// What is recorded first.
+    pub started: Observation,
+    step: Step,
+    due: Due,
+    /// The check, and the id that its verdict carries; for a worker only where it is its own check.
+    check: Option<(Check, CheckId)>,
+    is_check: bool,
+    job: Job,
+    notes: Vec<String>,
+    context_dir: PathBuf,
+}
+
+enum Job {
+    Process(Box<Spec>),
+    Child(Parent, Subworkflow, Place),
+}
+
+/// Looks at the state once and says what is to be done.
+///
+/// # Errors
+///
+/// When a prompt or an old decision file cannot be put where it belongs.
+pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io::Result<Prepared> {
+    let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
+    let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+    let asked = step.check.clone().filter(|_| is_check || claims);
+    let check = asked.map(|check| (check, CheckId::new(uuid::Uuid::now_v7().to_string())));
+    let id = check.as_ref().map(|(_, id)| id);
+    let text = if is_check {
+        id.map_or_else(String::new, |id| prompt::check(state, step, at, id))
+    } else {
+        prompt::work(state, step, at, id)
+    };
+    let mut notes = Vec::new();
+    let moved_aside = move_aside(world, step, id, is_check, &mut notes)?;
+    let limit = check.as_ref().filter(|_| is_check).map_or(step.timeout, |(check, _)| check.timeout);
+    let asked = Asked { state, step, at, due, is_check, check: check.as_ref(), prompt: &text, limit };
+    let job = match &step.work {
+        Work::Subworkflow(child) if !is_check => {
+            let (run, step, iteration) = (world.run.clone(), due.step.clone(), due.iteration);
+            let place = Place {
+                workspace: world.workspace.to_string_lossy().into_owned(),
+                context_dir: state.workflow().map_or_else(String::new, |workflow| workflow.context_dir.clone()),
+            };
+            Job::Child(Parent { run, step, iteration }, child.clone(), place)
+        }
+        _ => Job::Process(Box::new(spec(world, &asked)?)),
+    };
+    let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside);
+    let context_dir = context_dir(world, state);
+    Ok(Prepared { started, step: step.clone(), due: due.clone(), check, is_check, job, notes, context_dir })
+}
+
+/// All that is known when a process is prepared.
+struct Asked<'a> {
+    state: &'a RunState,
+    step: &'a Step,
+    at: &'a StepState,
+    due: &'a Due,
+    is_check: bool,
+    check: Option<&'a (Check, CheckId)>,
+    prompt: &'a str,
+    limit: Millis,
+}
+
+fn context_dir(world: &World, state: &RunState) -> PathBuf {
+    let configured = state.workflow().map_or("context", |workflow| workflow.context_dir.as_str());
+    world.workspace.join(configured)
+}
+
+fn started(
+    due: &Due,
+    is_check: bool,
+    id: Option<&CheckId>,
+    prompt: Blob,
+    limit: Millis,
+    moved_aside: Option<Blob>,
+) -> Observation {
+    let Due { step, iteration, attempt } = due.clone();
+    match id {
+        Some(id) if is_check => {
+            let check_id = id.clone();
+            Observation::CheckStarted(CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside })
+        }
+        id => {
+            let check_id = id.cloned();
+            Observation::WorkerStarted(WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside })
+        }
+    }
+}
+
+/// Puts an old decision file out of the way before whoever writes it is started: the worker, where
+/// a script checks (it may read what the worker wrote) or the worker checks itself; else the checker.
+fn move_aside(
+    world: &World,
+    step: &Step,
+    id: Option<&CheckId>,
+    is_check: bool,
+    notes: &mut Vec<String>,
+) -> io::Result<Option<Blob>> {
+    let Some(check) = &step.check else { return Ok(None) };
+    if is_check != matches!(check.by, CheckBy::Agent(_)) {
+        return Ok(None);
+    }
+    let Some(path) = decision_path(check, id) else { return Ok(None) };
+    decision_file::prepare(&world.workspace, &path)?;
+    let Some(moved) = decision_file::move_aside(&world.workspace, &path)? else { return Ok(None) };
+    notes.extend(moved.note());
+    match moved {
+        MovedAside::Removed(bytes) => world.put(&bytes).map(Some),
+        MovedAside::LinkRemoved(_) | MovedAside::Renamed { .. } => Ok(None),
+    }
+}
+
+fn decision_path(check: &Check, id: Option<&CheckId>) -> Option<PathBuf> {
+    let path = match id {
+        Some(id) => prompt::decision_file(check, id)?,
+        None => check.decision_file.clone()?,
+    };
+    Some(PathBuf::from(path))
+}
+
+fn spec(world: &World, asked: &Asked<'_>) -> io::Result<Spec> {
+    let worker = match (&asked.step.work, asked.check.map(|(check, _)| &check.by)) {
+        (_, Some(CheckBy::Exit(worker) | CheckBy::Agent(worker))) if asked.is_check => worker,
+        (Work::Worker(worker), _) => worker,
+        (Work::Subworkflow(_), _) => unreachable!("a child run is no process"),
+    };
+    let Due { step, iteration, attempt } = asked.due;
+    let what = if asked.is_check { "check" } else { "work" };
+    let folder = world.artifacts.join(step.as_str()).join(format!("{iteration}-{what}-{attempt}"));
+    let facts = facts(world, asked, &folder)?;
+    Ok(Spec {
+        argv: argv(worker, asked, &folder)?,
+        cwd: world.workspace.join(&worker.workspace),
+        env: environment::changes(&facts),
+        stdin: asked.prompt.as_bytes().to_vec(),
+        limit: Duration::from_millis(asked.limit.0),
+        grace: world.grace,
+        mark: format!("{}/{step}", world.mark()),
+    })
+}
+
+fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsString>> {
+    let shell = |words: &[&str]| words.iter().map(OsString::from).collect();
+    if let Some(command) = &worker.command {
+        return Ok(shell(&["sh", "-c", command]));
+    }
+    let script = match asked.check {
+        Some((_, id)) if asked.is_check => prompt::script_of(worker, id),
+        _ => worker.instructions.clone(),
+    };
+    if worker.kind != WorkerKind::Custom {
+        let name = worker.kind.as_str();
+        return Ok(shell(&[&format!("{name} (not supported yet: use worker: COMMAND with its command line)")]));
+    }
+    if script.len() <= SCRIPT_ARG_MAX {
+        return Ok(shell(&["bash", "-e", "-c", &script]));
+    }
+    let file = folder.join("script.sh");
+    write(&file, &script)?;
+    let mut argv: Vec<OsString> = shell(&["bash", "-e"]);
+    argv.push(file.into());
+    Ok(argv)
+}
+
+fn facts(world: &World, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
+    let Asked { state, step, at, due, is_check, .. } = *asked;
+    let kept = |name: &str, text: &str| -> io::Result<Option<String>> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let (clean, _) = world.redactor.redact_text(text);
+        let file = folder.join(name);
+        write(&file, &clean)?;
+        Ok(Some(file.to_string_lossy().into_owned()))
+    };
+    let from_second = !is_check && due.iteration.0 > 1;
+    let overlay = if from_second { prompt::overlay(state, step, at) } else { String::new() };
+    let feedback = if from_second { feedback(at).to_string() } else { String::new() };
+    let rules = state.workflow().map(|workflow| &workflow.branch);
+    Ok(Facts {
+        run: world.run.clone(),
+        step: step.id.clone(),
+        iteration: due.iteration,
+        attempt: due.attempt,
+        context_dir: context_dir(world, state).to_string_lossy().into_owned(),
+        stage: at.convergence.stage(),
+        overlay_file: kept("overlay.md", &overlay)?,
+        feedback_file: kept("feedback.json", &feedback)?,
+        prompt_file: kept("prompt.md", asked.prompt)?,
+        check_id: asked.check.map(|(_, id)| id.clone()),
+        decision_file: asked.check.and_then(|(check, id)| {
+            let path = decision_path(check, Some(id))?;
+            Some(world.workspace.join(path).to_string_lossy().into_owned())
+        }),
+        verbose: world.verbose,
+        create_branch: rules.is_some_and(|rules| rules.create_branch),
+        allow_protected_branch: world.allow_protected_branch,
+        protected_branches: world.protected_branches.clone(),
+        branch: world.branch.clone().map(|facts| BranchFacts {
+            expected_current_branch: world.branch_lock.as_ref().map_or(facts.startup_branch.clone(), BranchLock::branch),
+            ..facts
+        }),
+        parent: world.parent.clone(),
+    })
+}
+
+/// The last verdict as data, for scripts.
+fn feedback(at: &StepState) -> serde_json::Value {
+    let told = &at.feedback;
+    serde_json::json!({
+        "iteration": told.iteration,
+        "stage": at.convergence.stage(),
+        "decision": told.decision,
+        "source": told.source,
+        "reasons": told.reasons,
+        "fingerprints": told.fingerprints,
+        "problems": told.problems,
+        "violations": [],
+        "from_person": told.from_person,
+    })
+}
+
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(file, text)
+}
+
+/// Performs what was prepared and says what is to be recorded.
+pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) -> Observation {
+    let Prepared { step, due, check, is_check, job, notes, context_dir, .. } = prepared;
+    let before = looked_at(&world, &step, is_check, &context_dir);
+    let lock = world.branch_lock.as_ref().filter(|_| !is_check);
+    let ready = lock.map_or(Ok(()), BranchLock::check).and_then(|()| inputs(&world, &step, is_check, &context_dir));
+    let mut outcome = match ready {
+        Err(why) => broken(why),
+        Ok(missing) => {
+            let mut outcome = run(&world, &step, job, stop, &context_dir).await;
+            outcome.notes.splice(0..0, missing);
+            outcome
+        }
+    };
+    outcome.notes.splice(0..0, notes);
+    if let (Some(lock), None) = (lock, &outcome.fatal) {
+        outcome.fatal = lock.check_after(&step.id, outcome.exit == Exit::Code(0)).err();
+    }
+    let stopped = outcome.exit == Exit::Stopped;
+    let file = check.as_ref().filter(|_| !stopped).and_then(|(check, id)| decision_path(check, Some(id)));
+    let decision_file = match file {
+        Some(path) => decision_file::read(&world.workspace, &path),
+        None => DecisionFile::NotConfigured,
+    };
+    let changed = before.and_then(|before| Some(before != fingerprint(&world, &context_dir)?));
+    let last = is_check || step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
+    if last && !stopped && (is_check || outcome.exit == Exit::Code(0)) {
+        outputs(&world, &step, &context_dir, &mut outcome);
+    }
+    let Due { step, iteration, attempt } = due;
+    match check {
+        Some((_, check_id)) if is_check => {
+            Observation::CheckFinished(CheckFinished { step, iteration, attempt, check_id, outcome, decision_file })
+        }
+        _ => Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, outcome, decision_file, changed }),
+    }
+}
+
+async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir: &Path) -> Outcome {
+    match job {
+        Job::Process(spec) => {
+            let show = |line: &str| world.watcher.line(&step.id, line);
+            process::run(*spec, &*world.blobs, &world.redactor, stop, show).await
+        }
+        Job::Child(parent, child, place) => {
+            let begun = std::time::Instant::now();
+            let (exports, overlap) = (child.exports.clone(), if child.exports_replace { Overlap::Replace } else { Overlap::Merge });
+            let mut outcome = match world.children.run(parent, child, place, stop).await {
+                Ok(ChildEnd { end: unstuck_core::event::RunOutcome::Interrupted(_), .. }) => ended(Exit::Stopped),
+                Ok(end) => ended(Exit::Child(end)),
+                Err(why) => broken(why),
+            };
+            outcome.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+            if let Exit::Child(child) = &outcome.exit {
+                let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
+                match artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap) {
+                    Ok(missing) => outcome.notes.extend(missing),
+                    Err(error) => outcome.fatal = Some(error.to_string()),
+                }
+            }
+            outcome
+        }
+    }
+}
+
+/// Returns what the workspace looks like, where the step asks whether it changes.
+fn looked_at(world: &World, step: &Step, is_check: bool, context_dir: &Path) -> Option<Digest> {
+    (step.require_change && !is_check).then(|| fingerprint(world, context_dir))?
+}
+
+fn fingerprint(world: &World, context_dir: &Path) -> Option<Digest> {
+    let context = context_dir.strip_prefix(&world.workspace).ok()?.to_str()?;
+    workspace::fingerprint(&world.workspace, &[context]).ok()
+}
+
+fn inputs(world: &World, step: &Step, is_check: bool, context_dir: &Path) -> Result<Vec<String>, String> {
+    if is_check || step.inputs.is_empty() {
+        return Ok(Vec::new());
+    }
+    artifacts::copy_inputs(&world.workspace, context_dir, &step.inputs).map_err(|error| error.to_string())
+}
+
+fn outputs(world: &World, step: &Step, context_dir: &Path, outcome: &mut Outcome) {
+    if step.outputs.is_empty() {
+        return;
+    }
+    match artifacts::collect_outputs(&world.workspace, context_dir, &step.id, &step.outputs) {
+        Ok(missing) => outcome.notes.extend(missing),
+        Err(error) => outcome.fatal = Some(error.to_string()),
+    }
+}
+
+fn broken(why: String) -> Outcome {
+    Outcome { fatal: Some(why), ..ended(Exit::Code(0)) }
+}
+
+fn ended(exit: Exit) -> Outcome {
+    Outcome {
+        exit,
+        duration: Millis(0),
+        answer: String::new(),
+        stderr_tail: String::new(),
+        stdout: None,
+        stderr: None,
+        processes_ended: 0,
+        redactions: 0,
+        notes: Vec::new(),
+        fatal: None,
+    }
+}

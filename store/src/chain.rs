@@ -1,0 +1,267 @@
+//! How records follow one another: sequence numbers without gaps, and a hash chain.
+//!
+//! Turns facts into sealed records on the way in and checks them on the way out, the same for every
+//! backend. Where the bytes are kept is the backend's business.
+
+use std::borrow::Cow;
+
+use unstuck_core::event::Event;
+use unstuck_core::id::{Digest, Epoch, Seq, Timestamp};
+
+use crate::blobs::BlobStore;
+use crate::envelope::{Codec, Header, INLINE_MAX, Record, RecordRef, parse_reference, reference};
+use crate::event_store::{AppendError, Expected, ReadError};
+use crate::wire::{self, EventType, PAYLOAD_MAX, SchemaVersion};
+
+/// The end of a stream: the last event, or the beginning of an empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Place of the last event; 0 in an empty stream.
+    pub seq: Seq,
+    /// Hash of the last record; zeros in an empty stream.
+    pub hash: Digest,
+    /// Epoch of the last record; 0 in an empty stream.
+    pub epoch: Epoch,
+}
+
+impl Head {
+    /// Returns the head of a stream that ends with `header`.
+    pub fn at(header: &Header) -> Self {
+        Self { seq: header.seq, hash: header.hash, epoch: header.epoch }
+    }
+
+    /// Checks that a record follows this head, and says why not.
+    pub fn check_next(&self, header: &Header) -> Result<(), String> {
+        let next = self.seq.next();
+        if header.seq != next {
+            return Err(format!("event {} stands where event {next} is due", header.seq));
+        }
+        if header.prev != self.hash {
+            return Err(format!("it does not continue the chain: the record before is not the one of event {}", self.seq));
+        }
+        if header.epoch < self.epoch {
+            return Err(format!("its epoch {} is below {}, that of the event before", header.epoch, self.epoch));
+        }
+        Ok(())
+    }
+}
+
+/// An event encoded, before it has a place in the chain. Made outside of any lock.
+pub(crate) struct Prepared {
+    kind: EventType,
+    schema: SchemaVersion,
+    codec: Codec,
+    seq: Seq,
+    at: Timestamp,
+    payload: Vec<u8>,
+    json: Vec<u8>,
+}
+
+/// A record with its place in the chain.
+pub(crate) struct Sealed {
+    pub(crate) record: Record,
+    /// The fact as JSON, for a mirror; empty where nobody asked for it.
+    pub(crate) json: Vec<u8>,
+}
+
+/// Whether JSON is wanted along with the record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Json {
+    Wanted,
+    Unwanted,
+}
+
+/// Encodes `batch`; payloads that are too large for a record go to `blobs` first, durably.
+pub(crate) fn prepare(batch: &[Event], blobs: &dyn BlobStore, json: Json) -> Result<Vec<Prepared>, AppendError> {
+    batch.iter().map(|event| prepare_one(event, blobs, json)).collect()
+}
+
+fn prepare_one(event: &Event, blobs: &dyn BlobStore, json: Json) -> Result<Prepared, AppendError> {
+    let mut text = Vec::new();
+    let encoded = match json {
+        Json::Wanted => wire::encode_with_json(&event.fact, &mut text),
+        Json::Unwanted => wire::encode(&event.fact),
+    };
+    let encoded = encoded.map_err(|source| AppendError::NotEncodable { seq: event.seq, source })?;
+    let (codec, payload) = spill(encoded.payload, blobs)
+        .map_err(|source| AppendError::NotDurable { what: "the payload of an event", source })?;
+    Ok(Prepared {
+        kind: encoded.kind,
+        schema: encoded.schema,
+        codec,
+        seq: event.seq,
+        at: event.at,
+        payload,
+        json: text,
+    })
+}
+
+fn spill(payload: Vec<u8>, blobs: &dyn BlobStore) -> std::io::Result<(Codec, Vec<u8>)> {
+    if payload.len() <= INLINE_MAX {
+        return Ok((Codec::Bincode, payload));
+    }
+    Ok((Codec::Spilled, reference(&blobs.put(&payload)?)))
+}
+
+/// Checks that a batch may follow `head` and gives it its place there.
+pub(crate) fn seal(
+    prepared: Vec<Prepared>,
+    expected: Expected,
+    head: &mut Head,
+    epoch: Epoch,
+) -> Result<Vec<Sealed>, AppendError> {
+    if let Expected::Exactly(expected) = expected {
+        check_version(&prepared, expected, head.seq)?;
+    }
+    let mut more = u32::try_from(prepared.len()).unwrap_or(u32::MAX);
+    let mut sealed = Vec::with_capacity(prepared.len());
+    for item in prepared {
+        more -= 1;
+        let mut header = Header {
+            codec: item.codec,
+            kind: item.kind,
+            schema: item.schema,
+            epoch,
+            seq: head.seq.next(),
+            at: item.at,
+            more,
+            length: 0,
+            prev: head.hash,
+            hash: Digest::default(),
+        };
+        header.seal(&item.payload);
+        *head = Head::at(&header);
+        sealed.push(Sealed { record: Record { header, payload: item.payload }, json: item.json });
+    }
+    Ok(sealed)
+}
+
+fn check_version(prepared: &[Prepared], expected: Seq, actual: Seq) -> Result<(), AppendError> {
+    if expected != actual {
+        return Err(AppendError::VersionConflict { expected, actual });
+    }
+    let mut due = expected;
+    for item in prepared {
+        due = due.next();
+        if item.seq != due {
+            return Err(AppendError::OutOfOrder { due, found: item.seq });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the encoded fact of a record: its payload, or the content of the blob that the payload names.
+pub(crate) fn content<'a>(record: &RecordRef<'a>, blobs: &dyn BlobStore) -> Result<Cow<'a, [u8]>, ReadError> {
+    if record.header.codec != Codec::Spilled {
+        return Ok(Cow::Borrowed(record.payload));
+    }
+    let at = record.header.seq;
+    let blob = parse_reference(record.payload)
+        .ok_or_else(|| ReadError::Corrupt { at, detail: "its payload is no reference to a blob".to_owned() })?;
+    blobs
+        .read(&blob, PAYLOAD_MAX as u64)
+        .map(Cow::Owned)
+        .map_err(|source| ReadError::BlobMissing { at, blob, source })
+}
+
+/// Decodes the event of a record whose hash and place have been checked.
+pub(crate) fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Event, ReadError> {
+    let Header { kind, schema, seq, at, codec, .. } = record.header;
+    let content = content(record, blobs)?;
+    let fact = match codec {
+        Codec::Json => wire::decode_json(kind, schema, &content, &mut Vec::new()),
+        Codec::Bincode | Codec::Spilled => wire::decode(kind, schema, &content),
+    };
+    match fact {
+        Ok(fact) => Ok(Event { seq, at, fact }),
+        Err(newer) if newer.is_newer() => Err(ReadError::Newer { at: seq, detail: newer.to_string() }),
+        Err(error) => Err(ReadError::Corrupt { at: seq, detail: error.to_string() }),
+    }
+}
+
+/// Reads stored records in order, checks each hash and each link, and stops at the first that is wrong.
+pub(crate) struct Checked<I> {
+    raw: I,
+    position: Position,
+    until: Seq,
+}
+
+enum Position {
+    /// The record before the first wanted one is read first, as the one to link to.
+    Anchor(Seq),
+    After(Head),
+    Stopped,
+}
+
+impl<I, B> Checked<I>
+where
+    I: Iterator<Item = Result<(Seq, B), ReadError>>,
+    B: AsRef<[u8]>,
+{
+    /// Reads the events from `from` to `until`. `open` gets the place at which the raw records have to begin.
+    pub(crate) fn open(
+        from: Seq,
+        until: Seq,
+        open: impl FnOnce(Seq) -> Result<I, ReadError>,
+    ) -> Result<Self, ReadError> {
+        let anchor = Seq(from.0.saturating_sub(1));
+        let raw = open(Seq(anchor.0.max(1)))?;
+        let position = if anchor >= until {
+            Position::Stopped
+        } else if anchor.0 == 0 {
+            Position::After(Head::default())
+        } else {
+            Position::Anchor(anchor)
+        };
+        Ok(Self { raw, position, until })
+    }
+
+    /// Applies `use_it` to the next record.
+    pub(crate) fn next_with<T>(
+        &mut self,
+        use_it: impl FnOnce(&RecordRef<'_>) -> Result<T, ReadError>,
+    ) -> Option<Result<T, ReadError>> {
+        let result = self.advance().and_then(|bytes| match bytes {
+            Some(bytes) => use_it(&RecordRef::parse(bytes.as_ref()).expect("verified before")).map(Some),
+            None => Ok(None),
+        });
+        if !matches!(result, Ok(Some(_))) {
+            self.position = Position::Stopped;
+        }
+        result.transpose()
+    }
+
+    fn advance(&mut self) -> Result<Option<B>, ReadError> {
+        if let Position::Anchor(seq) = self.position {
+            let (_, header) = self.verified(seq)?;
+            self.position = Position::After(Head::at(&header));
+        }
+        let head = match self.position {
+            Position::After(head) if head.seq < self.until => head,
+            _ => return Ok(None),
+        };
+        let (bytes, header) = self.verified(head.seq.next())?;
+        head.check_next(&header).map_err(|detail| ReadError::Corrupt { at: header.seq, detail })?;
+        self.position = Position::After(Head::at(&header));
+        Ok(Some(bytes))
+    }
+
+    fn verified(&mut self, due: Seq) -> Result<(B, Header), ReadError> {
+        let corrupt = |detail: String| ReadError::Corrupt { at: due, detail };
+        let (seq, bytes) = match self.raw.next() {
+            None => return Err(corrupt(format!("it is missing, and so is all after it, up to event {}", self.until))),
+            Some(next) => next?,
+        };
+        if seq != due {
+            return Err(corrupt(format!("it is missing; the next event there is {seq}")));
+        }
+        let header = match RecordRef::verify(bytes.as_ref()) {
+            Ok(record) => record.header,
+            Err(newer) if newer.is_newer() => {
+                return Err(ReadError::Newer { at: due, detail: newer.to_string() });
+            }
+            Err(error) => return Err(corrupt(error.to_string())),
+        };
+        Ok((bytes, header))
+    }
+}

@@ -1,0 +1,63 @@
+//! Makes files and names survive a loss of power: the few places where this crate calls `fsync`, `rename` and the like.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Makes the names in `folder` durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Creates `folder` and what is missing above it, and makes the new names durable.
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_folder(parent)?;
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+            other => other?,
+        }
+        return sync_folder(parent);
+    }
+    fs::create_dir_all(folder)
+}
+
+/// Replaces `path` by `bytes` in one step: a reader, now or after a crash, finds the old content or the new one.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = temporary_beside(path);
+    let written = File::create_new(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
+        let _best_effort = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Returns a name in the folder of `path` that nothing else uses.
+pub(crate) fn temporary_beside(path: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!("{TEMPORARY_PREFIX}{}-{count}", std::process::id()))
+}
+
+/// How names of files begin that were never finished.
+pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
+
+/// Moves `path` to the first free name `<name>.<word>-<n>` beside it and returns that name.
+pub(crate) fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let aside = (1..)
+        .map(|n| path.with_file_name(format!("{name}.{word}-{n}")))
+        .find(|aside| fs::symlink_metadata(aside).is_err())
+        .unwrap_or_else(|| temporary_beside(path));
+    fs::rename(path, &aside)?;
+    path.parent().map_or(Ok(()), sync_folder)?;
+    Ok(aside)
+}

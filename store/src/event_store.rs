@@ -1,0 +1,126 @@
+//! What every backend offers: durable, ordered, tamper-evident appends, and reading them back.
+//!
+//! A store knows one stream, that of one run. Who may write is the lease's business; what the events
+//! mean is the core's.
+
+use std::io;
+use std::path::PathBuf;
+
+use unstuck_core::event::Event;
+use unstuck_core::id::{Blob, Epoch, Seq};
+
+pub use crate::chain::Head;
+use crate::envelope::Record;
+use crate::wire::EncodeError;
+
+/// Events in order. After an error it ends.
+pub type Events<'a> = Box<dyn Iterator<Item = Result<Event, ReadError>> + Send + 'a>;
+/// Records in order, hash and place checked. After an error it ends.
+pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, ReadError>> + Send + 'a>;
+
+/// The stream of one run.
+pub trait EventStore: Send + Sync {
+    /// Appends `batch` as a whole or not at all, and returns when it is durable.
+    ///
+    /// Events carry their own sequence number and time; with [`Expected::Exactly`] the numbers must
+    /// continue the stream. An empty batch changes nothing. After [`AppendError::NotDurable`] and
+    /// [`AppendError::Poisoned`] it is unknown what was stored: reopen and look.
+    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError>;
+
+    /// Returns the durable events from `from` on, as of now.
+    fn read(&self, from: Seq) -> Result<Events<'_>, ReadError>;
+
+    /// Returns the durable records from `from` on, as of now.
+    fn records(&self, from: Seq) -> Result<Records<'_>, ReadError>;
+
+    /// Returns the end of the durable stream.
+    fn head(&self) -> Head;
+}
+
+/// What the writer believes about the end of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The last event has this number: 0 for an empty stream. The way of a supervisor.
+    Exactly(Seq),
+    /// Whatever it is: the events are numbered anew. For tools and measurements with several producers.
+    Any,
+}
+
+/// Why events were not appended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum AppendError {
+    #[error("the run is at event {actual}, not {expected}: another supervisor wrote to it")]
+    VersionConflict { expected: Seq, actual: Seq },
+    #[error("the batch holds event {found} where event {due} is due")]
+    OutOfOrder { due: Seq, found: Seq },
+    #[error("cannot encode event {seq}")]
+    NotEncodable { seq: Seq, #[source] source: EncodeError },
+    #[error("the lease of this supervisor (epoch {ours}) was taken over by another (epoch {theirs})")]
+    Fenced { ours: Epoch, theirs: Epoch },
+    #[error("the lease file {} is gone, and with it the right to write", path.display())]
+    LeaseGone { path: PathBuf },
+    #[error("cannot make {what} durable")]
+    NotDurable { what: &'static str, #[source] source: io::Error },
+    #[error("the store engine failed: {detail}")]
+    EngineFailed { detail: String },
+    #[error("an earlier append failed, so nothing more is written: {why}")]
+    Poisoned { why: String },
+}
+
+impl AppendError {
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::VersionConflict { .. } | Self::Fenced { .. } | Self::LeaseGone { .. } => "see who works on it: unstuck runs",
+            Self::NotDurable { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "make room on the disk, then: unstuck resume @last"
+            }
+            Self::NotDurable { .. } | Self::EngineFailed { .. } | Self::Poisoned { .. } => {
+                "nothing is lost that was recorded before; go on with: unstuck resume @last"
+            }
+            Self::OutOfOrder { .. } | Self::NotEncodable { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// Why events cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ReadError {
+    #[error("event {at} is damaged: {detail}")]
+    Corrupt { at: Seq, detail: String },
+    #[error("event {at} cannot be read by this version: {detail}")]
+    Newer { at: Seq, detail: String },
+    #[error("event {at} is damaged: its payload, blob {}, cannot be read", blob.digest)]
+    BlobMissing { at: Seq, blob: Blob, #[source] source: io::Error },
+    #[error("the store engine failed while reading: {detail}")]
+    EngineFailed { detail: String },
+    #[error("cannot read {what}")]
+    Io { what: String, #[source] source: io::Error },
+}
+
+impl ReadError {
+    /// Returns the event at which reading stopped.
+    pub fn at(&self) -> Option<Seq> {
+        match self {
+            Self::Corrupt { at, .. } | Self::Newer { at, .. } | Self::BlobMissing { at, .. } => Some(*at),
+            Self::EngineFailed { .. } | Self::Io { .. } => None,
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Corrupt { .. } | Self::BlobMissing { .. } | Self::EngineFailed { .. } => {
+                "the events before it are good; keep them with: unstuck export --salvage"
+            }
+            Self::Newer { .. } => "upgrade unstuck to read it",
+            Self::Io { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

@@ -1,0 +1,52 @@
+//! Logs on the move: the lines of a mirror, written from any store and read into a new run.
+//!
+//! Export and mirror are the same bytes. An import has the same events with the same hashes, so an
+//! exported log can be checked against the run that it came from.
+
+use std::io::{self, Read, Write};
+
+use unstuck_core::id::Seq;
+
+use crate::blobs::BlobStore;
+use crate::chain;
+use crate::event_store::{EventStore, ReadError};
+use crate::line;
+use crate::opening::OpenError;
+use crate::run_folder::RunFolder;
+use crate::run_log::RunLog;
+
+/// Why a log could not be exported.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ExportError {
+    #[error("the log cannot be read to its end")]
+    Read(#[from] ReadError),
+    #[error("the export cannot be written")]
+    Write(#[source] io::Error),
+}
+
+/// Writes every event of `store` as a line. Returns the last. What is good is written before an error is returned.
+pub fn export(store: &dyn EventStore, blobs: &dyn BlobStore, out: &mut dyn Write) -> Result<Seq, ExportError> {
+    let mut last = Seq(0);
+    let mut line = Vec::new();
+    for record in store.records(Seq(1))? {
+        let record = record?;
+        let content = chain::content(&record.as_ref(), blobs)?;
+        line.clear();
+        line::push_record(&mut line, &record.header, &content)
+            .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })?;
+        out.write_all(&line).map_err(ExportError::Write)?;
+        last = record.header.seq;
+    }
+    out.flush().map_err(ExportError::Write)?;
+    Ok(last)
+}
+
+/// Makes a new run from exported lines. Unless all of them are good there is no run; a last batch that is
+/// cut short is left out.
+///
+/// Lines that another program has put in another form are read too, but then the mirror differs from
+/// the export in its bytes, not in its events.
+pub fn import(lines: &mut dyn Read, folder: &RunFolder) -> Result<RunLog, OpenError> {
+    RunLog::create_from(folder, lines)
+}

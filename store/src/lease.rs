@@ -1,0 +1,281 @@
+//! The right to append to a run: a locked file that says who has it, and a number that grows with every holder.
+//!
+//! The operating system's lock decides; it is gone with its process, so a crash needs no clean-up. The
+//! text in the file tells people and other commands who holds it. The epoch goes into every record, and
+//! every commit looks whether it is still the newest, so that a writer that was taken for dead loses.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::id::{Epoch, Timestamp};
+
+use crate::event_store::AppendError;
+
+/// Who holds a lease, or held it last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// When the process started, in the system's own unit; tells it from a later one with the same number.
+    pub pid_start: u64,
+    /// The machine.
+    pub host: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// The fencing number.
+    pub epoch: Epoch,
+    /// Whether the lease was given back.
+    pub released: bool,
+}
+
+/// Whether a holder is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// Its process runs on this machine.
+    Alive,
+    /// It gave the lease back, or its process is gone.
+    Gone,
+    /// It is on another machine, so this one cannot tell.
+    Elsewhere,
+}
+
+impl Holder {
+    /// Says whether the holder is still there.
+    pub fn liveness(&self) -> Liveness {
+        if self.released {
+            Liveness::Gone
+        } else if self.host != host() {
+            Liveness::Elsewhere
+        } else if process_start(self.pid) == Some(self.pid_start) {
+            Liveness::Alive
+        } else {
+            Liveness::Gone
+        }
+    }
+}
+
+/// Why a lease was not given.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum AcquireError {
+    #[error("the lease is held{}", described(holder.as_ref()))]
+    Held { holder: Option<Holder> },
+    #[error("cannot use the lease file {}", path.display())]
+    Io { path: PathBuf, #[source] source: io::Error },
+}
+
+fn described(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |it| format!(" by process {} on {}", it.pid, it.host))
+}
+
+/// A held lease; given back when dropped.
+#[derive(Debug)]
+pub struct Lease {
+    file: File,
+    path: PathBuf,
+    identity: (u64, u64),
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    holder: Holder,
+    /// What the file holds as long as nobody else has written it.
+    content: Vec<u8>,
+}
+
+/// Length of the file: one write that readers see as a whole.
+const FILE_LEN: usize = 512;
+
+impl Lease {
+    /// Takes the lease with a new epoch. Also returns the holder it was taken from, if that one never gave it back.
+    pub fn acquire(path: &Path) -> Result<(Self, Option<Holder>), AcquireError> {
+        let failed = |source| AcquireError::Io { path: path.to_owned(), source };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(AcquireError::Held { holder: Self::holder(path) }),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let before = Self::holder(path);
+        let metadata = file.metadata().map_err(failed)?;
+        let holder = Holder {
+            pid: std::process::id(),
+            pid_start: process_start(std::process::id()).unwrap_or(0),
+            host: host(),
+            since: now(),
+            epoch: before.as_ref().map_or(Epoch(0), |before| before.epoch).next(),
+            released: false,
+        };
+        let lease = Self {
+            file,
+            path: path.to_owned(),
+            identity: (metadata.dev(), metadata.ino()),
+            held: Mutex::new(Held { content: Vec::new(), holder: holder.clone() }),
+        };
+        lease.write(holder).map_err(failed)?;
+        lease.file.sync_all().map_err(failed)?;
+        Ok((lease, before.filter(|before| !before.released)))
+    }
+
+    /// Returns who holds the lease at `path`, or held it last.
+    pub fn holder(path: &Path) -> Option<Holder> {
+        let text = fs::read(path).ok()?;
+        serde_json::from_slice(text.trim_ascii()).ok()
+    }
+
+    /// Returns the fencing number of this lease.
+    pub fn epoch(&self) -> Epoch {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).holder.epoch
+    }
+
+    /// Makes the epoch larger than `other`, one that was found in the log.
+    pub(crate) fn raise_above(&self, other: Epoch) -> io::Result<()> {
+        let mut holder = self.held.lock().unwrap_or_else(PoisonError::into_inner).holder.clone();
+        if holder.epoch > other {
+            return Ok(());
+        }
+        holder.epoch = other.next();
+        self.write(holder)
+    }
+
+    /// Checks that nobody has taken the lease over. Two system calls.
+    pub(crate) fn check(&self) -> Result<(), AppendError> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = || AppendError::LeaseGone { path: self.path.clone() };
+        let metadata = fs::metadata(&self.path).map_err(|_| gone())?;
+        let mut content = [0; FILE_LEN];
+        let same = (metadata.dev(), metadata.ino()) == self.identity
+            && self.file.read_exact_at(&mut content, 0).is_ok()
+            && content[..] == held.content[..];
+        if same {
+            return Ok(());
+        }
+        let ours = held.holder.epoch;
+        let theirs = Self::holder(&self.path).ok_or_else(gone)?.epoch;
+        Err(AppendError::Fenced { ours, theirs })
+    }
+
+    fn write(&self, holder: Holder) -> io::Result<()> {
+        let mut content = serde_json::to_vec(&holder)?;
+        content.resize(FILE_LEN - 1, b' ');
+        content.push(b'\n');
+        self.file.write_all_at(&content, 0)?;
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held { holder, content };
+        Ok(())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.check().is_ok() {
+            let mut holder = self.held.lock().unwrap_or_else(PoisonError::into_inner).holder.clone();
+            holder.released = true;
+            // Failing leaves a lease that the next one takes over and reports.
+            let _best_effort = self.write(holder);
+        }
+    }
+}
+
+/// Returns the moment it is.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn host() -> String {
+    nix::unistd::gethostname().map(|name| name.to_string_lossy().chars().take(128).collect()).unwrap_or_default()
+}
+
+/// Returns when a process started, in clock ticks since the machine did; `None` if it does not run.
+#[cfg(target_os = "linux")]
+fn process_start(pid: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name, the second field, may hold anything, so fields are counted from the last parenthesis.
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 2;
+    let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let mut fields = fields.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// Returns a fixed number for a process that runs: elsewhere only its existence is asked for.
+#[cfg(not(target_os = "linux"))]
+fn process_start(pid: u32) -> Option<u64> {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).ok()?);
+    nix::sys::signal::kill(pid, None).is_ok().then_some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holder_at_a_time_and_each_has_a_larger_epoch() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lease");
+        assert_eq!(Lease::holder(&path), None);
+        let (first, before) = Lease::acquire(&path).unwrap();
+        assert_eq!((first.epoch(), before), (Epoch(1), None));
+        let holder = Lease::holder(&path).unwrap();
+        assert_eq!((holder.pid, holder.liveness()), (std::process::id(), Liveness::Alive));
+        let AcquireError::Held { holder: Some(by) } = Lease::acquire(&path).unwrap_err() else { panic!("not held") };
+        assert_eq!(by, holder);
+        first.check().unwrap();
+        drop(first);
+        assert_eq!(Lease::holder(&path).unwrap().liveness(), Liveness::Gone);
+        let (second, before) = Lease::acquire(&path).unwrap();
+        assert_eq!((second.epoch(), before), (Epoch(2), None));
+        second.raise_above(Epoch(7)).unwrap();
+        assert_eq!(second.epoch(), Epoch(8));
+        second.check().unwrap();
+    }
+
+    #[test]
+    fn a_holder_that_died_is_reported_and_its_number_is_not_taken_for_another_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lease");
+        let dead = Holder {
+            pid: std::process::id(),
+            pid_start: 1,
+            host: host(),
+            since: now(),
+            epoch: Epoch(4),
+            released: false,
+        };
+        assert_eq!(dead.liveness(), Liveness::Gone);
+        assert_eq!(Holder { host: "another".to_owned(), ..dead.clone() }.liveness(), Liveness::Elsewhere);
+        fs::write(&path, serde_json::to_vec(&dead).unwrap()).unwrap();
+        let (lease, before) = Lease::acquire(&path).unwrap();
+        assert_eq!((lease.epoch(), before), (Epoch(5), Some(dead)));
+    }
+
+    #[test]
+    fn a_lease_that_was_taken_over_or_removed_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lease");
+        let (lease, _) = Lease::acquire(&path).unwrap();
+        let thief = Holder { epoch: Epoch(9), ..Lease::holder(&path).unwrap() };
+        fs::write(&path, serde_json::to_vec(&thief).unwrap()).unwrap();
+        assert!(matches!(lease.check(), Err(AppendError::Fenced { ours: Epoch(1), theirs: Epoch(9) })));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(lease.check(), Err(AppendError::LeaseGone { .. })));
+        fs::write(&path, serde_json::to_vec(&thief).unwrap()).unwrap();
+        assert!(matches!(lease.check(), Err(AppendError::Fenced { theirs: Epoch(9), .. })));
+        drop(lease);
+        assert_eq!(Lease::holder(&path).unwrap(), thief, "a loser does not write");
+    }
+}

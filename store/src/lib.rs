@@ -1,0 +1,60 @@
+//! Remembers: event stores, blobs, the log of a run.
+//!
+//! A run is an append-only log of events. [`RunLog`] is what a supervisor holds: it appends durably,
+//! under a lease, and mends or reports what an earlier crash left. [`ReadLog`] is what everybody else
+//! uses, also while the run is live. Where runs lie and how a person names them is in [`state_dir`].
+//!
+//! ```
+//! use unstuck_core::event::{AnswerGiven, Event, Observation};
+//! use unstuck_core::id::{Seq, Timestamp};
+//! use unstuck_store::{EventStore, Expected, RunLog};
+//!
+//! let log = RunLog::in_memory();
+//! let answer = Observation::AnswerGiven(AnswerGiven { text: "use port 8080".to_owned() });
+//! let event = Event { seq: Seq(1), at: Timestamp(1_700_000_000_000), fact: answer.into() };
+//! let head = log.append(&[event.clone()], Expected::Exactly(Seq(0)))?;
+//! assert_eq!(head.seq, Seq(1));
+//! let events: Result<Vec<_>, _> = log.read(Seq(1))?.collect();
+//! assert_eq!(events?, [event]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
+//! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
+//! records, not by the engine. Not here: what events mean (`unstuck-core`), and anything that asks a
+//! network.
+
+pub mod event_store;
+pub mod run_log;
+pub mod opening;
+pub mod run_folder;
+pub mod state_dir;
+pub mod store_url;
+pub mod lease;
+pub mod checkpoint;
+pub mod blobs;
+pub mod memory;
+pub mod exchange;
+pub mod mirror;
+pub mod chain;
+pub mod envelope;
+pub mod wire;
+
+mod sled_store;
+mod group;
+mod engine;
+mod line;
+mod lines;
+mod durable;
+mod failpoint;
+mod hex;
+
+pub use blobs::{BlobStore, BlobWriter};
+pub use event_store::{AppendError, EventStore, Events, Expected, Head, ReadError, Records};
+pub use lease::{Holder, Lease, Liveness};
+pub use mirror::MirrorReader;
+pub use opening::{Finding, OpenError, Opening};
+pub use run_folder::RunFolder;
+pub use run_log::{ReadLog, RunLog};
+pub use state_dir::{Project, RunEntry};
+pub use store_url::StoreUrl;

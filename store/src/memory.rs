@@ -1,0 +1,100 @@
+//! A store that is gone with the process: for tests, for trials, and as the yardstick of the others.
+//!
+//! It keeps the same records as any other backend, so hashes and refusals are the same.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use unstuck_core::event::Event;
+use unstuck_core::id::{Epoch, Seq};
+
+use crate::blobs::{BlobStore, MemoryBlobs};
+use crate::chain::{self, Checked, Head, Json};
+use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
+
+/// A stream in memory. Clones are the same stream under the same lease.
+#[derive(Clone)]
+pub struct MemoryStore {
+    shared: Arc<Mutex<Shared>>,
+    blobs: Arc<dyn BlobStore>,
+    epoch: Epoch,
+}
+
+struct Shared {
+    records: Vec<Arc<[u8]>>,
+    head: Head,
+    epoch: Epoch,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new(Arc::new(MemoryBlobs::default()))
+    }
+}
+
+impl MemoryStore {
+    /// Makes an empty stream whose large payloads go to `blobs`.
+    pub fn new(blobs: Arc<dyn BlobStore>) -> Self {
+        let shared = Shared { records: Vec::new(), head: Head::default(), epoch: Epoch(1) };
+        Self { shared: Arc::new(Mutex::new(shared)), blobs, epoch: Epoch(1) }
+    }
+
+    /// Takes the right to append away from every other handle and returns a handle that has it.
+    #[must_use]
+    pub fn take_over(&self) -> Self {
+        let mut shared = self.lock();
+        shared.epoch = shared.epoch.next();
+        let epoch = shared.epoch;
+        drop(shared);
+        Self { epoch, ..self.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn checked(
+        &self,
+        from: Seq,
+    ) -> Result<Checked<impl Iterator<Item = Result<(Seq, Arc<[u8]>), ReadError>> + Send>, ReadError> {
+        let shared = self.lock();
+        Checked::open(from, shared.head.seq, |first| {
+            let skipped = usize::try_from(first.0 - 1).unwrap_or(usize::MAX);
+            let records: Vec<_> = shared.records.iter().skip(skipped).cloned().collect();
+            Ok((first.0..).map(Seq).zip(records).map(Ok))
+        })
+    }
+}
+
+impl EventStore for MemoryStore {
+    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
+        if batch.is_empty() {
+            return Ok(self.head());
+        }
+        let prepared = chain::prepare(batch, &*self.blobs, Json::Unwanted)?;
+        let mut shared = self.lock();
+        if shared.epoch != self.epoch {
+            return Err(AppendError::Fenced { ours: self.epoch, theirs: shared.epoch });
+        }
+        let mut head = shared.head;
+        let sealed = chain::seal(prepared, expected, &mut head, self.epoch)?;
+        shared.records.extend(sealed.iter().map(|sealed| Arc::from(sealed.record.to_bytes())));
+        shared.head = head;
+        Ok(head)
+    }
+
+    fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
+        let mut checked = self.checked(from)?;
+        Ok(Box::new(std::iter::from_fn(move || {
+            checked.next_with(|record| chain::decode(record, &*self.blobs))
+        })))
+    }
+
+    fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
+        let mut checked = self.checked(from)?;
+        Ok(Box::new(std::iter::from_fn(move || checked.next_with(|record| Ok(record.to_record())))))
+    }
+
+    fn head(&self) -> Head {
+        self.lock().head
+    }
+}

@@ -1,0 +1,223 @@
+//! `events.jsonl`: every event of a run as one line of JSON, beside its store.
+//!
+//! People and other processes read it while the run is live, which sled does not allow them to do with
+//! the store; and it is the witness of how far the store had come. It is written after the store has
+//! made the events durable, with one `write` and no `fsync`. The form of a line is [`line`](crate::line)'s.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::event::Event;
+use unstuck_core::id::Seq;
+
+use crate::chain::Head;
+use crate::envelope::Header;
+use crate::event_store::{Events, ReadError};
+use crate::line::{self, LineError, Rebuilt};
+use crate::lines::{Lines, Source, line_error, lines_of};
+
+/// Reads a mirror from its first line, on all processors, and checks every hash and link.
+///
+/// A last line or batch that is not finished yet is left out.
+pub fn read(path: &Path, from: Seq) -> Result<Events<'static>, ReadError> {
+    let lines = Lines::open(source(path)?, line::parse);
+    Ok(Box::new(lines.filter(move |event| event.as_ref().map_or(true, |event| event.seq >= from))))
+}
+
+/// Reads the same as records.
+pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
+    Ok(Lines::open(source(path)?, line::rebuild))
+}
+
+fn source(path: &Path) -> Result<Source, ReadError> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| ReadError::Io { what: name.clone(), source })?;
+    Ok(Source { read: Box::new(file), name, after: Head::default() })
+}
+
+/// Follows a mirror that grows.
+pub struct MirrorReader {
+    path: PathBuf,
+    file: File,
+    /// Everything before it has been returned.
+    offset: u64,
+    head: Head,
+}
+
+/// How much is read at a time.
+const POLL_BYTES: usize = 1 << 20;
+
+impl MirrorReader {
+    /// Follows the mirror at `path` from its first line.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| io_error(path, source))?;
+        Ok(Self { path: path.to_owned(), file, offset: 0, head: Head::default() })
+    }
+
+    /// Returns the last event that was returned.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Returns what was added since the last call, in complete batches; nothing if nothing was.
+    ///
+    /// A large log comes in pieces: call again until it returns nothing. After an error the reader stays
+    /// before the line that is wrong.
+    pub fn poll(&mut self) -> Result<Vec<Event>, ReadError> {
+        let mut wanted = POLL_BYTES;
+        loop {
+            // Read again from the end of the last complete batch: an unfinished line may have been replaced.
+            let bytes = self.read_some(wanted)?;
+            let (events, taken, head) = self.complete_batches(&bytes)?;
+            if !events.is_empty() || bytes.len() < wanted {
+                self.offset += taken;
+                self.head = head;
+                return Ok(events);
+            }
+            wanted *= 2;
+        }
+    }
+
+    fn read_some(&mut self, wanted: usize) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        self.file
+            .seek(SeekFrom::Start(self.offset))
+            .and_then(|_| (&self.file).take(wanted as u64).read_to_end(&mut bytes))
+            .map_err(|source| io_error(&self.path, source))?;
+        Ok(bytes)
+    }
+
+    fn complete_batches(&self, bytes: &[u8]) -> Result<(Vec<Event>, u64, Head), ReadError> {
+        let (mut events, mut scratch) = (Vec::new(), Vec::new());
+        let (mut complete, mut taken, mut complete_head) = (0, 0, self.head);
+        let mut head = self.head;
+        for line in lines_of(bytes) {
+            let checked = line::parse(line, &mut scratch).and_then(|(header, event)| {
+                head.check_next(&header).map_err(LineError::Damaged).map(|()| (header, event))
+            });
+            let (header, event) = match checked {
+                Ok(parsed) => parsed,
+                Err(_) if complete > 0 => break, // What is good is returned first.
+                Err(error) => return Err(line_error(error, head)),
+            };
+            head = Head::at(&header);
+            events.push(event);
+            if header.more == 0 {
+                let end = line.as_ptr_range().end as usize - bytes.as_ptr() as usize;
+                (complete, complete_head, taken) = (events.len(), head, end);
+            }
+        }
+        events.truncate(complete);
+        let line_feed = bytes[taken..].iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        Ok((events, if complete > 0 { (taken + line_feed) as u64 } else { 0 }, complete_head))
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> ReadError {
+    ReadError::Io { what: path.display().to_string(), source }
+}
+
+/// Appends to a mirror.
+pub(crate) struct MirrorWriter {
+    file: File,
+}
+
+impl MirrorWriter {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: OpenOptions::new().append(true).create(true).open(path)? })
+    }
+
+    /// Writes whole lines at once.
+    pub(crate) fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.file.write_all(lines)
+    }
+}
+
+/// The end of a mirror.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    /// Length of the whole lines.
+    pub(crate) whole: u64,
+    /// Bytes after them that are no whole line.
+    pub(crate) unfinished: u64,
+    /// The last whole line; `None` if there is none.
+    pub(crate) last: Option<Result<Header, LineError>>,
+}
+
+const TAIL_BYTES: u64 = 64 << 10;
+
+impl Tail {
+    /// Looks at the end of the mirror at `path`; one that is not there is empty.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { whole: 0, unfinished: 0, last: None });
+            }
+            file => file?,
+        };
+        let length = file.metadata()?.len();
+        let mut wanted = TAIL_BYTES;
+        loop {
+            let start = length.saturating_sub(wanted);
+            let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
+            file.read_exact_at(&mut bytes, start)?;
+            if let Some(tail) = Self::find(&bytes, start) {
+                return Ok(tail);
+            }
+            wanted = wanted.saturating_mul(4);
+        }
+    }
+
+    /// Returns `None` if the last whole line begins before `bytes`.
+    fn find(bytes: &[u8], start: u64) -> Option<Self> {
+        let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => at + 1,
+            None if start == 0 => 0,
+            None => return None,
+        };
+        let unfinished = (bytes.len() - whole) as u64;
+        let lines = &bytes[..whole];
+        let before = lines.strip_suffix(b"\n").unwrap_or(lines);
+        let line_start = match before.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => at + 1,
+            None if start == 0 => 0,
+            None => return None,
+        };
+        let line = &before[line_start..];
+        let last = (!line.is_empty()).then(|| line::parse(line, &mut Vec::new()).map(|(header, _)| header));
+        Some(Self { whole: start + whole as u64, unfinished, last })
+    }
+}
+
+/// Removes the lines after event `seq`, and a last line that is not whole.
+pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let (mut end, mut line) = (0, Vec::new());
+    // Line n is event n, as everything that writes a mirror sees to.
+    for _ in 0..seq.0 {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line)?;
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        end += length as u64;
+    }
+    OpenOptions::new().write(true).open(path)?.set_len(end)
+}
+
+/// Returns how many whole lines there are.
+pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
+    let mut reader = BufReader::with_capacity(POLL_BYTES, File::open(path)?);
+    let mut lines = 0;
+    loop {
+        let bytes = reader.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(lines);
+        }
+        lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let length = bytes.len();
+        reader.consume(length);
+    }
+}

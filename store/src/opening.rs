@@ -1,0 +1,508 @@
+//! What opening a log for writing may find, and the mending of what may be mended.
+//!
+//! The rule: what both witnesses (store and mirror) or a verified chain support is put right and
+//! reported; anything else stops with a diagnosis. There are never fewer events in silence.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::id::{Seq, Timestamp};
+
+use crate::blobs::{BlobStore, FolderBlobs};
+use crate::chain::{self, Head};
+use crate::checkpoint::Checkpoint;
+use crate::durable;
+use crate::engine::{Engine, EngineError};
+use crate::envelope::RecordRef;
+use crate::event_store::ReadError;
+use crate::lease::{AcquireError, Holder};
+use crate::line::{self, LineError, Rebuilt};
+use crate::mirror::{self, MirrorWriter, Tail};
+use crate::run_folder::RunFolder;
+use crate::sled_store;
+use crate::wire;
+
+/// What opening found; nothing if all was well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// In the order in which it was found.
+    pub findings: Vec<Finding>,
+}
+
+impl Opening {
+    /// Says whether all was well.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// One thing that opening found and put right. `Display` gives a sentence for people and for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "documented by the variants and by their sentences")]
+pub enum Finding {
+    /// A writer died without giving the lease back.
+    LeaseTakenOver { from: Holder },
+    /// An unfinished file of the engine, which kept it from opening, was moved away.
+    Healed { aside: PathBuf },
+    /// The store had lost events that the mirror still had.
+    TailRestored { from: Seq, to: Seq },
+    /// Events at the end are lost. `known` is the last that is known to have been there.
+    TailDropped { after: Seq, known: Option<Seq>, aside: Option<PathBuf>, why: String },
+    /// The mirror was behind the store.
+    MirrorCompleted { from: Seq, to: Seq },
+    /// The mirror was damaged and was written anew from the store.
+    MirrorRebuilt { aside: Option<PathBuf> },
+    /// The store was written anew from the mirror, on request.
+    StoreRebuilt { aside: PathBuf, events: Seq },
+}
+
+impl Finding {
+    /// Says whether it concerns the events, and so belongs into the log itself.
+    pub fn concerns_events(&self) -> bool {
+        matches!(self, Self::TailRestored { .. } | Self::TailDropped { .. } | Self::StoreRebuilt { .. })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LeaseTakenOver { from } => {
+                write!(f, "the last writer (process {} on {}) died without closing the log", from.pid, from.host)
+            }
+            Self::Healed { aside } => {
+                write!(f, "an unfinished snapshot of the store was set aside as {}", aside.display())
+            }
+            Self::TailRestored { from, to } => {
+                write!(f, "the store had lost its tail: events {from} to {to} were restored from events.jsonl")
+            }
+            Self::TailDropped { after, known: Some(known), why, .. } => {
+                write!(f, "events {} to {known} are lost: {why}", after.next())
+            }
+            Self::TailDropped { after, known: None, why, .. } => {
+                write!(f, "what was written after event {after} is lost: {why}")
+            }
+            Self::MirrorCompleted { from, to } => {
+                write!(f, "events.jsonl was behind: events {from} to {to} were added to it")
+            }
+            Self::MirrorRebuilt { aside: Some(aside) } => {
+                write!(f, "events.jsonl was damaged and was written anew; the old one is {}", aside.display())
+            }
+            Self::MirrorRebuilt { aside: None } => f.write_str("events.jsonl was missing and was written anew"),
+            Self::StoreRebuilt { aside, events } => write!(
+                f,
+                "the store was damaged and was written anew from events.jsonl, {events} events; the old one is {}",
+                aside.display()
+            ),
+        }
+    }
+}
+
+/// Why a log cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum OpenError {
+    #[error("there is no run in {}", path.display())]
+    NotFound { path: PathBuf },
+    #[error("there is a run in {} already", path.display())]
+    Exists { path: PathBuf },
+    #[error("run {run} is being worked on{}", described(holder.as_ref()))]
+    Locked { run: String, holder: Option<Holder> },
+    #[error("run {run} was written by a newer version: {detail}")]
+    NewerVersion { run: String, detail: String },
+    #[error("the log of run {run} is damaged at event {at}: {detail}")]
+    Corrupt { run: String, at: Seq, detail: String },
+    #[error("the store of run {run} is damaged: {detail}")]
+    Damaged { run: String, detail: String },
+    #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
+    NoMirror { run: String, path: PathBuf },
+    #[error("cannot open the log of run {run}")]
+    Io { run: String, #[source] source: io::Error },
+}
+
+fn described(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |it| {
+        let Timestamp(since) = it.since;
+        let seconds = crate::lease::now().0.saturating_sub(since) / 1000;
+        format!(" by process {} on {}, since {seconds} s", it.pid, it.host)
+    })
+}
+
+impl OpenError {
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { .. } => "see what there is: unstuck runs".to_owned(),
+            Self::Exists { .. } | Self::Io { .. } => return None,
+            Self::Locked { run, .. } => format!("look on: unstuck show --follow {run}"),
+            Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
+            Self::Corrupt { run, .. } | Self::Damaged { run, .. } => {
+                format!("nothing was changed; keep what is good with: unstuck export --salvage {run}")
+            }
+            Self::NoMirror { run, .. } => format!("it is written anew by: unstuck resume {run}"),
+        })
+    }
+
+    pub(crate) fn io(folder: &RunFolder) -> impl Fn(io::Error) -> Self {
+        let run = folder.run().to_string();
+        move |source| Self::Io { run: run.clone(), source }
+    }
+
+    pub(crate) fn from_read(folder: &RunFolder, error: ReadError) -> Self {
+        let run = folder.run().to_string();
+        match error {
+            ReadError::Corrupt { at, detail } => Self::Corrupt { run, at, detail },
+            ReadError::Newer { detail, .. } => Self::NewerVersion { run, detail },
+            ReadError::BlobMissing { at, ref source, .. } => {
+                Self::Corrupt { run, at, detail: format!("{error}: {source}") }
+            }
+            ReadError::EngineFailed { detail } => Self::Damaged { run, detail },
+            ReadError::Io { source, .. } => Self::Io { run, source },
+        }
+    }
+
+    pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
+        let run = folder.run().to_string();
+        match error {
+            EngineError::Locked => Self::Locked { run, holder: None },
+            EngineError::Io(source) => Self::Io { run, source },
+            EngineError::Broken(detail) => Self::Damaged { run, detail },
+        }
+    }
+
+    pub(crate) fn from_lease(folder: &RunFolder, error: AcquireError) -> Self {
+        let run = folder.run().to_string();
+        match error {
+            AcquireError::Held { holder } => Self::Locked { run, holder },
+            AcquireError::Io { source, .. } => Self::Io { run, source },
+        }
+    }
+}
+
+/// How many records are moved between mirror and store at a time.
+const MOVE_BATCH: usize = 1000;
+
+/// Brings store and mirror of one run together. Made by whoever holds the lease.
+pub(crate) struct Reconciler<'a> {
+    pub(crate) folder: &'a RunFolder,
+    pub(crate) engine: &'a Engine,
+    pub(crate) blobs: &'a FolderBlobs,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// The good part of a store.
+struct Verified {
+    /// The last good record.
+    head: Head,
+    /// The last record whose batch is complete.
+    complete: Head,
+    /// The last key, good or not.
+    last: Seq,
+    /// What is wrong with the record after `head`.
+    flaw: Option<String>,
+}
+
+impl Reconciler<'_> {
+    /// Verifies the chain after `checkpoint` and brings store and mirror together. Returns the head of both.
+    pub(crate) fn reconcile(&mut self, checkpoint: Option<&Checkpoint>) -> Result<Head, OpenError> {
+        let verified = self.verify(checkpoint)?;
+        let tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+        if let Some(flaw) = verified.flaw.as_ref().filter(|_| verified.head.seq.next() < verified.last) {
+            return Err(self.corrupt(verified.head.seq.next(), flaw.clone()));
+        }
+        let mirrored = match &tail.last {
+            Some(Err(LineError::Newer(detail))) => {
+                return Err(OpenError::NewerVersion { run: self.folder.run().to_string(), detail: detail.clone() });
+            }
+            Some(Err(LineError::Damaged(_))) => return self.replace_mirror(&verified),
+            Some(Ok(header)) => Head::at(header),
+            None => Head::default(),
+        };
+        let head = if mirrored.seq > verified.head.seq {
+            self.restore_tail(&verified, mirrored)?
+        } else {
+            self.drop_unfinished(&verified)?
+        };
+        self.level_mirror(head, mirrored, &tail)?;
+        self.ask_checkpoint(head, checkpoint);
+        Ok(head)
+    }
+
+    /// Fills an empty store from the mirror, whose chain is checked first, and makes the mirror end there.
+    pub(crate) fn fill(&self) -> Result<Head, OpenError> {
+        let end = self.check_mirror(Head::default())?;
+        self.copy_from_mirror(Seq(0), end.seq)?;
+        mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(OpenError::io(self.folder))?;
+        Ok(end)
+    }
+
+    /// Writes the mirror anew from the store. The old one, if it is there, is kept aside.
+    pub(crate) fn rewrite_mirror(&mut self) -> Result<(), OpenError> {
+        let path = self.folder.mirror();
+        let aside = if path.exists() { Some(durable::set_aside(&path, "damaged")) } else { None };
+        let aside = aside.transpose().map_err(OpenError::io(self.folder))?;
+        let last = self.engine.last().map_err(|error| OpenError::from_engine(self.folder, error))?;
+        self.extend_mirror(Seq(1), last.unwrap_or_default())?;
+        self.findings.push(Finding::MirrorRebuilt { aside });
+        Ok(())
+    }
+
+    fn verify(&self, checkpoint: Option<&Checkpoint>) -> Result<Verified, OpenError> {
+        let last = self.engine.last().map_err(|error| OpenError::from_engine(self.folder, error))?.unwrap_or_default();
+        let anchor = self.anchor(checkpoint);
+        let mut verified = Verified { head: anchor, complete: anchor, last, flaw: None };
+        let mut records = sled_store::scan(self.engine, anchor.seq.next(), last).map_err(|error| self.read(error))?;
+        while let Some(record) = records.next_with(check_readable) {
+            match record {
+                Ok((head, more)) => {
+                    verified.head = head;
+                    if more == 0 {
+                        verified.complete = head;
+                    }
+                }
+                Err(ReadError::Corrupt { detail, .. }) => verified.flaw = Some(detail),
+                Err(error) => return Err(self.read(error)),
+            }
+        }
+        Ok(verified)
+    }
+
+    /// Returns where verification may begin: the checkpoint, if the store has the record that it names.
+    fn anchor(&self, checkpoint: Option<&Checkpoint>) -> Head {
+        let found = checkpoint.and_then(|checkpoint| {
+            let bytes = self.engine.get(checkpoint.seq).ok()??;
+            let record = RecordRef::verify(&bytes).ok()?;
+            let named = record.header.hash == checkpoint.hash && record.header.seq == checkpoint.seq;
+            (named && record.header.more == 0).then(|| Head::at(&record.header))
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The mirror has more than the store: its events are put back, once its chain is verified.
+    fn restore_tail(&mut self, verified: &Verified, mirrored: Head) -> Result<Head, OpenError> {
+        let head = self.check_mirror(verified.head)?;
+        self.set_flawed_record_aside(verified)?;
+        if head.seq > verified.head.seq {
+            self.copy_from_mirror(verified.head.seq, head.seq)?;
+            self.findings.push(Finding::TailRestored { from: verified.head.seq.next(), to: head.seq });
+        }
+        let mirror_end = mirrored.seq;
+        if head.seq >= mirror_end {
+            return Ok(head);
+        }
+        // The mirror ends within a batch, and so does the store: none of that batch is kept.
+        let end = if head.seq > verified.head.seq { head } else { verified.complete };
+        self.truncate_store(end.seq)?;
+        self.findings.push(Finding::TailDropped {
+            after: end.seq,
+            known: Some(mirror_end),
+            aside: None,
+            why: "they are the beginning of a batch whose end was never written".to_owned(),
+        });
+        Ok(end)
+    }
+
+    /// The mirror has no more than the store: what is unfinished at the store's end goes.
+    fn drop_unfinished(&mut self, verified: &Verified) -> Result<Head, OpenError> {
+        let end = verified.complete;
+        if end.seq == verified.last {
+            return Ok(end);
+        }
+        let aside = self.set_flawed_record_aside(verified)?;
+        let why = match &verified.flaw {
+            Some(flaw) => format!("the last record is not whole ({flaw})"),
+            None => "they are the beginning of a batch whose end was never written".to_owned(),
+        };
+        self.truncate_store(end.seq)?;
+        self.findings.push(Finding::TailDropped { after: end.seq, known: Some(verified.last), aside, why });
+        Ok(end)
+    }
+
+    /// Keeps the bytes of a last record that is not whole in a file, and takes it out of the store.
+    fn set_flawed_record_aside(&self, verified: &Verified) -> Result<Option<PathBuf>, OpenError> {
+        if verified.flaw.is_none() {
+            return Ok(None);
+        }
+        let seq = verified.last;
+        let bytes = self.engine.get(seq).map_err(|error| OpenError::from_engine(self.folder, error))?;
+        let kept = self.folder.path().join(format!("dropped-{seq}"));
+        durable::replace(&kept, &bytes.unwrap_or_default()).map_err(OpenError::io(self.folder))?;
+        self.truncate_store(verified.head.seq)?;
+        Ok(Some(kept))
+    }
+
+    fn truncate_store(&self, after: Seq) -> Result<(), OpenError> {
+        self.engine
+            .truncate(after.next())
+            .and_then(|()| self.engine.flush())
+            .and_then(|()| self.engine.sync().map_err(EngineError::Io))
+            .map_err(|error| OpenError::from_engine(self.folder, error))
+    }
+
+    /// Checks the mirror from its first line on; it must pass through `head`. Returns its last complete batch.
+    fn check_mirror(&self, head: Head) -> Result<Head, OpenError> {
+        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        let mut passed = head.seq.0 == 0;
+        for line in &mut lines {
+            let header = line.map_err(|error| self.mirror_damaged(head, error))?.record.header;
+            passed |= header.seq == head.seq && header.hash == head.hash;
+        }
+        let end = lines.complete_head();
+        if passed {
+            return Ok(end);
+        }
+        if end.seq < head.seq {
+            return Ok(head); // It ends within a batch of which the store has more.
+        }
+        Err(self.corrupt(head.seq, "store and events.jsonl hold different events there".to_owned()))
+    }
+
+    /// Stores the events of the mirror, which has been checked, from the one after `after` up to `to`.
+    fn copy_from_mirror(&self, after: Seq, to: Seq) -> Result<(), OpenError> {
+        let lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        let mut batch = Vec::new();
+        for line in lines {
+            let rebuilt = line.map_err(|error| self.read(error))?;
+            let seq = rebuilt.record.header.seq;
+            if seq > after && seq <= to {
+                batch.push(self.prepare(rebuilt)?);
+            }
+            if batch.len() == MOVE_BATCH {
+                self.insert(&std::mem::take(&mut batch))?;
+            }
+        }
+        self.insert(&batch)
+    }
+
+    fn insert(&self, batch: &[(Seq, Vec<u8>)]) -> Result<(), OpenError> {
+        self.engine
+            .insert(batch.iter().map(|(seq, bytes)| (*seq, bytes.as_slice())))
+            .and_then(|()| self.engine.flush())
+            .and_then(|()| self.engine.sync().map_err(EngineError::Io))
+            .map_err(|error| OpenError::from_engine(self.folder, error))
+    }
+
+    fn prepare(&self, rebuilt: Rebuilt) -> Result<(Seq, Vec<u8>), OpenError> {
+        if let Some(content) = &rebuilt.spilled {
+            self.blobs.put(content).map_err(OpenError::io(self.folder))?;
+        }
+        Ok((rebuilt.record.header.seq, rebuilt.record.to_bytes()))
+    }
+
+    /// Makes the mirror end where the store ends.
+    fn level_mirror(&mut self, head: Head, mirrored: Head, tail: &Tail) -> Result<(), OpenError> {
+        let path = self.folder.mirror();
+        if mirrored.seq > head.seq {
+            return mirror::truncate_after(&path, head.seq).map_err(OpenError::io(self.folder));
+        }
+        if tail.unfinished > 0 {
+            cut(&path, tail.whole).map_err(OpenError::io(self.folder))?;
+            if mirrored.seq == head.seq {
+                self.findings.push(Finding::TailDropped {
+                    after: head.seq,
+                    known: None,
+                    aside: None,
+                    why: "events.jsonl ends with an unfinished line that the store knows nothing of".to_owned(),
+                });
+            }
+        }
+        if !self.passes_through(mirrored)? {
+            return self.rewrite_mirror();
+        }
+        if mirrored.seq < head.seq {
+            self.extend_mirror(mirrored.seq.next(), head.seq)?;
+            self.findings.push(Finding::MirrorCompleted { from: mirrored.seq.next(), to: head.seq });
+        }
+        Ok(())
+    }
+
+    /// Says whether the store has the record that the mirror ends with.
+    fn passes_through(&self, mirrored: Head) -> Result<bool, OpenError> {
+        if mirrored.seq.0 == 0 {
+            return Ok(true);
+        }
+        let bytes = self.engine.get(mirrored.seq).map_err(|error| OpenError::from_engine(self.folder, error))?;
+        let record = bytes.as_deref().map(RecordRef::parse);
+        Ok(matches!(record, Some(Ok(record)) if record.header.hash == mirrored.hash))
+    }
+
+    fn extend_mirror(&self, from: Seq, to: Seq) -> Result<(), OpenError> {
+        let failed = OpenError::io(self.folder);
+        let mut writer = MirrorWriter::open(&self.folder.mirror()).map_err(&failed)?;
+        let mut records = sled_store::scan(self.engine, from, to).map_err(|error| self.read(error))?;
+        let mut lines = Vec::new();
+        while let Some(record) = records.next_with(|record| self.line_of(record, &mut lines)) {
+            record.map_err(|error| self.read(error))?;
+            if lines.len() > 1 << 20 {
+                writer.write(&lines).map_err(&failed)?;
+                lines.clear();
+            }
+        }
+        writer.write(&lines).map_err(failed)
+    }
+
+    fn line_of(&self, record: &RecordRef<'_>, lines: &mut Vec<u8>) -> Result<(), ReadError> {
+        let content = chain::content(record, self.blobs)?;
+        line::push_record(lines, &record.header, &content)
+            .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })
+    }
+
+    /// The mirror's last line is not readable. If the store has at least as many events, the mirror is written anew.
+    fn replace_mirror(&mut self, verified: &Verified) -> Result<Head, OpenError> {
+        let lines = mirror::count_lines(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+        if lines > verified.head.seq.0 {
+            let detail = format!(
+                "the store ends at event {}, and events.jsonl, which has {lines}, is damaged in its last line",
+                verified.head.seq
+            );
+            return Err(self.corrupt(verified.head.seq.next(), detail));
+        }
+        let head = self.drop_unfinished(verified)?;
+        self.rewrite_mirror()?;
+        Ok(head)
+    }
+
+    /// A checkpoint that is ahead of everything else is the last witness of a lost tail.
+    fn ask_checkpoint(&mut self, head: Head, checkpoint: Option<&Checkpoint>) {
+        if let Some(ahead) = checkpoint.filter(|checkpoint| checkpoint.seq > head.seq) {
+            self.findings.push(Finding::TailDropped {
+                after: head.seq,
+                known: Some(ahead.seq),
+                aside: None,
+                why: "a checkpoint knows of them, but neither the store nor events.jsonl has them".to_owned(),
+            });
+        }
+    }
+
+    fn mirror_damaged(&self, head: Head, error: ReadError) -> OpenError {
+        match error {
+            ReadError::Corrupt { at, detail } => {
+                let detail = format!("the store ends at event {}, and events.jsonl is damaged: {detail}", head.seq);
+                self.corrupt(at, detail)
+            }
+            other => self.read(other),
+        }
+    }
+
+    fn corrupt(&self, at: Seq, detail: String) -> OpenError {
+        OpenError::Corrupt { run: self.folder.run().to_string(), at, detail }
+    }
+
+    fn read(&self, error: ReadError) -> OpenError {
+        OpenError::from_read(self.folder, error)
+    }
+}
+
+fn check_readable(record: &RecordRef<'_>) -> Result<(Head, u32), ReadError> {
+    let header = &record.header;
+    wire::check_readable(header.kind, header.schema)
+        .map_err(|error| ReadError::Newer { at: header.seq, detail: error.to_string() })?;
+    Ok((Head::at(header), header.more))
+}
+
+fn cut(path: &Path, length: u64) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.set_len(length)
+}

@@ -1,0 +1,92 @@
+//! Where the parts of a run lie on the disk. Knows names and nothing of what is in the files.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::id::RunId;
+
+use crate::durable;
+
+/// The folder of one run: `<project>/runs/<id>/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFolder {
+    run: RunId,
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Names the folder of `run` within `runs`.
+    pub fn new(runs: &Path, run: RunId) -> Self {
+        Self { path: runs.join(run.as_str()), run }
+    }
+
+    /// Returns the run.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Returns the folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the folder of the database.
+    pub fn store(&self) -> PathBuf {
+        self.path.join("store")
+    }
+
+    /// Returns the file that holds one line of JSON per event.
+    pub fn mirror(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    /// Returns the folder of large payloads.
+    pub fn blobs(&self) -> PathBuf {
+        self.path.join("blobs")
+    }
+
+    /// Returns the folder of collected artifacts. Nothing in this crate writes there.
+    pub fn artifacts(&self) -> PathBuf {
+        self.path.join("artifacts")
+    }
+
+    /// Returns the file that says who may write.
+    pub fn lease(&self) -> PathBuf {
+        self.path.join("lease")
+    }
+
+    /// Returns the file of the last saved fold.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.path.join("checkpoint")
+    }
+
+    /// Returns the file that says how the rest is written.
+    pub fn format(&self) -> PathBuf {
+        self.path.join("format")
+    }
+}
+
+/// The version of the folder's layout that this program writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Content of the file `format`. Read before anything else, so that a later program may change all the rest.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Format {
+    pub(crate) format: u32,
+    pub(crate) program: String,
+}
+
+impl Format {
+    pub(crate) fn write(folder: &RunFolder) -> io::Result<()> {
+        let format = Self { format: FORMAT_VERSION, program: format!("unstuck {}", env!("CARGO_PKG_VERSION")) };
+        let mut text = serde_json::to_vec(&format)?;
+        text.push(b'\n');
+        durable::replace(&folder.format(), &text)
+    }
+
+    pub(crate) fn read(folder: &RunFolder) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&fs::read(folder.format())?)?)
+    }
+}

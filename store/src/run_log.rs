@@ -1,0 +1,285 @@
+//! The log of a run: store, mirror, blobs, lease and checkpoint, tied together.
+//!
+//! The one who works on a run has a [`RunLog`]; everybody else reads the mirror through a [`ReadLog`],
+//! which never touches the store and so works while the run is live. What opening may find is in
+//! [`opening`](crate::opening).
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use unstuck_core::event::Event;
+use unstuck_core::id::Seq;
+
+use crate::blobs::{BlobStore, FolderBlobs, MemoryBlobs};
+use crate::chain::Head;
+use crate::checkpoint::Checkpoint;
+use crate::durable;
+use crate::engine::Engine;
+use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
+use crate::lease::Lease;
+use crate::memory::MemoryStore;
+use crate::mirror::{self, MirrorReader};
+use crate::opening::{Finding, OpenError, Opening, Reconciler};
+use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
+use crate::sled_store::SledStore;
+
+/// The log of a run, with the right to append to it until it is dropped.
+pub struct RunLog {
+    store: Box<dyn EventStore>,
+    blobs: Arc<dyn BlobStore>,
+    /// `None` for a run in memory.
+    folder: Option<RunFolder>,
+}
+
+impl RunLog {
+    /// Makes the log of a new run.
+    pub fn create(folder: &RunFolder) -> Result<Self, OpenError> {
+        let failed = OpenError::io(folder);
+        if folder.format().exists() {
+            return Err(OpenError::Exists { path: folder.path().to_owned() });
+        }
+        durable::create_folder(folder.path()).map_err(&failed)?;
+        let (lease, _) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        File::create_new(folder.mirror()).map_err(&failed)?;
+        // Last, so that a run whose making was cut short is none.
+        Format::write(folder).map_err(&failed)?;
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        Self::assemble(folder, Arc::new(engine), blobs, lease, Head::default()).map_err(failed)
+    }
+
+    /// Makes a log that is gone with the process.
+    pub fn in_memory() -> Self {
+        let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
+        Self { store: Box::new(MemoryStore::new(blobs.clone())), blobs, folder: None }
+    }
+
+    /// Opens the log of a run to go on with it, and says what was found and mended.
+    pub fn open_for_writing(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
+        let failed = OpenError::io(folder);
+        check_format(folder)?;
+        let mut findings = Vec::new();
+        let (lease, from) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
+        let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
+        findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        blobs.remove_unfinished().map_err(&failed)?;
+
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
+        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref())?;
+        let findings = reconciler.findings;
+        for finding in &findings {
+            tracing::warn!(run = %folder.run(), "{finding}");
+        }
+        lease.raise_above(head.epoch).map_err(&failed)?;
+        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)?;
+        Ok((log, Opening { findings }))
+    }
+
+    /// Opens the log of a run to look at it. Works while somebody else writes it.
+    pub fn open_for_reading(folder: &RunFolder) -> Result<ReadLog, OpenError> {
+        check_format(folder)?;
+        let path = folder.mirror();
+        if !path.exists() {
+            return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
+        }
+        Ok(ReadLog { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())) })
+    }
+
+    /// Writes the store anew from the mirror, for a run whose store is damaged. The old store is kept aside.
+    ///
+    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself.
+    pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
+        let failed = OpenError::io(folder);
+        check_format(folder)?;
+        let (lease, _) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        for event in mirror::read(&folder.mirror(), Seq(1)).map_err(|error| OpenError::from_read(folder, error))? {
+            event.map_err(|error| OpenError::from_read(folder, error))?;
+        }
+        let aside = durable::set_aside(&folder.store(), "damaged").map_err(failed)?;
+        let log = Self::fill(folder, lease)?;
+        let finding = Finding::StoreRebuilt { aside, events: log.head().seq };
+        Ok((log, Opening { findings: vec![finding] }))
+    }
+
+    /// Writes the mirror anew from the store, for a run whose mirror is damaged. The old mirror is kept aside.
+    pub fn rebuild_mirror(folder: &RunFolder) -> Result<Opening, OpenError> {
+        check_format(folder)?;
+        let _lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let blobs = FolderBlobs::new(folder.blobs());
+        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        reconciler.rewrite_mirror()?;
+        Ok(Opening { findings: reconciler.findings })
+    }
+
+    /// Makes the store of a run that has a mirror and nothing else.
+    fn fill(folder: &RunFolder, lease: Lease) -> Result<Self, OpenError> {
+        let failed = OpenError::io(folder);
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        let head = reconciler.fill()?;
+        lease.raise_above(head.epoch).map_err(&failed)?;
+        Self::assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)
+    }
+
+    /// Makes a new run whose mirror is what `lines` says, byte for byte checked.
+    pub(crate) fn create_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<Self, OpenError> {
+        let failed = OpenError::io(folder);
+        if folder.path().exists() {
+            return Err(OpenError::Exists { path: folder.path().to_owned() });
+        }
+        durable::create_folder(folder.path()).map_err(&failed)?;
+        let made = (|| {
+            io::copy(lines, &mut File::create_new(folder.mirror()).map_err(&failed)?).map_err(&failed)?;
+            let (lease, _) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+            Self::fill(folder, lease)
+        })();
+        if made.is_err() {
+            let _best_effort = fs::remove_dir_all(folder.path());
+        }
+        let log = made?;
+        Format::write(folder).map_err(failed)?;
+        Ok(log)
+    }
+
+    /// Removes a run that nobody works on, and everything that belongs to it.
+    pub fn delete(folder: &RunFolder) -> Result<(), OpenError> {
+        let failed = OpenError::io(folder);
+        if !folder.path().exists() {
+            return Err(OpenError::NotFound { path: folder.path().to_owned() });
+        }
+        let lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        // Under another name first: a removal that is cut short leaves no half of a run.
+        let gone = durable::temporary_beside(folder.path());
+        fs::rename(folder.path(), &gone).map_err(&failed)?;
+        drop(lease);
+        fs::remove_dir_all(&gone).map_err(failed)
+    }
+
+    fn assemble(
+        folder: &RunFolder,
+        engine: Arc<Engine>,
+        blobs: Arc<FolderBlobs>,
+        lease: Lease,
+        head: Head,
+    ) -> io::Result<Self> {
+        let store = SledStore::new(engine, blobs.clone(), &folder.mirror(), lease, head)?;
+        Ok(Self { store: Box::new(store), blobs, folder: Some(folder.clone()) })
+    }
+
+    /// Returns where large payloads go.
+    pub fn blobs(&self) -> &Arc<dyn BlobStore> {
+        &self.blobs
+    }
+
+    /// Returns the folder of the run; `None` for a run in memory.
+    pub fn folder(&self) -> Option<&RunFolder> {
+        self.folder.as_ref()
+    }
+
+    /// Saves the fold of all events up to `at`, a head that an append returned.
+    pub fn save_checkpoint(&self, at: Head, reducer_version: u32, state: Vec<u8>) -> io::Result<()> {
+        match &self.folder {
+            None => Ok(()),
+            Some(folder) => {
+                Checkpoint { seq: at.seq, hash: at.hash, reducer_version, state }.save(&folder.checkpoint())
+            }
+        }
+    }
+
+    /// Returns the last saved fold, if it is one of this log and of this reducer.
+    pub fn checkpoint(&self, reducer_version: u32) -> Option<Checkpoint> {
+        let checkpoint = Checkpoint::load(&self.folder.as_ref()?.checkpoint())?;
+        let record = self.store.records(checkpoint.seq).ok()?.next()?.ok()?;
+        let fits = record.header.hash == checkpoint.hash && checkpoint.reducer_version == reducer_version;
+        fits.then_some(checkpoint)
+    }
+
+    /// Checks every record, every payload and the mirror, from the first event on. Returns the last event.
+    pub fn verify(&self) -> Result<Head, ReadError> {
+        for event in self.store.read(Seq(1))? {
+            event?;
+        }
+        let head = self.store.head();
+        if let Some(folder) = &self.folder {
+            let mut lines = mirror::rebuild(&folder.mirror())?;
+            while let Some(line) = lines.next() {
+                line?;
+            }
+            let mirrored = lines.complete_head();
+            if mirrored != head {
+                let detail = format!("the store ends at event {}, events.jsonl at {}", head.seq, mirrored.seq);
+                return Err(ReadError::Corrupt { at: head.seq.min(mirrored.seq).next(), detail });
+            }
+        }
+        Ok(head)
+    }
+}
+
+impl EventStore for RunLog {
+    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
+        self.store.append(batch, expected)
+    }
+
+    fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
+        self.store.read(from)
+    }
+
+    fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
+        self.store.records(from)
+    }
+
+    fn head(&self) -> Head {
+        self.store.head()
+    }
+}
+
+/// The log of a run, to look at: its mirror and its blobs.
+pub struct ReadLog {
+    folder: RunFolder,
+    blobs: Arc<FolderBlobs>,
+}
+
+impl ReadLog {
+    /// Returns the events from `from` on, as of now, each checked. What is good comes before an error.
+    pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {
+        mirror::read(&self.folder.mirror(), from)
+    }
+
+    /// Follows the log from its first event.
+    pub fn follow(&self) -> Result<MirrorReader, ReadError> {
+        MirrorReader::open(&self.folder.mirror())
+    }
+
+    /// Returns the blobs of the run.
+    pub fn blobs(&self) -> Arc<dyn BlobStore> {
+        self.blobs.clone()
+    }
+
+    /// Returns the folder of the run.
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+}
+
+fn check_format(folder: &RunFolder) -> Result<(), OpenError> {
+    let format = match Format::read(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::NotFound { path: folder.path().to_owned() });
+        }
+        other => other.map_err(OpenError::io(folder))?,
+    };
+    if format.format > FORMAT_VERSION {
+        let detail = format!(
+            "written by {} in format {}; this program reads up to {FORMAT_VERSION}",
+            format.program, format.format
+        );
+        return Err(OpenError::NewerVersion { run: folder.run().to_string(), detail });
+    }
+    Ok(())
+}

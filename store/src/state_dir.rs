@@ -1,0 +1,327 @@
+//! Where the runs of a workspace are kept, outside of it, and how a person names one of them.
+//!
+//! `<state>/unstuck/<project>/` holds `runs/<id>/` and `index`, one line of JSON per run. The index is a
+//! convenience: what it lacks is read from the runs themselves, and it can be written anew at any time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::event::{Fact, Observation};
+use unstuck_core::id::{Digest, RunId, Timestamp};
+
+use crate::durable;
+use crate::line;
+use crate::run_folder::RunFolder;
+
+/// The folder that holds the runs of one workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    folder: PathBuf,
+}
+
+/// What the index knows of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEntry {
+    /// The run.
+    pub run: RunId,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// The name of its workflow.
+    pub workflow: String,
+    /// Its workspace.
+    pub workspace: String,
+}
+
+/// Why the folder of the runs is not known.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum LocateError {
+    #[error("cannot tell where to keep runs: neither XDG_STATE_HOME nor HOME is set to an absolute path")]
+    NoHome,
+    #[error("cannot find the workspace {}", path.display())]
+    NoWorkspace { path: PathBuf, #[source] source: io::Error },
+}
+
+impl LocateError {
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoHome => Some("name a folder: --store sled:PATH".to_owned()),
+            Self::NoWorkspace { .. } => None,
+        }
+    }
+}
+
+/// Why a text names no run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ResolveError {
+    #[error("there are no runs here")]
+    NoRuns,
+    #[error("no run is named {text:?}{}", listed("; the latest are", candidates))]
+    Unknown { text: String, candidates: Vec<RunId> },
+    #[error("{text:?} is the beginning of several runs{}", listed(":", candidates))]
+    Ambiguous { text: String, candidates: Vec<RunId> },
+    #[error("cannot list the runs in {}", path.display())]
+    Io { path: PathBuf, #[source] source: io::Error },
+}
+
+fn listed(before: &str, candidates: &[RunId]) -> String {
+    let names: Vec<_> = candidates.iter().map(RunId::as_str).collect();
+    if names.is_empty() { String::new() } else { format!("{before} {}", names.join(", ")) }
+}
+
+impl ResolveError {
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoRuns => Some("begin one: unstuck run WORKFLOW".to_owned()),
+            Self::Unknown { .. } => Some("see all of them: unstuck runs".to_owned()),
+            Self::Ambiguous { .. } => Some("type one more character".to_owned()),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+/// How many runs an error names.
+const CANDIDATES_MAX: usize = 5;
+/// Names the run that was started last.
+const LAST: &str = "@last";
+
+impl Project {
+    /// Returns the folder for `workspace`, below `$XDG_STATE_HOME` or `~/.local/state`.
+    pub fn locate(workspace: &Path) -> Result<Self, LocateError> {
+        Self::locate_in(workspace, |name| std::env::var_os(name))
+    }
+
+    fn locate_in(workspace: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, LocateError> {
+        let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let state = absolute("XDG_STATE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+            .ok_or(LocateError::NoHome)?;
+        let workspace = fs::canonicalize(workspace)
+            .map_err(|source| LocateError::NoWorkspace { path: workspace.to_owned(), source })?;
+        Ok(Self::at(state.join("unstuck").join(project_name(&workspace))))
+    }
+
+    /// Uses `folder`, whatever its name: that of `--store sled:PATH`.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Returns the folder itself.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the folder of a run, which need not exist.
+    pub fn run(&self, run: &RunId) -> RunFolder {
+        RunFolder::new(&self.runs_folder(), run.clone())
+    }
+
+    /// Adds a run to the index.
+    pub fn record(&self, entry: &RunEntry) -> io::Result<()> {
+        durable::create_folder(&self.folder)?;
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(self.index())?;
+        if !ends_line(&file)? {
+            line.insert(0, b'\n');
+        }
+        file.write_all(&line)
+    }
+
+    /// Returns the runs, the latest first.
+    pub fn runs(&self) -> io::Result<Vec<RunEntry>> {
+        let mut indexed = self.indexed();
+        let mut runs = Vec::new();
+        let entries = match fs::read_dir(self.runs_folder()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(runs),
+            entries => entries?,
+        };
+        for entry in entries {
+            let run = RunId::new(entry?.file_name().to_string_lossy());
+            runs.extend(indexed.remove(&run).or_else(|| first_event(&self.run(&run))));
+        }
+        runs.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
+        Ok(runs)
+    }
+
+    /// Writes the index anew from the runs themselves.
+    pub fn rebuild_index(&self) -> io::Result<Vec<RunEntry>> {
+        match fs::remove_file(self.index()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let runs = self.runs()?;
+        let mut text = Vec::new();
+        for entry in runs.iter().rev() {
+            serde_json::to_writer(&mut text, entry)?;
+            text.push(b'\n');
+        }
+        durable::create_folder(&self.folder)?;
+        durable::replace(&self.index(), &text)?;
+        Ok(runs)
+    }
+
+    /// Finds the run that `text` names: an id, the beginning of one, or `@last`.
+    pub fn resolve(&self, text: &str) -> Result<RunEntry, ResolveError> {
+        let runs = self
+            .runs()
+            .map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
+        if runs.is_empty() {
+            return Err(ResolveError::NoRuns);
+        }
+        if text == LAST {
+            return Ok(runs[0].clone());
+        }
+        let names = |runs: &[&RunEntry]| runs.iter().take(CANDIDATES_MAX).map(|it| it.run.clone()).collect();
+        let fitting: Vec<&RunEntry> =
+            runs.iter().filter(|it| !text.is_empty() && it.run.as_str().starts_with(text)).collect();
+        match fitting.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(ResolveError::Unknown { text: text.to_owned(), candidates: names(&runs.iter().collect::<Vec<_>>()) }),
+            several => match several.iter().find(|it| it.run.as_str() == text) {
+                Some(exact) => Ok((*exact).clone()),
+                None => Err(ResolveError::Ambiguous { text: text.to_owned(), candidates: names(several) }),
+            },
+        }
+    }
+
+    fn runs_folder(&self) -> PathBuf {
+        self.folder.join("runs")
+    }
+
+    fn index(&self) -> PathBuf {
+        self.folder.join("index")
+    }
+
+    /// Returns what the index has; lines that are not readable are passed over.
+    fn indexed(&self) -> BTreeMap<RunId, RunEntry> {
+        let text = fs::read(self.index()).unwrap_or_default();
+        text.split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice::<RunEntry>(line).ok())
+            .map(|entry| (entry.run.clone(), entry))
+            .collect()
+    }
+}
+
+/// Returns the name of the folder for a workspace: readable, and different for every path.
+fn project_name(workspace: &Path) -> String {
+    let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain: String = name
+        .chars()
+        .map(|it| if it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.') { it } else { '-' })
+        .take(48)
+        .collect();
+    let plain = plain.trim_start_matches('.');
+    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+    format!("{}-{}", if plain.is_empty() { "workspace" } else { plain }, &digest[..8])
+}
+
+/// Says whether the last line of a file is whole.
+fn ends_line(file: &fs::File) -> io::Result<bool> {
+    use std::os::unix::fs::FileExt as _;
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    Ok(last == [b'\n'])
+}
+
+/// Reads what the index would know of a run from the first line of its mirror.
+fn first_event(folder: &RunFolder) -> Option<RunEntry> {
+    let mut first = Vec::new();
+    BufReader::new(fs::File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
+    let (_, event) = line::parse(first.strip_suffix(b"\n")?, &mut Vec::new()).ok()?;
+    match event.fact {
+        Fact::Observed(Observation::RunStarted(started)) => Some(RunEntry {
+            run: folder.run().clone(),
+            started_at: event.at,
+            workflow: started.workflow.name,
+            workspace: started.workspace,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(run: &str, started_at: u64) -> RunEntry {
+        RunEntry {
+            run: run.into(),
+            started_at: Timestamp(started_at),
+            workflow: "fix".to_owned(),
+            workspace: "/w".to_owned(),
+        }
+    }
+
+    fn project_with(runs: &[(&str, u64)]) -> (tempfile::TempDir, Project) {
+        let folder = tempfile::tempdir().unwrap();
+        let project = Project::at(folder.path().join("project"));
+        for (run, started_at) in runs {
+            fs::create_dir_all(project.run(&(*run).into()).path()).unwrap();
+            project.record(&entry(run, *started_at)).unwrap();
+        }
+        (folder, project)
+    }
+
+    #[test]
+    fn a_workspace_has_a_readable_folder_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("my project!");
+        fs::create_dir(&workspace).unwrap();
+        let located = |state: Option<&str>, home: Option<&str>| {
+            Project::locate_in(&workspace, |name| {
+                if name == "HOME" { home.map(OsString::from) } else { state.map(OsString::from) }
+            })
+        };
+        let project = located(Some("/state"), Some("/home/me")).unwrap();
+        let name = project.path().strip_prefix("/state/unstuck").unwrap().to_str().unwrap();
+        let (readable, digest) = name.rsplit_once('-').unwrap();
+        assert_eq!((readable, digest.len()), ("my-project-", 8));
+        assert!(located(None, Some("/home/me")).unwrap().path().starts_with("/home/me/.local/state/unstuck"));
+        assert!(located(Some("not/absolute"), Some("/home/me")).unwrap().path().starts_with("/home/me"));
+        assert!(matches!(located(None, None), Err(LocateError::NoHome)));
+        assert!(project_name(Path::new("/")).starts_with("workspace-"));
+    }
+
+    #[test]
+    fn runs_are_found_by_the_beginning_of_their_name_and_by_last() {
+        let (_folder, project) = project_with(&[("abc111111111", 1), ("abd222222222", 3), ("e33333333333", 2)]);
+        let found = |text: &str| match project.resolve(text) {
+            Ok(entry) => entry.run.to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found("e"), "e33333333333");
+        assert_eq!(found("abc"), "abc111111111");
+        assert_eq!(found("abd222222222"), "abd222222222");
+        assert_eq!(found("@last"), "abd222222222");
+        assert_eq!(found("ab"), r#""ab" is the beginning of several runs: abd222222222, abc111111111"#);
+        let latest = "the latest are abd222222222, e33333333333, abc111111111";
+        assert_eq!(found("x"), format!(r#"no run is named "x"; {latest}"#));
+        assert_eq!(found(""), format!(r#"no run is named ""; {latest}"#));
+        let (_folder, empty) = project_with(&[]);
+        assert!(matches!(empty.resolve("@last"), Err(ResolveError::NoRuns)));
+    }
+
+    #[test]
+    fn an_index_with_a_torn_line_loses_no_other_and_a_deleted_run_is_gone() {
+        let (_folder, project) = project_with(&[("a", 1), ("b", 2)]);
+        let mut index = fs::read(project.index()).unwrap();
+        index.extend_from_slice(b"{\"run\":\"to");
+        fs::write(project.index(), index).unwrap();
+        fs::create_dir_all(project.run(&"c".into()).path()).unwrap();
+        project.record(&entry("c", 3)).unwrap();
+        fs::remove_dir(project.run(&"a".into()).path()).unwrap();
+        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
+        assert_eq!(runs, ["c", "b"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Turns domain types into stored shapes and back. A field that is added to one side only does not compile.
+
+use unstuck_core::event as domain;
+use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::verdict;
+use unstuck_core::weather;
+
+use super::v1;
+
+/// A stored part that corresponds to the domain type `D`.
+pub(super) trait Wire<D>: Sized {
+    fn wire(domain: &D) -> Self;
+    fn domain(self) -> D;
+}
+
+/// A stored part that is a bare text or number and a newtype in the domain.
+macro_rules! plain {
+    ($($wire:ty = $domain:ty: $to:expr, $from:expr;)*) => {$(
+        impl Wire<$domain> for $wire {
+            fn wire(domain: &$domain) -> Self {
+                let to: fn(&$domain) -> $wire = $to;
+                to(domain)
+            }
+            fn domain(self) -> $domain {
+                let from: fn($wire) -> $domain = $from;
+                from(self)
+            }
+        }
+    )*};
+}
+
+/// A struct whose fields have the same names on both sides.
+macro_rules! record {
+    ($($wire:ty = $domain:path { $($field:ident),* $(,)? })*) => {$(
+        impl Wire<$domain> for $wire {
+            fn wire(domain: &$domain) -> Self {
+                Self { $($field: Wire::wire(&domain.$field)),* }
+            }
+            fn domain(self) -> $domain {
+                $domain { $($field: self.$field.domain()),* }
+            }
+        }
+    )*};
+}
+
+/// An enum whose variants have the same names on both sides and hold nothing or one thing.
+macro_rules! choice {
+    ($($wire:ident = $domain:ident::$name:ident { $($variant:ident $(($inner:ident))?),* $(,)? })*) => {$(
+        impl Wire<$domain::$name> for v1::$wire {
+            fn wire(domain: &$domain::$name) -> Self {
+                match domain {
+                    $($domain::$name::$variant $(($inner))? => Self::$variant $((Wire::wire($inner)))?),*
+                }
+            }
+            fn domain(self) -> $domain::$name {
+                match self {
+                    $(Self::$variant $(($inner))? => $domain::$name::$variant $(($inner.domain()))?),*
+                }
+            }
+        }
+    )*};
+}
+
+plain! {
+    String = String: Clone::clone, |text| text;
+    String = RunId: |id| id.as_str().to_owned(), RunId::new;
+    String = StepId: |id| id.as_str().to_owned(), StepId::new;
+    String = CheckId: |id| id.as_str().to_owned(), CheckId::new;
+    bool = bool: |it| *it, |it| it;
+    i32 = i32: |it| *it, |it| it;
+    u32 = u32: |it| *it, |it| it;
+    u64 = u64: |it| *it, |it| it;
+    u32 = Iteration: |it| it.0, Iteration;
+    u32 = Attempt: |it| it.0, Attempt;
+    u32 = Stage: |it| it.0, Stage;
+    u64 = Seq: |it| it.0, Seq;
+    u64 = Millis: |it| it.0, Millis;
+    u64 = Timestamp: |it| it.0, Timestamp;
+    v1::Digest = id::Digest: |it| Self(it.0), |it| id::Digest(it.0);
+    v1::Bytes = domain::Bytes: |it| Self(it.0.clone()), |it| domain::Bytes(it.0);
+}
+
+impl<D, W: Wire<D>> Wire<Option<D>> for Option<W> {
+    fn wire(domain: &Option<D>) -> Self {
+        domain.as_ref().map(W::wire)
+    }
+    fn domain(self) -> Option<D> {
+        self.map(W::domain)
+    }
+}
+
+impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
+    fn wire(domain: &Vec<D>) -> Self {
+        domain.iter().map(W::wire).collect()
+    }
+    fn domain(self) -> Vec<D> {
+        self.into_iter().map(W::domain).collect()
+    }
+}
+
+record! {
+    v1::Blob = id::Blob { digest, size }
+    v1::Parent = domain::Parent { run, step, iteration }
+    v1::RunResumed = domain::RunResumed { add_iterations, add_time, hint, workflow_digest, program }
+    v1::RunInterrupted = domain::RunInterrupted { signal }
+    v1::AnswerGiven = domain::AnswerGiven { text }
+    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside }
+    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed }
+    v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
+    v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
+    v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file }
+    v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
+    v1::LogRepaired = domain::LogRepaired { what }
+    v1::Outcome = domain::Outcome {
+        exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal,
+    }
+    v1::ChildEnd = domain::ChildEnd { run, end }
+    v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage }
+    v1::CheckRequested = domain::CheckRequested { step, iteration, attempt }
+    v1::WaitRequested = domain::WaitRequested { step, until, then, why, detail }
+    v1::VerdictReached = domain::VerdictReached {
+        step, iteration, check_id, decision, claimed, source, reasons, fingerprints, problems, parse_failures, evidence,
+    }
+    v1::StageRaised = domain::StageRaised { step, iteration, from, to, cause, key, count }
+    v1::StepEnded = domain::StepEnded { step, end, evidence }
+    v1::Failure = domain::Failure { class, message }
+    v1::RunStopping = domain::RunStopping { why, evidence }
+    v1::RunEnded = domain::RunEnded { outcome, step, incomplete_steps, evidence }
+}
+
+choice! {
+    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it) }
+    DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
+    Refusal = verdict::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
+    Next = domain::Next { Work, Check }
+    WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
+    ErrorClass = weather::ErrorClass {
+        RetryableTransient, RetryableNetwork, RetryableService, RetryableRateLimit,
+        NonRetryable, NonRetryableLint, NonRetryableTest, Fatal,
+    }
+    Decision = verdict::Decision { Complete, Incomplete, Blocked, Waiting, None }
+    Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None }
+    StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons }
+    StepEnd = domain::StepEnd {
+        Complete, Incomplete, Skipped(it), Blocked(it), IterationsExhausted, Stuck(it), Undecidable(it),
+        WorkerFailed(it), CheckFailed(it), CheckCouldNotRun(it), WaitExpired, Fatal(it),
+    }
+    RunOutcome = domain::RunOutcome {
+        Complete, NotComplete, IterationLimit, TimeLimit, Stuck, Blocked, WorkerFailed, Interrupted(it),
+    }
+}
+
+/// Says why a stored text is not what its field promises.
+pub(super) type Invalid = String;
+
+impl v1::RunStarted {
+    pub(super) fn from_domain(it: &domain::RunStarted) -> Result<Self, Invalid> {
+        Ok(Self {
+            run: Wire::wire(&it.run),
+            workflow_json: serde_json::to_string(&it.workflow).map_err(|error| error.to_string())?,
+            workflow_digest: Wire::wire(&it.workflow_digest),
+            workflow_file: Wire::wire(&it.workflow_file),
+            workspace: Wire::wire(&it.workspace),
+            parent: Wire::wire(&it.parent),
+            program: Wire::wire(&it.program),
+            warnings: Wire::wire(&it.warnings),
+        })
+    }
+
+    pub(super) fn into_domain(self) -> Result<domain::RunStarted, Invalid> {
+        Ok(domain::RunStarted {
+            run: self.run.domain(),
+            workflow: serde_json::from_str(&self.workflow_json).map_err(|error| format!("workflow_json: {error}"))?,
+            workflow_digest: self.workflow_digest.domain(),
+            workflow_file: self.workflow_file.domain(),
+            workspace: self.workspace.domain(),
+            parent: self.parent.domain(),
+            program: self.program.domain(),
+            warnings: self.warnings.domain(),
+        })
+    }
+}

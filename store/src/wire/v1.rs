@@ -1,0 +1,351 @@
+//! The stored shapes, version 1. Frozen: once a release has written them, nothing here is edited again.
+//!
+//! A changed event becomes a new struct in `v2`, with `From<v1::X> for v2::X` as its upcaster. What is
+//! allowed here is narrow, because bincode knows no names: no `tag`, `untagged`, `flatten`,
+//! `skip_serializing_if`, no JSON value, no map, no recursion. A field's place and a variant's place are
+//! the format; `tests/golden/v1` pins both. What will grow (the workflow) is a JSON text in one field.
+
+#![expect(missing_docs, reason = "the fields are documented where the domain types are, in unstuck_core::event")]
+
+use serde::{Deserialize, Serialize};
+
+// ---- observations ----
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    pub run: String,
+    /// [`unstuck_core::workflow::Workflow`] as JSON.
+    pub workflow_json: String,
+    pub workflow_digest: Option<Digest>,
+    pub workflow_file: Option<String>,
+    pub workspace: String,
+    pub parent: Option<Parent>,
+    pub program: String,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    pub run: String,
+    pub step: String,
+    pub iteration: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResumed {
+    pub add_iterations: u32,
+    pub add_time: u64,
+    pub hint: Option<String>,
+    pub workflow_digest: Option<Digest>,
+    pub program: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInterrupted {
+    pub signal: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerGiven {
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlinePassed {}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStarted {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub prompt: Blob,
+    pub limit: u64,
+    pub check_id: Option<String>,
+    pub moved_aside: Option<Blob>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerFinished {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub outcome: Outcome,
+    pub decision_file: DecisionFile,
+    pub changed: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerLost {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub processes_ended: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckStarted {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub check_id: String,
+    pub prompt: Blob,
+    pub limit: u64,
+    pub moved_aside: Option<Blob>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckFinished {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub check_id: String,
+    pub outcome: Outcome,
+    pub decision_file: DecisionFile,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckLost {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub processes_ended: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRepaired {
+    pub what: String,
+}
+
+// ---- conclusions ----
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkRequested {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub stage: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRequested {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitRequested {
+    pub step: String,
+    pub until: u64,
+    pub then: Next,
+    pub why: WaitReason,
+    pub detail: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictReached {
+    pub step: String,
+    pub iteration: u32,
+    pub check_id: Option<String>,
+    pub decision: Decision,
+    pub claimed: Option<Decision>,
+    pub source: Source,
+    pub reasons: Vec<String>,
+    pub fingerprints: Vec<String>,
+    pub problems: Vec<String>,
+    pub parse_failures: u32,
+    pub evidence: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageRaised {
+    pub step: String,
+    pub iteration: u32,
+    pub from: u32,
+    pub to: u32,
+    pub cause: StallCause,
+    pub key: Option<Digest>,
+    pub count: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepEnded {
+    pub step: String,
+    pub end: StepEnd,
+    pub evidence: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStopping {
+    pub why: RunOutcome,
+    pub evidence: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnded {
+    pub outcome: RunOutcome,
+    pub step: Option<String>,
+    pub incomplete_steps: Vec<String>,
+    pub evidence: Vec<u64>,
+}
+
+// ---- parts ----
+
+/// In bincode 32 bytes, in JSON 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+/// In bincode a length and the bytes; in JSON `{"text":".."}`, or `{"hex":".."}` where they are not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    pub digest: Digest,
+    pub size: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub exit: Exit,
+    pub duration: u64,
+    pub answer: String,
+    pub stderr_tail: String,
+    pub stdout: Option<Blob>,
+    pub stderr: Option<Blob>,
+    pub processes_ended: u32,
+    pub redactions: u32,
+    pub notes: Vec<String>,
+    pub fatal: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    TimedOut,
+    Stopped,
+    CouldNotStart(String),
+    Child(ChildEnd),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    pub run: String,
+    pub end: RunOutcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionFile {
+    NotConfigured,
+    Refused(Refusal),
+    Read(Bytes),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    Missing,
+    Empty,
+    TooLarge,
+    NotRegular,
+    OutsideWorkspace,
+    Unreadable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    Work,
+    Check,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    Retry(ErrorClass),
+    Weather(ErrorClass),
+    CheckRetry(ErrorClass),
+    ExternalJob,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    RetryableTransient,
+    RetryableNetwork,
+    RetryableService,
+    RetryableRateLimit,
+    NonRetryable,
+    NonRetryableLint,
+    NonRetryableTest,
+    Fatal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Complete,
+    Incomplete,
+    Blocked,
+    Waiting,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    ExitCode,
+    FileJson,
+    FileText,
+    OutputJson,
+    Marker,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StallCause {
+    SameFailures,
+    Cycle(u32),
+    PersistentFailure,
+    NoReasons,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepEnd {
+    Complete,
+    Incomplete,
+    Skipped(String),
+    Blocked(String),
+    IterationsExhausted,
+    Stuck(StallCause),
+    Undecidable(String),
+    WorkerFailed(Failure),
+    CheckFailed(Failure),
+    CheckCouldNotRun(Failure),
+    WaitExpired,
+    Fatal(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub class: ErrorClass,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    Complete,
+    NotComplete,
+    IterationLimit,
+    TimeLimit,
+    Stuck,
+    Blocked,
+    WorkerFailed,
+    Interrupted(i32),
+}

@@ -1,0 +1,316 @@
+//! Facts to store: one of every type, with every variant of every enum somewhere among them.
+
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use unstuck_core::event::{
+    AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion, DecisionFile, DecisionSource,
+    Event, Exit, Fact, Failure, LogRepaired, Lost, Next, Observation, Outcome, Parent, RunEnded, RunInterrupted,
+    RunOutcome, RunResumed, RunStarted, RunStopping, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached,
+    WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+};
+use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::verdict::{Decision, Refusal};
+use unstuck_core::weather::ErrorClass;
+use unstuck_core::workflow::{BranchRules, Step, Weather, Work, Worker, WorkerKind, Workflow};
+
+/// A moment in November 2026.
+pub const AT: u64 = 1_795_000_000_000;
+
+/// Numbers `facts` from `first` on.
+pub fn events(first: u64, facts: impl IntoIterator<Item = Fact>) -> Vec<Event> {
+    facts
+        .into_iter()
+        .zip(first..)
+        .map(|(fact, seq)| Event { seq: Seq(seq), at: Timestamp(AT + seq), fact })
+        .collect()
+}
+
+/// A short fact.
+pub fn answer(text: &str) -> Fact {
+    Observation::AnswerGiven(AnswerGiven { text: text.to_owned() }).into()
+}
+
+pub fn workflow() -> Workflow {
+    let worker = Worker {
+        kind: WorkerKind::ClaudeCode,
+        instructions: "Make the tests pass.\n\"Quoted\" and \u{1F600}.".to_owned(),
+        command: None,
+        capabilities: Vec::new(),
+        model: Some("any".to_owned()),
+        variant: None,
+        default_args: vec!["--verbose".to_owned()],
+        workspace: ".".to_owned(),
+        max_steps: Some(40),
+    };
+    let step = Step {
+        id: "fix".into(),
+        description: None,
+        work: Work::Worker(worker),
+        depends_on: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        timeout: Workflow::DEFAULT_STEP_TIMEOUT,
+        max_retries: 2,
+        on_failure: Default::default(),
+        check: None,
+        max_iterations: 1,
+        on_exhausted: Default::default(),
+        convergence: None,
+        require_change: false,
+    };
+    Workflow {
+        name: "fix the tests".to_owned(),
+        description: Some("until they pass".to_owned()),
+        timeout: Workflow::DEFAULT_TIMEOUT,
+        concurrency: Some(2),
+        context_dir: ".unstuck".to_owned(),
+        weather: Weather::Wait,
+        outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
+        branch: BranchRules::default(),
+        steps: vec![step],
+    }
+}
+
+pub fn run_started() -> Fact {
+    Observation::RunStarted(Box::new(RunStarted {
+        run: "0123456789ab".into(),
+        workflow: workflow(),
+        workflow_digest: Some(Digest::of(b"workflow")),
+        workflow_file: Some("fix.yaml".to_owned()),
+        workspace: "/home/me/project".to_owned(),
+        parent: Some(Parent { run: "ba9876543210".into(), step: "all".into(), iteration: Iteration(3) }),
+        program: "0.1.0".to_owned(),
+        warnings: vec!["`timeout` is not set: 4 h".to_owned()],
+    }))
+    .into()
+}
+
+pub fn blob(text: &str) -> Blob {
+    Blob { digest: Digest::of(text.as_bytes()), size: text.len() as u64 }
+}
+
+pub fn outcome(exit: Exit, answer: &str) -> Outcome {
+    Outcome {
+        exit,
+        duration: Millis(61_234),
+        answer: answer.to_owned(),
+        stderr_tail: "warning: unused variable\n".to_owned(),
+        stdout: Some(blob("stdout")),
+        stderr: None,
+        processes_ended: 1,
+        redactions: 2,
+        notes: vec!["output `report` is missing".to_owned()],
+        fatal: None,
+    }
+}
+
+fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
+    Observation::WorkerFinished(WorkerFinished {
+        step: "fix".into(),
+        iteration: Iteration(2),
+        attempt: Attempt(1),
+        outcome: outcome(exit, "done: 14 passed, 0 failed"),
+        decision_file,
+        changed: Some(true),
+    })
+}
+
+fn lost() -> Lost {
+    Lost { step: "fix".into(), iteration: Iteration(2), attempt: Attempt(3), processes_ended: 4 }
+}
+
+/// Every observation, at least once.
+pub fn observations() -> Vec<Observation> {
+    let mut all = vec![
+        Observation::RunResumed(RunResumed {
+            add_iterations: 5,
+            add_time: Millis(3_600_000),
+            hint: Some("look at line 12".to_owned()),
+            workflow_digest: None,
+            program: "0.1.0".to_owned(),
+        }),
+        Observation::RunInterrupted(RunInterrupted { signal: 15 }),
+        Observation::AnswerGiven(AnswerGiven { text: "use port 8080".to_owned() }),
+        Observation::DeadlinePassed,
+        Observation::WorkerStarted(WorkerStarted {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            attempt: Attempt(1),
+            prompt: blob("prompt"),
+            limit: Millis(600_000),
+            check_id: Some("018f-check".into()),
+            moved_aside: Some(blob("old verdict")),
+        }),
+        Observation::WorkerLost(lost()),
+        Observation::CheckStarted(CheckStarted {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            attempt: Attempt(2),
+            check_id: "018f-check".into(),
+            prompt: blob("check prompt"),
+            limit: Millis(60_000),
+            moved_aside: None,
+        }),
+        Observation::CheckLost(lost()),
+        Observation::LogRepaired(LogRepaired { what: "events 4 to 6 were restored".to_owned() }),
+    ];
+    let child = ChildEnd { run: "ba9876543210".into(), end: RunOutcome::Stuck };
+    let exits = [
+        Exit::Code(0),
+        Exit::Signal(9),
+        Exit::TimedOut,
+        Exit::Stopped,
+        Exit::CouldNotStart("no such file".to_owned()),
+        Exit::Child(child),
+    ];
+    all.extend(exits.into_iter().map(|exit| worker_finished(exit, DecisionFile::NotConfigured)));
+    let refusals = [
+        Refusal::Missing,
+        Refusal::Empty,
+        Refusal::TooLarge,
+        Refusal::NotRegular,
+        Refusal::OutsideWorkspace,
+        Refusal::Unreadable,
+    ];
+    let mut files: Vec<_> = refusals.into_iter().map(DecisionFile::Refused).collect();
+    files.push(DecisionFile::Read(Bytes(b"{\"decision\":\"complete\"}".to_vec())));
+    files.push(DecisionFile::Read(Bytes(vec![0, 255, 10])));
+    all.extend(files.into_iter().map(|decision_file| {
+        Observation::CheckFinished(CheckFinished {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            attempt: Attempt(2),
+            check_id: "018f-check".into(),
+            outcome: outcome(Exit::Code(1), "not yet"),
+            decision_file,
+        })
+    }));
+    all
+}
+
+fn failure(class: ErrorClass) -> Failure {
+    Failure { class, message: "exit code 1: connection refused".to_owned() }
+}
+
+/// Every conclusion, at least once, with every variant that one can hold.
+pub fn conclusions() -> Vec<Conclusion> {
+    let mut all = vec![
+        Conclusion::WorkRequested(WorkRequested {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            attempt: Attempt(1),
+            stage: Stage(2),
+        }),
+        Conclusion::CheckRequested(CheckRequested { step: "fix".into(), iteration: Iteration(1), attempt: Attempt(1) }),
+    ];
+    let classes = [
+        ErrorClass::RetryableTransient,
+        ErrorClass::RetryableNetwork,
+        ErrorClass::RetryableService,
+        ErrorClass::RetryableRateLimit,
+        ErrorClass::NonRetryable,
+        ErrorClass::NonRetryableLint,
+        ErrorClass::NonRetryableTest,
+        ErrorClass::Fatal,
+    ];
+    let mut waits: Vec<_> = classes.into_iter().map(WaitReason::Retry).collect();
+    waits.extend([
+        WaitReason::Weather(ErrorClass::RetryableRateLimit),
+        WaitReason::CheckRetry(ErrorClass::RetryableNetwork),
+        WaitReason::ExternalJob,
+    ]);
+    all.extend(waits.into_iter().enumerate().map(|(n, why)| {
+        Conclusion::WaitRequested(WaitRequested {
+            step: "fix".into(),
+            until: Timestamp(AT),
+            then: if n % 2 == 0 { Next::Work } else { Next::Check },
+            why,
+            detail: "HTTP 429".to_owned(),
+        })
+    }));
+    let decisions =
+        [Decision::Complete, Decision::Incomplete, Decision::Blocked, Decision::Waiting, Decision::None];
+    let sources = [
+        DecisionSource::ExitCode,
+        DecisionSource::FileJson,
+        DecisionSource::FileText,
+        DecisionSource::OutputJson,
+        DecisionSource::Marker,
+        DecisionSource::None,
+    ];
+    all.extend(sources.into_iter().enumerate().map(|(n, source)| {
+        Conclusion::VerdictReached(VerdictReached {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            check_id: Some("018f-check".into()),
+            decision: decisions[n % decisions.len()],
+            claimed: (n == 1).then_some(Decision::Complete),
+            source,
+            reasons: vec!["2 of 14 tests fail".to_owned(), "é \u{2028} \"quoted\"".to_owned()],
+            fingerprints: vec!["test:a::b".to_owned()],
+            problems: Vec::new(),
+            parse_failures: 1,
+            evidence: vec![Seq(3), Seq(4)],
+        })
+    }));
+    let causes =
+        [StallCause::SameFailures, StallCause::Cycle(3), StallCause::PersistentFailure, StallCause::NoReasons];
+    all.extend(causes.into_iter().map(|cause| {
+        Conclusion::StageRaised(StageRaised {
+            step: "fix".into(),
+            iteration: Iteration(4),
+            from: Stage(1),
+            to: Stage(2),
+            cause,
+            key: Some(Digest::of(b"key")),
+            count: 3,
+        })
+    }));
+    let ends = [
+        StepEnd::Complete,
+        StepEnd::Incomplete,
+        StepEnd::Skipped("build".into()),
+        StepEnd::Blocked("a key for the service".to_owned()),
+        StepEnd::IterationsExhausted,
+        StepEnd::Stuck(StallCause::Cycle(2)),
+        StepEnd::Undecidable("no JSON".to_owned()),
+        StepEnd::WorkerFailed(failure(ErrorClass::Fatal)),
+        StepEnd::CheckFailed(failure(ErrorClass::NonRetryableTest)),
+        StepEnd::CheckCouldNotRun(failure(ErrorClass::RetryableTransient)),
+        StepEnd::WaitExpired,
+        StepEnd::Fatal("the branch is not `work`".to_owned()),
+    ];
+    all.extend(ends.into_iter().map(|end| {
+        Conclusion::StepEnded(StepEnded { step: "fix".into(), end, evidence: vec![Seq(9)] })
+    }));
+    let outcomes = [
+        RunOutcome::Complete,
+        RunOutcome::NotComplete,
+        RunOutcome::IterationLimit,
+        RunOutcome::TimeLimit,
+        RunOutcome::Stuck,
+        RunOutcome::Blocked,
+        RunOutcome::WorkerFailed,
+        RunOutcome::Interrupted(2),
+    ];
+    all.extend(outcomes.into_iter().flat_map(|outcome| {
+        [
+            Conclusion::RunStopping(RunStopping { why: outcome, evidence: vec![Seq(10)] }),
+            Conclusion::RunEnded(RunEnded {
+                outcome,
+                step: Some("fix".into()),
+                incomplete_steps: vec!["docs".into()],
+                evidence: Vec::new(),
+            }),
+        ]
+    }));
+    all
+}
+
+/// Every fact, at least once.
+pub fn facts() -> Vec<Fact> {
+    let mut all = vec![run_started()];
+    all.extend(observations().into_iter().map(Fact::from));
+    all.extend(conclusions().into_iter().map(Fact::from));
+    all
+}

@@ -1,0 +1,337 @@
+//! What every backend must do: one suite, run for each, and a comparison of two with the same batches.
+
+mod common;
+
+use std::sync::Barrier;
+
+use common::{answer, events, facts};
+use proptest::prelude::*;
+use unstuck_core::event::{Event, Fact, Observation};
+use unstuck_core::id::{Seq, Timestamp};
+use unstuck_store::envelope::{Codec, INLINE_MAX};
+use unstuck_store::exchange;
+use unstuck_store::{AppendError, EventStore, Expected, Head, RunFolder, RunLog};
+
+/// Something that makes empty logs and opens them again.
+trait Backend {
+    fn create(&self, run: &str) -> RunLog;
+
+    /// Closes a log and opens it again; a backend in memory gives the same one back.
+    fn reopen(&self, log: RunLog) -> RunLog;
+}
+
+struct Memory;
+
+impl Backend for Memory {
+    fn create(&self, _: &str) -> RunLog {
+        RunLog::in_memory()
+    }
+
+    fn reopen(&self, log: RunLog) -> RunLog {
+        log
+    }
+}
+
+struct Sled(tempfile::TempDir);
+
+impl Sled {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Backend for Sled {
+    fn create(&self, run: &str) -> RunLog {
+        RunLog::create(&RunFolder::new(self.0.path(), run.into())).unwrap()
+    }
+
+    fn reopen(&self, log: RunLog) -> RunLog {
+        let folder = log.folder().unwrap().clone();
+        drop(log);
+        let (log, opening) = RunLog::open_for_writing(&folder).unwrap();
+        assert!(opening.is_clean(), "{opening:?}");
+        log
+    }
+}
+
+macro_rules! conformance {
+    ($($test:ident)*) => {
+        mod memory { $(#[test] fn $test() { super::$test(&super::Memory); })* }
+        mod sled { $(#[test] fn $test() { super::$test(&super::Sled::new()); })* }
+    };
+}
+
+conformance! {
+    an_empty_store_has_no_events
+    every_fact_reads_back_also_after_reopening
+    reading_begins_where_it_is_told_to
+    an_append_with_the_wrong_version_changes_nothing
+    a_batch_must_continue_the_stream
+    an_empty_batch_changes_nothing
+    a_large_event_is_spilled_and_reads_back
+    records_are_chained_and_say_how_many_follow
+    any_version_numbers_anew
+    concurrent_producers_lose_nothing_and_stay_in_order
+    of_racing_writers_with_the_same_version_one_wins
+    a_reader_sees_what_was_there_when_it_began
+    an_export_is_read_back_with_the_same_hashes
+    verify_accepts_what_was_written
+}
+
+fn read_all(log: &dyn EventStore) -> Vec<Event> {
+    log.read(Seq(1)).unwrap().map(Result::unwrap).collect()
+}
+
+fn an_empty_store_has_no_events(backend: &dyn Backend) {
+    let log = backend.reopen(backend.create("a"));
+    assert_eq!(log.head(), Head::default());
+    assert_eq!(read_all(&log), []);
+    assert_eq!(log.read(Seq(5)).unwrap().count(), 0);
+    assert_eq!(log.records(Seq(0)).unwrap().count(), 0);
+}
+
+fn every_fact_reads_back_also_after_reopening(backend: &dyn Backend) {
+    let log = backend.create("a");
+    let all = events(1, facts());
+    for batch in all.chunks(3) {
+        let head = log.append(batch, Expected::Exactly(Seq(batch[0].seq.0 - 1))).unwrap();
+        assert_eq!(head, log.head());
+        assert_eq!(head.seq, batch.last().unwrap().seq);
+    }
+    assert_eq!(read_all(&log), all);
+    let head = log.head();
+    let log = backend.reopen(log);
+    assert_eq!(log.head(), head);
+    assert_eq!(read_all(&log), all);
+    let next = events(head.seq.0 + 1, [answer("after")]);
+    log.append(&next, Expected::Exactly(head.seq)).unwrap();
+    assert_eq!(log.read(head.seq.next()).unwrap().map(Result::unwrap).collect::<Vec<_>>(), next);
+}
+
+fn reading_begins_where_it_is_told_to(backend: &dyn Backend) {
+    let log = backend.create("a");
+    let all = events(1, (0..10).map(|n| answer(&n.to_string())));
+    log.append(&all, Expected::Exactly(Seq(0))).unwrap();
+    for from in 0..13 {
+        let read: Vec<_> = log.read(Seq(from)).unwrap().map(Result::unwrap).collect();
+        let skipped = usize::try_from(from).unwrap().saturating_sub(1).min(10);
+        assert_eq!(read, all[skipped..], "from {from}");
+    }
+}
+
+fn an_append_with_the_wrong_version_changes_nothing(backend: &dyn Backend) {
+    let log = backend.create("a");
+    log.append(&events(1, [answer("one")]), Expected::Exactly(Seq(0))).unwrap();
+    for wrong in [0, 2, 7] {
+        let error = log.append(&events(wrong + 1, [answer("x")]), Expected::Exactly(Seq(wrong))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the run is at event 1, not {wrong}: another supervisor wrote to it")
+        );
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(log.head().seq, Seq(1));
+    log.append(&events(2, [answer("two")]), Expected::Exactly(Seq(1))).unwrap();
+    assert_eq!(read_all(&backend.reopen(log)).len(), 2);
+}
+
+fn a_batch_must_continue_the_stream(backend: &dyn Backend) {
+    let log = backend.create("a");
+    let mut gap = events(1, [answer("a"), answer("b")]);
+    gap[1].seq = Seq(3);
+    for batch in [events(2, [answer("x")]), gap] {
+        let error = log.append(&batch, Expected::Exactly(Seq(0))).unwrap_err();
+        assert!(matches!(error, AppendError::OutOfOrder { .. }), "{error}");
+    }
+    assert_eq!(log.head(), Head::default());
+    assert_eq!(read_all(&log), []);
+}
+
+fn an_empty_batch_changes_nothing(backend: &dyn Backend) {
+    let log = backend.create("a");
+    let head = log.append(&events(1, [answer("one")]), Expected::Exactly(Seq(0))).unwrap();
+    assert_eq!(log.append(&[], Expected::Exactly(Seq(1))).unwrap(), head);
+    assert_eq!(log.append(&[], Expected::Any).unwrap(), head);
+}
+
+fn a_large_event_is_spilled_and_reads_back(backend: &dyn Backend) {
+    let log = backend.create("a");
+    // A text is stored with its length before it.
+    let sizes = [INLINE_MAX - 8, INLINE_MAX - 7, 300_000];
+    let all = events(1, sizes.map(|size| answer(&"x".repeat(size))));
+    log.append(&all, Expected::Exactly(Seq(0))).unwrap();
+    let codecs: Vec<_> = log.records(Seq(1)).unwrap().map(|it| it.unwrap().header.codec).collect();
+    assert_eq!(codecs, [Codec::Bincode, Codec::Spilled, Codec::Spilled]);
+    assert_eq!(read_all(&backend.reopen(log)), all);
+}
+
+fn records_are_chained_and_say_how_many_follow(backend: &dyn Backend) {
+    let log = backend.create("a");
+    log.append(&events(1, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(0))).unwrap();
+    let head = log.append(&events(4, [answer("d")]), Expected::Exactly(Seq(3))).unwrap();
+    let records: Vec<_> = log.records(Seq(1)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(records.iter().map(|it| it.header.more).collect::<Vec<_>>(), [2, 1, 0, 0]);
+    assert_eq!(records[0].header.prev, Default::default());
+    for pair in records.windows(2) {
+        assert_eq!(pair[1].header.prev, pair[0].header.hash);
+    }
+    for record in &records {
+        assert_eq!(record.header.hash_with(&record.payload), record.header.hash);
+    }
+    assert_eq!(Head::at(&records[3].header), head);
+}
+
+fn any_version_numbers_anew(backend: &dyn Backend) {
+    let log = backend.create("a");
+    log.append(&events(9, [answer("a"), answer("b")]), Expected::Any).unwrap();
+    let head = log.append(&events(1, [answer("c")]), Expected::Any).unwrap();
+    assert_eq!(head.seq, Seq(3));
+    let seqs: Vec<_> = read_all(&log).iter().map(|event| event.seq.0).collect();
+    assert_eq!(seqs, [1, 2, 3]);
+}
+
+fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &dyn Backend) {
+    const PRODUCERS: u64 = 8;
+    const EACH: u64 = 30;
+    let log = backend.create("a");
+    std::thread::scope(|scope| {
+        for producer in 0..PRODUCERS {
+            let log = &log;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let event = Event { seq: Seq(0), at: Timestamp(producer * 1000 + n), fact: answer("x") };
+                    log.append(&[event.clone(), event], Expected::Any).unwrap();
+                }
+            });
+        }
+    });
+    let read = read_all(&backend.reopen(log));
+    assert_eq!(read.len() as u64, PRODUCERS * EACH * 2);
+    for producer in 0..PRODUCERS {
+        let own: Vec<_> = read.iter().map(|it| it.at.0).filter(|at| at / 1000 == producer).collect();
+        let expected: Vec<_> = (0..EACH).flat_map(|n| [producer * 1000 + n; 2]).collect();
+        assert_eq!(own, expected);
+    }
+    for pair in read.chunks(2) {
+        assert_eq!(pair[0].at, pair[1].at, "a batch stays together");
+    }
+}
+
+fn of_racing_writers_with_the_same_version_one_wins(backend: &dyn Backend) {
+    let log = backend.create("a");
+    for version in 0..20 {
+        let barrier = Barrier::new(4);
+        let winners: usize = std::thread::scope(|scope| {
+            let racers: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        let batch = events(version + 1, [answer("x")]);
+                        usize::from(log.append(&batch, Expected::Exactly(Seq(version))).is_ok())
+                    })
+                })
+                .collect();
+            racers.into_iter().map(|racer| racer.join().unwrap()).sum()
+        });
+        assert_eq!(winners, 1);
+    }
+    assert_eq!(read_all(&log).len(), 20);
+}
+
+fn a_reader_sees_what_was_there_when_it_began(backend: &dyn Backend) {
+    let log = backend.create("a");
+    log.append(&events(1, [answer("a"), answer("b")]), Expected::Exactly(Seq(0))).unwrap();
+    let reader = log.read(Seq(1)).unwrap();
+    log.append(&events(3, [answer("c")]), Expected::Exactly(Seq(2))).unwrap();
+    assert_eq!(reader.map(Result::unwrap).count(), 2);
+}
+
+fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
+    let log = backend.create("a");
+    let mut all = facts();
+    all.push(answer(&"large ".repeat(20_000)));
+    log.append(&events(1, all), Expected::Exactly(Seq(0))).unwrap();
+    log.append(&events(log.head().seq.0 + 1, facts()), Expected::Exactly(log.head().seq)).unwrap();
+    let mut exported = Vec::new();
+    let last = exchange::export(&log, &**log.blobs(), &mut exported).unwrap();
+    assert_eq!(last, log.head().seq);
+
+    let target = tempfile::tempdir().unwrap();
+    let folder = RunFolder::new(target.path(), "copy".into());
+    let copy = exchange::import(&mut exported.as_slice(), &folder).unwrap();
+    assert_eq!(copy.head(), log.head());
+    assert_eq!(read_all(&copy), read_all(&log));
+    let mut again = Vec::new();
+    exchange::export(&copy, &**copy.blobs(), &mut again).unwrap();
+    assert_eq!(again, exported);
+    assert_eq!(std::fs::read(folder.mirror()).unwrap(), exported);
+    copy.verify().unwrap();
+}
+
+fn verify_accepts_what_was_written(backend: &dyn Backend) {
+    let log = backend.create("a");
+    assert_eq!(log.verify().unwrap(), Head::default());
+    let head = log.append(&events(1, facts()), Expected::Exactly(Seq(0))).unwrap();
+    assert_eq!(log.verify().unwrap(), head);
+}
+
+fn any_fact() -> impl Strategy<Value = Fact> {
+    let small = proptest::sample::select(facts());
+    let text = ".{0,200}".prop_map(|text| answer(&text));
+    let large = (INLINE_MAX - 20..INLINE_MAX + 20).prop_map(|size| answer(&"y".repeat(size)));
+    prop_oneof![6 => small, 3 => text, 1 => large]
+}
+
+/// What a writer does: a batch, how it numbers it, and whether the log is opened again first.
+fn any_steps() -> impl Strategy<Value = Vec<(Vec<Fact>, Option<u64>, bool)>> {
+    let expected = prop_oneof![4 => Just(None), 1 => (0_u64..4).prop_map(Some)];
+    proptest::collection::vec(
+        (proptest::collection::vec(any_fact(), 0..5), expected, proptest::bool::weighted(0.1)),
+        1..12,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn memory_and_sled_do_the_same(steps in any_steps()) {
+        let sled = Sled::new();
+        let (mut one, two) = (sled.create("a"), Memory.create("a"));
+        for (facts, off_by, reopen) in steps {
+            if reopen {
+                one = sled.reopen(one);
+            }
+            let version = two.head().seq.0 + off_by.unwrap_or(0);
+            let batch = events(version + 1, facts);
+            let expected = Expected::Exactly(Seq(version));
+            let describe = |result: Result<Head, AppendError>| result.map_err(|error| error.to_string());
+            // Epochs are hashed too, and only a store on a disk has a new one after reopening.
+            let (first, second) = (describe(one.append(&batch, expected)), describe(two.append(&batch, expected)));
+            prop_assert_eq!(first.map(|head| head.seq), second.map(|head| head.seq));
+        }
+        prop_assert_eq!(read_all(&one), read_all(&two));
+        one.verify().unwrap();
+    }
+
+    #[test]
+    fn memory_and_sled_have_the_same_hashes(batches in proptest::collection::vec(proptest::collection::vec(any_fact(), 1..4), 1..6)) {
+        let sled = Sled::new();
+        let (one, two) = (sled.create("a"), Memory.create("a"));
+        for facts in batches {
+            let batch = events(two.head().seq.0 + 1, facts);
+            let head = one.append(&batch, Expected::Any).unwrap();
+            prop_assert_eq!(two.append(&batch, Expected::Any).unwrap(), head);
+        }
+    }
+}
+
+#[test]
+fn a_fenced_handle_in_memory_loses() {
+    let first = unstuck_store::memory::MemoryStore::default();
+    let second = first.take_over();
+    let batch = events(1, [Observation::DeadlinePassed.into()]);
+    assert!(matches!(first.append(&batch, Expected::Any), Err(AppendError::Fenced { .. })));
+    second.append(&batch, Expected::Any).unwrap();
+    assert_eq!(first.head(), second.head());
+}

@@ -1,0 +1,210 @@
+//! Logs that were written stay readable: stored dumps of every type, and the order of every field and
+//! variant, which in bincode is the format.
+//!
+//! `UNSTUCK_BLESS=1 cargo test -p unstuck-store --test golden` writes the files anew. For a version that a
+//! release has written that is never right: make a new version instead.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use unstuck_core::event::Fact;
+use unstuck_store::wire::{self, EventType, SchemaVersion, v1};
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+fn check_file(name: &str, actual: &str) {
+    let path = golden().join(name);
+    if std::env::var_os("UNSTUCK_BLESS").is_some() {
+        fs::create_dir_all(golden()).unwrap();
+        fs::write(&path, actual).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(actual, expected, "{} differs; see the head of this file", path.display());
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+}
+
+fn by_type() -> BTreeMap<EventType, Vec<Fact>> {
+    let mut types: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for fact in common::facts() {
+        types.entry(wire::encode(&fact).unwrap().kind).or_default().push(fact);
+    }
+    types
+}
+
+#[test]
+fn every_type_has_a_sample() {
+    let sampled: Vec<_> = by_type().into_keys().collect();
+    assert_eq!(sampled, EventType::ALL);
+}
+
+#[test]
+fn what_is_written_today_is_what_the_dumps_hold() {
+    for (kind, facts) in by_type() {
+        let (mut dump, mut json) = (String::new(), Vec::new());
+        for fact in &facts {
+            let encoded = wire::encode(fact).unwrap();
+            assert_eq!(encoded.schema, SchemaVersion(1), "the golden folder is that of version 1");
+            dump += &hex(&encoded.payload);
+            dump.push('\n');
+            wire::to_json(kind, encoded.schema, &encoded.payload, &mut json).unwrap();
+            json.push(b'\n');
+        }
+        check_file(&format!("{}.hex", kind.name()), &dump);
+        check_file(&format!("{}.json", kind.name()), &String::from_utf8(json).unwrap());
+    }
+}
+
+#[test]
+fn the_dumps_of_version_1_are_read_as_the_facts_that_they_were() {
+    for (kind, facts) in by_type() {
+        let dump = fs::read_to_string(golden().join(format!("{}.hex", kind.name()))).unwrap();
+        let json = fs::read_to_string(golden().join(format!("{}.json", kind.name()))).unwrap();
+        assert_eq!(dump.lines().count(), facts.len());
+        for ((dump, json), fact) in dump.lines().zip(json.lines()).zip(facts) {
+            let payload = unhex(dump);
+            assert_eq!(wire::decode(kind, SchemaVersion(1), &payload).unwrap(), fact);
+            let mut from_json = Vec::new();
+            assert_eq!(wire::decode_json(kind, SchemaVersion(1), json.as_bytes(), &mut from_json).unwrap(), fact);
+            assert_eq!(from_json, payload);
+        }
+    }
+}
+
+#[test]
+fn every_cut_and_every_byte_too_many_is_an_error_and_no_byte_makes_it_panic() {
+    for fact in common::facts() {
+        let wire::Encoded { kind, schema, payload } = wire::encode(&fact).unwrap();
+        for length in 0..payload.len() {
+            wire::decode(kind, schema, &payload[..length]).unwrap_err();
+        }
+        let mut longer = payload.clone();
+        longer.push(0);
+        wire::decode(kind, schema, &longer).unwrap_err();
+        for at in 0..payload.len() {
+            for value in [0, 0x7f, 0xff] {
+                let mut changed = payload.clone();
+                changed[at] = value;
+                let _either = wire::decode(kind, schema, &changed);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_the_version_that_this_program_reads() {
+    for kind in EventType::ALL {
+        let error = wire::decode(*kind, SchemaVersion(3), b"").unwrap_err();
+        assert!(error.is_newer());
+        let name = kind.name();
+        let sentence = format!("written by unstuck's schema 3 of {name}; this program reads up to 1: upgrade");
+        assert_eq!(error.to_string(), sentence);
+    }
+}
+
+#[test]
+fn names_and_numbers_of_types_are_unique_and_read_back() {
+    let mut names = BTreeSet::new();
+    for kind in EventType::ALL {
+        assert!(names.insert(kind.name()));
+        assert_eq!(EventType::from_number(kind.number()), Some(*kind));
+        assert_eq!(EventType::from_name(kind.name()), Some(*kind));
+    }
+}
+
+/// Renders the order of fields and variants of one stored type.
+struct Shape(String);
+
+impl<'de> Deserializer<'de> for &mut Shape {
+    type Error = de::value::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0 = format!("struct {name}: {}", fields.join(" "));
+        Err(de::Error::custom("seen"))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0 = format!("enum {name}: {}", variants.join(" "));
+        Err(de::Error::custom("seen"))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("neither a struct nor an enum"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+macro_rules! shapes {
+    ($($name:ident)*) => {
+        vec![$({
+            let mut shape = Shape(String::new());
+            let _seen = v1::$name::deserialize(&mut shape);
+            (stringify!($name), shape.0)
+        }),*]
+    };
+}
+
+#[test]
+fn the_order_of_fields_and_variants_is_pinned() {
+    let shapes = shapes! {
+        RunStarted Parent RunResumed RunInterrupted AnswerGiven DeadlinePassed WorkerStarted WorkerFinished WorkerLost
+        CheckStarted CheckFinished CheckLost LogRepaired
+        WorkRequested CheckRequested WaitRequested VerdictReached StageRaised StepEnded RunStopping RunEnded
+        Blob Outcome Exit ChildEnd DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
+        Failure RunOutcome
+    };
+    let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
+    check_file("order.txt", &text);
+
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire/v1.rs")).unwrap();
+    let declared: BTreeSet<_> = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum ")))
+        .map(|rest| rest.split(|it: char| !it.is_alphanumeric()).next().unwrap())
+        .filter(|name| !matches!(*name, "Digest" | "Bytes")) // Written by hand, in wire/text.rs.
+        .collect();
+    assert_eq!(shapes.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), declared);
+}
+
+#[test]
+fn the_stored_shapes_use_nothing_that_bincode_cannot_read_back() {
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire/v1.rs")).unwrap();
+    let code = || source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    for line in code().filter(|line| line.contains("serde(")) {
+        assert_eq!(line, "#[serde(rename_all = \"snake_case\")]");
+    }
+    for word in ["Value", "Map<", "Box<", "f32", "f64", "()"] {
+        assert!(code().all(|line| !line.contains(word)), "{word}");
+    }
+}

@@ -1,0 +1,144 @@
+//! A writer that is killed at any moment loses nothing that it was told is durable.
+//!
+//! The writer is this test binary once more, in a process of its own.
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use common::{answer, events};
+use unstuck_core::event::Event;
+use unstuck_core::id::Seq;
+use unstuck_store::{EventStore, Expected, Finding, OpenError, RunFolder, RunLog};
+
+const RUNS: &str = "UNSTUCK_TEST_RUNS";
+const BATCH: u64 = 3;
+
+fn folder(runs: PathBuf) -> RunFolder {
+    RunFolder::new(&runs, "killed".into())
+}
+
+fn batch(after: u64) -> Vec<Event> {
+    // Every tenth is large, so that blobs are in it too.
+    let size = if after % 10 == 0 { 40_000 } else { 200 };
+    events(after + 1, (0..BATCH).map(|n| answer(&format!("{n}{}", "x".repeat(size)))))
+}
+
+/// Not a test of its own: what the child does.
+#[test]
+fn child_writer() {
+    let Some(runs) = std::env::var_os(RUNS) else { return };
+    let folder = folder(runs.into());
+    let log = match RunLog::create(&folder) {
+        Err(OpenError::Exists { .. }) => RunLog::open_for_writing(&folder).unwrap().0,
+        created => created.unwrap(),
+    };
+    let mut out = std::io::stdout();
+    writeln!(out, "\nopen {}", log.head().seq).unwrap();
+    loop {
+        let head = log.head();
+        let head = log.append(&batch(head.seq.0), Expected::Exactly(head.seq)).unwrap();
+        writeln!(out, "acknowledged {}", head.seq).unwrap();
+    }
+}
+
+fn start(runs: &std::path::Path, failpoint: Option<&str>) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child_writer", "--nocapture"]).env(RUNS, runs);
+    if let Some(failpoint) = failpoint {
+        command.env("UNSTUCK_FAILPOINT", failpoint);
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn acknowledged(line: &str) -> Option<u64> {
+    line.strip_prefix("acknowledged ")?.parse().ok()
+}
+
+/// Opens what is left and checks it. Returns the last event.
+fn check(runs: &std::path::Path, acknowledged: u64) -> u64 {
+    let (log, opening) = RunLog::open_for_writing(&folder(runs.to_owned())).unwrap();
+    let others: Vec<_> = opening
+        .findings
+        .iter()
+        .filter(|it| !matches!(it, Finding::LeaseTakenOver { .. } | Finding::MirrorCompleted { .. } | Finding::Healed { .. }))
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+    let head = log.verify().unwrap().seq.0;
+    assert!(head >= acknowledged, "acknowledged {acknowledged}, there are {head}");
+    assert!(head <= acknowledged + BATCH, "more than one batch was never acknowledged");
+    assert_eq!(head % BATCH, 0, "a batch is there as a whole or not at all");
+    let expected: Vec<_> = (0..head / BATCH).flat_map(|n| batch(n * BATCH)).collect();
+    assert!(log.read(Seq(1)).unwrap().map(Result::unwrap).eq(expected));
+    head
+}
+
+#[test]
+fn a_writer_killed_at_any_moment_loses_nothing_acknowledged() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut last = 0;
+    for round in 0..12 {
+        let mut child = start(runs.path(), None);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut seen = last;
+        for _ in 0..(round * 7) % 40 + 1 {
+            seen = lines.by_ref().find_map(|line| acknowledged(&line)).unwrap();
+        }
+        // A kill in the midst of the next append.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        seen = lines.filter_map(|line| acknowledged(&line)).last().unwrap_or(seen);
+        last = check(runs.path(), seen);
+    }
+}
+
+#[test]
+fn a_log_that_another_process_writes_is_locked_until_it_dies() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut child = start(runs.path(), None);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    lines.by_ref().find_map(|line| acknowledged(&line)).unwrap();
+    match RunLog::open_for_writing(&folder(runs.path().to_owned())) {
+        Err(OpenError::Locked { holder: Some(holder), .. }) => assert_eq!(holder.pid, child.id()),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("opened"),
+    }
+    let reading = RunLog::open_for_reading(&folder(runs.path().to_owned())).unwrap();
+    assert!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count() >= 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(lines);
+    let (_, opening) = RunLog::open_for_writing(&folder(runs.path().to_owned())).unwrap();
+    assert!(matches!(&opening.findings[0], Finding::LeaseTakenOver { from } if from.pid == child.id()));
+}
+
+/// Needs `--features failpoints`; without them the child would never end.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_writer_that_dies_at_every_boundary_of_an_append_loses_nothing_acknowledged() {
+    for boundary in ["before", "torn", "after"] {
+        let runs = tempfile::tempdir().unwrap();
+        let mut last = 0;
+        for count in 1..8 {
+            let mut child = start(runs.path(), Some(&format!("append:{count}:{boundary}")));
+            let mut text = String::new();
+            child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+            assert!(!child.wait().unwrap().success());
+            let seen = text.lines().filter_map(acknowledged).last().unwrap_or(last);
+            assert_eq!(seen, last + (count - 1) * BATCH);
+            let head = check(runs.path(), seen);
+            let expected = if boundary == "after" { seen + BATCH } else { seen };
+            assert_eq!(head, expected, "{boundary} {count}");
+            last = head;
+        }
+    }
+}
+
+#[cfg(not(feature = "failpoints"))]
+#[test]
+fn dying_at_every_boundary_of_an_append_is_skipped_without_the_feature_failpoints() {
+    let _unused = std::io::empty().read(&mut []);
+    println!("skipped: cargo test -p unstuck-store --features failpoints");
+}

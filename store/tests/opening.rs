@@ -1,0 +1,624 @@
+//! What opening a log may find: each outcome, made on purpose.
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use common::{answer, events, facts};
+use unstuck_core::event::Event;
+use unstuck_core::id::{Epoch, Seq};
+use unstuck_store::envelope::{Record, RecordRef};
+use unstuck_store::wire::SchemaVersion;
+use unstuck_store::{
+    AppendError, EventStore, Expected, Finding, Head, OpenError, Opening, ReadError, RunFolder, RunLog,
+};
+
+struct Run {
+    _keep: tempfile::TempDir,
+    folder: RunFolder,
+}
+
+impl Run {
+    fn new() -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        Self { folder: RunFolder::new(keep.path(), "0123456789ab".into()), _keep: keep }
+    }
+
+    /// A closed run of `count` events in batches of one.
+    fn with(count: u64) -> Self {
+        let run = Self::new();
+        let log = RunLog::create(&run.folder).unwrap();
+        run.append(&log, count);
+        run
+    }
+
+    fn append(&self, log: &RunLog, count: u64) {
+        for _ in 0..count {
+            let head = log.head();
+            log.append(&events(head.seq.0 + 1, [answer("x")]), Expected::Exactly(head.seq)).unwrap();
+        }
+    }
+
+    fn open(&self) -> (RunLog, Opening) {
+        RunLog::open_for_writing(&self.folder).unwrap()
+    }
+
+    fn open_error(&self) -> OpenError {
+        match RunLog::open_for_writing(&self.folder) {
+            Ok((_, opening)) => panic!("opened with {opening:?}"),
+            Err(error) => error,
+        }
+    }
+
+    /// Opens, and checks the findings and that the store and the mirror hold the events 1 to `count`.
+    fn expect(&self, findings: &[&str], count: u64) {
+        let (log, opening) = self.open();
+        let found: Vec<_> = opening.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(found, findings);
+        self.holds(&log, count);
+        drop(log);
+        let (log, opening) = self.open();
+        assert!(opening.is_clean(), "once mended it stays so: {opening:?}");
+        drop(log);
+    }
+
+    fn holds(&self, log: &RunLog, count: u64) {
+        assert_eq!(log.head().seq, Seq(count));
+        assert_eq!(log.verify().unwrap().seq, Seq(count));
+        let reading = RunLog::open_for_reading(&self.folder).unwrap();
+        let mirrored: Vec<_> = reading.read(Seq(1)).unwrap().map(Result::unwrap).collect();
+        let stored: Vec<_> = log.read(Seq(1)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(stored, mirrored);
+        assert_eq!(stored.len() as u64, count);
+    }
+
+    fn copy_store(&self, to: &Path) {
+        copy_folder(&self.folder.store(), to);
+    }
+
+    fn put_store_back(&self, from: &Path) {
+        fs::remove_dir_all(self.folder.store()).unwrap();
+        copy_folder(from, &self.folder.store());
+    }
+
+    /// Changes what lies in the closed database.
+    fn tamper(&self, change: impl FnOnce(&sled::Db)) {
+        let db = sled::Config::new().path(self.folder.store()).cache_capacity(1 << 20).open().unwrap();
+        change(&db);
+        db.flush().unwrap();
+    }
+
+    fn change_record(&self, seq: u64, change: impl FnOnce(&mut Record)) {
+        self.tamper(|db| {
+            let bytes = db.get(seq.to_be_bytes()).unwrap().unwrap();
+            let mut record = RecordRef::parse(&bytes).unwrap().to_record();
+            change(&mut record);
+            db.insert(seq.to_be_bytes(), record.to_bytes()).unwrap();
+        });
+    }
+
+    fn mirror(&self) -> Vec<u8> {
+        fs::read(self.folder.mirror()).unwrap()
+    }
+
+    fn set_mirror(&self, bytes: &[u8]) {
+        fs::write(self.folder.mirror(), bytes).unwrap();
+    }
+
+    fn mirror_lines(&self, count: usize) -> Vec<u8> {
+        self.mirror().split_inclusive(|byte| *byte == b'\n').take(count).flatten().copied().collect()
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_closed_run_opens_clean() {
+    Run::with(5).expect(&[], 5);
+    Run::with(0).expect(&[], 0);
+}
+
+#[test]
+fn a_run_that_is_not_there_or_is_there_already_is_an_error() {
+    let run = Run::new();
+    assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
+    assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
+    assert!(matches!(RunLog::delete(&run.folder), Err(OpenError::NotFound { .. })));
+    drop(RunLog::create(&run.folder).unwrap());
+    assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
+}
+
+#[test]
+fn an_unfinished_snapshot_of_the_engine_is_set_aside() {
+    let run = Run::with(5);
+    fs::write(run.folder.store().join("snap.00000000000012AB.generating"), b"half").unwrap();
+    let aside = run.folder.path().join("snap.00000000000012AB.generating.unfinished-1");
+    run.expect(&[&format!("an unfinished snapshot of the store was set aside as {}", aside.display())], 5);
+    assert_eq!(fs::read(aside).unwrap(), b"half");
+}
+
+#[test]
+fn a_store_that_lost_its_tail_is_restored_from_the_mirror() {
+    for (kept, all) in [(3, 8), (0, 4), (7, 8)] {
+        let run = Run::with(kept);
+        let copy = run.folder.path().join("copy");
+        run.copy_store(&copy);
+        run.append(&run.open().0, all - kept);
+        run.put_store_back(&copy);
+        let restored =
+            format!("the store had lost its tail: events {} to {all} were restored from events.jsonl", kept + 1);
+        run.expect(&[&restored], all);
+    }
+}
+
+#[test]
+fn a_store_that_is_gone_is_restored_with_its_large_events() {
+    let run = Run::with(2);
+    let (log, _) = run.open();
+    let mut large = facts();
+    large.push(answer(&"large".repeat(20_000)));
+    let batch = events(3, large);
+    log.append(&batch, Expected::Exactly(Seq(2))).unwrap();
+    let head = log.head();
+    drop(log);
+    fs::remove_dir_all(run.folder.store()).unwrap();
+    fs::remove_dir_all(run.folder.blobs()).unwrap();
+    let sentence = format!("the store had lost its tail: events 1 to {} were restored from events.jsonl", head.seq);
+    run.expect(&[&sentence], head.seq.0);
+    assert_eq!(run.open().0.head(), head);
+}
+
+#[test]
+fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
+    for kept in [0, 1, 4] {
+        let run = Run::with(5);
+        run.set_mirror(&run.mirror_lines(kept));
+        let completed = format!("events.jsonl was behind: events {} to 5 were added to it", kept + 1);
+        run.expect(&[&completed], 5);
+    }
+    let run = Run::with(5);
+    fs::remove_file(run.folder.mirror()).unwrap();
+    assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NoMirror { .. })));
+    run.expect(&["events.jsonl was behind: events 1 to 5 were added to it"], 5);
+    let run = Run::with(5);
+    let mirror = run.mirror();
+    run.set_mirror(&mirror[..mirror.len() - 30]);
+    run.expect(&["events.jsonl was behind: events 5 to 5 were added to it"], 5);
+    assert_eq!(run.mirror(), mirror);
+}
+
+#[test]
+fn an_unfinished_line_that_the_store_does_not_know_is_reported() {
+    let run = Run::with(3);
+    let mut mirror = run.mirror();
+    mirror.extend_from_slice(b"{\"seq\":4,\"at\":17");
+    run.set_mirror(&mirror);
+    let lost = "what was written after event 3 is lost: \
+                events.jsonl ends with an unfinished line that the store knows nothing of";
+    run.expect(&[lost], 3);
+}
+
+#[test]
+fn a_mirror_that_is_damaged_where_the_store_is_good_is_written_anew() {
+    let run = Run::with(5);
+    let good = run.mirror();
+    let mut mirror = good.clone();
+    let at = mirror.len() - 20;
+    mirror[at] ^= 1;
+    run.set_mirror(&mirror);
+    let aside = run.folder.path().join("events.jsonl.damaged-1");
+    run.expect(&[&format!("events.jsonl was damaged and was written anew; the old one is {}", aside.display())], 5);
+    assert_eq!(run.mirror(), good);
+    assert_eq!(fs::read(aside).unwrap(), mirror);
+
+    // In the middle it is not looked at when opening, but by whoever reads it and by `verify`.
+    let mut mirror = good.clone();
+    mirror[good.len() / 2] ^= 1;
+    run.set_mirror(&mirror);
+    let (log, opening) = run.open();
+    assert!(opening.is_clean());
+    let error = log.verify().unwrap_err();
+    assert!(matches!(error, ReadError::Corrupt { at: Seq(3), .. }), "{error}");
+    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let read: Vec<_> = reading.read(Seq(1)).unwrap().collect();
+    assert_eq!(read.len(), 3, "two good ones and the error");
+    assert!(matches!(read[2], Err(ReadError::Corrupt { at: Seq(3), .. })));
+    drop(log);
+    RunLog::rebuild_mirror(&run.folder).unwrap();
+    assert_eq!(run.mirror(), good);
+}
+
+#[test]
+fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
+    let run = Run::with(9);
+    run.change_record(5, |record| record.payload[8] ^= 1);
+    let before = run.mirror();
+    let error = run.open_error();
+    assert_eq!(
+        error.to_string(),
+        "the log of run 0123456789ab is damaged at event 5: its content does not match its hash"
+    );
+    assert!(error.hint().unwrap().contains("export --salvage 0123456789ab"));
+    assert_eq!(run.mirror(), before);
+    // The mirror still has everything, so the run can be read, and rebuilt on request.
+    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    assert_eq!(reading.read(Seq(1)).unwrap().filter(Result::is_ok).count(), 9);
+    let (log, opening) = RunLog::rebuild_store(&run.folder).unwrap();
+    assert!(matches!(opening.findings[..], [Finding::StoreRebuilt { events: Seq(9), .. }]));
+    run.holds(&log, 9);
+}
+
+#[test]
+fn a_hole_a_swap_and_a_forged_record_are_noticed() {
+    let damaged_at = |change: &dyn Fn(&Run)| {
+        let run = Run::with(9);
+        change(&run);
+        match run.open_error() {
+            OpenError::Corrupt { at, .. } => at.0,
+            other => panic!("{other}"),
+        }
+    };
+    let remove = |seq: u64| move |run: &Run| run.tamper(|db| drop(db.remove(seq.to_be_bytes()).unwrap()));
+    assert_eq!(damaged_at(&remove(1)), 1);
+    assert_eq!(damaged_at(&remove(5)), 5);
+    let swap = |run: &Run| {
+        run.tamper(|db| {
+            let (a, b) = (db.get(4_u64.to_be_bytes()).unwrap(), db.get(5_u64.to_be_bytes()).unwrap());
+            db.insert(4_u64.to_be_bytes(), b.unwrap()).unwrap();
+            db.insert(5_u64.to_be_bytes(), a.unwrap()).unwrap();
+        });
+    };
+    assert_eq!(damaged_at(&swap), 4);
+    let forge = |run: &Run| {
+        run.change_record(4, |record| {
+            record.payload[8] ^= 1;
+            let payload = record.payload.clone();
+            record.header.seal(&payload);
+        });
+    };
+    assert_eq!(damaged_at(&forge), 5, "its own hash is right, but the next one does not continue it");
+}
+
+#[test]
+fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
+    let run = Run::with(6);
+    run.change_record(6, |record| record.payload[8] ^= 1);
+    run.expect(&["the store had lost its tail: events 6 to 6 were restored from events.jsonl"], 6);
+
+    let run = Run::with(6);
+    run.change_record(6, |record| record.payload[8] ^= 1);
+    run.set_mirror(&run.mirror_lines(5));
+    let dropped = "events 6 to 6 are lost: the last record is not whole (its content does not match its hash)";
+    run.expect(&[dropped], 5);
+    assert!(run.folder.path().join("dropped-6").exists());
+}
+
+#[test]
+fn a_batch_without_its_end_is_not_kept() {
+    let run = Run::with(3);
+    let copy = run.folder.path().join("copy");
+    run.copy_store(&copy);
+    let (log, _) = run.open();
+    log.append(&events(4, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(3))).unwrap();
+    drop(log);
+    let whole = run.mirror();
+    run.put_store_back(&copy);
+    run.set_mirror(&run.mirror_lines(5));
+    let dropped = "events 4 to 5 are lost: they are the beginning of a batch whose end was never written";
+    run.expect(&[dropped], 3);
+
+    // The same where the store has a part of the batch itself.
+    let run = Run::with(3);
+    let (log, _) = run.open();
+    log.append(&events(4, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(3))).unwrap();
+    drop(log);
+    run.tamper(|db| drop(db.remove(6_u64.to_be_bytes()).unwrap()));
+    run.expect(&["the store had lost its tail: events 6 to 6 were restored from events.jsonl"], 6);
+    run.tamper(|db| drop(db.remove(6_u64.to_be_bytes()).unwrap()));
+    run.set_mirror(&run.mirror_lines(5));
+    run.expect(&[dropped], 3);
+    assert!(whole.starts_with(&run.mirror()));
+}
+
+#[test]
+fn a_mirror_and_a_store_of_different_histories_are_not_mixed() {
+    let run = Run::with(3);
+    let copy = run.folder.path().join("copy");
+    run.copy_store(&copy);
+    let other = Run::new();
+    let log = RunLog::create(&other.folder).unwrap();
+    log.append(&events(1, (0..5).map(|_| answer("another"))), Expected::Exactly(Seq(0))).unwrap();
+    run.set_mirror(&other.mirror());
+    let error = run.open_error();
+    let expected = "the log of run 0123456789ab is damaged at event 3: \
+                    store and events.jsonl hold different events there";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_log_that_is_being_written_is_locked_and_can_be_read() {
+    let run = Run::with(2);
+    let (log, _) = run.open();
+    let error = run.open_error();
+    let holder = match &error {
+        OpenError::Locked { holder, .. } => holder.clone().unwrap(),
+        other => panic!("{other}"),
+    };
+    assert_eq!(holder.pid, std::process::id());
+    assert!(error.to_string().starts_with("run 0123456789ab is being worked on by process "));
+    assert!(matches!(RunLog::delete(&run.folder), Err(OpenError::Locked { .. })));
+
+    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let mut following = reading.follow().unwrap();
+    let seqs = |events: Vec<Event>| events.iter().map(|event| event.seq.0).collect::<Vec<_>>();
+    assert_eq!(seqs(following.poll().unwrap()), [1, 2]);
+    assert_eq!(seqs(following.poll().unwrap()), [0; 0]);
+    run.append(&log, 2);
+    assert_eq!(seqs(following.poll().unwrap()), [3, 4]);
+    assert_eq!(following.head(), log.head());
+    assert_eq!(reading.read(Seq(3)).unwrap().count(), 2);
+}
+
+#[test]
+fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
+    let run = Run::with(1);
+    let (log, _) = run.open();
+    log.append(&events(2, [answer("a"), answer("b")]), Expected::Exactly(Seq(1))).unwrap();
+    drop(log);
+    let whole = run.mirror();
+    let second = run.mirror_lines(1).len();
+    let third = run.mirror_lines(2).len();
+    run.set_mirror(b"");
+    let reading = RunLog::open_for_reading(&run.folder).unwrap();
+    let mut following = reading.follow().unwrap();
+    let mut seen = Vec::new();
+    for length in [0, 10, second, second + 10, third, third + 50, whole.len()] {
+        let mut file = fs::OpenOptions::new().append(true).open(run.folder.mirror()).unwrap();
+        let from = usize::try_from(file.metadata().unwrap().len()).unwrap();
+        file.write_all(&whole[from..length]).unwrap();
+        let new = following.poll().unwrap().len();
+        assert_eq!(new, reading.read(Seq(1)).unwrap().map(Result::unwrap).count() - seen.len());
+        seen.extend(vec![length; new]);
+    }
+    assert_eq!(seen, [second, whole.len(), whole.len()]);
+}
+
+#[test]
+fn a_follower_of_a_long_log_gets_all_of_it_in_pieces() {
+    let run = Run::new();
+    let log = RunLog::create(&run.folder).unwrap();
+    let batch = |first: u64, count: u64| events(first, (0..count).map(|_| answer(&"z".repeat(3000))));
+    log.append(&batch(1, 700), Expected::Exactly(Seq(0))).unwrap(); // One batch of two megabytes.
+    for first in 701..1001 {
+        log.append(&batch(first, 1), Expected::Exactly(Seq(first - 1))).unwrap();
+    }
+    let mut following = RunLog::open_for_reading(&run.folder).unwrap().follow().unwrap();
+    let mut seen = Vec::new();
+    loop {
+        let new = following.poll().unwrap();
+        if new.is_empty() {
+            break;
+        }
+        seen.extend(new);
+    }
+    assert_eq!(seen, log.read(Seq(1)).unwrap().map(Result::unwrap).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
+    let run = Run::with(3);
+    fs::write(run.folder.format(), br#"{"format":2,"program":"unstuck 9.0","more":[]}"#).unwrap();
+    let error = run.open_error();
+    assert_eq!(
+        error.to_string(),
+        "run 0123456789ab was written by a newer version: \
+         written by unstuck 9.0 in format 2; this program reads up to 1"
+    );
+    assert_eq!(error.hint().unwrap(), "upgrade unstuck to work with it");
+    assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NewerVersion { .. })));
+
+    let run = Run::with(3);
+    run.change_record(3, |record| {
+        record.header.schema = SchemaVersion(2);
+        let payload = record.payload.clone();
+        record.header.seal(&payload);
+    });
+    assert_eq!(
+        run.open_error().to_string(),
+        "run 0123456789ab was written by a newer version: \
+         written by unstuck's schema 2 of answer_given; this program reads up to 1: upgrade"
+    );
+
+    let run = Run::with(3);
+    let mirror = String::from_utf8(run.mirror()).unwrap();
+    run.set_mirror(mirror.replace("\"answer_given\"", "\"telepathy_received\"").as_bytes());
+    let error = run.open_error();
+    assert!(matches!(error, OpenError::NewerVersion { .. }), "{error}");
+}
+
+#[test]
+fn a_checkpoint_saves_verification_before_it_and_tells_of_a_tail_that_is_lost() {
+    let run = Run::with(6);
+    let (log, _) = run.open();
+    assert_eq!(log.checkpoint(1), None);
+    log.save_checkpoint(log.head(), 1, b"state".to_vec()).unwrap();
+    run.append(&log, 2);
+    drop(log);
+    let (log, _) = run.open();
+    let checkpoint = log.checkpoint(1).unwrap();
+    assert_eq!((checkpoint.seq, checkpoint.state.as_slice()), (Seq(6), &b"state"[..]));
+    assert_eq!(log.checkpoint(2), None, "another reducer does not get it");
+    drop(log);
+
+    run.change_record(2, |record| record.payload[8] ^= 1);
+    let (log, opening) = run.open();
+    assert!(opening.is_clean());
+    assert!(matches!(log.verify(), Err(ReadError::Corrupt { at: Seq(2), .. })));
+    drop(log);
+    run.change_record(7, |record| record.payload[8] ^= 1);
+    assert!(matches!(run.open_error(), OpenError::Corrupt { at: Seq(7), .. }));
+
+    let run = Run::with(3);
+    let copy = run.folder.path().join("copy");
+    run.copy_store(&copy);
+    let (log, _) = run.open();
+    run.append(&log, 4);
+    log.save_checkpoint(log.head(), 1, Vec::new()).unwrap();
+    drop(log);
+    run.put_store_back(&copy);
+    run.set_mirror(&run.mirror_lines(3));
+    let (log, opening) = run.open();
+    let lost = "events 4 to 7 are lost: \
+                a checkpoint knows of them, but neither the store nor events.jsonl has them";
+    assert_eq!(opening.findings.iter().map(ToString::to_string).collect::<Vec<_>>(), [lost]);
+    assert!(opening.findings[0].concerns_events());
+    assert_eq!(log.checkpoint(1), None, "it is of a log that is gone");
+}
+
+#[test]
+fn a_writer_whose_lease_was_taken_over_writes_nothing_more() {
+    let run = Run::with(2);
+    let (log, _) = run.open();
+    let mut holder: serde_json::Value =
+        serde_json::from_slice(&fs::read(run.folder.lease()).unwrap()).unwrap();
+    assert_eq!(holder["epoch"], 2);
+    holder["epoch"] = 7.into();
+    fs::write(run.folder.lease(), holder.to_string()).unwrap();
+    let batch = events(3, [answer("late")]);
+    let error = log.append(&batch, Expected::Exactly(Seq(2))).unwrap_err();
+    assert!(matches!(error, AppendError::Fenced { ours: Epoch(2), theirs: Epoch(7) }), "{error}");
+    assert!(matches!(log.append(&batch, Expected::Exactly(Seq(2))), Err(AppendError::Poisoned { .. })));
+    drop(log);
+    let (log, opening) = run.open();
+    assert!(matches!(opening.findings[..], [Finding::LeaseTakenOver { .. }]));
+    assert_eq!(log.append(&batch, Expected::Exactly(Seq(2))).unwrap().epoch, Epoch(8));
+}
+
+#[test]
+fn a_lease_file_that_is_lost_does_not_let_the_epoch_fall() {
+    let run = Run::with(2);
+    drop(run.open());
+    let (log, _) = run.open();
+    let head = log.append(&events(3, [answer("x")]), Expected::Exactly(Seq(2))).unwrap();
+    assert_eq!(head.epoch, Epoch(3));
+    drop(log);
+    fs::remove_file(run.folder.lease()).unwrap();
+    let (log, _) = run.open();
+    assert_eq!(log.append(&events(4, [answer("y")]), Expected::Exactly(Seq(3))).unwrap().epoch, Epoch(4));
+    log.verify().unwrap();
+}
+
+#[test]
+fn a_deleted_run_is_gone_and_its_neighbour_is_not() {
+    let run = Run::with(2);
+    let neighbour = RunFolder::new(run.folder.path().parent().unwrap(), "neighbour".into());
+    drop(RunLog::create(&neighbour).unwrap());
+    RunLog::delete(&run.folder).unwrap();
+    assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
+    RunLog::open_for_writing(&neighbour).unwrap();
+    assert_eq!(fs::read_dir(neighbour.path().parent().unwrap()).unwrap().count(), 1);
+}
+
+/// A small generator, so that a failing case can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).unwrap()
+    }
+}
+
+/// Opens a damaged run. Whatever the outcome: no panic, and no event is missing in silence.
+fn survives(run: &Run, original: &[Event], case: &str) -> &'static str {
+    let (log, opening) = match RunLog::open_for_writing(&run.folder) {
+        Ok(opened) => opened,
+        Err(OpenError::Corrupt { .. } | OpenError::Damaged { .. }) => {
+            let (log, _) = RunLog::rebuild_store(&run.folder).unwrap();
+            assert_eq!(log.read(Seq(1)).unwrap().map(Result::unwrap).collect::<Vec<_>>(), original, "{case}");
+            return "damaged, then rebuilt";
+        }
+        Err(other) => panic!("{case}: {other}: {:?}", std::error::Error::source(&other)),
+    };
+    let mut read = Vec::new();
+    for event in log.read(Seq(1)).unwrap() {
+        match event {
+            Ok(event) => read.push(event),
+            Err(_) => return "unreadable", // It says so.
+        }
+    }
+    assert_eq!(read, original, "{case}: {opening:?}");
+    if opening.is_clean() { "clean" } else { "mended" }
+}
+
+fn damage_the_database(cases: u64, damage: impl Fn(&mut Vec<u8>, &mut Dice)) {
+    let run = Run::new();
+    let log = RunLog::create(&run.folder).unwrap();
+    for _ in 0..40 {
+        let first = log.head().seq.0 + 1;
+        log.append(&events(first, facts()), Expected::Exactly(log.head().seq)).unwrap();
+    }
+    let original: Vec<_> = log.read(Seq(1)).unwrap().map(Result::unwrap).collect();
+    drop(log);
+    let (store, mirror) = (run.folder.path().join("copy"), run.mirror());
+    run.copy_store(&store);
+    let mut outcomes = std::collections::BTreeMap::new();
+    for case in 1..=cases {
+        let mut dice = Dice(case.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        run.put_store_back(&store);
+        run.set_mirror(&mirror);
+        let file = run.folder.store().join("db");
+        let mut bytes = fs::read(&file).unwrap();
+        damage(&mut bytes, &mut dice);
+        fs::write(&file, bytes).unwrap();
+        *outcomes.entry(survives(&run, &original, &format!("case {case}"))).or_insert(0) += 1;
+    }
+    println!("{outcomes:?}");
+}
+
+#[test]
+fn a_flipped_bit_in_the_database_never_loses_an_event_in_silence() {
+    damage_the_database(16, |bytes, dice| {
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        let at = dice.below(used);
+        bytes[at] ^= 1 << dice.below(8);
+    });
+}
+
+#[test]
+fn a_database_that_is_cut_never_loses_an_event_in_silence() {
+    damage_the_database(8, |bytes, dice| {
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        bytes.truncate(used / 4 + dice.below(used * 3 / 4));
+    });
+}
+
+#[test]
+fn a_zeroed_page_in_the_database_never_loses_an_event_in_silence() {
+    damage_the_database(8, |bytes, dice| {
+        let pages = bytes.iter().rposition(|byte| *byte != 0).unwrap() / 4096;
+        let at = dice.below(pages.max(1)) * 4096;
+        let end = (at + 4096).min(bytes.len());
+        bytes[at..end].fill(0);
+    });
+}
+
+#[test]
+fn an_empty_head_is_that_of_no_event() {
+    assert_eq!(Run::with(0).open().0.head(), Head::default());
+}

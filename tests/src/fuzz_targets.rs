@@ -1,0 +1,245 @@
+//! The bodies of the fuzz targets: each takes arbitrary bytes and panics where a promise is broken.
+//!
+//! `fuzz/` runs them on what libFuzzer makes up, `tests/fuzz_seeds.rs` on the committed seeds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_core::Event;
+use unstuck_core::id::{Millis, Seq};
+use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
+use unstuck_core::workflow::Workflow;
+use unstuck_store::mirror::{self, MirrorReader};
+use unstuck_store::wire::{self, EventType, SchemaVersion};
+
+/// A fuzz target.
+pub type Target = fn(&[u8]);
+
+/// Every target with its name, which is also that of its folder of seeds.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("decision_bytes", decision_bytes),
+    ("event_bytes", event_bytes),
+    ("log_bytes", log_bytes),
+    ("workflow_yaml", workflow_yaml),
+];
+
+/// The id of the check that [`decision_bytes`] asks for.
+pub const CHECK_ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";
+
+/// Whatever a decision file or an answer holds: it is resolved, twice in the same way, and says
+/// COMPLETE only if it holds a word for it that is not just the echo of the prompt.
+pub fn decision_bytes(data: &[u8]) {
+    let file = FileEvidence::Bytes(data.to_vec());
+    let none = FileEvidence::NotConfigured;
+    let text = String::from_utf8_lossy(data);
+    let plain =
+        Evidence { file: &none, file_fresh: true, answer: None, prompt: None, check_id: Some(CHECK_ID) };
+    let evidences = [
+        Evidence { file: &file, ..plain },
+        Evidence { file: &file, check_id: None, ..plain },
+        Evidence { file: &file, file_fresh: false, ..plain },
+        Evidence { answer: Some(&text), ..plain },
+        Evidence { file: &file, answer: Some(&text), ..plain },
+    ];
+    let may_be_complete = may_say_complete(data);
+    for evidence in &evidences {
+        let resolution = verdict::resolve(evidence);
+        assert_eq!(resolution, verdict::resolve(evidence), "the same evidence gives the same decision");
+        assert!(
+            may_be_complete || resolution.decision != Decision::Complete,
+            "complete without a word for it: {resolution:?}"
+        );
+        for signal in resolution.reasons.iter().chain(&resolution.fingerprints) {
+            assert!(signal.chars().count() <= 240, "a signal is bounded: {signal:?}");
+        }
+        assert!(resolution.reasons.len() <= 200 && resolution.fingerprints.len() <= 200);
+    }
+    if text.trim_start().starts_with('"') {
+        return; // A text that is one JSON string is what the string says; no prompt of ours is one.
+    }
+    let echo = verdict::resolve(&Evidence { answer: Some(&text), prompt: Some(&text), ..plain });
+    assert_ne!(echo.decision, Decision::Complete, "an echo of the prompt is no verdict: {echo:?}");
+}
+
+/// Words of which one must be in a text that says COMPLETE; longer ones contain a shorter one.
+const COMPLETE_WORDS: &[&str] =
+    &["complete", "pass", "done", "finished", "success", "succeeded", "ok", "approved"];
+
+/// A second, naive reading that errs on the side of yes: exact for plain ASCII; elsewhere, where
+/// escapes and characters without width may stand between letters, the letters in their order do.
+fn may_say_complete(data: &[u8]) -> bool {
+    let text: String = String::from_utf8_lossy(data).chars().flat_map(char::to_lowercase).collect();
+    let is_plain = |c: char| (c.is_ascii_graphic() && c != '\\') || matches!(c, ' ' | '\n' | '\r' | '\t');
+    if text.chars().all(is_plain) {
+        return COMPLETE_WORDS.iter().any(|word| text.contains(word));
+    }
+    let escaped_letters = text.contains("\\u") || text.contains("\\x");
+    escaped_letters || COMPLETE_WORDS.iter().any(|word| has_letters_in_order(&text, word))
+}
+
+fn has_letters_in_order(text: &str, word: &str) -> bool {
+    let mut chars = text.chars();
+    word.chars().all(|letter| chars.any(|c| c == letter))
+}
+
+/// Whatever a record holds: its payload is decoded or refused, and what was decoded is encoded as
+/// the same bytes again, directly and by way of JSON.
+///
+/// The first two bytes are the number of the type, the next two the schema version; the rest is the payload.
+pub fn event_bytes(data: &[u8]) {
+    let Some((&[t0, t1, s0, s1], payload)) = data.split_first_chunk() else { return };
+    let Some(kind) = EventType::from_number(u16::from_le_bytes([t0, t1])) else { return };
+    let schema = SchemaVersion(u16::from_le_bytes([s0, s1]));
+    let Ok(fact) = wire::decode(kind, schema, payload) else { return };
+
+    let again = wire::encode(&fact).expect("what was decoded can be encoded");
+    assert_eq!(again.kind, kind);
+    assert_eq!(wire::decode(again.kind, again.schema, &again.payload).as_ref(), Ok(&fact));
+    // The workflow is a JSON text in one field, and the same JSON can be written in many ways.
+    if schema == again.schema && kind != EventType::RunStarted {
+        assert_eq!(again.payload, payload, "one fact has one encoding");
+    }
+
+    let (mut json, mut rebuilt) = (Vec::new(), Vec::new());
+    wire::to_json(kind, schema, payload, &mut json).expect("what was decoded has a form in JSON");
+    let from_json = wire::decode_json(kind, schema, &json, &mut rebuilt);
+    assert_eq!(from_json, Ok(fact));
+    assert_eq!(rebuilt, payload, "a line of the mirror is enough to rebuild its record");
+}
+
+/// A run that was recorded well: what damage comes after it must not cost.
+pub const GOOD_LOG: &[u8] = include_bytes!("../../fuzz/seeds/log_bytes/whole-run");
+
+/// Whatever an `events.jsonl` holds: both of its readers return the same good events before the
+/// first that is wrong, and what follows a good log takes nothing away from it.
+pub fn log_bytes(data: &[u8]) {
+    static GOOD: LazyLock<Vec<Event>> = LazyLock::new(|| read_log(GOOD_LOG));
+    read_log(data);
+    assert!(GOOD.len() > 10, "the good log is good");
+    let events = read_log(&[GOOD_LOG, data].concat());
+    assert!(events.starts_with(&GOOD), "damage at the end costs nothing before it");
+}
+
+/// Returns what both readers return.
+pub fn read_log(bytes: &[u8]) -> Vec<Event> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("events.jsonl");
+    fs::write(&path, bytes).expect("a temporary file");
+
+    let mut events = Vec::new();
+    let mut is_damaged = false;
+    for event in mirror::read(&path, Seq(1)).expect("the file is there") {
+        assert!(!is_damaged, "a reader ends after an error");
+        match event {
+            Ok(event) => events.push(event),
+            Err(_) => is_damaged = true,
+        }
+    }
+    for (due, event) in (1..).zip(&events) {
+        assert_eq!(event.seq, Seq(due), "no gap and no repetition");
+    }
+
+    let mut follower = MirrorReader::open(&path).expect("the file is there");
+    let mut followed = Vec::new();
+    let follower_is_damaged = loop {
+        match follower.poll() {
+            Ok(new) if new.is_empty() => break false,
+            Ok(new) => followed.extend(new),
+            Err(_) => break true,
+        }
+    };
+    assert_eq!((followed, follower_is_damaged), (events.clone(), is_damaged), "one log, one reading");
+    events
+}
+
+/// The name of the file that [`workflow_yaml`] reads.
+const WORKFLOW_FILE: &str = "workflow.yaml";
+
+/// Whatever a workflow file holds: it is refused with complaints that have a place in it and can be
+/// shown on a terminal, or it is a workflow that is valid in every way that the core relies on.
+///
+/// Beside it stand an agent catalog (with the profiles `builder` and `reviewer`) and `child.yaml`.
+pub fn workflow_yaml(data: &[u8]) {
+    let files: BTreeMap<PathBuf, Vec<u8>> = [("agents.yaml", AGENTS), ("child.yaml", CHILD)]
+        .map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec()))
+        .into();
+    match workflow_file::parse(data, Path::new(WORKFLOW_FILE), &Options::default(), &files) {
+        Ok(loaded) => {
+            check_workflow(&loaded.workflow);
+            let plan = workflow_file::plan(&loaded.workflow);
+            assert!(plan.steps.len() >= loaded.workflow.steps.len(), "every step is in the plan");
+            loaded.warnings.iter().for_each(|warning| check_shown(&warning.render()));
+        }
+        Err(rejected) => {
+            assert!(!rejected.complaints.is_empty(), "a refusal says why");
+            let lines = 1 + data.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+            for complaint in &rejected.complaints {
+                let line = usize::try_from(complaint.line).expect("a small number");
+                assert!(complaint.file != WORKFLOW_FILE || line <= lines, "{complaint} is past the end");
+                check_shown(&complaint.render());
+            }
+        }
+    }
+}
+
+const AGENTS: &str = "\
+version: \"1\"
+agents:
+  builder:
+    worker: CODEX_CLI
+    capabilities: [READ, EDIT]
+  reviewer:
+    worker: CLAUDE_CODE
+    capabilities: [READ]
+";
+
+const CHILD: &str = "\
+name: child
+version: \"1\"
+timeout: 5m
+steps:
+  a:
+    worker: CUSTOM
+    instructions: \"true\"
+    capabilities: [READ]
+    outputs:
+      - name: out
+        path: out.txt
+";
+
+/// Checks what `unstuck_core::workflow` promises about every workflow.
+fn check_workflow(workflow: &Workflow) {
+    assert!(!workflow.name.is_empty() && !workflow.steps.is_empty());
+    assert!(workflow.timeout > Millis(0) && workflow.concurrency != Some(0));
+    let names: BTreeSet<_> = workflow.steps.iter().map(|step| &step.id).collect();
+    assert_eq!(names.len(), workflow.steps.len(), "names of steps are unique");
+    for step in &workflow.steps {
+        assert!(step.max_iterations > 0 && step.timeout > Millis(0), "step {} is bounded", step.id);
+        assert!(step.check.is_some() || step.max_iterations == 1, "step {} loops with a check only", step.id);
+        assert!(step.depends_on.iter().all(|on| names.contains(on)), "step {} waits for a step", step.id);
+    }
+    let mut waiting: Vec<_> = workflow.steps.iter().collect();
+    let mut ended = BTreeSet::new();
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        waiting.retain(|step| {
+            let ready = step.depends_on.iter().all(|on| ended.contains(on));
+            if ready {
+                ended.insert(&step.id);
+            }
+            !ready
+        });
+        assert!(waiting.len() < before, "no steps wait for each other");
+    }
+    let json = serde_json::to_string(workflow).expect("a workflow can be recorded");
+    let again: Workflow = serde_json::from_str(&json).expect("a recorded workflow can be read");
+    assert_eq!(again, *workflow, "what is recorded is what was read");
+}
+
+/// What is shown to a person moves no cursor and sets no title.
+fn check_shown(text: &str) {
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "not fit for a terminal: {text:?}");
+}

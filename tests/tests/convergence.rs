@@ -1,0 +1,90 @@
+//! Plays the examples of `docs/convergence.md` against the core.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use unstuck_core::event::{Conclusion, Fact, StallCause, StepEnd};
+use unstuck_core::id::{Stage, StepId};
+use unstuck_core::testing::{Act, Script, World, step};
+use unstuck_core::workflow::{CheckBy, Convergence, Step, Workflow};
+
+#[test]
+fn the_examples_of_the_page_are_what_the_core_does() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/convergence.md");
+    let page = fs::read_to_string(page).unwrap();
+    let rows: Vec<Vec<&str>> = page
+        .split_once("## Examples")
+        .unwrap()
+        .1
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() >= 8, "the table was not found");
+    for row in rows {
+        let [example, threshold, max_stage, there, verdicts, expected] = row[..] else { panic!("{row:?}") };
+        let policy = Convergence {
+            stall_threshold: threshold.parse().unwrap(),
+            max_stage: Stage(max_stage.parse().unwrap()),
+            fail_on_max_stage: there == "stop",
+            overlays: Vec::new(),
+            allowed_paths: Vec::new(),
+            ignored_paths: Vec::new(),
+            diff_base_ref: None,
+            diff_base_ref_file: None,
+            max_changed_files: None,
+        };
+        let verdicts: Vec<&str> = verdicts.split('→').map(str::trim).collect();
+        assert_eq!(what_happens(policy, &verdicts), expected, "{example}");
+    }
+}
+
+/// Plays a step whose verdicts are these, and says how its strategy changed.
+fn what_happens(policy: Convergence, verdicts: &[&str]) -> String {
+    let bound = u32::try_from(verdicts.len()).unwrap();
+    let looped = Step { convergence: Some(policy), ..step("a").checked(CheckBy::Claim, bound) };
+    let acts = verdicts.iter().map(|verdict| Act::Writes(0, decision_file(verdict))).collect();
+    let script = Script { work: BTreeMap::from([(StepId::from("a"), acts)]), ..Script::default() };
+    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
+    world.play();
+
+    let mut iteration = 0;
+    let mut told = Vec::new();
+    for event in &world.history.events {
+        match &event.fact {
+            Fact::Concluded(Conclusion::VerdictReached(_)) => iteration += 1,
+            Fact::Concluded(Conclusion::StageRaised(raised)) => {
+                let cause = match raised.cause {
+                    StallCause::SameFailures => "same failures".to_owned(),
+                    StallCause::Cycle(period) => format!("cycle of {period}"),
+                    StallCause::PersistentFailure => "persistent failure".to_owned(),
+                    StallCause::NoReasons => "no reasons".to_owned(),
+                };
+                told.push(format!("{iteration}: stage {}, {cause}, {} times", raised.to, raised.count));
+            }
+            Fact::Concluded(Conclusion::StepEnded(ended)) if matches!(ended.end, StepEnd::Stuck(_)) => {
+                told.push(format!("{iteration}: stuck"));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(iteration, verdicts.len(), "every verdict of the row was given");
+    if told.is_empty() { "goes on".to_owned() } else { told.join("; ") }
+}
+
+/// Writes a verdict as a decision file.
+fn decision_file(verdict: &str) -> String {
+    let signals = match verdict {
+        "-" => String::new(),
+        _ if verdict.starts_with('"') => format!(r#", "reasons": [{verdict}]"#),
+        _ => {
+            let names: Vec<String> = verdict.split(',').map(|name| format!("{name:?}")).collect();
+            format!(r#", "fingerprints": [{}]"#, names.join(", "))
+        }
+    };
+    format!(r#"{{"decision": "incomplete", "check_id": "{{id}}"{signals}}}"#)
+}

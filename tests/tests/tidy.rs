@@ -1,0 +1,389 @@
+//! What holds for the repository itself: arrows between crates, versions, module docs, links, hygiene.
+//!
+//! A rule is a function from the files to findings; a finding says where and why. To allow an
+//! exception, add it to the table of its rule, with the reason.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// A file of the repository.
+struct File {
+    /// From the root of the repository, with `/`.
+    name: String,
+    text: String,
+}
+
+/// Something that breaks a rule.
+struct Finding {
+    name: String,
+    line: usize,
+    what: String,
+}
+
+type Rule = fn(&[File]) -> Vec<Finding>;
+
+/// Every rule with its reason.
+const RULES: &[(&str, Rule)] = &[
+    ("a crate uses only the crates below it, so that what decides cannot touch the world", arrows),
+    ("versions are set once, at the root", versions_at_the_root),
+    ("what stored bytes depend on is pinned", pins),
+    ("core bans what would make a decision depend on time and place", bans_of_core),
+    ("a module says first what it is for", module_docs),
+    ("a link leads somewhere", links),
+    ("lines end without blanks and files with a line feed; Rust is indented with blanks", whitespace),
+    ("a test that is not run proves nothing, and what is left to do is an issue", leftovers),
+    ("the project knows no machine", machine_paths),
+    ("the order of stored variants is the format", pinned_variants),
+    ("whatever reads what others wrote is fuzzed, and its seeds are tests", fuzz_targets),
+];
+
+#[test]
+fn the_repository_is_tidy() {
+    let files = files();
+    let mut report = String::new();
+    for (reason, rule) in RULES {
+        for Finding { name, line, what } in rule(&files) {
+            let _infallible = writeln!(report, "{name}:{line}: {what} ({reason})");
+        }
+    }
+    assert!(report.is_empty(), "\n{report}");
+}
+
+#[test]
+fn each_rule_notices_what_it_is_about() {
+    let todo = ["to", "do!()"].concat();
+    let home = ["see /ho", "me/me"].concat();
+    let cases: &[(Rule, &str, &str, &str)] = &[
+        (
+            arrows,
+            "core/Cargo.toml",
+            "[dependencies]\nunstuck-store.workspace = true\n",
+            "unstuck-core uses unstuck-store",
+        ),
+        (
+            arrows,
+            "replay/Cargo.toml",
+            "[dev-dependencies]\nunstuck-adapters = {}\n",
+            "unstuck-replay uses unstuck-adapters",
+        ),
+        (
+            versions_at_the_root,
+            "core/Cargo.toml",
+            "[dependencies]\nserde = \"1\"\n",
+            "serde has a version of its own",
+        ),
+        (
+            pins,
+            "Cargo.toml",
+            "sled = { version = \"0.34.7\" }\nbincode = \"=1.3.3\"\n",
+            "sled is not pinned to =0.34.7",
+        ),
+        (bans_of_core, "core/clippy.toml", "", "does not ban std::time::SystemTime::now"),
+        (module_docs, "core/src/x.rs", "use std::fmt;\n", "no module doc"),
+        (links, "docs/x.md", "see [that](no/such/file.md)\n", "no/such/file.md is not there"),
+        (whitespace, "core/src/x.rs", "//! x\nlet a; \n", "blanks at the end"),
+        (whitespace, "core/src/x.rs", "//! x\n\tlet a;\n", "a tab"),
+        (whitespace, "README.md", "x", "no line feed at the end"),
+        (leftovers, "core/src/x.rs", &todo, "to be done"),
+        (machine_paths, "docs/x.md", &home, "path of a machine"),
+        (pinned_variants, "store/src/wire/v9.rs", "pub enum Next {\n", "the variants of Next are not in"),
+    ];
+    for (rule, name, text, expected) in cases {
+        let found = rule(&[File { name: (*name).to_owned(), text: (*text).to_owned() }]);
+        assert!(found.iter().any(|finding| finding.what.contains(expected)), "{name}: {expected}");
+    }
+}
+
+// ---- rules ----
+
+/// Which of our crates each crate may use.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("unstuck-core", &[]),
+    ("unstuck-store", &["unstuck-core"]),
+    ("unstuck-adapters", &["unstuck-core", "unstuck-store"]),
+    ("unstuck-runner", &["unstuck-core", "unstuck-store", "unstuck-adapters"]),
+    ("unstuck-replay", &["unstuck-core", "unstuck-store"]),
+    ("unstuck", &["unstuck-core", "unstuck-store", "unstuck-adapters", "unstuck-runner", "unstuck-replay"]),
+];
+
+fn arrows(files: &[File]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in manifests(files) {
+        let folder = file.name.split('/').next().unwrap_or_default();
+        let package = if folder == "cli" { "unstuck".to_owned() } else { format!("unstuck-{folder}") };
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == package) else { continue };
+        for (line, dependency) in dependencies(file) {
+            if dependency.name.starts_with("unstuck") && !allowed.contains(&dependency.name) {
+                found.push(finding(file, line, format!("{package} uses {}", dependency.name)));
+            }
+        }
+    }
+    found
+}
+
+fn versions_at_the_root(files: &[File]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in manifests(files) {
+        for (line, dependency) in dependencies(file) {
+            let inherits = dependency.text.contains("workspace = true");
+            if !inherits {
+                found.push(finding(file, line, format!("{} has a version of its own", dependency.name)));
+            }
+        }
+    }
+    found
+}
+
+fn pins(files: &[File]) -> Vec<Finding> {
+    const PINS: &[(&str, &str)] = &[("sled", "=0.34.7"), ("bincode", "=1.3.3")];
+    let Some(root) = files.iter().find(|file| file.name == "Cargo.toml") else { return Vec::new() };
+    let is_pinned = |(name, version): &(&str, &str)| {
+        let mut lines = root.text.lines();
+        lines.any(|line| line.starts_with(&format!("{name} =")) && line.contains(&format!("\"{version}\"")))
+    };
+    let unpinned = PINS.iter().filter(|pin| !is_pinned(pin));
+    unpinned.map(|(name, version)| finding(root, 1, format!("{name} is not pinned to {version}"))).collect()
+}
+
+fn bans_of_core(files: &[File]) -> Vec<Finding> {
+    const BANS: &[&str] = &[
+        "std::time::SystemTime::now",
+        "std::time::Instant::now",
+        "std::env::var",
+        "std::fs::read",
+        "std::fs::write",
+        "std::fs::File::open",
+        "std::process::Command::new",
+        "std::thread::spawn",
+        "uuid::Uuid::new_v4",
+        "uuid::Uuid::now_v7",
+        "std::collections::HashMap",
+        "std::collections::HashSet",
+    ];
+    let Some(file) = files.iter().find(|file| file.name == "core/clippy.toml") else { return Vec::new() };
+    let missing = BANS.iter().filter(|path| !file.text.contains(&format!("\"{path}\"")));
+    missing.map(|path| finding(file, 1, format!("does not ban {path}"))).collect()
+}
+
+fn module_docs(files: &[File]) -> Vec<Finding> {
+    let bare = rust(files).filter(|file| !file.text.starts_with("//! "));
+    bare.map(|file| finding(file, 1, "no module doc at the top".to_owned())).collect()
+}
+
+fn links(files: &[File]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| file.name.ends_with(".md")) {
+        for (line, target) in relative_links(&file.text) {
+            let path = target.split('#').next().unwrap_or_default();
+            let folder = Path::new(&file.name).parent().unwrap_or(Path::new(""));
+            if !path.is_empty() && !root().join(folder).join(path).exists() {
+                found.push(finding(file, line, format!("{path} is not there")));
+            }
+        }
+    }
+    found
+}
+
+fn whitespace(files: &[File]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| !is_sample(&file.name)) {
+        for (line, text) in numbered(&file.text) {
+            if text.ends_with([' ', '\t', '\r']) {
+                found.push(finding(file, line, "blanks at the end of the line".to_owned()));
+            }
+            if file.name.ends_with(".rs") && text.contains('\t') {
+                found.push(finding(file, line, "a tab".to_owned()));
+            }
+        }
+        if !file.text.is_empty() && (!file.text.ends_with('\n') || file.text.ends_with("\n\n")) {
+            let last = file.text.lines().count();
+            found.push(finding(file, last, "no line feed at the end, or more than one".to_owned()));
+        }
+    }
+    found
+}
+
+fn leftovers(files: &[File]) -> Vec<Finding> {
+    // Taken apart, so that this file does not find itself.
+    let words = [
+        (["#[ign", "ore"].concat(), "a test that is not run"),
+        (["to", "do!("].concat(), "something to be done"),
+        (["unimpl", "emented!("].concat(), "something to be done"),
+        (["db", "g!("].concat(), "a trace of debugging"),
+    ];
+    // A helper that another test starts as a process is run after all.
+    let is_helper = |text: &str| text.contains("\"run by another test\"");
+    let mut found = Vec::new();
+    for file in rust(files) {
+        for (line, text) in numbered(&file.text).filter(|(_, text)| !is_helper(text)) {
+            for (_, what) in words.iter().filter(|(word, _)| text.contains(word.as_str())) {
+                found.push(finding(file, line, (*what).to_owned()));
+            }
+        }
+    }
+    found
+}
+
+fn machine_paths(files: &[File]) -> Vec<Finding> {
+    let [work, root, home] = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat(), ["/ho", "me/"].concat()];
+    let mut found = Vec::new();
+    // A transcript or a log that was recorded elsewhere is evidence as it is.
+    for file in files.iter().filter(|file| !is_sample(&file.name)) {
+        let is_rust = file.name.ends_with(".rs");
+        let mut in_tests = is_rust && file.name.contains("tests/");
+        for (line, text) in numbered(&file.text) {
+            in_tests |= is_rust && text.trim() == "#[cfg(test)]";
+            // A test may make up somebody's home.
+            let places = [(&work, true), (&root, true), (&home, !in_tests)];
+            if let Some((place, _)) = places.iter().find(|(place, applies)| *applies && has_path(text, place))
+            {
+                found.push(finding(file, line, format!("path of a machine: {place}")));
+            }
+        }
+    }
+    found
+}
+
+/// Says whether a path that begins with `home` stands in `text`; `src/work/mod.rs` is none.
+fn has_path(text: &str, home: &str) -> bool {
+    let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '}' | '*');
+    text.match_indices(home).any(|(at, _)| !text[..at].ends_with(is_inner))
+}
+
+fn pinned_variants(files: &[File]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in files {
+        let version = file.name.strip_prefix("store/src/wire/v").and_then(|rest| rest.strip_suffix(".rs"));
+        let Some(version) = version else { continue };
+        let snapshot = format!("store/tests/golden/v{version}/order.txt");
+        let pinned = files.iter().find(|file| file.name == snapshot).map_or("", |file| file.text.as_str());
+        for (line, text) in numbered(&file.text) {
+            let name = text.strip_prefix("pub enum ").and_then(|rest| rest.split([' ', '<']).next());
+            if let Some(name) = name.filter(|name| !has_word(pinned, name)) {
+                found.push(finding(file, line, format!("the variants of {name} are not in {snapshot}")));
+            }
+        }
+    }
+    found
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+}
+
+fn fuzz_targets(files: &[File]) -> Vec<Finding> {
+    let Some(manifest) = files.iter().find(|file| file.name == "fuzz/Cargo.toml") else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, _) in unstuck_tests::fuzz_targets::TARGETS {
+        let body = format!("fuzz/fuzz_targets/{name}.rs");
+        if !files.iter().any(|file| file.name == body)
+            || !manifest.text.contains(&format!("name = \"{name}\""))
+        {
+            found.push(finding(manifest, 1, format!("target {name} is missing")));
+        }
+    }
+    found
+}
+
+// ---- reading ----
+
+/// Folders that hold no source of ours.
+const SKIPPED: &[&str] = &[".git", "target", "corpus", "artifacts", "node_modules"];
+
+/// Files that are samples of what others write, kept byte for byte.
+fn is_sample(name: &str) -> bool {
+    let folders = ["/fixtures/", "/golden/", "fuzz/seeds/", "/corpus/"];
+    folders.iter().any(|folder| name.contains(folder))
+        || name.ends_with(".proptest-regressions")
+        || matches!(name, "LICENSE-APACHE" | "Cargo.lock" | "fuzz/Cargo.lock")
+}
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a folder");
+    root.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// Returns all text files of the repository.
+fn files() -> Vec<File> {
+    let mut files = Vec::new();
+    read_folder(&root(), "", &mut files);
+    assert!(files.len() > 50, "the repository was not found");
+    files
+}
+
+fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) {
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let entry = entry.expect("the folder can be read");
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let kind = entry.file_type().expect("the entry is there");
+        if kind.is_dir() && !SKIPPED.contains(&&*entry.file_name().to_string_lossy()) {
+            read_folder(&entry.path(), &format!("{name}/"), files);
+        } else if kind.is_file()
+            && let Ok(text) = fs::read_to_string(entry.path())
+        {
+            files.push(File { name, text });
+        }
+    }
+}
+
+fn rust(files: &[File]) -> impl Iterator<Item = &File> {
+    files.iter().filter(|file| file.name.ends_with(".rs") && !is_sample(&file.name))
+}
+
+/// The manifests of the members; that of `fuzz/` is a workspace of its own.
+fn manifests(files: &[File]) -> impl Iterator<Item = &File> {
+    files.iter().filter(|file| {
+        file.name.ends_with("/Cargo.toml") && !file.name.starts_with("fuzz/") && !is_sample(&file.name)
+    })
+}
+
+struct Dependency<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+/// Returns every dependency of a manifest, of whatever kind, with its line.
+fn dependencies(file: &File) -> Vec<(usize, Dependency<'_>)> {
+    let mut found = Vec::new();
+    let mut in_dependencies = false;
+    for (line, text) in numbered(&file.text) {
+        if text.starts_with('[') {
+            in_dependencies = text.trim_end_matches(']').ends_with("dependencies");
+            continue;
+        }
+        let name = text.split(['=', '.', ' ']).next().unwrap_or_default();
+        if in_dependencies && !name.is_empty() && !name.starts_with('#') {
+            found.push((line, Dependency { name, text }));
+        }
+    }
+    found
+}
+
+/// Returns the targets of links that stay in the repository, outside of code.
+fn relative_links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for (line, text) in numbered(text) {
+        in_code ^= text.trim_start().starts_with("```");
+        if in_code {
+            continue;
+        }
+        let prose: String = text.split('`').step_by(2).collect();
+        for part in prose.split("](").skip(1) {
+            let target = part.split([')', ' ']).next().unwrap_or_default();
+            if !target.contains("://") && !target.starts_with("mailto:") {
+                found.push((line, target.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.split('\n'))
+}
+
+fn finding(file: &File, line: usize, what: String) -> Finding {
+    Finding { name: file.name.clone(), line, what }
+}
