@@ -1,10 +1,17 @@
 //! Acts: workflow files, workers, processes, decision files, secrets.
+//!
+//! Everything that touches the world for a run is here; nothing here decides anything. Suggested
+//! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
+//! [`branch`], [`artifacts`], [`context`], [`workspace`].
 
-pub mod process;
-pub mod redact;
 pub mod workflow_file;
-pub mod artifacts;
-pub mod branch;
+
 pub mod decision_file;
 pub mod environment;
+pub mod process;
+pub mod redact;
+
+pub mod artifacts;
+pub mod branch;
+pub mod context;
 pub mod workspace;

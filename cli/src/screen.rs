@@ -12,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use unstuck_core::event::{Conclusion, Fact, Observation, VerdictReached};
 use unstuck_core::id::StepId;
-use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, RunState};
-use unstuck_replay::Story;
+use unstuck_replay::{IterationStory, Story};
 use unstuck_runner::Watcher;
 
 use self::live::Live;
@@ -151,23 +150,17 @@ fn is_complete(end: &unstuck_core::event::StepEnd) -> bool {
 
 /// `fix #2  00:14  incomplete: 2 tests fail   source=exit-code`.
 fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
-    let busy = story
+    let iteration = story
         .iterations()
         .find(|(step, iteration)| step.id == verdict.step && iteration.iteration == verdict.iteration)
-        .map_or_else(String::new, |(_, iteration)| text::stopwatch(iteration.busy));
-    let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
-    let word = match verdict.decision {
-        Decision::Complete => "complete",
-        Decision::Incomplete => "incomplete",
-        Decision::Blocked => "blocked",
-        Decision::Waiting => "waiting",
-        Decision::None => "incomplete: no readable verdict",
-    };
-    let why = verdict.reasons.first().or(verdict.problems.first());
-    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        .map(|(_, iteration)| iteration);
+    let busy = iteration.map_or_else(String::new, |iteration| text::stopwatch(iteration.busy));
+    let why = iteration.and_then(IterationStory::why).map_or_else(String::new, |why| format!(": {}", text::cut(why, 200)));
     let more = verdict.reasons.len().saturating_sub(1);
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
     let source = verdict.source.as_str();
+    let word = text::verdict(verdict.decision);
     let indent = head.chars().count();
     format!("{head}{}", text::wrap(&format!("{word}{why}{more}   source={source}"), text::width(), indent))
 }

@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
+use unstuck_core::verdict::Decision;
 
 /// Returns a span as people read it: `0.4 s`, `12 s`, `3 min`, `2 h 5 min`.
 pub fn span(span: Millis) -> String {
@@ -88,6 +89,17 @@ pub fn painted(outcome: RunOutcome) -> String {
         _ => "31",
     };
     format!("\u{1b}[1;{colour}m{word}\u{1b}[0m")
+}
+
+/// Returns the word for a verdict.
+pub fn verdict(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Complete => "complete",
+        Decision::Incomplete => "incomplete",
+        Decision::Blocked => "blocked",
+        Decision::Waiting => "waiting",
+        Decision::None => "incomplete, no readable verdict",
+    }
 }
 
 /// Returns a text in bold, where there are colours.

@@ -124,7 +124,7 @@ impl RunState {
         for step in &mut self.steps {
             if reopens && matches!(step.phase, StepPhase::Ended(StepEnd::Skipped(_))) {
                 step.phase = StepPhase::Pending;
-                step.ended = None;
+                (step.ended, step.ended_at) = (None, None);
             }
         }
     }
@@ -145,6 +145,8 @@ impl RunState {
             let in_flight =
                 InFlight { started: place.seq, since: place.at, check_id: event.check_id.clone() };
             step.phase = StepPhase::Working(in_flight);
+            step.worker_calls = step.worker_calls.saturating_add(1);
+            step.begun_at.get_or_insert(place.at);
             Fold::Done
         })
     }
@@ -333,6 +335,7 @@ impl RunState {
             }
             step.phase = StepPhase::Ended(event.end.clone());
             step.ended = Some(place.seq);
+            step.ended_at = Some(place.at);
             Fold::Done
         })
     }
@@ -378,7 +381,7 @@ impl StepState {
                 StepEnd::WaitExpired => self.waiting_since = None,
                 _ => {}
             }
-            self.ended = None;
+            (self.ended, self.ended_at) = (None, None);
         }
     }
 }

@@ -88,6 +88,12 @@ pub struct StepState {
     pub worked: Option<Seq>,
     /// The event in which the step ended.
     pub ended: Option<Seq>,
+    /// When its first iteration began.
+    pub begun_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How often a worker was started for it.
+    pub worker_calls: u32,
 }
 
 /// What a step is doing.

@@ -65,6 +65,8 @@ pub struct IterationStory {
     pub check_calls: u32,
     /// How its newest process ended.
     pub exit: Option<Exit>,
+    /// The last line that its check printed.
+    pub said: Option<String>,
     /// What it was judged.
     pub decision: Option<Decision>,
     /// Where the claim was read.
@@ -138,7 +140,13 @@ impl Story {
                 }
             }
             Observation::WorkerFinished(e) => self.finished(&e.step, e.iteration, &e.outcome, event),
-            Observation::CheckFinished(e) => self.finished(&e.step, e.iteration, &e.outcome, event),
+            Observation::CheckFinished(e) => {
+                self.finished(&e.step, e.iteration, &e.outcome, event);
+                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                    let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());
+                    iteration.said = lines.map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
+                }
+            }
             Observation::LogRepaired(e) => self.notes.push((event.seq, e.what.clone())),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
@@ -207,6 +215,15 @@ impl Story {
     }
 }
 
+impl IterationStory {
+    /// Returns why it was judged so, in a few words: the first reason, else the first oddity, else the
+    /// last line that its check printed, unless all is well.
+    pub fn why(&self) -> Option<&str> {
+        let said = self.said.as_ref().filter(|_| self.decision != Some(Decision::Complete));
+        self.reasons.first().or(self.problems.first()).or(said).map(String::as_str)
+    }
+}
+
 impl StepStory {
     fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
@@ -223,6 +240,7 @@ impl IterationStory {
             worker_calls: 0,
             check_calls: 0,
             exit: None,
+            said: None,
             decision: None,
             source: None,
             reasons: Vec::new(),

@@ -177,6 +177,7 @@ impl Runner {
         let head = self.log.append(&batch, Expected::Exactly(self.state.version()))?;
         self.state = batch.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
         self.world.watcher.recorded(&batch, &self.state);
+        self.world.write_views(&self.state, &batch);
         self.head = Some(head);
         self.since_checkpoint += batch.len();
         if self.since_checkpoint >= CHECKPOINT_EVERY {

@@ -16,6 +16,7 @@ use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
 use unstuck_adapters::process::{self, Spec, StopSignal};
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::context;
 use unstuck_adapters::workspace;
 use unstuck_core::event::{
     CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, WorkerFinished, WorkerStarted,
@@ -23,7 +24,7 @@ use unstuck_core::event::{
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, RunId};
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Check, CheckBy, Step, Subworkflow, Work, Worker, WorkerKind};
-use unstuck_core::{Due, Observation, RunState, prompt};
+use unstuck_core::{Due, Event, Observation, RunState, prompt};
 use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
@@ -102,6 +103,23 @@ impl World {
             _ => {}
         }
         clean
+    }
+
+    /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
+    /// is said and does not stop the run.
+    pub fn write_views(&self, state: &RunState, events: &[Event]) {
+        if state.started().is_none_or(|started| started.workflow_file.is_none()) {
+            return;
+        }
+        let facts = context::Facts {
+            branch: self.branch.clone(),
+            protected_branches: self.protected_branches.clone(),
+            allow_protected_branch: self.allow_protected_branch,
+            branch_lock: self.branch_lock.is_some(),
+        };
+        if let Err(error) = context::write(&context_dir(self, state), state, events, &facts) {
+            tracing::warn!(%error, "the views in the context folder were not written");
+        }
     }
 
     /// Returns the text by which the processes of this run are found again.

@@ -91,7 +91,8 @@ fn durable_append(base: &Path) {
         log.append(&batch, Expected::Exactly(seq)).expect("an append");
         ours.push(start.elapsed());
 
-        let record = log.records(seq.next()).expect("a reader").next().expect("a record").expect("good").to_bytes();
+        let record =
+            log.records(seq.next()).expect("a reader").next().expect("a record").expect("good").to_bytes();
         let start = Instant::now();
         bare.write_all(&record).expect("a write");
         bare.sync_data().expect("a sync");
@@ -164,7 +165,8 @@ fn rate(value: f64) -> String {
 }
 
 fn replay(base: &Path) {
-    let count = std::env::var("UNSTUCK_BENCH_EVENTS").ok().and_then(|it| it.parse().ok()).unwrap_or(1_000_000);
+    let count =
+        std::env::var("UNSTUCK_BENCH_EVENTS").ok().and_then(|it| it.parse().ok()).unwrap_or(1_000_000);
     let folder = RunFolder::new(base, "replay".into());
     let log = RunLog::create(&folder).expect("a new run");
     log.append(&events(1, [run_started()]), Expected::Exactly(Seq(0))).expect("an append");
@@ -175,7 +177,11 @@ fn replay(base: &Path) {
     drop(log);
 
     let size = |path: &Path| fs::metadata(path).map_or(0, |it| it.len()) as f64 / count as f64;
-    println!("  {:.0} B per event in the mirror, {:.0} in the store", size(&folder.mirror()), size(&folder.store().join("db")));
+    println!(
+        "  {:.0} B per event in the mirror, {:.0} in the store",
+        size(&folder.mirror()),
+        size(&folder.store().join("db"))
+    );
     for round in 1..=3 {
         println!("  round {round}");
         replay_round(&folder, count);
@@ -193,10 +199,23 @@ fn replay_round(folder: &RunFolder, count: u64) {
         let (ours, cpu) = timed(count, || consume(log.read(Seq(1)).expect("a reader")));
         drop(log);
         let db = sled::Config::new().path(folder.store()).cache_capacity(8 << 20).open().expect("a database");
-        let (raw, raw_cpu) = timed(count, || db.iter().map(|it| u64::from(!it.expect("good").1.is_empty())).sum());
+        let (raw, raw_cpu) =
+            timed(count, || db.iter().map(|it| u64::from(!it.expect("good").1.is_empty())).sum());
         drop(db);
-        row("replay from the store, chain verified", &rate(ours), &rate(raw), ours / raw, ">= 150 k/s and 0.8");
-        row("  the same, time of the processors per event", &micros(cpu), &micros(raw_cpu), cpu / raw_cpu, "");
+        row(
+            "replay from the store, chain verified",
+            &rate(ours),
+            &rate(raw),
+            ours / raw,
+            ">= 150 k/s and 0.8",
+        );
+        row(
+            "  the same, time of the processors per event",
+            &micros(cpu),
+            &micros(raw_cpu),
+            cpu / raw_cpu,
+            "",
+        );
     }
     if wanted("mirror") {
         let reading = RunLog::open_for_reading(folder).expect("a mirror");
@@ -208,7 +227,13 @@ fn replay_round(folder: &RunFolder, count: u64) {
             count
         });
         row("replay from events.jsonl, chain verified", &rate(ours), &rate(raw), ours / raw, ">= 1,000 k/s");
-        row("  the same, time of the processors per event", &micros(cpu), &micros(raw_cpu), cpu / raw_cpu, "");
+        row(
+            "  the same, time of the processors per event",
+            &micros(cpu),
+            &micros(raw_cpu),
+            cpu / raw_cpu,
+            "",
+        );
     }
     println!("  resident now {} MB, at most so far {} MB", status("VmRSS:"), status("VmHWM:"));
 }
@@ -225,7 +250,8 @@ fn timed(count: u64, run: impl FnOnce() -> u64) -> (f64, f64) {
 fn processor_time() -> f64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = text.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
+    let ticks: u64 =
+        after_name.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
     ticks as f64 / 100.0
 }
 

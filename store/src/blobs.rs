@@ -115,9 +115,9 @@ impl BlobStore for MemoryBlobs {
 
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
         let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let content = blobs
-            .get(&blob.digest)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no blob {}", blob.digest)))?;
+        let content = blobs.get(&blob.digest).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("there is no blob {}", blob.digest))
+        })?;
         Ok(Box::new(CheckedRead::new(io::Cursor::new(content.clone()), *blob)))
     }
 }
@@ -211,7 +211,12 @@ impl BlobWriter for MemoryWriter {
     fn finish(self: Box<Self>) -> io::Result<Blob> {
         let Self { content, blobs } = *self;
         let blob = Blob { digest: Digest::of(&content), size: content.len() as u64 };
-        blobs.blobs.lock().unwrap_or_else(PoisonError::into_inner).entry(blob.digest).or_insert_with(|| content.into());
+        blobs
+            .blobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(blob.digest)
+            .or_insert_with(|| content.into());
         Ok(blob)
     }
 }
@@ -234,7 +239,8 @@ impl<R: Read> Read for CheckedRead<R> {
         let read = self.inner.read(buffer)?;
         self.count.add(&buffer[..read]);
         let ended = read == 0 && !buffer.is_empty();
-        if self.count.size > self.blob.size || (ended && std::mem::take(&mut self.count).blob() != self.blob) {
+        if self.count.size > self.blob.size || (ended && std::mem::take(&mut self.count).blob() != self.blob)
+        {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!("the content of blob {} is not what its name says", self.blob.digest),

@@ -11,7 +11,7 @@ use unstuck_core::id::{Digest, Epoch, Seq, Timestamp};
 use crate::blobs::BlobStore;
 use crate::envelope::{Codec, Header, INLINE_MAX, Record, RecordRef, parse_reference, reference};
 use crate::event_store::{AppendError, Expected, ReadError};
-use crate::wire::{self, EventType, PAYLOAD_MAX, SchemaVersion};
+use crate::wire::{self, DecodeError, EventType, PAYLOAD_MAX, SchemaVersion};
 
 /// The end of a stream: the last event, or the beginning of an empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,10 +37,16 @@ impl Head {
             return Err(format!("event {} stands where event {next} is due", header.seq));
         }
         if header.prev != self.hash {
-            return Err(format!("it does not continue the chain: the record before is not the one of event {}", self.seq));
+            return Err(format!(
+                "it does not continue the chain: the record before is not the one of event {}",
+                self.seq
+            ));
         }
         if header.epoch < self.epoch {
-            return Err(format!("its epoch {} is below {}, that of the event before", header.epoch, self.epoch));
+            return Err(format!(
+                "its epoch {} is below {}, that of the event before",
+                header.epoch, self.epoch
+            ));
         }
         Ok(())
     }
@@ -72,7 +78,11 @@ pub(crate) enum Json {
 }
 
 /// Encodes `batch`; payloads that are too large for a record go to `blobs` first, durably.
-pub(crate) fn prepare(batch: &[Event], blobs: &dyn BlobStore, json: Json) -> Result<Vec<Prepared>, AppendError> {
+pub(crate) fn prepare(
+    batch: &[Event],
+    blobs: &dyn BlobStore,
+    json: Json,
+) -> Result<Vec<Prepared>, AppendError> {
     batch.iter().map(|event| prepare_one(event, blobs, json)).collect()
 }
 
@@ -156,12 +166,15 @@ pub(crate) fn content<'a>(record: &RecordRef<'a>, blobs: &dyn BlobStore) -> Resu
         return Ok(Cow::Borrowed(record.payload));
     }
     let at = record.header.seq;
-    let blob = parse_reference(record.payload)
-        .ok_or_else(|| ReadError::Corrupt { at, detail: "its payload is no reference to a blob".to_owned() })?;
-    blobs
-        .read(&blob, PAYLOAD_MAX as u64)
-        .map(Cow::Owned)
-        .map_err(|source| ReadError::BlobMissing { at, blob, source })
+    let blob = parse_reference(record.payload).ok_or_else(|| ReadError::Corrupt {
+        at,
+        detail: "its payload is no reference to a blob".to_owned(),
+    })?;
+    blobs.read(&blob, PAYLOAD_MAX as u64).map(Cow::Owned).map_err(|source| ReadError::BlobMissing {
+        at,
+        blob,
+        source,
+    })
 }
 
 /// Decodes the event of a record whose hash and place have been checked.
@@ -169,7 +182,10 @@ pub(crate) fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Ev
     let Header { kind, schema, seq, at, codec, .. } = record.header;
     let content = content(record, blobs)?;
     let fact = match codec {
-        Codec::Json => wire::decode_json(kind, schema, &content, &mut Vec::new()),
+        Codec::Json => match std::str::from_utf8(&content) {
+            Ok(json) => wire::decode_json(kind, schema, json, &mut Vec::new()),
+            Err(error) => Err(DecodeError::Malformed { kind, detail: error.to_string() }),
+        },
         Codec::Bincode | Codec::Spilled => wire::decode(kind, schema, &content),
     };
     match fact {
@@ -249,7 +265,12 @@ where
     fn verified(&mut self, due: Seq) -> Result<(B, Header), ReadError> {
         let corrupt = |detail: String| ReadError::Corrupt { at: due, detail };
         let (seq, bytes) = match self.raw.next() {
-            None => return Err(corrupt(format!("it is missing, and so is all after it, up to event {}", self.until))),
+            None => {
+                return Err(corrupt(format!(
+                    "it is missing, and so is all after it, up to event {}",
+                    self.until
+                )));
+            }
             Some(next) => next?,
         };
         if seq != due {

@@ -68,7 +68,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("checkpoint");
         assert_eq!(Checkpoint::load(&path), None);
-        let one = Checkpoint { seq: Seq(9), hash: Digest::of(b"x"), reducer_version: 3, state: vec![1, 2, 3] };
+        let one =
+            Checkpoint { seq: Seq(9), hash: Digest::of(b"x"), reducer_version: 3, state: vec![1, 2, 3] };
         one.save(&path).unwrap();
         one.save(&path).unwrap();
         assert_eq!(Checkpoint::load(&path), Some(one));

@@ -56,13 +56,21 @@ pub enum AppendError {
     #[error("the batch holds event {found} where event {due} is due")]
     OutOfOrder { due: Seq, found: Seq },
     #[error("cannot encode event {seq}")]
-    NotEncodable { seq: Seq, #[source] source: EncodeError },
+    NotEncodable {
+        seq: Seq,
+        #[source]
+        source: EncodeError,
+    },
     #[error("the lease of this supervisor (epoch {ours}) was taken over by another (epoch {theirs})")]
     Fenced { ours: Epoch, theirs: Epoch },
     #[error("the lease file {} is gone, and with it the right to write", path.display())]
     LeaseGone { path: PathBuf },
     #[error("cannot make {what} durable")]
-    NotDurable { what: &'static str, #[source] source: io::Error },
+    NotDurable {
+        what: &'static str,
+        #[source]
+        source: io::Error,
+    },
     #[error("the store engine failed: {detail}")]
     EngineFailed { detail: String },
     #[error("an earlier append failed, so nothing more is written: {why}")]
@@ -73,7 +81,9 @@ impl AppendError {
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::VersionConflict { .. } | Self::Fenced { .. } | Self::LeaseGone { .. } => "see who works on it: unstuck runs",
+            Self::VersionConflict { .. } | Self::Fenced { .. } | Self::LeaseGone { .. } => {
+                "see who works on it: unstuck runs"
+            }
             Self::NotDurable { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "make room on the disk, then: unstuck resume @last"
             }
@@ -96,11 +106,20 @@ pub enum ReadError {
     #[error("event {at} cannot be read by this version: {detail}")]
     Newer { at: Seq, detail: String },
     #[error("event {at} is damaged: its payload, blob {}, cannot be read", blob.digest)]
-    BlobMissing { at: Seq, blob: Blob, #[source] source: io::Error },
+    BlobMissing {
+        at: Seq,
+        blob: Blob,
+        #[source]
+        source: io::Error,
+    },
     #[error("the store engine failed while reading: {detail}")]
     EngineFailed { detail: String },
     #[error("cannot read {what}")]
-    Io { what: String, #[source] source: io::Error },
+    Io {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl ReadError {

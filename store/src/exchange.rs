@@ -26,7 +26,11 @@ pub enum ExportError {
 }
 
 /// Writes every event of `store` as a line. Returns the last. What is good is written before an error is returned.
-pub fn export(store: &dyn EventStore, blobs: &dyn BlobStore, out: &mut dyn Write) -> Result<Seq, ExportError> {
+pub fn export(
+    store: &dyn EventStore,
+    blobs: &dyn BlobStore,
+    out: &mut dyn Write,
+) -> Result<Seq, ExportError> {
     let mut last = Seq(0);
     let mut line = Vec::new();
     for record in store.records(Seq(1))? {

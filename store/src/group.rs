@@ -197,7 +197,9 @@ mod tests {
         let group = Group::new(Slow { commits: commits.clone(), gate }, Head::default(), Epoch(1));
         open_gate.send(false).unwrap();
         assert!(matches!(group.append(prepared(), Expected::Any), Err(AppendError::EngineFailed { .. })));
-        let Err(AppendError::Poisoned { why }) = group.append(prepared(), Expected::Any) else { panic!("not poisoned") };
+        let Err(AppendError::Poisoned { why }) = group.append(prepared(), Expected::Any) else {
+            panic!("not poisoned")
+        };
         assert_eq!(why, "the store engine failed: told to");
         assert_eq!(commits.load(Ordering::SeqCst), 1);
         assert_eq!(group.head().seq, Seq(0));

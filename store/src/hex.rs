@@ -18,42 +18,46 @@ const fn values() -> [u8; 256] {
     table
 }
 
-/// Appends the 64 digits of `digest`.
-pub(crate) fn push_digest(digest: &Digest, out: &mut Vec<u8>) {
-    let mut text = [0; 64];
-    for (pair, byte) in text.chunks_exact_mut(2).zip(digest.0) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
+/// The two digits of each byte.
+static PAIRS: [[u8; 2]; 256] = pairs();
+
+const fn pairs() -> [[u8; 2]; 256] {
+    let mut table = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
     }
-    out.extend_from_slice(&text);
+    table
 }
 
-/// Reads exactly 64 digits. Written without a branch or a table, so that it becomes a few vector instructions.
+/// Returns the 64 digits of `digest`.
+pub(crate) fn digits(digest: &Digest) -> [u8; 64] {
+    let mut text = [0; 64];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(digest.0) {
+        pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+    }
+    text
+}
+
+/// Reads exactly 64 digits.
 pub(crate) fn digest(text: &[u8]) -> Option<Digest> {
     let text: &[u8; 64] = text.try_into().ok()?;
-    let mut values = [0_u8; 64];
-    let mut wrong = 0;
-    for (value, byte) in values.iter_mut().zip(text) {
-        let number = byte.wrapping_sub(b'0');
-        let letter = (byte | 0x20).wrapping_sub(b'a');
-        let is_number = u8::from(number < 10).wrapping_neg();
-        let is_letter = u8::from(letter < 6).wrapping_neg();
-        *value = (number & is_number) | (letter.wrapping_add(10) & is_letter);
-        wrong |= !(is_number | is_letter);
-    }
     let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(values.chunks_exact(2)) {
-        *byte = (pair[0] << 4) | pair[1];
+    let mut seen = 0;
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
+        seen |= high | low;
+        *byte = (high << 4) | (low & 15);
     }
-    (wrong == 0).then_some(Digest(bytes))
+    (seen < 16).then_some(Digest(bytes))
 }
 
 /// Returns the digits of `bytes`.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        text.extend(PAIRS[usize::from(*byte)].map(char::from));
     }
     text
 }
@@ -79,8 +83,7 @@ mod tests {
     #[test]
     fn a_digest_reads_back_and_nothing_else_is_one() {
         let one = Digest::of(b"one");
-        let mut text = Vec::new();
-        push_digest(&one, &mut text);
+        let mut text = digits(&one).to_vec();
         assert_eq!(String::from_utf8(text.clone()).unwrap(), one.to_string());
         assert_eq!(digest(&text), Some(one));
         assert_eq!(digest(&text.to_ascii_uppercase()), Some(one));

@@ -66,7 +66,11 @@ pub enum AcquireError {
     #[error("the lease is held{}", described(holder.as_ref()))]
     Held { holder: Option<Holder> },
     #[error("cannot use the lease file {}", path.display())]
-    Io { path: PathBuf, #[source] source: io::Error },
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 }
 
 fn described(holder: Option<&Holder>) -> String {
@@ -195,7 +199,9 @@ pub(crate) fn now() -> Timestamp {
 }
 
 fn host() -> String {
-    nix::unistd::gethostname().map(|name| name.to_string_lossy().chars().take(128).collect()).unwrap_or_default()
+    nix::unistd::gethostname()
+        .map(|name| name.to_string_lossy().chars().take(128).collect())
+        .unwrap_or_default()
 }
 
 /// Returns when a process started, in clock ticks since the machine did; `None` if it does not run.
@@ -232,7 +238,9 @@ mod tests {
         assert_eq!((first.epoch(), before), (Epoch(1), None));
         let holder = Lease::holder(&path).unwrap();
         assert_eq!((holder.pid, holder.liveness()), (std::process::id(), Liveness::Alive));
-        let AcquireError::Held { holder: Some(by) } = Lease::acquire(&path).unwrap_err() else { panic!("not held") };
+        let AcquireError::Held { holder: Some(by) } = Lease::acquire(&path).unwrap_err() else {
+            panic!("not held")
+        };
         assert_eq!(by, holder);
         first.check().unwrap();
         drop(first);

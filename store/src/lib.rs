@@ -24,30 +24,30 @@
 //! records, not by the engine. Not here: what events mean (`unstuck-core`), and anything that asks a
 //! network.
 
+pub mod blobs;
+pub mod chain;
+pub mod checkpoint;
+pub mod envelope;
 pub mod event_store;
-pub mod run_log;
+pub mod exchange;
+pub mod lease;
+pub mod memory;
+pub mod mirror;
 pub mod opening;
 pub mod run_folder;
+pub mod run_log;
 pub mod state_dir;
 pub mod store_url;
-pub mod lease;
-pub mod checkpoint;
-pub mod blobs;
-pub mod memory;
-pub mod exchange;
-pub mod mirror;
-pub mod chain;
-pub mod envelope;
 pub mod wire;
 
-mod sled_store;
-mod group;
+mod durable;
 mod engine;
+mod failpoint;
+mod group;
+mod hex;
 mod line;
 mod lines;
-mod durable;
-mod failpoint;
-mod hex;
+mod sled_store;
 
 pub use blobs::{BlobStore, BlobWriter};
 pub use event_store::{AppendError, EventStore, Events, Expected, Head, ReadError, Records};

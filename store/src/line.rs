@@ -50,9 +50,9 @@ pub(crate) fn push(out: &mut Vec<u8>, header: &Header, json: &[u8]) {
     number(",\"more\":", header.more.into());
     number(",\"codec\":", header.codec as u64);
     out.extend_from_slice(b",\"prev\":\"");
-    hex::push_digest(&header.prev, out);
+    out.extend_from_slice(&hex::digits(&header.prev));
     out.extend_from_slice(b"\",\"hash\":\"");
-    hex::push_digest(&header.hash, out);
+    out.extend_from_slice(&hex::digits(&header.hash));
     out.extend_from_slice(b"\",\"event\":");
     out.extend_from_slice(json);
     out.extend_from_slice(b"}\n");
@@ -70,8 +70,17 @@ pub(crate) fn push_record(out: &mut Vec<u8>, header: &Header, content: &[u8]) ->
     Ok(())
 }
 
+/// What is kept from one line to the next, to spare work.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// The encoded fact.
+    content: Vec<u8>,
+    /// The hash of the line before, which is what the next one should name as its `prev`.
+    before: Option<([u8; 64], Digest)>,
+}
+
 /// Reads a line, without its line feed, and checks its hash. Links to other lines are the caller's.
-pub(crate) fn parse(line: &[u8], scratch: &mut Vec<u8>) -> Result<(Header, Event), LineError> {
+pub(crate) fn parse(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Event), LineError> {
     let (header, fact) = parse_into(line, scratch)?;
     let event = Event { seq: header.seq, at: header.at, fact };
     Ok((header, event))
@@ -85,9 +94,9 @@ pub(crate) struct Rebuilt {
 }
 
 /// Reads a line as the record that it was written from.
-pub(crate) fn rebuild(line: &[u8], scratch: &mut Vec<u8>) -> Result<(Header, Rebuilt), LineError> {
+pub(crate) fn rebuild(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Rebuilt), LineError> {
     let (header, _) = parse_into(line, scratch)?;
-    let content = std::mem::take(scratch);
+    let content = std::mem::take(&mut scratch.content);
     let (payload, spilled) = match header.codec {
         Codec::Spilled => (reference(&blob_of(&content)), Some(content)),
         Codec::Bincode | Codec::Json => (content, None),
@@ -96,34 +105,36 @@ pub(crate) fn rebuild(line: &[u8], scratch: &mut Vec<u8>) -> Result<(Header, Reb
     Ok((header, Rebuilt { record, spilled }))
 }
 
-/// Leaves the encoded fact in `content`.
-fn parse_into(line: &[u8], content: &mut Vec<u8>) -> Result<(Header, Fact), LineError> {
+/// Leaves the encoded fact in `scratch`.
+#[inline]
+fn parse_into(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Fact), LineError> {
+    // Once for the whole line: cheaper than once for each text in it.
+    let line = std::str::from_utf8(line).map_err(|error| LineError::Damaged(error.to_string()))?;
     let reordered;
-    let (mut header, json) = match parse_prefix(line) {
-        Some((header, json)) => (header?, json),
+    let (fields, json) = match Fields::parse(line) {
+        Some(parsed) => parsed,
         None => {
-            let (header, json) = parse_reordered(line)?;
-            reordered = json;
-            (header, &reordered[..])
+            reordered = Reordered::parse(line)?;
+            (reordered.fields()?, reordered.json.as_str())
         }
     };
+    let mut header = fields.header(scratch.before.as_ref())?;
+    let content = &mut scratch.content;
     let fact = wire::decode_json(header.kind, header.schema, json, content)?;
-    let hash = match header.codec {
-        Codec::Bincode => header.hash_with(content),
-        Codec::Spilled => header.hash_with(&reference(&blob_of(content))),
+    match header.codec {
+        Codec::Bincode => header.seal(content),
+        Codec::Spilled => header.seal(&reference(&blob_of(content))),
         Codec::Json => {
             content.clear();
-            content.extend_from_slice(json);
-            header.hash_with(content)
+            content.extend_from_slice(json.as_bytes());
+            header.seal(content);
         }
-    };
-    if hash != header.hash {
+    }
+    let digits = hex::digits(&header.hash);
+    if digits != fields.hash.as_bytes() && !digits.eq_ignore_ascii_case(fields.hash.as_bytes()) {
         return Err(LineError::Damaged("its content does not match its hash".to_owned()));
     }
-    header.length = u32::try_from(content.len()).unwrap_or(u32::MAX);
-    if header.codec == Codec::Spilled {
-        header.length = crate::envelope::REFERENCE_LEN as u32;
-    }
+    scratch.before = Some((digits, header.hash));
     Ok((header, fact))
 }
 
@@ -131,46 +142,7 @@ fn blob_of(content: &[u8]) -> Blob {
     Blob { digest: Digest::of(content), size: content.len() as u64 }
 }
 
-/// Reads the fields as [`push`] writes them; `None` if the line is written in some other way.
-fn parse_prefix(line: &[u8]) -> Option<(Result<Header, LineError>, &[u8])> {
-    let mut rest = Cursor(line);
-    let fields = Fields {
-        seq: rest.number(b"{\"seq\":")?,
-        at: rest.number(b",\"at\":")?,
-        epoch: rest.number(b",\"epoch\":")?,
-        kind: rest.text(b",\"type\":\"")?,
-        schema: rest.number(b"\",\"v\":")?,
-        more: rest.number(b",\"more\":")?,
-        codec: rest.number(b",\"codec\":")?,
-        prev: rest.digest(b",\"prev\":\"")?,
-        hash: rest.digest(b"\",\"hash\":\"")?,
-    };
-    let json = rest.after(b"\",\"event\":")?.0.strip_suffix(b"}")?;
-    Some((fields.header(), json))
-}
-
-/// Reads a line whose fields another program put in another order.
-fn parse_reordered(line: &[u8]) -> Result<(Header, Vec<u8>), LineError> {
-    let value: Value = serde_json::from_slice(line).map_err(|error| LineError::Damaged(error.to_string()))?;
-    let damaged = |name: &str| LineError::Damaged(format!("its field {name:?} is missing or not readable"));
-    let number = |name: &str| value[name].as_u64().ok_or_else(|| damaged(name));
-    let text = |name: &str| value[name].as_str().ok_or_else(|| damaged(name));
-    let digest = |name: &str| text(name).and_then(|it| Digest::parse(it).ok_or_else(|| damaged(name)));
-    let fields = Fields {
-        seq: number("seq")?,
-        at: number("at")?,
-        epoch: number("epoch")?,
-        kind: text("type")?,
-        schema: number("v")?,
-        more: number("more")?,
-        codec: number("codec")?,
-        prev: digest("prev")?,
-        hash: digest("hash")?,
-    };
-    let json = serde_json::to_vec(&value["event"]).map_err(|error| LineError::Damaged(error.to_string()))?;
-    Ok((fields.header()?, json))
-}
-
+/// What a line says beside its event.
 struct Fields<'a> {
     seq: u64,
     at: u64,
@@ -179,13 +151,35 @@ struct Fields<'a> {
     schema: u64,
     more: u64,
     codec: u64,
-    prev: Digest,
-    hash: Digest,
+    prev: &'a str,
+    hash: &'a str,
 }
 
-impl Fields<'_> {
-    fn header(self) -> Result<Header, LineError> {
-        let out_of_range = |name: &str| LineError::Damaged(format!("its field {name:?} is out of range"));
+impl<'a> Fields<'a> {
+    /// Reads a line as [`push`] writes it, down to the event; `None` if it is written in some other way.
+    fn parse(line: &'a str) -> Option<(Self, &'a str)> {
+        let mut rest = Cursor(line);
+        let fields = Self {
+            seq: rest.number("{\"seq\":")?,
+            at: rest.number(",\"at\":")?,
+            epoch: rest.number(",\"epoch\":")?,
+            kind: rest.text(",\"type\":\"")?,
+            schema: rest.number("\",\"v\":")?,
+            more: rest.number(",\"more\":")?,
+            codec: rest.number(",\"codec\":")?,
+            prev: rest.digits(",\"prev\":\"")?,
+            hash: rest.digits("\",\"hash\":\"")?,
+        };
+        let json = rest.after("\",\"event\":")?.0.strip_suffix('}')?;
+        Some((fields, json))
+    }
+
+    /// Makes a header without hash and length. `before` is the hash that `prev` most likely names.
+    fn header(&self, before: Option<&([u8; 64], Digest)>) -> Result<Header, LineError> {
+        let prev = match before {
+            Some((digits, digest)) if digits == self.prev.as_bytes() => Some(*digest),
+            _ => hex::digest(self.prev.as_bytes()),
+        };
         let kind = EventType::from_name(self.kind)
             .ok_or_else(|| DecodeError::UnknownType { name: self.kind.to_owned() })?;
         let codec = u8::try_from(self.codec)
@@ -195,50 +189,83 @@ impl Fields<'_> {
         Ok(Header {
             codec,
             kind,
-            schema: SchemaVersion(u16::try_from(self.schema).map_err(|_| out_of_range("v"))?),
+            schema: SchemaVersion(u16::try_from(self.schema).map_err(|_| unreadable("v"))?),
             epoch: Epoch(self.epoch),
             seq: Seq(self.seq),
             at: Timestamp(self.at),
-            more: u32::try_from(self.more).map_err(|_| out_of_range("more"))?,
+            more: u32::try_from(self.more).map_err(|_| unreadable("more"))?,
             length: 0,
-            prev: self.prev,
-            hash: self.hash,
+            prev: prev.ok_or_else(|| unreadable("prev"))?,
+            hash: Digest::default(),
         })
     }
 }
 
-struct Cursor<'a>(&'a [u8]);
+fn unreadable(field: &str) -> LineError {
+    LineError::Damaged(format!("its field {field:?} is missing or not readable"))
+}
+
+/// A line whose fields another program put in another order.
+struct Reordered {
+    value: Value,
+    json: String,
+}
+
+impl Reordered {
+    fn parse(line: &str) -> Result<Self, LineError> {
+        let value: Value =
+            serde_json::from_str(line).map_err(|error| LineError::Damaged(error.to_string()))?;
+        let json = value["event"].to_string();
+        Ok(Self { value, json })
+    }
+
+    fn fields(&self) -> Result<Fields<'_>, LineError> {
+        let number = |field: &str| self.value[field].as_u64().ok_or_else(|| unreadable(field));
+        let text = |field: &str| self.value[field].as_str().ok_or_else(|| unreadable(field));
+        Ok(Fields {
+            seq: number("seq")?,
+            at: number("at")?,
+            epoch: number("epoch")?,
+            kind: text("type")?,
+            schema: number("v")?,
+            more: number("more")?,
+            codec: number("codec")?,
+            prev: text("prev")?,
+            hash: text("hash")?,
+        })
+    }
+}
+
+/// What is left to read of a line.
+struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {
-    fn after(&mut self, literal: &[u8]) -> Option<&mut Self> {
+    fn after(&mut self, literal: &str) -> Option<&mut Self> {
         self.0 = self.0.strip_prefix(literal)?;
         Some(self)
     }
 
-    fn number(&mut self, literal: &[u8]) -> Option<u64> {
-        self.after(literal)?;
-        let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (number, rest) = self.0.split_at(digits);
+    fn take(&mut self, length: usize) -> Option<&'a str> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        if digits == 0 {
-            return None;
-        }
-        number.iter().try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+        Some(taken)
     }
 
-    fn text(&mut self, literal: &[u8]) -> Option<&'a str> {
+    fn number(&mut self, literal: &str) -> Option<u64> {
         self.after(literal)?;
-        let length = self.0.iter().take_while(|byte| byte.is_ascii_lowercase() || **byte == b'_').count();
-        let (text, rest) = self.0.split_at(length);
-        self.0 = rest;
-        std::str::from_utf8(text).ok()
+        let length = self.0.bytes().take_while(u8::is_ascii_digit).count();
+        let digits = self.take(length).filter(|digits| !digits.is_empty())?;
+        digits.bytes().try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
     }
 
-    fn digest(&mut self, literal: &[u8]) -> Option<Digest> {
+    fn text(&mut self, literal: &str) -> Option<&'a str> {
         self.after(literal)?;
-        let (digits, rest) = self.0.split_at_checked(64)?;
-        self.0 = rest;
-        hex::digest(digits)
+        let length = self.0.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'_').count();
+        self.take(length)
+    }
+
+    fn digits(&mut self, literal: &str) -> Option<&'a str> {
+        self.after(literal)?.take(64)
     }
 }
 

@@ -9,10 +9,10 @@ use std::thread;
 use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::ReadError;
-use crate::line::LineError;
+use crate::line::{LineError, Scratch};
 
 /// How a line becomes what is wanted.
-pub(crate) type ParseLine<T> = fn(&[u8], &mut Vec<u8>) -> Result<(Header, T), LineError>;
+pub(crate) type ParseLine<T> = fn(&[u8], &mut Scratch) -> Result<(Header, T), LineError>;
 
 /// What is known of a log beside its lines.
 pub(crate) struct Source {
@@ -27,7 +27,7 @@ pub(crate) struct Source {
 /// The batches of a log, complete ones only, in order and checked. After an error it ends.
 pub(crate) struct Lines<T> {
     /// The answers to come, in the order of the chunks.
-    chunks: Option<Receiver<Receiver<io::Result<Chunk<T>>>>>,
+    chunks: Option<Receiver<Receiver<Answer<T>>>>,
     ready: std::iter::Chain<std::vec::IntoIter<T>, std::vec::IntoIter<T>>,
     /// What was read of a batch whose end is in a later chunk.
     held: Vec<T>,
@@ -37,6 +37,8 @@ pub(crate) struct Lines<T> {
     error: Option<ReadError>,
     name: String,
 }
+
+type Answer<T> = io::Result<Chunk<T>>;
 
 /// Some whole lines, parsed.
 struct Chunk<T> {
@@ -52,13 +54,14 @@ struct Chunk<T> {
 }
 
 /// Small enough that what a chunk allocates is handed out again instead of going back to the system.
-const CHUNK_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 32 << 10;
 
 impl<T: Send + 'static> Lines<T> {
     pub(crate) fn open(source: Source, parse: ParseLine<T>) -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
         let (in_order, chunks) = mpsc::sync_channel(threads * 2);
-        let cutter = Arc::new(Mutex::new(Cutter { read: source.read, rest: Vec::new(), ended: false, in_order }));
+        let cutter =
+            Arc::new(Mutex::new(Cutter { read: source.read, rest: Vec::new(), ended: false, in_order }));
         let mut started = 0;
         for _ in 0..threads {
             let cutter = cutter.clone();
@@ -148,13 +151,13 @@ struct Cutter<T> {
     read: Box<dyn Read + Send>,
     rest: Vec<u8>,
     ended: bool,
-    in_order: SyncSender<Receiver<io::Result<Chunk<T>>>>,
+    in_order: SyncSender<Receiver<Answer<T>>>,
 }
 
 impl<T> Cutter<T> {
     /// Puts the next chunk into `piece` and returns where its answer goes; `None` at the end, or when
     /// nobody reads on.
-    fn next(&mut self, piece: &mut Vec<u8>) -> Option<(io::Result<usize>, SyncSender<io::Result<Chunk<T>>>)> {
+    fn next(&mut self, piece: &mut Vec<u8>) -> Option<(io::Result<usize>, SyncSender<Answer<T>>)> {
         if self.ended {
             return None;
         }
@@ -174,12 +177,12 @@ impl<T> Cutter<T> {
             let read = self.read.by_ref().take(CHUNK_BYTES as u64).read_to_end(piece)?;
             if read == 0 {
                 self.ended = true;
-                let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                let whole = memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1);
                 let unfinished = piece.len() - whole;
                 piece.truncate(whole);
                 return Ok(unfinished);
             }
-            if let Some(at) = piece[searched..].iter().rposition(|byte| *byte == b'\n') {
+            if let Some(at) = memchr::memrchr(b'\n', &piece[searched..]) {
                 self.rest.extend(piece.drain(searched + at + 1..));
                 return Ok(0);
             }
@@ -189,7 +192,7 @@ impl<T> Cutter<T> {
 
 fn work<T>(cutter: &Mutex<Cutter<T>>, parse: ParseLine<T>) {
     let mut piece = Vec::with_capacity(CHUNK_BYTES * 2);
-    let mut scratch = Vec::with_capacity(1024);
+    let mut scratch = Scratch::default();
     loop {
         let next = cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut piece);
         let Some((unfinished, answer)) = next else { return };
@@ -200,7 +203,7 @@ fn work<T>(cutter: &Mutex<Cutter<T>>, parse: ParseLine<T>) {
     }
 }
 
-fn parse_piece<T>(piece: &[u8], unfinished: usize, scratch: &mut Vec<u8>, parse: ParseLine<T>) -> Chunk<T> {
+fn parse_piece<T>(piece: &[u8], unfinished: usize, scratch: &mut Scratch, parse: ParseLine<T>) -> Chunk<T> {
     let mut chunk = Chunk {
         items: Vec::with_capacity(piece.len() / 400),
         complete: 0,
@@ -238,8 +241,10 @@ impl<T> Chunk<T> {
 
 /// Returns the whole lines without their line feeds; empty lines are passed over.
 pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| {
-        let line = line.strip_suffix(b"\n")?;
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', bytes).filter_map(move |end| {
+        let line = &bytes[start..end];
+        start = end + 1;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         (!line.is_empty()).then_some(line)
     })

@@ -52,16 +52,30 @@ impl MemoryStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn checked(
-        &self,
-        from: Seq,
-    ) -> Result<Checked<impl Iterator<Item = Result<(Seq, Arc<[u8]>), ReadError>> + Send>, ReadError> {
+    fn checked(&self, from: Seq) -> Result<Checked<Raw>, ReadError> {
         let shared = self.lock();
         Checked::open(from, shared.head.seq, |first| {
             let skipped = usize::try_from(first.0 - 1).unwrap_or(usize::MAX);
             let records: Vec<_> = shared.records.iter().skip(skipped).cloned().collect();
-            Ok((first.0..).map(Seq).zip(records).map(Ok))
+            Ok(Raw { next: first, records: records.into_iter() })
         })
+    }
+}
+
+/// The records as they were when a reader began.
+struct Raw {
+    next: Seq,
+    records: std::vec::IntoIter<Arc<[u8]>>,
+}
+
+impl Iterator for Raw {
+    type Item = Result<(Seq, Arc<[u8]>), ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.records.next()?;
+        let seq = self.next;
+        self.next = seq.next();
+        Some(Ok((seq, record)))
     }
 }
 

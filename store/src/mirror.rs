@@ -2,7 +2,7 @@
 //!
 //! People and other processes read it while the run is live, which sled does not allow them to do with
 //! the store; and it is the witness of how far the store had come. It is written after the store has
-//! made the events durable, with one `write` and no `fsync`. The form of a line is [`line`](crate::line)'s.
+//! made the events durable, with one `write` and no `fsync`. The form of a line is the same as that of an [export](crate::exchange).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -15,7 +15,7 @@ use unstuck_core::id::Seq;
 use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
-use crate::line::{self, LineError, Rebuilt};
+use crate::line::{self, LineError, Rebuilt, Scratch};
 use crate::lines::{Lines, Source, line_error, lines_of};
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
@@ -90,7 +90,7 @@ impl MirrorReader {
     }
 
     fn complete_batches(&self, bytes: &[u8]) -> Result<(Vec<Event>, u64, Head), ReadError> {
-        let (mut events, mut scratch) = (Vec::new(), Vec::new());
+        let (mut events, mut scratch) = (Vec::new(), Scratch::default());
         let (mut complete, mut taken, mut complete_head) = (0, 0, self.head);
         let mut head = self.head;
         for line in lines_of(bytes) {
@@ -110,7 +110,7 @@ impl MirrorReader {
             }
         }
         events.truncate(complete);
-        let line_feed = bytes[taken..].iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line_feed = memchr::memchr(b'\n', &bytes[taken..]).map_or(0, |at| at + 1);
         Ok((events, if complete > 0 { (taken + line_feed) as u64 } else { 0 }, complete_head))
     }
 }
@@ -172,7 +172,7 @@ impl Tail {
 
     /// Returns `None` if the last whole line begins before `bytes`.
     fn find(bytes: &[u8], start: u64) -> Option<Self> {
-        let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
+        let whole = match memchr::memrchr(b'\n', bytes) {
             Some(at) => at + 1,
             None if start == 0 => 0,
             None => return None,
@@ -180,13 +180,14 @@ impl Tail {
         let unfinished = (bytes.len() - whole) as u64;
         let lines = &bytes[..whole];
         let before = lines.strip_suffix(b"\n").unwrap_or(lines);
-        let line_start = match before.iter().rposition(|byte| *byte == b'\n') {
+        let line_start = match memchr::memrchr(b'\n', before) {
             Some(at) => at + 1,
             None if start == 0 => 0,
             None => return None,
         };
         let line = &before[line_start..];
-        let last = (!line.is_empty()).then(|| line::parse(line, &mut Vec::new()).map(|(header, _)| header));
+        let last =
+            (!line.is_empty()).then(|| line::parse(line, &mut Scratch::default()).map(|(header, _)| header));
         Some(Self { whole: start + whole as u64, unfinished, last })
     }
 }
@@ -216,7 +217,7 @@ pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
         if bytes.is_empty() {
             return Ok(lines);
         }
-        lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         let length = bytes.len();
         reader.consume(length);
     }

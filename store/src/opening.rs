@@ -70,13 +70,20 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeaseTakenOver { from } => {
-                write!(f, "the last writer (process {} on {}) died without closing the log", from.pid, from.host)
+                write!(
+                    f,
+                    "the last writer (process {} on {}) died without closing the log",
+                    from.pid, from.host
+                )
             }
             Self::Healed { aside } => {
                 write!(f, "an unfinished snapshot of the store was set aside as {}", aside.display())
             }
             Self::TailRestored { from, to } => {
-                write!(f, "the store had lost its tail: events {from} to {to} were restored from events.jsonl")
+                write!(
+                    f,
+                    "the store had lost its tail: events {from} to {to} were restored from events.jsonl"
+                )
             }
             Self::TailDropped { after, known: Some(known), why, .. } => {
                 write!(f, "events {} to {known} are lost: {why}", after.next())
@@ -90,7 +97,9 @@ impl fmt::Display for Finding {
             Self::MirrorRebuilt { aside: Some(aside) } => {
                 write!(f, "events.jsonl was damaged and was written anew; the old one is {}", aside.display())
             }
-            Self::MirrorRebuilt { aside: None } => f.write_str("events.jsonl was missing and was written anew"),
+            Self::MirrorRebuilt { aside: None } => {
+                f.write_str("events.jsonl was missing and was written anew")
+            }
             Self::StoreRebuilt { aside, events } => write!(
                 f,
                 "the store was damaged and was written anew from events.jsonl, {events} events; the old one is {}",
@@ -120,7 +129,11 @@ pub enum OpenError {
     #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
     NoMirror { run: String, path: PathBuf },
     #[error("cannot open the log of run {run}")]
-    Io { run: String, #[source] source: io::Error },
+    Io {
+        run: String,
+        #[source]
+        source: io::Error,
+    },
 }
 
 fn described(holder: Option<&Holder>) -> String {
@@ -215,7 +228,10 @@ impl Reconciler<'_> {
         }
         let mirrored = match &tail.last {
             Some(Err(LineError::Newer(detail))) => {
-                return Err(OpenError::NewerVersion { run: self.folder.run().to_string(), detail: detail.clone() });
+                return Err(OpenError::NewerVersion {
+                    run: self.folder.run().to_string(),
+                    detail: detail.clone(),
+                });
             }
             Some(Err(LineError::Damaged(_))) => return self.replace_mirror(&verified),
             Some(Ok(header)) => Head::at(header),
@@ -251,10 +267,15 @@ impl Reconciler<'_> {
     }
 
     fn verify(&self, checkpoint: Option<&Checkpoint>) -> Result<Verified, OpenError> {
-        let last = self.engine.last().map_err(|error| OpenError::from_engine(self.folder, error))?.unwrap_or_default();
+        let last = self
+            .engine
+            .last()
+            .map_err(|error| OpenError::from_engine(self.folder, error))?
+            .unwrap_or_default();
         let anchor = self.anchor(checkpoint);
         let mut verified = Verified { head: anchor, complete: anchor, last, flaw: None };
-        let mut records = sled_store::scan(self.engine, anchor.seq.next(), last).map_err(|error| self.read(error))?;
+        let mut records =
+            sled_store::scan(self.engine, anchor.seq.next(), last).map_err(|error| self.read(error))?;
         while let Some(record) = records.next_with(check_readable) {
             match record {
                 Ok((head, more)) => {
@@ -405,7 +426,8 @@ impl Reconciler<'_> {
                     after: head.seq,
                     known: None,
                     aside: None,
-                    why: "events.jsonl ends with an unfinished line that the store knows nothing of".to_owned(),
+                    why: "events.jsonl ends with an unfinished line that the store knows nothing of"
+                        .to_owned(),
                 });
             }
         }
@@ -424,7 +446,8 @@ impl Reconciler<'_> {
         if mirrored.seq.0 == 0 {
             return Ok(true);
         }
-        let bytes = self.engine.get(mirrored.seq).map_err(|error| OpenError::from_engine(self.folder, error))?;
+        let bytes =
+            self.engine.get(mirrored.seq).map_err(|error| OpenError::from_engine(self.folder, error))?;
         let record = bytes.as_deref().map(RecordRef::parse);
         Ok(matches!(record, Some(Ok(record)) if record.header.hash == mirrored.hash))
     }
@@ -480,7 +503,8 @@ impl Reconciler<'_> {
     fn mirror_damaged(&self, head: Head, error: ReadError) -> OpenError {
         match error {
             ReadError::Corrupt { at, detail } => {
-                let detail = format!("the store ends at event {}, and events.jsonl is damaged: {detail}", head.seq);
+                let detail =
+                    format!("the store ends at event {}, and events.jsonl is damaged: {detail}", head.seq);
                 self.corrupt(at, detail)
             }
             other => self.read(other),

@@ -80,7 +80,8 @@ pub(crate) struct Format {
 
 impl Format {
     pub(crate) fn write(folder: &RunFolder) -> io::Result<()> {
-        let format = Self { format: FORMAT_VERSION, program: format!("unstuck {}", env!("CARGO_PKG_VERSION")) };
+        let format =
+            Self { format: FORMAT_VERSION, program: format!("unstuck {}", env!("CARGO_PKG_VERSION")) };
         let mut text = serde_json::to_vec(&format)?;
         text.push(b'\n');
         durable::replace(&folder.format(), &text)

@@ -40,7 +40,8 @@ impl RunLog {
             return Err(OpenError::Exists { path: folder.path().to_owned() });
         }
         durable::create_folder(folder.path()).map_err(&failed)?;
-        let (lease, _) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let (lease, _) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
         let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
         File::create_new(folder.mirror()).map_err(&failed)?;
         // Last, so that a run whose making was cut short is none.
@@ -60,7 +61,8 @@ impl RunLog {
         let failed = OpenError::io(folder);
         check_format(folder)?;
         let mut findings = Vec::new();
-        let (lease, from) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let (lease, from) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
         findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
         let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
         findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
@@ -95,8 +97,11 @@ impl RunLog {
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
         check_format(folder)?;
-        let (lease, _) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        for event in mirror::read(&folder.mirror(), Seq(1)).map_err(|error| OpenError::from_read(folder, error))? {
+        let (lease, _) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        for event in
+            mirror::read(&folder.mirror(), Seq(1)).map_err(|error| OpenError::from_read(folder, error))?
+        {
             event.map_err(|error| OpenError::from_read(folder, error))?;
         }
         let aside = durable::set_aside(&folder.store(), "damaged").map_err(failed)?;
@@ -136,7 +141,8 @@ impl RunLog {
         durable::create_folder(folder.path()).map_err(&failed)?;
         let made = (|| {
             io::copy(lines, &mut File::create_new(folder.mirror()).map_err(&failed)?).map_err(&failed)?;
-            let (lease, _) = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+            let (lease, _) =
+                Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
             Self::fill(folder, lease)
         })();
         if made.is_err() {
@@ -208,12 +214,13 @@ impl RunLog {
         let head = self.store.head();
         if let Some(folder) = &self.folder {
             let mut lines = mirror::rebuild(&folder.mirror())?;
-            while let Some(line) = lines.next() {
+            for line in lines.by_ref() {
                 line?;
             }
             let mirrored = lines.complete_head();
             if mirrored != head {
-                let detail = format!("the store ends at event {}, events.jsonl at {}", head.seq, mirrored.seq);
+                let detail =
+                    format!("the store ends at event {}, events.jsonl at {}", head.seq, mirrored.seq);
                 return Err(ReadError::Corrupt { at: head.seq.min(mirrored.seq).next(), detail });
             }
         }

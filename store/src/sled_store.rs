@@ -95,8 +95,10 @@ struct Committer {
 impl Commit for Committer {
     fn commit(&mut self, records: &[Sealed]) -> Result<(), AppendError> {
         self.failpoint.pass(Boundary::Before);
+        DEBUG.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed); DEBUG.1.fetch_add(records.len(), std::sync::atomic::Ordering::Relaxed);
         self.lease.check()?;
-        let stored: Vec<_> = records.iter().map(|sealed| (sealed.record.header.seq, sealed.record.to_bytes())).collect();
+        let stored: Vec<_> =
+            records.iter().map(|sealed| (sealed.record.header.seq, sealed.record.to_bytes())).collect();
         self.engine.insert(stored.iter().map(|(seq, bytes)| (*seq, bytes.as_slice())))?;
         self.failpoint.pass(Boundary::Torn);
         self.engine.flush()?;
@@ -122,3 +124,6 @@ impl From<EngineError> for AppendError {
         }
     }
 }
+
+static DEBUG: (std::sync::atomic::AtomicUsize, std::sync::atomic::AtomicUsize) = (std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0));
+impl Drop for Committer { fn drop(&mut self) { let (a, b) = (DEBUG.0.swap(0, std::sync::atomic::Ordering::Relaxed), DEBUG.1.swap(0, std::sync::atomic::Ordering::Relaxed)); eprintln!("DEBUG {b} records in {a} commits {}", b as f64 / a as f64); } }

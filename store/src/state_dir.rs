@@ -14,7 +14,7 @@ use unstuck_core::event::{Fact, Observation};
 use unstuck_core::id::{Digest, RunId, Timestamp};
 
 use crate::durable;
-use crate::line;
+use crate::line::{self, Scratch};
 use crate::run_folder::RunFolder;
 
 /// The folder that holds the runs of one workspace.
@@ -43,7 +43,11 @@ pub enum LocateError {
     #[error("cannot tell where to keep runs: neither XDG_STATE_HOME nor HOME is set to an absolute path")]
     NoHome,
     #[error("cannot find the workspace {}", path.display())]
-    NoWorkspace { path: PathBuf, #[source] source: io::Error },
+    NoWorkspace {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl LocateError {
@@ -67,7 +71,11 @@ pub enum ResolveError {
     #[error("{text:?} is the beginning of several runs{}", listed(":", candidates))]
     Ambiguous { text: String, candidates: Vec<RunId> },
     #[error("cannot list the runs in {}", path.display())]
-    Io { path: PathBuf, #[source] source: io::Error },
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 }
 
 fn listed(before: &str, candidates: &[RunId]) -> String {
@@ -170,9 +178,7 @@ impl Project {
 
     /// Finds the run that `text` names: an id, the beginning of one, or `@last`.
     pub fn resolve(&self, text: &str) -> Result<RunEntry, ResolveError> {
-        let runs = self
-            .runs()
-            .map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
+        let runs = self.runs().map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
         if runs.is_empty() {
             return Err(ResolveError::NoRuns);
         }
@@ -184,7 +190,10 @@ impl Project {
             runs.iter().filter(|it| !text.is_empty() && it.run.as_str().starts_with(text)).collect();
         match fitting.as_slice() {
             [one] => Ok((*one).clone()),
-            [] => Err(ResolveError::Unknown { text: text.to_owned(), candidates: names(&runs.iter().collect::<Vec<_>>()) }),
+            [] => Err(ResolveError::Unknown {
+                text: text.to_owned(),
+                candidates: names(&runs.iter().collect::<Vec<_>>()),
+            }),
             several => match several.iter().find(|it| it.run.as_str() == text) {
                 Some(exact) => Ok((*exact).clone()),
                 None => Err(ResolveError::Ambiguous { text: text.to_owned(), candidates: names(several) }),
@@ -238,7 +247,7 @@ fn ends_line(file: &fs::File) -> io::Result<bool> {
 fn first_event(folder: &RunFolder) -> Option<RunEntry> {
     let mut first = Vec::new();
     BufReader::new(fs::File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
-    let (_, event) = line::parse(first.strip_suffix(b"\n")?, &mut Vec::new()).ok()?;
+    let (_, event) = line::parse(first.strip_suffix(b"\n")?, &mut Scratch::default()).ok()?;
     match event.fact {
         Fact::Observed(Observation::RunStarted(started)) => Some(RunEntry {
             run: folder.run().clone(),
@@ -295,7 +304,8 @@ mod tests {
 
     #[test]
     fn runs_are_found_by_the_beginning_of_their_name_and_by_last() {
-        let (_folder, project) = project_with(&[("abc111111111", 1), ("abd222222222", 3), ("e33333333333", 2)]);
+        let (_folder, project) =
+            project_with(&[("abc111111111", 1), ("abd222222222", 3), ("e33333333333", 2)]);
         let found = |text: &str| match project.resolve(text) {
             Ok(entry) => entry.run.to_string(),
             Err(error) => error.to_string(),

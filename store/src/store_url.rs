@@ -83,9 +83,18 @@ mod tests {
             let error = StoreUrl::parse(text).unwrap_err();
             format!("{error}; {}", error.hint().unwrap())
         };
-        assert_eq!(complaint("runs"), r#""runs" names no store: it has no scheme; write sled:runs for a folder, or memory:"#);
-        assert_eq!(complaint("redis:x"), r#"there is no store with the scheme "redis"; write sled:PATH or memory:"#);
+        assert_eq!(
+            complaint("runs"),
+            r#""runs" names no store: it has no scheme; write sled:runs for a folder, or memory:"#
+        );
+        assert_eq!(
+            complaint("redis:x"),
+            r#"there is no store with the scheme "redis"; write sled:PATH or memory:"#
+        );
         assert_eq!(complaint("sled:"), "sled: needs the path of a folder; write sled:PATH or memory:");
-        assert_eq!(complaint("memory:x"), r#"memory: takes no path, but "x" follows it; write memory: and nothing more"#);
+        assert_eq!(
+            complaint("memory:x"),
+            r#"memory: takes no path, but "x" follows it; write memory: and nothing more"#
+        );
     }
 }

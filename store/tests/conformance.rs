@@ -1,5 +1,7 @@
 //! What every backend must do: one suite, run for each, and a comparison of two with the same batches.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 mod common;
 
 use std::sync::Barrier;

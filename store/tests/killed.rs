@@ -2,6 +2,8 @@
 //!
 //! The writer is this test binary once more, in a process of its own.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 mod common;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -22,7 +24,7 @@ fn folder(runs: PathBuf) -> RunFolder {
 
 fn batch(after: u64) -> Vec<Event> {
     // Every tenth is large, so that blobs are in it too.
-    let size = if after % 10 == 0 { 40_000 } else { 200 };
+    let size = if after.is_multiple_of(10) { 40_000 } else { 200 };
     events(after + 1, (0..BATCH).map(|n| answer(&format!("{n}{}", "x".repeat(size)))))
 }
 
@@ -63,7 +65,12 @@ fn check(runs: &std::path::Path, acknowledged: u64) -> u64 {
     let others: Vec<_> = opening
         .findings
         .iter()
-        .filter(|it| !matches!(it, Finding::LeaseTakenOver { .. } | Finding::MirrorCompleted { .. } | Finding::Healed { .. }))
+        .filter(|it| {
+            !matches!(
+                it,
+                Finding::LeaseTakenOver { .. } | Finding::MirrorCompleted { .. } | Finding::Healed { .. }
+            )
+        })
         .collect();
     assert!(others.is_empty(), "{others:?}");
     let head = log.verify().unwrap().seq.0;

@@ -1,5 +1,7 @@
 //! What opening a log may find: each outcome, made on purpose.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 mod common;
 
 use std::fs;
@@ -158,8 +160,10 @@ fn a_store_that_lost_its_tail_is_restored_from_the_mirror() {
         run.copy_store(&copy);
         run.append(&run.open().0, all - kept);
         run.put_store_back(&copy);
-        let restored =
-            format!("the store had lost its tail: events {} to {all} were restored from events.jsonl", kept + 1);
+        let restored = format!(
+            "the store had lost its tail: events {} to {all} were restored from events.jsonl",
+            kept + 1
+        );
         run.expect(&[&restored], all);
     }
 }
@@ -176,7 +180,8 @@ fn a_store_that_is_gone_is_restored_with_its_large_events() {
     drop(log);
     fs::remove_dir_all(run.folder.store()).unwrap();
     fs::remove_dir_all(run.folder.blobs()).unwrap();
-    let sentence = format!("the store had lost its tail: events 1 to {} were restored from events.jsonl", head.seq);
+    let sentence =
+        format!("the store had lost its tail: events 1 to {} were restored from events.jsonl", head.seq);
     run.expect(&[&sentence], head.seq.0);
     assert_eq!(run.open().0.head(), head);
 }
@@ -220,7 +225,10 @@ fn a_mirror_that_is_damaged_where_the_store_is_good_is_written_anew() {
     mirror[at] ^= 1;
     run.set_mirror(&mirror);
     let aside = run.folder.path().join("events.jsonl.damaged-1");
-    run.expect(&[&format!("events.jsonl was damaged and was written anew; the old one is {}", aside.display())], 5);
+    run.expect(
+        &[&format!("events.jsonl was damaged and was written anew; the old one is {}", aside.display())],
+        5,
+    );
     assert_eq!(run.mirror(), good);
     assert_eq!(fs::read(aside).unwrap(), mirror);
 
@@ -301,7 +309,8 @@ fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
     let run = Run::with(6);
     run.change_record(6, |record| record.payload[8] ^= 1);
     run.set_mirror(&run.mirror_lines(5));
-    let dropped = "events 6 to 6 are lost: the last record is not whole (its content does not match its hash)";
+    let dropped =
+        "events 6 to 6 are lost: the last record is not whole (its content does not match its hash)";
     run.expect(&[dropped], 5);
     assert!(run.folder.path().join("dropped-6").exists());
 }

@@ -105,7 +105,8 @@ pub fn event_bytes(data: &[u8]) {
 
     let (mut json, mut rebuilt) = (Vec::new(), Vec::new());
     wire::to_json(kind, schema, payload, &mut json).expect("what was decoded has a form in JSON");
-    let from_json = wire::decode_json(kind, schema, &json, &mut rebuilt);
+    let json = str::from_utf8(&json).expect("JSON is UTF-8");
+    let from_json = wire::decode_json(kind, schema, json, &mut rebuilt);
     assert_eq!(from_json, Ok(fact));
     assert_eq!(rebuilt, payload, "a line of the mirror is enough to rebuild its record");
 }

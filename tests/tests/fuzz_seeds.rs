@@ -228,6 +228,10 @@ fn log_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
     let mut nul = whole[2].clone();
     nul.extend([0; 64]);
     seeds.insert("zeros-at-the-end".to_owned(), nul);
+    let mut not_utf8 = whole[2].clone();
+    let at = not_utf8.windows(8).position(|window| window == b"\"blocked").unwrap();
+    not_utf8[at + 2] = 0xff;
+    seeds.insert("not-utf8".to_owned(), not_utf8);
     seeds
 }
 

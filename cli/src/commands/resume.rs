@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use unstuck_core::event::RunResumed;
+use unstuck_core::event::{RunOutcome, RunResumed};
 use unstuck_core::id::Millis;
 use unstuck_runner::launch::{self, TakeUp};
 
 use crate::args::Global;
 use crate::commands::run::{self, Driving, Shown};
 use crate::error::Result;
+use crate::exit;
 use crate::project::{Found, Project, RunArg};
 
 /// Arguments of `unstuck resume`.
@@ -36,6 +37,12 @@ pub fn resume(global: &Global, args: Args) -> Result {
     let Args { run, add_iterations, add_time, hint, driving } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
+    let story = found.story()?;
+    if story.outcome == Some(RunOutcome::Complete) {
+        println!("run {} is complete: there is nothing to go on with", found.short());
+        println!("next: unstuck show {}", found.short());
+        return Ok(exit::OK);
+    }
     let started = found.started()?;
     let order = RunResumed {
         add_iterations,

@@ -163,7 +163,7 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
     }
     let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations))?;
     Ok(RunStarted {
-        warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
+        warnings: loaded.warnings.iter().map(ToString::to_string).chain(not_enforced(&loaded.workflow)).collect(),
         workflow_digest: Some(loaded.digest),
         workflow_file: Some(file.to_string_lossy().into_owned()),
         ..of_workflow(workspace, loaded.workflow)
@@ -177,6 +177,16 @@ fn no_such_file(what: &str) -> Error {
         return error.hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
     }
     error
+}
+
+/// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
+fn not_enforced(workflow: &Workflow) -> Vec<String> {
+    let scoped = workflow.steps.iter().filter(|step| {
+        step.convergence.as_ref().is_some_and(|it| !it.allowed_paths.is_empty() || it.max_changed_files.is_some())
+    });
+    scoped
+        .map(|step| format!("step {}: allowed_paths and max_changed_files are told to the worker, but not enforced yet", step.id))
+        .collect()
 }
 
 /// Refuses a workflow whose workers cannot be run yet, before anything is paid for.

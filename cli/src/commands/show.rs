@@ -1,6 +1,5 @@
 //! `unstuck show`: a run on one screen.
 
-use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
@@ -62,15 +61,8 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
 }
 
 fn row(step: &StepStory, iteration: &IterationStory) -> String {
-    let decision = match iteration.decision {
-        Some(Decision::Complete) => "complete",
-        Some(Decision::Incomplete) => "incomplete",
-        Some(Decision::Blocked) => "blocked",
-        Some(Decision::Waiting) => "waiting",
-        Some(Decision::None) => "no readable verdict",
-        None => "not judged",
-    };
-    let why = iteration.reasons.first().or(iteration.problems.first()).map_or_else(String::new, |why| format!(": {why}"));
+    let decision = iteration.decision.map_or("not judged", text::verdict);
+    let why = iteration.why().map_or_else(String::new, |why| format!(": {why}"));
     let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
     let calls = iteration.worker_calls.max(1);
     let tries = if calls > 1 { format!(" ({calls} tries)") } else { String::new() };

@@ -71,7 +71,7 @@ pub struct World {
 }
 
 /// Most batches of a played run: far beyond any bound that a generated workflow has.
-const BATCHES_MAX: usize = 20_000;
+const BATCHES_MAX: usize = 1_000_000;
 
 impl World {
     /// Starts a run.

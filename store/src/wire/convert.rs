@@ -170,7 +170,8 @@ impl v1::RunStarted {
     pub(super) fn into_domain(self) -> Result<domain::RunStarted, Invalid> {
         Ok(domain::RunStarted {
             run: self.run.domain(),
-            workflow: serde_json::from_str(&self.workflow_json).map_err(|error| format!("workflow_json: {error}"))?,
+            workflow: serde_json::from_str(&self.workflow_json)
+                .map_err(|error| format!("workflow_json: {error}"))?,
             workflow_digest: self.workflow_digest.domain(),
             workflow_file: self.workflow_file.domain(),
             workspace: self.workspace.domain(),

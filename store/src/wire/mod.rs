@@ -105,7 +105,7 @@ pub fn check_readable(kind: EventType, schema: SchemaVersion) -> Result<(), Deco
 pub fn decode_json(
     kind: EventType,
     schema: SchemaVersion,
-    json: &[u8],
+    json: &str,
     payload: &mut Vec<u8>,
 ) -> Result<Fact, DecodeError> {
     (Shape::find(kind, schema)?.decode_json)(kind, json, payload)
@@ -128,10 +128,14 @@ trait Stored: Serialize + DeserializeOwned {
 
 /// What the table knows of a stored struct.
 struct Shape {
-    decode: fn(EventType, &[u8]) -> Result<Fact, DecodeError>,
-    decode_json: fn(EventType, &[u8], &mut Vec<u8>) -> Result<Fact, DecodeError>,
-    to_json: fn(EventType, &[u8], &mut Vec<u8>) -> Result<(), DecodeError>,
+    decode: Decode,
+    decode_json: DecodeJson,
+    to_json: ToJson,
 }
+
+type Decode = fn(EventType, &[u8]) -> Result<Fact, DecodeError>;
+type DecodeJson = fn(EventType, &str, &mut Vec<u8>) -> Result<Fact, DecodeError>;
+type ToJson = fn(EventType, &[u8], &mut Vec<u8>) -> Result<(), DecodeError>;
 
 impl Shape {
     const fn of<T: Stored>() -> Self {
@@ -290,22 +294,38 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
                 encode_shape(T::RunStarted, &shape, json)
             }
             Observation::RunResumed(it) => encode_shape(T::RunResumed, &v1::RunResumed::wire(it), json),
-            Observation::RunInterrupted(it) => encode_shape(T::RunInterrupted, &v1::RunInterrupted::wire(it), json),
+            Observation::RunInterrupted(it) => {
+                encode_shape(T::RunInterrupted, &v1::RunInterrupted::wire(it), json)
+            }
             Observation::AnswerGiven(it) => encode_shape(T::AnswerGiven, &v1::AnswerGiven::wire(it), json),
             Observation::DeadlinePassed => encode_shape(T::DeadlinePassed, &v1::DeadlinePassed {}, json),
-            Observation::WorkerStarted(it) => encode_shape(T::WorkerStarted, &v1::WorkerStarted::wire(it), json),
-            Observation::WorkerFinished(it) => encode_shape(T::WorkerFinished, &v1::WorkerFinished::wire(it), json),
+            Observation::WorkerStarted(it) => {
+                encode_shape(T::WorkerStarted, &v1::WorkerStarted::wire(it), json)
+            }
+            Observation::WorkerFinished(it) => {
+                encode_shape(T::WorkerFinished, &v1::WorkerFinished::wire(it), json)
+            }
             Observation::WorkerLost(it) => encode_shape(T::WorkerLost, &v1::WorkerLost::wire(it), json),
             Observation::CheckStarted(it) => encode_shape(T::CheckStarted, &v1::CheckStarted::wire(it), json),
-            Observation::CheckFinished(it) => encode_shape(T::CheckFinished, &v1::CheckFinished::wire(it), json),
+            Observation::CheckFinished(it) => {
+                encode_shape(T::CheckFinished, &v1::CheckFinished::wire(it), json)
+            }
             Observation::CheckLost(it) => encode_shape(T::CheckLost, &v1::CheckLost::wire(it), json),
             Observation::LogRepaired(it) => encode_shape(T::LogRepaired, &v1::LogRepaired::wire(it), json),
         },
         Fact::Concluded(conclusion) => match conclusion {
-            Conclusion::WorkRequested(it) => encode_shape(T::WorkRequested, &v1::WorkRequested::wire(it), json),
-            Conclusion::CheckRequested(it) => encode_shape(T::CheckRequested, &v1::CheckRequested::wire(it), json),
-            Conclusion::WaitRequested(it) => encode_shape(T::WaitRequested, &v1::WaitRequested::wire(it), json),
-            Conclusion::VerdictReached(it) => encode_shape(T::VerdictReached, &v1::VerdictReached::wire(it), json),
+            Conclusion::WorkRequested(it) => {
+                encode_shape(T::WorkRequested, &v1::WorkRequested::wire(it), json)
+            }
+            Conclusion::CheckRequested(it) => {
+                encode_shape(T::CheckRequested, &v1::CheckRequested::wire(it), json)
+            }
+            Conclusion::WaitRequested(it) => {
+                encode_shape(T::WaitRequested, &v1::WaitRequested::wire(it), json)
+            }
+            Conclusion::VerdictReached(it) => {
+                encode_shape(T::VerdictReached, &v1::VerdictReached::wire(it), json)
+            }
             Conclusion::StageRaised(it) => encode_shape(T::StageRaised, &v1::StageRaised::wire(it), json),
             Conclusion::StepEnded(it) => encode_shape(T::StepEnded, &v1::StepEnded::wire(it), json),
             Conclusion::RunStopping(it) => encode_shape(T::RunStopping, &v1::RunStopping::wire(it), json),
@@ -317,13 +337,14 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
 /// The one dialect of bincode: fixed widths, a limit, nothing left over; and only ever from a slice,
 /// because a hostile length aborts the process when read from a stream.
 fn dialect(limit: usize) -> impl bincode::Options {
-    bincode::DefaultOptions::new()
-        .with_fixint_encoding()
-        .with_limit(limit as u64)
-        .reject_trailing_bytes()
+    bincode::DefaultOptions::new().with_fixint_encoding().with_limit(limit as u64).reject_trailing_bytes()
 }
 
-fn encode_shape<T: Stored>(kind: EventType, shape: &T, json: Option<&mut Vec<u8>>) -> Result<Encoded, EncodeError> {
+fn encode_shape<T: Stored>(
+    kind: EventType,
+    shape: &T,
+    json: Option<&mut Vec<u8>>,
+) -> Result<Encoded, EncodeError> {
     let failed = |detail: String| EncodeError { kind, detail };
     let mut payload = Vec::with_capacity(256);
     serialize(shape, &mut payload).map_err(failed)?;
@@ -354,8 +375,12 @@ fn decode_shape<T: Stored>(kind: EventType, payload: &[u8]) -> Result<Fact, Deco
     from_bincode::<T>(kind, payload)?.into_fact().map_err(|detail| malformed(kind, detail))
 }
 
-fn decode_json_shape<T: Stored>(kind: EventType, json: &[u8], payload: &mut Vec<u8>) -> Result<Fact, DecodeError> {
-    let shape: T = serde_json::from_slice(json).map_err(|error| malformed(kind, error))?;
+fn decode_json_shape<T: Stored>(
+    kind: EventType,
+    json: &str,
+    payload: &mut Vec<u8>,
+) -> Result<Fact, DecodeError> {
+    let shape: T = serde_json::from_str(json).map_err(|error| malformed(kind, error))?;
     payload.clear();
     serialize(&shape, payload).map_err(|detail| malformed(kind, detail))?;
     shape.into_fact().map_err(|detail| malformed(kind, detail))
@@ -404,7 +429,8 @@ mod tests {
 
     #[test]
     fn an_old_shape_is_read_through_every_version_after_it() {
-        const SHAPES: &[Shape] = &[Shape::of::<Oldest>(), Shape::of::<Older>(), Shape::of::<v1::AnswerGiven>()];
+        const SHAPES: &[Shape] =
+            &[Shape::of::<Oldest>(), Shape::of::<Older>(), Shape::of::<v1::AnswerGiven>()];
         let expected: Fact = Observation::AnswerGiven(AnswerGiven { text: "port 8080".to_owned() }).into();
         let oldest = Oldest { words: vec!["port".to_owned(), "8080".to_owned()] };
         let kind = EventType::AnswerGiven;
@@ -415,7 +441,10 @@ mod tests {
         let (mut json, mut again) = (Vec::new(), Vec::new());
         (SHAPES[0].to_json)(kind, &payload, &mut json).unwrap();
         assert_eq!(json, br#"{"words":["port","8080"]}"#);
-        assert_eq!((SHAPES[0].decode_json)(kind, &json, &mut again).unwrap(), expected);
+        assert_eq!(
+            (SHAPES[0].decode_json)(kind, str::from_utf8(&json).unwrap(), &mut again).unwrap(),
+            expected
+        );
         assert_eq!(again, payload, "the old shape is kept, so its hash can be checked");
     }
 

@@ -13,8 +13,7 @@ impl Serialize for Digest {
         if !serializer.is_human_readable() {
             return self.0.serialize(serializer);
         }
-        let mut digits = Vec::with_capacity(64);
-        hex::push_digest(&unstuck_core::id::Digest(self.0), &mut digits);
+        let digits = hex::digits(&unstuck_core::id::Digest(self.0));
         serializer.serialize_str(std::str::from_utf8(&digits).map_err(serde::ser::Error::custom)?)
     }
 }

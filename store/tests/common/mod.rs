@@ -3,10 +3,11 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use unstuck_core::event::{
-    AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion, DecisionFile, DecisionSource,
-    Event, Exit, Fact, Failure, LogRepaired, Lost, Next, Observation, Outcome, Parent, RunEnded, RunInterrupted,
-    RunOutcome, RunResumed, RunStarted, RunStopping, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached,
-    WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+    AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion, DecisionFile,
+    DecisionSource, Event, Exit, Fact, Failure, LogRepaired, Lost, Next, Observation, Outcome, Parent,
+    RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, StageRaised, StallCause,
+    StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::verdict::{Decision, Refusal};
@@ -201,7 +202,11 @@ pub fn conclusions() -> Vec<Conclusion> {
             attempt: Attempt(1),
             stage: Stage(2),
         }),
-        Conclusion::CheckRequested(CheckRequested { step: "fix".into(), iteration: Iteration(1), attempt: Attempt(1) }),
+        Conclusion::CheckRequested(CheckRequested {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            attempt: Attempt(1),
+        }),
     ];
     let classes = [
         ErrorClass::RetryableTransient,
@@ -253,8 +258,12 @@ pub fn conclusions() -> Vec<Conclusion> {
             evidence: vec![Seq(3), Seq(4)],
         })
     }));
-    let causes =
-        [StallCause::SameFailures, StallCause::Cycle(3), StallCause::PersistentFailure, StallCause::NoReasons];
+    let causes = [
+        StallCause::SameFailures,
+        StallCause::Cycle(3),
+        StallCause::PersistentFailure,
+        StallCause::NoReasons,
+    ];
     all.extend(causes.into_iter().map(|cause| {
         Conclusion::StageRaised(StageRaised {
             step: "fix".into(),
@@ -280,9 +289,10 @@ pub fn conclusions() -> Vec<Conclusion> {
         StepEnd::WaitExpired,
         StepEnd::Fatal("the branch is not `work`".to_owned()),
     ];
-    all.extend(ends.into_iter().map(|end| {
-        Conclusion::StepEnded(StepEnded { step: "fix".into(), end, evidence: vec![Seq(9)] })
-    }));
+    all.extend(
+        ends.into_iter()
+            .map(|end| Conclusion::StepEnded(StepEnded { step: "fix".into(), end, evidence: vec![Seq(9)] })),
+    );
     let outcomes = [
         RunOutcome::Complete,
         RunOutcome::NotComplete,

@@ -1,0 +1,294 @@
+//! The context folder: views of a run as JSON files beside its artifacts, in the workspace.
+//!
+//! Names and meaning are those of the Roboppi format (section 9 of its page in the book), for scripts
+//! that read them. All are derived from the state, which comes from the log outside the workspace;
+//! nothing in Unstuck reads them back. Absent values are left out, times are milliseconds since 1970.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use unstuck_core::RunState;
+use unstuck_core::event::{Conclusion, Event, Fact, RunOutcome, StageRaised, StepEnd};
+use unstuck_core::id::{Millis, StepId, Timestamp};
+use unstuck_core::state::{StepPhase, StepState};
+use unstuck_core::workflow::{CheckBy, Step, Work, Worker};
+
+use crate::environment::BranchFacts;
+
+/// What the views say besides the state.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What is known of the branch; `None` outside git.
+    pub branch: Option<BranchFacts>,
+    /// Patterns of protected branches.
+    pub protected_branches: Vec<String>,
+    /// Work on them is allowed.
+    pub allow_protected_branch: bool,
+    /// The run is held to its branch.
+    pub branch_lock: bool,
+}
+
+/// Writes the views that `events` have changed.
+///
+/// # Errors
+///
+/// The first file that cannot be written; the run does not depend on it.
+pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -> io::Result<()> {
+    let mut touched: Vec<&StepId> = Vec::new();
+    let mut whole = false;
+    for event in events {
+        match &event.fact {
+            Fact::Observed(_) => whole |= event.seq.0 == 1,
+            Fact::Concluded(conclusion) => match conclusion {
+                Conclusion::WorkRequested(e) => touched.push(&e.step),
+                Conclusion::CheckRequested(e) => touched.push(&e.step),
+                Conclusion::WaitRequested(e) => touched.push(&e.step),
+                Conclusion::VerdictReached(e) => touched.push(&e.step),
+                Conclusion::StageRaised(e) => {
+                    touched.push(&e.step);
+                    let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
+                    replace(&file, &transition(e, event.at))?;
+                }
+                Conclusion::StepEnded(e) => touched.push(&e.step),
+                Conclusion::RunStopping(_) => {}
+                Conclusion::RunEnded(_) => whole = true,
+            },
+        }
+    }
+    touched.sort();
+    touched.dedup();
+    for id in touched {
+        let Some((step, at)) = state.step(id) else { continue };
+        write_step(&step_folder(folder, id), state, step, at)?;
+    }
+    if whole {
+        replace(&folder.join("_workflow.json"), &workflow(state, facts))?;
+    }
+    Ok(())
+}
+
+fn step_folder(folder: &Path, step: &StepId) -> PathBuf {
+    folder.join(step.as_str())
+}
+
+fn write_step(folder: &Path, state: &RunState, step: &Step, at: &StepState) -> io::Result<()> {
+    let meta = meta(state, step, at);
+    let mut all = meta.clone();
+    all.insert("resolved".to_owned(), resolved(step));
+    replace(&folder.join("_meta.json"), &Value::Object(meta))?;
+    replace(&folder.join("_resolved.json"), &Value::Object(all))?;
+    if step.convergence.is_some() && at.feedback.decision.is_some() {
+        replace(&folder.join("_convergence/state.json"), &convergence(state, step, at))?;
+    }
+    Ok(())
+}
+
+/// Puts a file in its place as a whole, so that a reader never sees half of it.
+fn replace(file: &Path, value: &Value) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let staged = file.with_extension("json.new");
+    fs::write(&staged, format!("{value:#}\n"))?;
+    fs::rename(&staged, file)
+}
+
+/// An object without its absent values.
+fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, Value> {
+    fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn workflow(state: &RunState, facts: &Facts) -> Value {
+    let Some(started) = state.started() else { return Value::Null };
+    let workflow = &started.workflow;
+    let ended = state.outcome();
+    let incomplete: Vec<&str> = state
+        .steps()
+        .filter(|(_, at)| at.phase.end() == Some(&StepEnd::Incomplete))
+        .map(|(step, _)| step.id.as_str())
+        .collect();
+    let resolved = json!({"timeoutMs": workflow.timeout, "concurrency": workflow.concurrency});
+    let failed = ended.filter(|outcome| *outcome != RunOutcome::Complete);
+    let begun = state.steps().filter_map(|(_, at)| at.begun_at).min();
+    let mut fields = object([
+        ("id", json!(started.run)),
+        ("name", json!(workflow.name)),
+        ("startedAt", json!(begun.unwrap_or(state.last_at()))),
+        ("status", json!(run_status(ended))),
+        ("completedAt", ended.map_or(Value::Null, |_| json!(state.last_at()))),
+        ("resolved", ended.map_or(Value::Null, |_| resolved)),
+        ("abortReason", failed.map_or(Value::Null, |outcome| json!(outcome.as_str()))),
+        ("incompleteSteps", if incomplete.is_empty() { Value::Null } else { json!(incomplete) }),
+        ("create_branch", json!(workflow.branch.create_branch)),
+        ("protected_branches", json!(facts.protected_branches)),
+        ("allow_protected_branch", json!(facts.allow_protected_branch)),
+        ("branch_lock_enabled", json!(facts.branch_lock)),
+    ]);
+    if let Some(branch) = &facts.branch {
+        fields.extend(object([
+            ("expected_work_branch", json!(branch.expected_work_branch)),
+            ("expected_current_branch", json!(branch.expected_current_branch)),
+            ("startup_toplevel", json!(branch.startup_toplevel)),
+            ("startup_branch", json!(branch.startup_branch)),
+            ("startup_head_sha", json!(branch.startup_head_sha)),
+            ("effective_base_branch", json!(branch.base)),
+            ("effective_base_branch_source", json!(branch.base_source)),
+            ("effective_base_sha", json!(branch.base_sha)),
+        ]));
+    }
+    Value::Object(fields)
+}
+
+fn run_status(outcome: Option<RunOutcome>) -> &'static str {
+    match outcome {
+        None => "RUNNING",
+        Some(RunOutcome::Complete) => "SUCCEEDED",
+        Some(RunOutcome::TimeLimit) => "TIMED_OUT",
+        Some(RunOutcome::Interrupted(_)) => "CANCELLED",
+        Some(_) => "FAILED",
+    }
+}
+
+fn step_status(at: &StepState) -> &'static str {
+    match &at.phase {
+        StepPhase::Pending => "PENDING",
+        StepPhase::WorkDue if at.worker_calls == 0 => "READY",
+        StepPhase::WorkDue | StepPhase::Working(_) => "RUNNING",
+        StepPhase::CheckDue | StepPhase::Checking(_) => "CHECKING",
+        StepPhase::Waiting { why: unstuck_core::event::WaitReason::ExternalJob, .. } => "WAITING",
+        StepPhase::Waiting { .. } => "RUNNING",
+        StepPhase::Ended(end) => match end {
+            StepEnd::Complete => "SUCCEEDED",
+            StepEnd::Incomplete => "INCOMPLETE",
+            StepEnd::Skipped(_) => "SKIPPED",
+            StepEnd::Blocked(_) => "BLOCKED",
+            _ => "FAILED",
+        },
+    }
+}
+
+fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
+    let wall = at.begun_at.zip(at.ended_at).map(|(begun, ended): (Timestamp, Timestamp)| ended.since(begun));
+    let worker = worker_of(step);
+    let artifacts: Vec<Value> = step
+        .outputs
+        .iter()
+        .map(|output| Value::Object(object([("name", json!(output.name)), ("path", json!(output.path)), ("type", json!(output.r#type))])))
+        .collect();
+    let cost = |wall: Millis| {
+        json!({"cost": {"instructionBytes": worker.map_or(0, |worker| worker.instructions.len()), "wallTimeMs": wall}})
+    };
+    let (error, class) = error_of(at);
+    object([
+        ("stepId", json!(step.id)),
+        ("status", json!(step_status(at))),
+        ("startedAt", json!(at.begun_at)),
+        ("completedAt", json!(at.ended_at)),
+        ("wallTimeMs", json!(wall)),
+        ("attempts", json!(at.retries + 1)),
+        ("iterations", json!(at.iteration)),
+        ("maxIterations", json!(state.max_iterations(step, at))),
+        ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
+        ("artifacts", json!(artifacts)),
+        ("workerResult", wall.map_or(Value::Null, cost)),
+        ("subworkflow", subworkflow(step)),
+        ("error", json!(error)),
+        ("errorClass", json!(class)),
+        ("stage", json!(at.convergence.stage())),
+        ("decision", decision(at)),
+        ("attemptsTotal", json!(at.worker_calls)),
+    ])
+}
+
+fn worker_of(step: &Step) -> Option<&Worker> {
+    match &step.work {
+        Work::Worker(worker) => Some(worker),
+        Work::Subworkflow(_) => None,
+    }
+}
+
+fn subworkflow(step: &Step) -> Value {
+    match &step.work {
+        Work::Worker(_) => Value::Null,
+        Work::Subworkflow(child) => json!({"path": child.path, "name": child.workflow.name}),
+    }
+}
+
+fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
+    match at.phase.end() {
+        Some(StepEnd::WorkerFailed(failure) | StepEnd::CheckFailed(failure) | StepEnd::CheckCouldNotRun(failure)) => {
+            (Some(failure.message.clone()), Some(failure.class.as_str()))
+        }
+        Some(StepEnd::Fatal(why)) => (Some(why.clone()), Some("FATAL")),
+        Some(StepEnd::Undecidable(problem)) => (Some(problem.clone()), None),
+        Some(StepEnd::IterationsExhausted) => (Some("the last allowed iteration is over".to_owned()), None),
+        Some(StepEnd::Stuck(_)) => (Some("the loop gets nowhere".to_owned()), None),
+        _ => (None, None),
+    }
+}
+
+fn decision(at: &StepState) -> Value {
+    let told = &at.feedback;
+    if told.decision.is_none() {
+        return Value::Null;
+    }
+    json!({
+        "source": told.source.map(source_name),
+        "reasons": told.reasons,
+        "fingerprints": told.fingerprints,
+    })
+}
+
+/// `output-json` has another name in these files.
+fn source_name(source: unstuck_core::event::DecisionSource) -> &'static str {
+    match source.as_str() {
+        "output-json" => "stdout-json",
+        name => name,
+    }
+}
+
+fn resolved(step: &Step) -> Value {
+    let worker = worker_of(step);
+    let checker = step.check.as_ref().map(|check| match &check.by {
+        CheckBy::Exit(_) => "exit-code",
+        CheckBy::Agent(_) => "agent",
+        CheckBy::Claim => "claim",
+    });
+    Value::Object(object([
+        ("timeoutMs", json!(step.timeout)),
+        ("workspaceRef", json!(worker.map(|worker| &worker.workspace))),
+        ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
+        ("model", json!(worker.and_then(|worker| worker.model.as_ref()))),
+        ("capabilities", json!(worker.map(|worker| &worker.capabilities))),
+        ("maxSteps", json!(worker.and_then(|worker| worker.max_steps))),
+        ("check", json!(checker)),
+    ]))
+}
+
+fn convergence(state: &RunState, step: &Step, at: &StepState) -> Value {
+    let policy = step.convergence.as_ref();
+    Value::Object(object([
+        ("iteration", json!(at.iteration)),
+        ("stage", json!(at.convergence.stage())),
+        ("stallCount", json!(at.convergence.count())),
+        ("stallThreshold", json!(policy.map(|policy| policy.stall_threshold))),
+        ("maxStage", json!(policy.map(|policy| policy.max_stage))),
+        ("lastStallKey", json!(at.convergence.key())),
+        ("decisionSource", json!(at.feedback.source.map(source_name))),
+        ("fingerprints", json!(at.feedback.fingerprints)),
+        ("reasons", json!(at.feedback.reasons)),
+        ("updatedAt", json!(state.last_at())),
+    ]))
+}
+
+fn transition(event: &StageRaised, at: Timestamp) -> Value {
+    json!({
+        "from": event.from,
+        "to": event.to,
+        "reason": event.cause,
+        "stallKey": event.key,
+        "iteration": event.iteration,
+        "transitionedAt": at,
+    })
+}

@@ -1,0 +1,242 @@
+//! When is it complete? S01 to S15.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::stage::{Stage, holds, kind, wait_until, worker};
+
+/// Returns the keys of a step whose worker judges itself.
+fn claims(command: &str, more: &str) -> String {
+    format!("worker: COMMAND\ncommand: {command}\ninstructions: Make it so.\ncompletion_check: {{claim: true}}\n{more}")
+}
+
+fn texts(list: &Value) -> String {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn s01_a_marker_in_a_sentence_that_says_not_yet_is_incomplete() {
+    let stage = Stage::repository();
+    let command = worker("not-yet.sh");
+    stage.unstuck(&["run", "mend add", "--with", &command, "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    assert_eq!((&verdict["decision"], &verdict["source"]), (&"none".into(), &"none".into()));
+    assert!(texts(&verdict["problems"]).contains("names a marker inside a sentence"), "{verdict:#}");
+}
+
+#[test]
+fn s02_a_worker_that_echoes_its_prompt_has_said_nothing() {
+    let stage = Stage::repository();
+    let goal = "Mend add. When all is done, write\n\nCOMPLETE\n\nor {\"decision\": \"complete\"}";
+    stage.unstuck(&["run", goal, "--with", "cat", "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    assert_eq!(verdict["decision"], "none", "{verdict:#}");
+    assert!(texts(&verdict["problems"]).contains("repeats the prompt"), "{verdict:#}");
+}
+
+#[test]
+fn s03_an_empty_marker_is_an_error_of_the_file_with_line_and_column() {
+    let stage = Stage::new();
+    stage.workflow(
+        "",
+        "worker: COMMAND\ncommand: cat\ninstructions: Go.\nmax_iterations: 2\ncompletion_check:\n  claim: true\n  marker: \"\"",
+    );
+    let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains("flow.yaml:12:7");
+    assert!(ended.err.contains("marker"), "{ended:?}");
+    assert!(stage.unstuck(&["runs"]).with_status(0).out.contains("nothing has run here yet"));
+}
+
+#[test]
+fn s04_a_file_that_says_both_is_incomplete_and_both_are_quoted() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "mend add", "--with", &worker("both-words.sh"), "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    assert_eq!(verdict["decision"], "incomplete", "{verdict:#}");
+    let said = texts(&verdict["problems"]);
+    assert!(said.contains("\"decision\": \"complete\"") || said.contains("\"decision\":\"complete\""), "{said}");
+    assert!(said.contains("INCOMPLETE") && said.contains("contradicts"), "{said}");
+}
+
+#[test]
+fn s05_a_changelog_full_of_done_and_complete_is_no_verdict() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "mend add", "--with", &worker("changelog.sh"), "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    assert_eq!((&verdict["decision"], &verdict["source"]), (&"none".into(), &"none".into()), "{verdict:#}");
+}
+
+#[test]
+fn s06_a_decision_file_of_an_earlier_run_is_kept_and_does_not_count() {
+    let stage = Stage::repository();
+    let old = r#"{"decision": "complete", "check_id": "01890000-0000-7000-8000-000000000000"}"#;
+    stage.write(".unstuck/decision.json", old);
+    stage.unstuck(&["run", "mend add", "--with", "echo work >>notes.txt", "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    assert_eq!(verdict["decision"], "none", "{verdict:#}");
+    assert!(texts(&verdict["problems"]).contains("missing"), "{verdict:#}");
+    let started = stage.facts("worker_started");
+    assert_eq!(stage.blob(&started[0]["moved_aside"]), old.as_bytes());
+
+    // The same id once more, but written by this worker.
+    let copy = format!("echo work >>notes.txt; printf '%s' '{old}' >$UNSTUCK_DECISION_FILE");
+    stage.unstuck(&["run", "mend add", "--with", &copy, "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    let expected = verdict["check_id"].as_str().expect("an id");
+    let said = texts(&verdict["problems"]);
+    assert_eq!(verdict["decision"], "none", "{verdict:#}");
+    assert!(said.contains(&format!("expected={expected} got=01890000-0000-7000-8000-000000000000")), "{said}");
+}
+
+#[test]
+fn s07_the_name_of_the_id_instead_of_the_id_is_accepted_and_told() {
+    let stage = Stage::repository();
+    let command = worker("unexpanded-id.sh");
+    stage.unstuck(&["run", "mend add", "--with", &command]).with_status(0);
+    let verdict = stage.verdict();
+    assert_eq!((&verdict["decision"], &verdict["source"]), (&"complete".into(), &"file-json".into()));
+    assert!(texts(&verdict["problems"]).contains("placeholder"), "{verdict:#}");
+
+    let stage = Stage::repository().with_variable("SAYS", "incomplete");
+    stage.unstuck(&["run", "mend add", "--with", &command, "--iterations", "2"]).with_status(2);
+    let verdicts = stage.verdicts();
+    let prompts = stage.noted("prompts");
+    let real = verdicts[1]["check_id"].as_str().expect("an id");
+    assert!(prompts.contains(real) && prompts.contains("is the placeholder"), "{prompts}");
+}
+
+#[test]
+fn s08_each_unreadable_verdict_is_named_and_so_many_in_a_row_end_the_step() {
+    // What `unreadable.sh` leaves at its n-th call, and by what it is named.
+    const TABLE: [(&str, &str); 12] = [
+        ("nothing", "missing"),
+        ("an empty file", "(empty)"),
+        ("blanks", "holds no text"),
+        ("50 MB", "too_large"),
+        ("a folder", "not_regular"),
+        ("a link", "not_regular"),
+        ("JSON that breaks off", "invalid JSON"),
+        ("a code fence, and no decision in it", "no key \"decision\""),
+        ("a mark before, text behind, and no known word", "\"fertig\""),
+        ("the id of another check", "got=01890000"),
+        ("half a UTF-16 character", "UTF-16"),
+        ("a link in place of the folder", "outside_workspace"),
+    ];
+    let stage = Stage::repository();
+    let more = "max_iterations: 20";
+    let keys = claims(&worker("unreadable.sh"), more).replace("claim: true", "claim: true, max_parse_failures: 12");
+    stage.workflow("", &keys);
+    let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(1);
+    let verdicts = stage.verdicts();
+    assert_eq!(verdicts.len(), TABLE.len());
+    for ((what, named), (verdict, n)) in TABLE.iter().zip(verdicts.iter().zip(1..)) {
+        let said = texts(&verdict["problems"]);
+        assert!(verdict["decision"] == "none" && said.contains(named), "{what}: {verdict:#}");
+        assert_eq!(verdict["parse_failures"], n, "{what}");
+    }
+    assert!(texts(&verdicts[8]["problems"]).contains("byte order mark"));
+    let end = &stage.facts("step_ended")[0]["end"];
+    let last = verdicts[11]["problems"].as_array().and_then(|list| list.last()).expect("a problem");
+    assert_eq!(end["undecidable"], *last);
+    ended.says("gave no readable verdict").says(last.as_str().expect("a text"));
+    // The link that the worker has left does not keep a later run from its verdict, nor lead it astray.
+    stage.verify();
+}
+
+#[test]
+fn s09_complete_on_the_last_allowed_iteration_is_complete() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "mend add", "--with", &worker("fix.sh"), "--iterations", "1"]).with_status(0);
+    let stage = Stage::repository().with_variable("DONE_AT", "3");
+    stage.unstuck(&["run", "count", "--with", &worker("count.sh"), "--iterations", "3"]).with_status(0);
+    assert_eq!(stage.verdicts().len(), 3);
+}
+
+#[test]
+fn s10_the_same_words_mean_the_same_through_every_channel() {
+    for (decision, status) in [("complete", 0), ("incomplete", 2), ("blocked", 4)] {
+        let words = format!(r#"{{"decision": "{decision}", "needs": "a login", "reasons": ["as seen"]}}"#);
+        let verdict_of = |channel: &str| {
+            let stage = Stage::repository();
+            let command = format!("echo work >>notes.txt; echo '{words}' {channel}");
+            stage.unstuck(&["run", "mend add", "--with", &command, "--iterations", "1"]).with_status(status);
+            stage.verify();
+            let mut verdict = stage.verdict();
+            for of_its_own in ["check_id", "source", "problems"] {
+                verdict[of_its_own].take();
+            }
+            verdict
+        };
+        assert_eq!(verdict_of(">$UNSTUCK_DECISION_FILE"), verdict_of(""), "{decision}");
+    }
+}
+
+#[test]
+fn s11_the_tests_outrank_a_worker_that_says_complete_and_the_next_prompt_names_the_failure() {
+    let stage = Stage::repository();
+    let check = "sh tests/run.sh";
+    stage
+        .unstuck(&["run", "mend add", "--with", "cat >>$SCRATCH/prompts; echo COMPLETE", "--check", check, "--iterations", "2"])
+        .with_status(2);
+    for verdict in stage.verdicts() {
+        assert_eq!((&verdict["decision"], &verdict["source"]), (&"incomplete".into(), &"exit_code".into()));
+    }
+    assert!(stage.noted("prompts").contains("not ok 1 - add: expected 5, got -1"), "{}", stage.noted("prompts"));
+}
+
+#[test]
+fn s12_complete_with_nothing_changed_is_incomplete_unless_the_step_allows_it() {
+    let stage = Stage::repository();
+    let ended = stage.unstuck(&["run", "mend add", "--with", &worker("claim.sh"), "--iterations", "1"]).with_status(2);
+    ended.says("no_observable_change");
+    let verdict = stage.verdict();
+    assert_eq!((&verdict["decision"], &verdict["claimed"]), (&"incomplete".into(), &"complete".into()));
+    assert!(texts(&verdict["reasons"]).starts_with("no_observable_change"), "{verdict:#}");
+
+    stage.workflow("", &claims(&worker("claim.sh"), "max_iterations: 2"));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    stage.workflow("", &claims(&worker("claim.sh"), "max_iterations: 2\nrequire_change: true"));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+}
+
+#[test]
+fn s13_a_worker_that_is_done_at_once_is_done() {
+    let stage = Stage::repository();
+    let check = "sh tests/run.sh";
+    stage.unstuck(&["run", "mend add", "--with", &worker("fix.sh"), "--check", check]).with_status(0);
+    assert_eq!(stage.verdict()["decision"], "complete");
+    assert_eq!(stage.facts("worker_started").len(), 1);
+}
+
+#[test]
+fn s14_complete_from_a_worker_that_failed_is_incomplete() {
+    let stage = Stage::repository();
+    let command = format!("{}; exit 3", worker("fix.sh"));
+    stage.unstuck(&["run", "mend add", "--with", &command, "--iterations", "1"]).with_status(2);
+    let verdict = stage.verdict();
+    assert_eq!(verdict["decision"], "incomplete");
+    let reason = texts(&verdict["reasons"]);
+    assert!(reason.starts_with("worker_failed") && reason.contains("exit code 3"), "{reason}");
+}
+
+#[test]
+fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
+    let stage = Stage::repository();
+    stage.workflow("weather: stop\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("RETRYABLE_RATE_LIMIT");
+    assert_eq!((stage.verdicts().len(), stage.calls()), (0, 1));
+
+    stage.workflow("weather: wait\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("it waits", || live.so_far().contains("waits for a limited service"));
+    let events = stage.events();
+    let wait = events.iter().find(|event| kind(event) == "wait_requested").expect("it waits");
+    assert_eq!(wait["event"]["why"]["weather"], "RETRYABLE_RATE_LIMIT", "{wait:#}");
+    let seconds = wait["event"]["until"].as_u64().zip(wait["at"].as_u64()).map(|(until, at)| (until - at) / 1000);
+    assert!((5..=600).contains(&seconds.expect("moments")), "{wait:#}");
+    live.signal(Signal::SIGINT);
+    live.wait().with_status(130);
+    assert!(stage.verdicts().is_empty());
+    assert!(holds(&fs::read(stage.workspace().join("flow.yaml")).expect("it is there"), b"weather: wait"));
+}

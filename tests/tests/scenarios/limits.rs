@@ -1,0 +1,65 @@
+//! What bounds a run, and what happens at the bound: S36, S39, S40.
+
+use crate::stage::{Stage, kind, tell, wait_until, worker};
+
+/// Returns the iterations that were judged, in their order.
+fn judged(stage: &Stage) -> Vec<u64> {
+    stage.verdicts().iter().map(|verdict| verdict["iteration"].as_u64().expect("a number")).collect()
+}
+
+#[test]
+fn s36_without_limits_there_are_limits_and_they_are_printed() {
+    let stage = Stage::new();
+    let ended = stage.unstuck(&["run", "never done", "--with", "true", "--check", "false"]).with_status(2);
+    let header = ended.out.lines().find(|line| line.contains("limits")).expect("limits are printed").to_owned();
+    assert!(header.contains("25 iterations") && header.contains("4 h"), "{header}");
+    let workflow = &stage.facts("run_started")[0]["workflow"];
+    assert_eq!((&workflow["steps"][0]["max_iterations"], &workflow["timeout"]), (&25.into(), &14_400_000.into()));
+    assert_eq!(judged(&stage), (1..=25).collect::<Vec<_>>());
+    assert_eq!(stage.facts("run_ended")[0]["outcome"], "iteration_limit");
+}
+
+#[test]
+fn s39_a_crash_gives_no_iteration_back_and_repeats_none() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "16");
+    let live = stage.start(&["run", "count", "--with", &worker("count.sh"), "--iterations", "20"]);
+    wait_until("15 of 20 iterations are over", || stage.calls() == 16);
+    live.crash();
+    assert_eq!(judged(&stage), (1..=15).collect::<Vec<_>>());
+
+    tell(&stage.scratch("go"));
+    stage.unstuck(&["resume"]).with_status(2);
+    assert_eq!(judged(&stage), (1..=20).collect::<Vec<_>>(), "each once");
+    let events = stage.events();
+    let resumed = events.iter().position(|event| kind(event) == "run_resumed").expect("it was resumed");
+    let begun: Vec<&u64> = Vec::new();
+    let after: Vec<u64> = events[resumed..]
+        .iter()
+        .filter(|event| kind(event) == "worker_started")
+        .map(|event| event["event"]["iteration"].as_u64().expect("a number"))
+        .collect();
+    assert_eq!((after.as_slice(), begun.len()), ([16, 17, 18, 19, 20].as_slice(), 0), "5 are left");
+    // The worker that was lost had been called, too.
+    assert_eq!(stage.calls(), 21);
+    stage.unstuck(&["resume"]).with_status(64).complains("--add-iterations");
+    stage.verify();
+}
+
+#[test]
+fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
+    let stage = Stage::repository().with_variable("DONE_AT", "4");
+    let ended = stage.unstuck(&["run", "count", "--with", &worker("count.sh"), "--iterations", "2"]).with_status(2);
+    assert!(ended.last_lines().contains("unstuck resume"), "{ended:?}");
+    let before = stage.events().len();
+    let refused = stage.unstuck(&["resume"]).with_status(64);
+    refused.complains("--add-iterations");
+    assert_eq!(stage.events().len(), before, "a refusal is no event");
+
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    assert_eq!(stage.facts("run_resumed")[0]["add_iterations"], 1);
+    assert_eq!(judged(&stage), [1, 2, 3]);
+    stage.unstuck(&["resume", "--add-iterations", "5"]).with_status(0);
+    assert_eq!(judged(&stage), [1, 2, 3, 4]);
+    stage.unstuck(&["resume"]).with_status(64).complains("the run is complete");
+    stage.verify();
+}
