@@ -96,7 +96,11 @@ fn replace(file: &Path, value: &Value) -> io::Result<()> {
 
 /// An object without its absent values.
 fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, Value> {
-    fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.to_owned(), value)).collect()
+    fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 fn workflow(state: &RunState, facts: &Facts) -> Value {
@@ -174,11 +178,15 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
     let artifacts: Vec<Value> = step
         .outputs
         .iter()
-        .map(|output| Value::Object(object([("name", json!(output.name)), ("path", json!(output.path)), ("type", json!(output.r#type))])))
+        .map(|output| {
+            Value::Object(object([
+                ("name", json!(output.name)),
+                ("path", json!(output.path)),
+                ("type", json!(output.r#type)),
+            ]))
+        })
         .collect();
-    let cost = |wall: Millis| {
-        json!({"cost": {"instructionBytes": worker.map_or(0, |worker| worker.instructions.len()), "wallTimeMs": wall}})
-    };
+    let cost = |wall: Millis| json!({"cost": {"instructionBytes": worker.map_or(0, |worker| worker.instructions.len()), "wallTimeMs": wall}});
     let (error, class) = error_of(at);
     object([
         ("stepId", json!(step.id)),
@@ -217,9 +225,11 @@ fn subworkflow(step: &Step) -> Value {
 
 fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
     match at.phase.end() {
-        Some(StepEnd::WorkerFailed(failure) | StepEnd::CheckFailed(failure) | StepEnd::CheckCouldNotRun(failure)) => {
-            (Some(failure.message.clone()), Some(failure.class.as_str()))
-        }
+        Some(
+            StepEnd::WorkerFailed(failure)
+            | StepEnd::CheckFailed(failure)
+            | StepEnd::CheckCouldNotRun(failure),
+        ) => (Some(failure.message.clone()), Some(failure.class.as_str())),
         Some(StepEnd::Fatal(why)) => (Some(why.clone()), Some("FATAL")),
         Some(StepEnd::Undecidable(problem)) => (Some(problem.clone()), None),
         Some(StepEnd::IterationsExhausted) => (Some("the last allowed iteration is over".to_owned()), None),

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    answer, check, completions, events, export, import, man, probe, replay, resume, run, runs, show, verdict, verify, why,
+    answer, check, completions, events, export, import, man, probe, replay, resume, run, runs, show, verdict,
+    verify, why,
 };
 
 /// Supervises loops of coding agents.
@@ -17,8 +18,10 @@ use crate::commands::{
 /// Without a command: what ran here, and what needs a person first.
 #[derive(Debug, Parser)]
 #[command(name = "unstuck", version, max_term_width = 100, disable_help_subcommand = true)]
-#[command(after_help = "Exit status: 0 complete, 1 not complete, 2 limit reached, 3 stuck, 4 blocked on a person,\n\
-    5 worker or check failed, 6 event store, 64 bad input or usage, 130/143 interrupted.")]
+#[command(
+    after_help = "Exit status: 0 complete, 1 not complete, 2 limit reached, 3 stuck, 4 blocked on a person,\n\
+    5 worker or check failed, 6 event store, 64 bad input or usage, 130/143 interrupted."
+)]
 pub struct Args {
     /// What all commands take.
     #[command(flatten)]

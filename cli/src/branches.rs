@@ -43,7 +43,8 @@ impl BranchArgs {
         let protected = self.protected();
         let allow_protected = self.allow_protected_branch || flag("ALLOW_PROTECTED_BRANCH");
         let mut branches = Branches { protected, allow_protected, ..Branches::default() };
-        let now = branch::facts(workspace).map_err(|error| Error::usage(format!("git does not read the workspace: {error}")))?;
+        let now = branch::facts(workspace)
+            .map_err(|error| Error::usage(format!("git does not read the workspace: {error}")))?;
         let Some(now) = now else { return Ok(branches) };
         if let (Some(rules), false) = (rules, resumed) {
             may_start(&now, rules, &branches)?;
@@ -57,10 +58,22 @@ impl BranchArgs {
         let variable = std::env::var("BASE_BRANCH").ok();
         let base = match branch::resolve_base(self.base_branch.as_deref(), variable.as_deref(), now) {
             Ok(base) => Some(base),
-            Err(why) if rules.is_some() => return Err(Error::usage(why)),
+            Err(why) if rules.is_some() => {
+                return Err(Error::usage(why).hint("name one: --base-branch BRANCH"));
+            }
             Err(_) => None,
         };
         let base_sha = base.as_ref().and_then(|base| branch::commit_of(workspace, &base.name).ok().flatten());
+        // A branch without a commit yet is one all the same, if the workspace is on it.
+        if let (Some(base), None, Some(_)) = (&base, &base_sha, rules)
+            && Some(&base.name) != now.branch.as_ref()
+        {
+            return Err(Error::usage(format!(
+                "the base branch {} names no commit of this repository",
+                base.name
+            ))
+            .hint("see what there is: git branch --all"));
+        }
         Ok(BranchFacts {
             base_source: base.as_ref().map(|base| base.source.as_str()),
             base: base.map(|base| base.name),
@@ -74,23 +87,29 @@ impl BranchArgs {
     }
 
     fn protected(&self) -> Vec<String> {
-        let from_environment = variable("PROTECTED_BRANCHES").map(|list| list.split(',').map(|it| it.trim().to_owned()).collect());
-        self.protected_branches.clone().or(from_environment).unwrap_or_else(|| DEFAULT_PROTECTED.map(str::to_owned).to_vec())
+        let from_environment = variable("PROTECTED_BRANCHES")
+            .map(|list| list.split(',').map(|it| it.trim().to_owned()).collect());
+        self.protected_branches
+            .clone()
+            .or(from_environment)
+            .unwrap_or_else(|| DEFAULT_PROTECTED.map(str::to_owned).to_vec())
     }
 }
 
 fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result<()> {
     let on = now.branch.as_deref().unwrap_or("a detached HEAD");
     if let Some(expected) = rules.expected_work_branch.as_deref().filter(|expected| *expected != on) {
-        return Err(Error::usage(format!("the workflow is to start on branch {expected}, but the workspace is on {on}"))
-            .hint(format!("git switch {expected}")));
+        return Err(Error::usage(format!(
+            "the workflow is to start on branch {expected}, but the workspace is on {on}"
+        ))
+        .hint(format!("git switch {expected}")));
     }
     let pattern = branch::protected_match(on, &branches.protected);
     match pattern {
-        Some(pattern) if !rules.create_branch && !branches.allow_protected => {
-            Err(Error::usage(format!("the workspace is on branch {on}, which is protected (pattern {pattern})"))
-                .hint("git switch -c my-work    or run with --allow-protected-branch"))
-        }
+        Some(pattern) if !rules.create_branch && !branches.allow_protected => Err(Error::usage(format!(
+            "the workspace is on branch {on}, which is protected (pattern {pattern})"
+        ))
+        .hint("git switch -c my-work    or run with --allow-protected-branch")),
         _ => Ok(()),
     }
 }

@@ -1,5 +1,18 @@
 //! The command `unstuck`: arguments in, words and exit status out.
 
+/// The standard macros panic where nobody reads any more (`unstuck runs | head -1`). These do not: the
+/// work goes on, and the exit status says what it would have said.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::say(&mut std::io::stdout(), format_args!($($text)*)) };
+}
+macro_rules! println {
+    () => { print!("\n") };
+    ($($text:tt)*) => { print!("{}\n", format_args!($($text)*)) };
+}
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::say(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*))) };
+}
+
 mod args;
 mod branches;
 mod commands;
@@ -9,7 +22,8 @@ mod project;
 mod screen;
 mod text;
 
-use std::io::{self, Write as _};
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -26,10 +40,14 @@ fn main() -> ExitCode {
     match commands::run(args) {
         Ok(status) => exit::code(i32::from(status)),
         Err(error) => {
-            let _nobody_may_listen = writeln!(io::stderr(), "{error}");
+            eprintln!("{error}");
             exit::code(i32::from(error.status()))
         }
     }
+}
+
+fn say(out: &mut dyn Write, text: fmt::Arguments<'_>) {
+    let _nobody_may_listen = out.write_fmt(text);
 }
 
 /// Shows help and version as a success, wrong arguments as bad usage.
@@ -43,6 +61,10 @@ fn log_to_stderr(verbose: bool) {
     use tracing_subscriber::EnvFilter;
     let level = if verbose { "info" } else { "warn" };
     // The engine says on its own what opening says better.
-    let filter = EnvFilter::try_from_env("UNSTUCK_LOG").unwrap_or_else(|_| EnvFilter::new(format!("{level},sled=off")));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false).init();
+    let filter = EnvFilter::try_from_env("UNSTUCK_LOG")
+        .unwrap_or_else(|_| EnvFilter::new(format!("{level},sled=off")));
+    let colours =
+        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    log.with_ansi(colours).with_target(false).init();
 }

@@ -1,10 +1,12 @@
 //! Which project a command is about, where its runs are, and which run is meant.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use unstuck_core::event::RunStarted;
+use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_replay::Story;
@@ -70,14 +72,25 @@ impl Project {
     pub fn open(global: &Global) -> Result<Self> {
         match Self::locate(global)? {
             Some(runs) => Ok(Self { runs }),
-            None => Err(Error::usage("a store in memory holds no runs of other commands").hint("--store sled:PATH")),
+            None => {
+                Err(Error::usage("a store in memory holds no runs of other commands")
+                    .hint("--store sled:PATH"))
+            }
         }
     }
 
     /// Returns what is known of all runs, the latest first; child runs are left out.
     pub fn entries(&self) -> Result<Vec<RunEntry>> {
+        let mut entries = self.all()?;
+        entries.retain(|entry| !is_child(&self.runs.run(&entry.run)));
+        Ok(entries)
+    }
+
+    fn all(&self) -> Result<Vec<RunEntry>> {
         let runs = self.runs.runs();
-        runs.map_err(|error| Error::usage(format!("cannot list the runs in {}: {error}", self.runs.path().display())))
+        runs.map_err(|error| {
+            Error::usage(format!("cannot list the runs in {}: {error}", self.runs.path().display()))
+        })
     }
 
     /// Returns the folder of the runs.
@@ -87,13 +100,17 @@ impl Project {
 
     /// Finds the run that is meant.
     pub fn find(&self, arg: &RunArg) -> Result<Found> {
-        let entry = self.runs.resolve(&arg.run).map_err(|error| Error::usage(&error).hint_if(error.hint()))?;
-        self.found(entry)
+        let entry =
+            self.runs.resolve(&arg.run).map_err(|error| Error::usage(&error).hint_if(error.hint()))?;
+        match self.entries()?.into_iter().next() {
+            Some(last) if arg.run == "@last" => self.found(last),
+            _ => self.found(entry),
+        }
     }
 
     /// Returns a run that is known to be there.
     pub fn found(&self, entry: RunEntry) -> Result<Found> {
-        let others = self.entries()?;
+        let others = self.all()?;
         let short = shortest(&entry.run, others.iter().map(|other| &other.run));
         Ok(Found { folder: self.runs.run(&entry.run), entry, short })
     }
@@ -105,6 +122,30 @@ pub fn shortest<'a>(run: &RunId, others: impl Iterator<Item = &'a RunId>) -> Str
     let shared = |other: &RunId| text.bytes().zip(other.as_str().bytes()).take_while(|(a, b)| a == b).count();
     let longest = others.filter(|other| *other != run).map(shared).max().unwrap_or(0);
     text[..(longest + 1).max(4).min(text.len())].to_owned()
+}
+
+/// Says whether a run carries out a step of another one.
+pub fn is_child(folder: &RunFolder) -> bool {
+    let read = || {
+        let mut first = Vec::new();
+        BufReader::new(File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
+        let line: serde_json::Value = serde_json::from_slice(&first).ok()?;
+        Some(line["event"]["parent"].is_object())
+    };
+    read().unwrap_or(false)
+}
+
+/// Reads how a run has ended from the end of its log alone; `None` if it has not, or nobody can tell.
+pub fn end_of(folder: &RunFolder) -> Option<RunOutcome> {
+    const LINE_MAX: u64 = 64 * 1024;
+    let mut file = File::open(folder.mirror()).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LINE_MAX))).ok()?;
+    let mut end = Vec::new();
+    file.read_to_end(&mut end).ok()?;
+    let line = end.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    serde_json::from_value(line["event"]["outcome"].clone()).ok().filter(|_| line["type"] == "run_ended")
 }
 
 impl Found {
@@ -173,7 +214,8 @@ fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
     let global = Global { directory: None, store: std::env::var("UNSTUCK_STORE").ok(), verbose: false };
     let entries = Project::open(&global).and_then(|project| project.entries()).unwrap_or_default();
     let fits = entries.into_iter().filter(|entry| entry.run.as_str().starts_with(&*typed));
-    let candidates = fits.map(|entry| CompletionCandidate::new(entry.run.to_string()).help(Some(entry.workflow.into())));
+    let candidates =
+        fits.map(|entry| CompletionCandidate::new(entry.run.to_string()).help(Some(entry.workflow.into())));
     let last = "@last".starts_with(&*typed).then(|| CompletionCandidate::new("@last"));
     last.into_iter().chain(candidates).collect()
 }

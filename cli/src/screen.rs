@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use unstuck_core::event::{Conclusion, Fact, Observation, VerdictReached};
-use unstuck_core::id::StepId;
+use unstuck_core::id::{RunId, StepId};
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, Story};
 use unstuck_runner::Watcher;
@@ -33,6 +33,7 @@ pub enum Mode {
 
 /// Shows a run while it goes on.
 pub struct Screen {
+    run: RunId,
     mode: Mode,
     /// The log as it stands on disk, for `--json`.
     mirror: Option<PathBuf>,
@@ -49,12 +50,12 @@ struct Inner {
 }
 
 impl Screen {
-    /// Shows the run whose log is at `mirror`.
-    pub fn new(mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
+    /// Shows the run, whose log is at `mirror`.
+    pub fn new(run: RunId, mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
         let live = (mode == Mode::Plain && io::stderr().is_terminal()).then(Live::new);
         let lines_printed = before.last_seq.0;
         let inner = Inner { story: before, live, lines_printed, began: false };
-        Self { mode, mirror, header, inner: Mutex::new(inner) }
+        Self { run, mode, mirror, header, inner: Mutex::new(inner) }
     }
 
     /// Takes the live view away and returns what was seen.
@@ -71,7 +72,8 @@ impl Screen {
         let mut out = io::stdout().lock();
         let Some(mirror) = &self.mirror else {
             for event in events {
-                let _nobody_may_listen = writeln!(out, "{}", serde_json::to_string(event).expect("an event is plain data"));
+                let _nobody_may_listen =
+                    writeln!(out, "{}", serde_json::to_string(event).expect("an event is plain data"));
             }
             return;
         };
@@ -86,6 +88,10 @@ impl Screen {
 
 impl Watcher for Screen {
     fn recorded(&self, events: &[Event], state: &RunState) {
+        // A child run has a log of its own; here it is a step of its parent.
+        if state.run() != Some(&self.run) {
+            return;
+        }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         for event in events {
             inner.story.add(event);
@@ -136,7 +142,9 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
         }
         Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict_line(verdict, story)),
-        Fact::Concluded(Conclusion::StepEnded(ended)) if state.steps().count() > 1 || !is_complete(&ended.end) => {
+        Fact::Concluded(Conclusion::StepEnded(ended))
+            if state.steps().count() > 1 || !is_complete(&ended.end) =>
+        {
             let sentence = unstuck_replay::sentence_of_end(&ended.end);
             Some(text::wrap(&format!("{}: {sentence}", ended.step), text::width(), 4))
         }
@@ -148,19 +156,21 @@ fn is_complete(end: &unstuck_core::event::StepEnd) -> bool {
     *end == unstuck_core::event::StepEnd::Complete
 }
 
-/// `fix #2  00:14  incomplete: 2 tests fail   source=exit-code`.
+/// `fix #2  00:14  incomplete: 2 tests fail · source=exit-code`.
 fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let iteration = story
         .iterations()
         .find(|(step, iteration)| step.id == verdict.step && iteration.iteration == verdict.iteration)
         .map(|(_, iteration)| iteration);
     let busy = iteration.map_or_else(String::new, |iteration| text::stopwatch(iteration.busy));
-    let why = iteration.and_then(IterationStory::why).map_or_else(String::new, |why| format!(": {}", text::cut(why, 200)));
+    let why = iteration
+        .and_then(IterationStory::why)
+        .map_or_else(String::new, |why| format!(": {}", text::cut(why, 200)));
     let more = verdict.reasons.len().saturating_sub(1);
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
     let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
     let source = verdict.source.as_str();
     let word = text::verdict(verdict.decision);
     let indent = head.chars().count();
-    format!("{head}{}", text::wrap(&format!("{word}{why}{more}   source={source}"), text::width(), indent))
+    format!("{head}{}", text::wrap(&format!("{word}{why}{more} · source={source}"), text::width(), indent))
 }

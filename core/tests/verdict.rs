@@ -5,7 +5,7 @@ use unstuck_core::verdict::{CheckIdMatch, Evidence, FileEvidence, Refusal, Resol
 
 const ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";
 
-/// Cases whose expected answer differs from docs/decisions, with ours. See docs/decision-differences.md.
+/// Cases whose expected answer differs from docs/decisions, with ours. See docs/differences.md.
 const DIFFERENCES: &[(&str, &str)] = &[];
 
 #[test]
@@ -637,7 +637,11 @@ fn a_status_alone_never_completes_but_may_say_that_something_is_left() {
     check(
         file,
         "none none",
-        &[r#"{"status":"done"}"#, r#"{"status":"complete","check_id":"@"}"#, r#"{"type":"x","status":"ok","check_id":"@"}"#],
+        &[
+            r#"{"status":"done"}"#,
+            r#"{"status":"complete","check_id":"@"}"#,
+            r#"{"type":"x","status":"ok","check_id":"@"}"#,
+        ],
     );
     check(file, "incomplete file-json", &[r#"{"status":"incomplete","check_id":"@"}"#]);
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::event::{Conclusion, Exit, Observation, RunOutcome, StepEnd};
-use unstuck_core::id::{Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
 
@@ -33,6 +33,8 @@ pub struct Story {
     pub steps: Vec<StepStory>,
     /// What was odd, with the event that says so.
     pub notes: Vec<(Seq, String)>,
+    #[serde(skip)]
+    workflow_digest: Option<Digest>,
 }
 
 /// A step as people read it.
@@ -125,8 +127,16 @@ impl Story {
                 self.started_at = event.at;
                 self.steps = started.workflow.steps.iter().map(StepStory::new).collect();
                 self.notes.extend(started.warnings.iter().map(|warning| (event.seq, warning.clone())));
+                self.workflow_digest = started.workflow_digest;
             }
-            Observation::RunResumed(_) | Observation::AnswerGiven(_) => {
+            Observation::RunResumed(resumed) => {
+                (self.outcome, self.ended, self.deciding_step) = (None, None, None);
+                if resumed.workflow_digest.is_some() && resumed.workflow_digest != self.workflow_digest {
+                    let note = "the workflow file has changed since; this run goes on with what it read";
+                    self.notes.push((event.seq, note.to_owned()));
+                }
+            }
+            Observation::AnswerGiven(_) => {
                 (self.outcome, self.ended, self.deciding_step) = (None, None, None);
             }
             Observation::WorkerStarted(e) => {
@@ -216,11 +226,16 @@ impl Story {
 }
 
 impl IterationStory {
-    /// Returns why it was judged so, in a few words: the first reason, else the first oddity, else the
-    /// last line that its check printed, unless all is well.
+    /// Returns why it was judged so, in a few words: its first reason; without one what made it
+    /// unreadable, or the last line that its check printed, unless all is well.
     pub fn why(&self) -> Option<&str> {
-        let said = self.said.as_ref().filter(|_| self.decision != Some(Decision::Complete));
-        self.reasons.first().or(self.problems.first()).or(said).map(String::as_str)
+        let otherwise = match self.decision {
+            Some(Decision::Complete) => None,
+            // What was found last tells most: the sources are asked in order.
+            Some(Decision::None) => self.problems.last(),
+            _ => self.said.as_ref(),
+        };
+        self.reasons.first().or(otherwise).map(String::as_str)
     }
 }
 

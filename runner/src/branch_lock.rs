@@ -53,6 +53,7 @@ impl BranchLock {
     }
 
     fn now(&self) -> Result<Option<GitFacts>, String> {
-        branch::facts(&self.workspace).map_err(|error| format!("git does not say where the workspace is: {error}"))
+        branch::facts(&self.workspace)
+            .map_err(|error| format!("git does not say where the workspace is: {error}"))
     }
 }

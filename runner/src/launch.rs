@@ -131,16 +131,8 @@ impl Site {
             None => RunLog::in_memory(),
         };
         let mut runner = self.runner(log, &started, RunState::default());
-        let (run, workflow) = (started.run.clone(), started.workflow.name.clone());
-        let workspace = started.workspace.clone();
         runner.record(Observation::RunStarted(Box::new(started)))?;
-        if let Some(project) = &self.project {
-            let started_at = runner.state().last_at();
-            let entry = RunEntry { run, started_at, workflow, workspace };
-            if let Err(error) = project.record(&entry) {
-                tracing::warn!(%error, "the index was not written; it can be made again from the runs");
-            }
-        }
+        self.index(runner.state());
         finish(runner).await
     }
 
@@ -172,6 +164,20 @@ impl Site {
         finish(runner).await
     }
 
+    /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
+    fn index(&self, state: &RunState) {
+        let (Some(project), Some(started)) = (&self.project, state.started()) else { return };
+        let entry = RunEntry {
+            run: started.run.clone(),
+            started_at: state.last_at(),
+            workflow: started.workflow.name.clone(),
+            workspace: started.workspace.clone(),
+        };
+        if let Err(error) = project.record(&entry) {
+            tracing::warn!(%error, "the index was not written; it can be made again from the runs");
+        }
+    }
+
     fn folder(&self, run: &RunId) -> Option<RunFolder> {
         let project = self.project.as_ref()?;
         Some(project.run(run))
@@ -201,19 +207,28 @@ impl Site {
         Runner::new(Arc::new(log), Arc::new(world), state, self.interrupts.clone())
     }
 
-    /// Takes the right to work in a workspace; a child run works under its parent's.
+    /// Takes the right to work in a workspace; a child run works under its parent's. The lease is in the
+    /// state folder of the workspace wherever the run itself is kept, so that all who work there meet.
     fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Option<Lease>, Error> {
-        let (Some(project), None) = (&self.project, &self.parent) else { return Ok(None) };
-        let name = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
-        let path = project.path().join(format!("workspace-{}.lease", &name[..12]));
-        let taken = std::fs::create_dir_all(project.path())
-            .map_err(|source| AcquireError::Io { path: project.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&path));
-        let (lease, _) = taken.map_err(|error| match error {
-            AcquireError::Held { holder } => Error::WorkspaceBusy { workspace: workspace.to_owned(), holder },
-            error => Error::Workspace { run: run.clone(), source: error },
-        })?;
-        Ok(Some(lease))
+        if self.parent.is_some() {
+            return Ok(None);
+        }
+        let Ok(place) = Project::locate(workspace) else { return Ok(None) };
+        let taken = std::fs::create_dir_all(place.path())
+            .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
+            .and_then(|()| Lease::acquire(&place.path().join("workspace.lease")));
+        match taken {
+            Ok((lease, _)) => Ok(Some(lease)),
+            Err(AcquireError::Held { holder }) => {
+                Err(Error::WorkspaceBusy { workspace: workspace.to_owned(), holder })
+            }
+            // A run that is kept elsewhere does not need the state folder for anything but this.
+            Err(error) if self.project.as_ref() != Some(&place) => {
+                tracing::warn!(%error, "nobody keeps a second run out of this workspace");
+                Ok(None)
+            }
+            Err(source) => Err(Error::Workspace { run: run.clone(), source }),
+        }
     }
 }
 
@@ -234,6 +249,7 @@ fn fold(log: &RunLog) -> Result<RunState, Error> {
 async fn finish(mut runner: Runner) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
     runner.save_checkpoint();
+    runner.remove_what_memory_does_not_keep();
     Ok(Ended { outcome, state: runner.into_state() })
 }
 
@@ -273,11 +289,19 @@ impl Site {
                 self.start(child_started(run.clone(), parent, workflow, file, place)).await
             }
         };
-        ended.map(|ended| ChildEnd { run, end: ended.outcome }).map_err(|error| format!("the child run failed: {error}"))
+        ended
+            .map(|ended| ChildEnd { run, end: ended.outcome })
+            .map_err(|error| format!("the child run failed: {error}"))
     }
 }
 
-fn child_started(run: RunId, parent: Parent, mut workflow: Workflow, file: String, place: Place) -> RunStarted {
+fn child_started(
+    run: RunId,
+    parent: Parent,
+    mut workflow: Workflow,
+    file: String,
+    place: Place,
+) -> RunStarted {
     workflow.context_dir = format!("{}/_subworkflows/{}/{run}", place.context_dir, parent.step);
     RunStarted {
         run,

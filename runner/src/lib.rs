@@ -197,6 +197,13 @@ impl Runner {
         }
     }
 
+    /// Removes prompts and scripts of a run whose log is gone with the process.
+    pub(crate) fn remove_what_memory_does_not_keep(&self) {
+        if self.log.folder().is_none() {
+            let _may_be_gone = std::fs::remove_dir_all(&self.world.artifacts);
+        }
+    }
+
     /// Returns the text by which the processes of this run are found again.
     pub fn mark(&self) -> String {
         self.world.mark()

@@ -11,12 +11,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::context;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
 use unstuck_adapters::process::{self, Spec, StopSignal};
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::artifacts::{self, Overlap};
-use unstuck_adapters::context;
 use unstuck_adapters::workspace;
 use unstuck_core::event::{
     CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, WorkerFinished, WorkerStarted,
@@ -32,6 +32,9 @@ use crate::branch_lock::BranchLock;
 
 /// Scripts above this length are run from a file: an argument has a bound.
 const SCRIPT_ARG_MAX: usize = 100_000;
+
+/// Where decision files go unless a workflow says otherwise, from the workspace root.
+const OWN_FOLDER: &str = ".unstuck";
 
 /// What surrounds one run.
 pub struct World {
@@ -85,24 +88,57 @@ pub trait Children: Send + Sync {
 
 impl World {
     /// Takes secret values out of all texts of an observation.
-    pub fn redact(&self, observation: Observation) -> Observation {
-        let text = serde_json::to_string(&observation).expect("an observation is plain data");
-        let (clean, count) = self.redactor.redact_text(&text);
-        if count == 0 {
-            return observation;
-        }
-        let mut clean = serde_json::from_str(&clean).unwrap_or(observation);
-        match &mut clean {
-            Observation::WorkerFinished(event) => event.outcome.redactions += count,
-            Observation::CheckFinished(event) => event.outcome.redactions += count,
-            Observation::RunStarted(event) => {
-                event.warnings.push(format!(
-                    "{count} secret values stood in the workflow and were redacted; hand them over in the environment"
-                ));
-            }
+    pub fn redact(&self, mut observation: Observation) -> Observation {
+        let of_file = self.redact_decision_file(&mut observation);
+        let (mut clean, of_texts) = self.redact_texts(observation);
+        match (of_file + of_texts, &mut clean) {
+            (0, _) => {}
+            (count, Observation::WorkerFinished(event)) => event.outcome.redactions += count,
+            (count, Observation::CheckFinished(event)) => event.outcome.redactions += count,
+            (count, Observation::RunStarted(event)) => event.warnings.push(format!(
+                "{count} secret values stood in the workflow and were redacted; hand them over in the environment"
+            )),
             _ => {}
         }
         clean
+    }
+
+    /// As bytes, because what is no UTF-8 is recorded in digits.
+    fn redact_decision_file(&self, observation: &mut Observation) -> u32 {
+        let file = match observation {
+            Observation::WorkerFinished(event) => &mut event.decision_file,
+            Observation::CheckFinished(event) => &mut event.decision_file,
+            _ => return 0,
+        };
+        let DecisionFile::Read(bytes) = file else { return 0 };
+        let (clean, count) = self.redactor.redact_bytes(&bytes.0);
+        if count > 0 {
+            bytes.0 = clean.into_owned();
+        }
+        count
+    }
+
+    fn redact_texts(&self, observation: Observation) -> (Observation, u32) {
+        let text = serde_json::to_string(&observation).expect("an observation is plain data");
+        if self.redactor.redact_text(&text).1 == 0 {
+            return (observation, 0);
+        }
+        let mut value: serde_json::Value = serde_json::from_str(&text).expect("it was written just now");
+        let mut found = Vec::new();
+        secret_texts(&self.redactor, &value, "", &mut found);
+        // A word of the format, such as the name of a decision, may be the value of a secret, too. Such a
+        // word stays: it tells nobody anything.
+        let mut count = 0;
+        for (place, clean, redactions) in found {
+            let Some(text) = value.pointer_mut(&place) else { continue };
+            let word = std::mem::replace(text, clean.into());
+            if serde_json::from_value::<Observation>(value.clone()).is_ok() {
+                count += redactions;
+            } else if let Some(text) = value.pointer_mut(&place) {
+                *text = word;
+            }
+        }
+        (serde_json::from_value(value).unwrap_or(observation), count)
     }
 
     /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
@@ -136,6 +172,35 @@ impl World {
     }
 }
 
+/// Finds the texts that hold secret values: their places, what they are without, and how many there were.
+fn secret_texts(
+    redactor: &Redactor,
+    value: &serde_json::Value,
+    place: &str,
+    found: &mut Vec<(String, String, u32)>,
+) {
+    match value {
+        serde_json::Value::String(text) => {
+            let (clean, count) = redactor.redact_text(text);
+            if count > 0 {
+                found.push((place.to_owned(), clean.into_owned(), count));
+            }
+        }
+        serde_json::Value::Array(list) => {
+            for (index, value) in list.iter().enumerate() {
+                secret_texts(redactor, value, &format!("{place}/{index}"), found);
+            }
+        }
+        serde_json::Value::Object(map) => {
+            for (name, value) in map {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                secret_texts(redactor, value, &format!("{place}/{name}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// An effect that is about to be performed.
 pub struct Prepared {
     /// What is recorded first.
@@ -146,6 +211,8 @@ pub struct Prepared {
     check: Option<(Check, CheckId)>,
     is_check: bool,
     job: Job,
+    /// Why the workspace does not let it begin.
+    in_the_way: Option<String>,
     notes: Vec<String>,
     context_dir: PathBuf,
 }
@@ -159,7 +226,7 @@ enum Job {
 ///
 /// # Errors
 ///
-/// When a prompt or an old decision file cannot be put where it belongs.
+/// When a prompt or an old decision file cannot be kept in the run's own folder.
 pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io::Result<Prepared> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
     let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
@@ -172,7 +239,15 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
         prompt::work(state, step, at, id)
     };
     let mut notes = Vec::new();
-    let moved_aside = move_aside(world, step, id, is_check, &mut notes)?;
+    let (moved_aside, in_the_way) = match move_aside(world, step, id, is_check, &mut notes) {
+        Ok(Some(old)) => (Some(world.put(&old)?), None),
+        Ok(None) => (None, None),
+        // A worker may have left anything there. That is its failure and not the machine's.
+        Err(error) if world.workspace.is_dir() => (None, Some(error.to_string())),
+        Err(_) => {
+            (None, Some(format!("the workspace {} does not exist any more", world.workspace.display())))
+        }
+    };
     let limit = check.as_ref().filter(|_| is_check).map_or(step.timeout, |(check, _)| check.timeout);
     let asked = Asked { state, step, at, due, is_check, check: check.as_ref(), prompt: &text, limit };
     let job = match &step.work {
@@ -180,7 +255,9 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
             let (run, step, iteration) = (world.run.clone(), due.step.clone(), due.iteration);
             let place = Place {
                 workspace: world.workspace.to_string_lossy().into_owned(),
-                context_dir: state.workflow().map_or_else(String::new, |workflow| workflow.context_dir.clone()),
+                context_dir: state
+                    .workflow()
+                    .map_or_else(String::new, |workflow| workflow.context_dir.clone()),
             };
             Job::Child(Parent { run, step, iteration }, child.clone(), place)
         }
@@ -188,7 +265,8 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
     };
     let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside);
     let context_dir = context_dir(world, state);
-    Ok(Prepared { started, step: step.clone(), due: due.clone(), check, is_check, job, notes, context_dir })
+    let (step, due) = (step.clone(), due.clone());
+    Ok(Prepared { started, step, due, check, is_check, job, in_the_way, notes, context_dir })
 }
 
 /// All that is known when a process is prepared.
@@ -220,11 +298,27 @@ fn started(
     match id {
         Some(id) if is_check => {
             let check_id = id.clone();
-            Observation::CheckStarted(CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside })
+            Observation::CheckStarted(CheckStarted {
+                step,
+                iteration,
+                attempt,
+                check_id,
+                prompt,
+                limit,
+                moved_aside,
+            })
         }
         id => {
             let check_id = id.cloned();
-            Observation::WorkerStarted(WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside })
+            Observation::WorkerStarted(WorkerStarted {
+                step,
+                iteration,
+                attempt,
+                prompt,
+                limit,
+                check_id,
+                moved_aside,
+            })
         }
     }
 }
@@ -237,7 +331,7 @@ fn move_aside(
     id: Option<&CheckId>,
     is_check: bool,
     notes: &mut Vec<String>,
-) -> io::Result<Option<Blob>> {
+) -> io::Result<Option<Vec<u8>>> {
     let Some(check) = &step.check else { return Ok(None) };
     if is_check != matches!(check.by, CheckBy::Agent(_)) {
         return Ok(None);
@@ -246,10 +340,10 @@ fn move_aside(
     decision_file::prepare(&world.workspace, &path)?;
     let Some(moved) = decision_file::move_aside(&world.workspace, &path)? else { return Ok(None) };
     notes.extend(moved.note());
-    match moved {
-        MovedAside::Removed(bytes) => world.put(&bytes).map(Some),
-        MovedAside::LinkRemoved(_) | MovedAside::Renamed { .. } => Ok(None),
-    }
+    Ok(match moved {
+        MovedAside::Removed(bytes) => Some(bytes),
+        MovedAside::LinkRemoved(_) | MovedAside::Renamed { .. } => None,
+    })
 }
 
 fn decision_path(check: &Check, id: Option<&CheckId>) -> Option<PathBuf> {
@@ -292,7 +386,9 @@ fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsS
     };
     if worker.kind != WorkerKind::Custom {
         let name = worker.kind.as_str();
-        return Ok(shell(&[&format!("{name} (not supported yet: use worker: COMMAND with its command line)")]));
+        return Ok(shell(&[&format!(
+            "{name} (not supported yet: use worker: COMMAND with its command line)"
+        )]));
     }
     if script.len() <= SCRIPT_ARG_MAX {
         return Ok(shell(&["bash", "-e", "-c", &script]));
@@ -339,7 +435,10 @@ fn facts(world: &World, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
         allow_protected_branch: world.allow_protected_branch,
         protected_branches: world.protected_branches.clone(),
         branch: world.branch.clone().map(|facts| BranchFacts {
-            expected_current_branch: world.branch_lock.as_ref().map_or(facts.startup_branch.clone(), BranchLock::branch),
+            expected_current_branch: world
+                .branch_lock
+                .as_ref()
+                .map_or(facts.startup_branch.clone(), BranchLock::branch),
             ..facts
         }),
         parent: world.parent.clone(),
@@ -371,10 +470,13 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 
 /// Performs what was prepared and says what is to be recorded.
 pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) -> Observation {
-    let Prepared { step, due, check, is_check, job, notes, context_dir, .. } = prepared;
+    let Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, .. } = prepared;
     let before = looked_at(&world, &step, is_check, &context_dir);
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
-    let ready = lock.map_or(Ok(()), BranchLock::check).and_then(|()| inputs(&world, &step, is_check, &context_dir));
+    let ready = in_the_way
+        .map_or(Ok(()), Err)
+        .and_then(|()| lock.map_or(Ok(()), BranchLock::check))
+        .and_then(|()| inputs(&world, &step, is_check, &context_dir));
     let mut outcome = match ready {
         Err(why) => broken(why),
         Ok(missing) => {
@@ -390,7 +492,7 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
     let stopped = outcome.exit == Exit::Stopped;
     let file = check.as_ref().filter(|_| !stopped).and_then(|(check, id)| decision_path(check, Some(id)));
     let decision_file = match file {
-        Some(path) => decision_file::read(&world.workspace, &path),
+        Some(path) => read_and_tidy(&world.workspace, &path),
         None => DecisionFile::NotConfigured,
     };
     let changed = before.and_then(|before| Some(before != fingerprint(&world, &context_dir)?));
@@ -400,11 +502,36 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
     }
     let Due { step, iteration, attempt } = due;
     match check {
-        Some((_, check_id)) if is_check => {
-            Observation::CheckFinished(CheckFinished { step, iteration, attempt, check_id, outcome, decision_file })
-        }
-        _ => Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, outcome, decision_file, changed }),
+        Some((_, check_id)) if is_check => Observation::CheckFinished(CheckFinished {
+            step,
+            iteration,
+            attempt,
+            check_id,
+            outcome,
+            decision_file,
+        }),
+        _ => Observation::WorkerFinished(WorkerFinished {
+            step,
+            iteration,
+            attempt,
+            outcome,
+            decision_file,
+            changed,
+        }),
     }
+}
+
+/// Reads a decision file. Its bytes are in the log then, so a file of our own folder goes, and the folder
+/// with it: the workspace is a person's.
+fn read_and_tidy(workspace: &Path, path: &Path) -> DecisionFile {
+    let file = decision_file::read(workspace, path);
+    if let (Some(folder), DecisionFile::Read(_)) =
+        (path.parent().filter(|it| *it == Path::new(OWN_FOLDER)), &file)
+    {
+        let _moved = decision_file::move_aside(workspace, path);
+        let _kept_if_not_empty = std::fs::remove_dir(workspace.join(folder));
+    }
+    file
 }
 
 async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir: &Path) -> Outcome {
@@ -415,15 +542,21 @@ async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir
         }
         Job::Child(parent, child, place) => {
             let begun = std::time::Instant::now();
-            let (exports, overlap) = (child.exports.clone(), if child.exports_replace { Overlap::Replace } else { Overlap::Merge });
+            let (exports, overlap) = (
+                child.exports.clone(),
+                if child.exports_replace { Overlap::Replace } else { Overlap::Merge },
+            );
             let mut outcome = match world.children.run(parent, child, place, stop).await {
-                Ok(ChildEnd { end: unstuck_core::event::RunOutcome::Interrupted(_), .. }) => ended(Exit::Stopped),
+                Ok(ChildEnd { end: unstuck_core::event::RunOutcome::Interrupted(_), .. }) => {
+                    ended(Exit::Stopped)
+                }
                 Ok(end) => ended(Exit::Child(end)),
                 Err(why) => broken(why),
             };
             outcome.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
             if let Exit::Child(child) = &outcome.exit {
-                let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
+                let child_context =
+                    context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
                 match artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap) {
                     Ok(missing) => outcome.notes.extend(missing),
                     Err(error) => outcome.fatal = Some(error.to_string()),

@@ -1,7 +1,8 @@
 //! sled behind a fence: opening, scanning and writing its database so that nothing it does, a panic
 //! included, gets past this file as anything but an error.
 //!
-//! What the bytes under its keys mean is not looked at here. Keys are sequence numbers, big-endian.
+//! A value is one record, or several that follow one another, and its key the sequence number of the first,
+//! big-endian. Nothing else of the records is looked at here.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use unstuck_core::id::Seq;
 
 use crate::durable;
+use crate::envelope;
 use crate::event_store::ReadError;
 
 /// What sled may keep in memory. Its default is a gigabyte.
@@ -85,33 +87,42 @@ impl Engine {
         Ok(moved)
     }
 
-    /// Stores `records` as a whole or not at all; durable after [`flush`](Self::flush) and [`sync`](Self::sync).
+    /// Stores `values` as a whole or not at all; durable after [`flush`](Self::flush) and [`sync`](Self::sync).
     pub(crate) fn insert<'a>(
         &self,
-        records: impl ExactSizeIterator<Item = (Seq, &'a [u8])>,
+        values: impl ExactSizeIterator<Item = (Seq, &'a [u8])>,
     ) -> Result<(), EngineError> {
         fenced(|| {
-            if records.len() == 1 {
-                for (seq, bytes) in records {
-                    self.db().insert(seq.0.to_be_bytes(), bytes)?;
+            if values.len() == 1 {
+                for (first, bytes) in values {
+                    self.db().insert(first.0.to_be_bytes(), bytes)?;
                 }
                 return Ok(());
             }
             let mut batch = sled::Batch::default();
-            for (seq, bytes) in records {
-                batch.insert(&seq.0.to_be_bytes(), bytes);
+            for (first, bytes) in values {
+                batch.insert(&first.0.to_be_bytes(), bytes);
             }
             self.db().apply_batch(batch)
         })?
         .map_err(EngineError::from)
     }
 
-    /// Removes the records from `from` on.
-    pub(crate) fn truncate(&self, from: Seq) -> Result<(), EngineError> {
+    /// Removes the records after `last`.
+    pub(crate) fn truncate(&self, last: Seq) -> Result<(), EngineError> {
+        let cut = self.value_with(last)?.and_then(|(first, value)| {
+            let kept = (last.0 - first.0).checked_add(1)?;
+            let length: usize =
+                pieces(&value).take(usize::try_from(kept).ok()?).map(|piece| piece.len()).sum();
+            (length < value.len()).then(|| (first, value.subslice(0, length)))
+        });
         fenced(|| {
             let mut batch = sled::Batch::default();
-            for key in self.db().range(from.0.to_be_bytes()..).keys() {
+            for key in self.db().range(last.next().0.to_be_bytes()..).keys() {
                 batch.remove(key?);
+            }
+            if let Some((first, value)) = cut {
+                batch.insert(&first.0.to_be_bytes(), value);
             }
             self.db().apply_batch(batch)
         })?
@@ -128,15 +139,27 @@ impl Engine {
         self.data.sync_data()
     }
 
-    /// Returns the last key, without a look at what is before it.
+    /// Returns the place of the last record, without a look at what is before it.
     pub(crate) fn last(&self) -> Result<Option<Seq>, EngineError> {
         let last = fenced(|| self.db().last())??;
-        last.map(|(key, _)| parse_key(&key)).transpose()
+        last.map(|(key, value)| {
+            Ok(Seq(parse_key(&key)?.0 + (pieces(&value).count() as u64).saturating_sub(1)))
+        })
+        .transpose()
     }
 
-    /// Returns the bytes under a key.
+    /// Returns the bytes of a record.
     pub(crate) fn get(&self, seq: Seq) -> Result<Option<Vec<u8>>, EngineError> {
-        Ok(fenced(|| self.db().get(seq.0.to_be_bytes()))??.map(|bytes| bytes.to_vec()))
+        Ok(self.value_with(seq)?.and_then(|(first, value)| {
+            let before = usize::try_from(seq.0 - first.0).ok()?;
+            pieces(&value).nth(before).map(|piece| piece.to_vec())
+        }))
+    }
+
+    /// Returns the value in which a record lies if it is there, and the place of its first record.
+    fn value_with(&self, seq: Seq) -> Result<Option<(Seq, sled::IVec)>, EngineError> {
+        let found = fenced(|| self.db().range(..=seq.0.to_be_bytes()).next_back().transpose())??;
+        found.map(|(key, value)| Ok((parse_key(&key)?, value))).transpose()
     }
 
     /// Reads the records from `from` on, on a thread of its own.
@@ -177,10 +200,14 @@ fn scan_into(
     send: &mpsc::SyncSender<Result<Batch, EngineError>>,
 ) -> Result<(), EngineError> {
     let mut batch = Batch::with_capacity(SCAN_BATCH);
-    for entry in db.range(from.0.to_be_bytes()..) {
+    // The first record wanted may lie within a value that begins before it.
+    let begins = db.range(..=from.0.to_be_bytes()).next_back().transpose()?;
+    let begins = begins.map_or_else(|| sled::IVec::from(&from.0.to_be_bytes()), |(key, _)| key);
+    for entry in db.range(begins..) {
         let (key, value) = entry?;
-        batch.push((parse_key(&key)?, value));
-        if batch.len() == SCAN_BATCH {
+        let places = (parse_key(&key)?.0..).map(Seq);
+        batch.extend(places.zip(pieces(&value)).filter(|(seq, _)| *seq >= from));
+        if batch.len() >= SCAN_BATCH {
             let full = std::mem::replace(&mut batch, Batch::with_capacity(SCAN_BATCH));
             if send.send(Ok(full)).is_err() {
                 return Ok(()); // Nobody reads on.
@@ -189,6 +216,17 @@ fn scan_into(
     }
     let _receiver_may_be_gone = send.send(Ok(batch));
     Ok(())
+}
+
+/// Returns the records of a value. Where a length is wrong the rest is one piece, which then has a wrong hash.
+fn pieces(value: &sled::IVec) -> impl Iterator<Item = sled::IVec> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = value.get(at..).filter(|rest| !rest.is_empty())?;
+        let length = envelope::first_length(rest).unwrap_or(rest.len());
+        at += length;
+        Some(if length == value.len() { value.clone() } else { value.subslice(at - length, length) })
+    })
 }
 
 fn parse_key(key: &[u8]) -> Result<Seq, EngineError> {
@@ -297,4 +335,50 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("for an unknown reason");
     format!("it panicked: {}", text.lines().next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::event::{Event, Observation};
+    use unstuck_core::id::{Epoch, Timestamp};
+
+    use super::*;
+    use crate::blobs::MemoryBlobs;
+    use crate::chain::{self, Head, Json};
+    use crate::event_store::Expected;
+
+    fn records(count: u64) -> Vec<Vec<u8>> {
+        let facts = (1..=count).map(|seq| Event {
+            seq: Seq(seq),
+            at: Timestamp(seq),
+            fact: Observation::DeadlinePassed.into(),
+        });
+        let prepared =
+            chain::prepare(&facts.collect::<Vec<_>>(), &MemoryBlobs::default(), Json::Unwanted).unwrap();
+        let sealed = chain::seal(prepared, Expected::Any, &mut Head::default(), Epoch(1)).unwrap();
+        sealed.iter().map(|sealed| sealed.record.to_bytes()).collect()
+    }
+
+    #[test]
+    fn records_that_share_a_value_are_read_and_cut_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("store")).unwrap();
+        assert_eq!((engine.last().unwrap(), engine.get(Seq(1)).unwrap()), (None, None));
+        let all = records(9);
+        let value = |from: usize, to: usize| all[from - 1..to].concat();
+        let values = [(Seq(1), value(1, 1)), (Seq(2), value(2, 5)), (Seq(6), value(6, 9))];
+        engine.insert(values.iter().map(|(seq, bytes)| (*seq, bytes.as_slice()))).unwrap();
+        for kept in (0..=9).rev() {
+            engine.truncate(Seq(kept as u64)).unwrap();
+            assert_eq!(engine.last().unwrap(), (kept > 0).then_some(Seq(kept as u64)));
+            for from in 1..=9 {
+                let expected = all.get(from - 1).filter(|_| from <= kept);
+                assert_eq!(engine.get(Seq(from as u64)).unwrap().as_ref(), expected, "{from} of {kept}");
+                let scanned: Vec<_> = engine.scan(Seq(from as u64)).unwrap().map(Result::unwrap).collect();
+                let seqs: Vec<_> = scanned.iter().map(|(seq, _)| seq.0 as usize).collect();
+                assert_eq!(seqs, (from..=kept).collect::<Vec<_>>());
+                assert!(scanned.iter().all(|(seq, bytes)| bytes == all[seq.0 as usize - 1].as_slice()));
+            }
+        }
+    }
 }

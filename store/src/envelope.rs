@@ -42,6 +42,9 @@ pub(crate) const REFERENCE_LEN: usize = 40;
 /// The part of the header that the hash covers.
 const HASHED_LEN: usize = HEADER_LEN - 32;
 
+/// Where the length of the payload stands in the header.
+const LENGTH_AT: usize = HASHED_LEN - 32 - 4;
+
 /// How a payload is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
@@ -251,6 +254,13 @@ impl Record {
     }
 }
 
+/// Returns the length of the first of several records that follow one another, as its header says.
+pub(crate) fn first_length(records: &[u8]) -> Option<usize> {
+    let length = records.get(LENGTH_AT..LENGTH_AT + 4)?;
+    let length = HEADER_LEN + u32::from_le_bytes(length.try_into().ok()?) as usize;
+    (length <= records.len()).then_some(length)
+}
+
 /// Writes the payload of a spilled record.
 pub(crate) fn reference(blob: &Blob) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(REFERENCE_LEN);
@@ -344,6 +354,17 @@ mod tests {
         assert_eq!(newer(4, 9), "written with header version 9; this program reads up to 1: upgrade");
         assert_eq!(newer(5, 9), "written with codec 9, which this program does not have: upgrade");
         assert_eq!(newer(6, 200), "written by a newer unstuck: this program has no event type 200: upgrade");
+    }
+
+    #[test]
+    fn records_that_follow_one_another_can_be_told_apart() {
+        let record = sample().to_bytes();
+        let mut two = record.clone();
+        two.extend_from_slice(&record);
+        assert_eq!(first_length(&two), Some(record.len()));
+        assert_eq!(first_length(&two[record.len()..]), Some(record.len()));
+        assert_eq!(first_length(&record[..record.len() - 1]), None);
+        assert_eq!(first_length(&record[..20]), None);
     }
 
     #[test]

@@ -69,16 +69,15 @@ impl<C: Commit> Group<C> {
                 return Ok(mine);
             }
             queue.check_healthy()?;
-            queue = if queue.committing {
-                self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                self.lead(queue)?
-            };
+            if !queue.committing {
+                return self.lead(queue).map(|()| mine);
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Commits for all that wait.
-    fn lead<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> Result<MutexGuard<'a, Queue>, AppendError> {
+    /// Commits for all that wait, the caller among them.
+    fn lead<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> Result<(), AppendError> {
         queue.committing = true;
         queue = self.let_others_join(queue);
         let records = std::mem::take(&mut queue.waiting);
@@ -94,8 +93,9 @@ impl<C: Commit> Group<C> {
             Ok(()) => queue.durable = tail,
             Err(error) => queue.poisoned = Some(describe(error)),
         }
+        drop(queue); // First, or those that are woken would only wait for the lock.
         self.changed.notify_all();
-        result.map(|()| queue)
+        result
     }
 
     /// Gives the producers of the last commit, which have just been told of it, a chance to share this

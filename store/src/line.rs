@@ -14,6 +14,7 @@ use unstuck_core::id::{Blob, Digest, Epoch, Seq, Timestamp};
 
 use crate::envelope::{Codec, Header, Record, reference};
 use crate::hex;
+use crate::lines::FromLine;
 use crate::wire::{self, DecodeError, EventType, SchemaVersion};
 
 /// Why a line is no event.
@@ -79,11 +80,13 @@ pub(crate) struct Scratch {
     before: Option<([u8; 64], Digest)>,
 }
 
-/// Reads a line, without its line feed, and checks its hash. Links to other lines are the caller's.
-pub(crate) fn parse(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Event), LineError> {
-    let (header, fact) = parse_into(line, scratch)?;
-    let event = Event { seq: header.seq, at: header.at, fact };
-    Ok((header, event))
+impl FromLine for Event {
+    #[inline]
+    fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError> {
+        let (header, fact) = parse(line, scratch)?;
+        let event = Self { seq: header.seq, at: header.at, fact };
+        Ok((header, event))
+    }
 }
 
 /// A record rebuilt from a line.
@@ -93,21 +96,22 @@ pub(crate) struct Rebuilt {
     pub(crate) spilled: Option<Vec<u8>>,
 }
 
-/// Reads a line as the record that it was written from.
-pub(crate) fn rebuild(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Rebuilt), LineError> {
-    let (header, _) = parse_into(line, scratch)?;
-    let content = std::mem::take(&mut scratch.content);
-    let (payload, spilled) = match header.codec {
-        Codec::Spilled => (reference(&blob_of(&content)), Some(content)),
-        Codec::Bincode | Codec::Json => (content, None),
-    };
-    let record = Record { header: header.clone(), payload };
-    Ok((header, Rebuilt { record, spilled }))
+impl FromLine for Rebuilt {
+    fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError> {
+        let (header, _) = parse(line, scratch)?;
+        let content = std::mem::take(&mut scratch.content);
+        let (payload, spilled) = match header.codec {
+            Codec::Spilled => (reference(&blob_of(&content)), Some(content)),
+            Codec::Bincode | Codec::Json => (content, None),
+        };
+        let record = Record { header: header.clone(), payload };
+        Ok((header, Self { record, spilled }))
+    }
 }
 
 /// Leaves the encoded fact in `scratch`.
 #[inline]
-fn parse_into(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Fact), LineError> {
+fn parse(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Fact), LineError> {
     // Once for the whole line: cheaper than once for each text in it.
     let line = std::str::from_utf8(line).map_err(|error| LineError::Damaged(error.to_string()))?;
     let reordered;

@@ -1,6 +1,7 @@
 //! Reads a log of lines fast: chunks of lines are parsed and checked on several threads, and only the
 //! links between chunks are checked in order.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,8 +12,11 @@ use crate::envelope::Header;
 use crate::event_store::ReadError;
 use crate::line::{LineError, Scratch};
 
-/// How a line becomes what is wanted.
-pub(crate) type ParseLine<T> = fn(&[u8], &mut Scratch) -> Result<(Header, T), LineError>;
+/// What can be made of a line.
+pub(crate) trait FromLine: Send + Sized + 'static {
+    /// Reads a line, without its line feed, and checks its hash. Links to other lines are the caller's.
+    fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError>;
+}
 
 /// What is known of a log beside its lines.
 pub(crate) struct Source {
@@ -26,23 +30,29 @@ pub(crate) struct Source {
 
 /// The batches of a log, complete ones only, in order and checked. After an error it ends.
 pub(crate) struct Lines<T> {
-    /// The answers to come, in the order of the chunks.
-    chunks: Option<Receiver<Receiver<Answer<T>>>>,
-    ready: std::iter::Chain<std::vec::IntoIter<T>, std::vec::IntoIter<T>>,
+    answers: Option<Receiver<(u64, Answer<T>)>>,
+    /// Answers that came before their turn.
+    early: BTreeMap<u64, Answer<T>>,
+    /// The number of the chunk whose turn it is.
+    turn: u64,
+    ready: VecDeque<T>,
     /// What was read of a batch whose end is in a later chunk.
-    held: Vec<T>,
+    held: VecDeque<T>,
     head: Head,
     /// The last event of a complete batch.
     complete: Head,
     error: Option<ReadError>,
     name: String,
+    pool: Pool<T>,
 }
 
 type Answer<T> = io::Result<Chunk<T>>;
+/// Emptied containers, to be filled again: handing one to and fro costs less than making one.
+type Pool<T> = Arc<Mutex<Vec<VecDeque<T>>>>;
 
 /// Some whole lines, parsed.
 struct Chunk<T> {
-    items: Vec<T>,
+    items: VecDeque<T>,
     /// How many of the items belong to batches that end in this chunk.
     complete: usize,
     complete_head: Head,
@@ -53,33 +63,36 @@ struct Chunk<T> {
     unfinished: usize,
 }
 
-/// Small enough that what a chunk allocates is handed out again instead of going back to the system.
-const CHUNK_BYTES: usize = 32 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
-impl<T: Send + 'static> Lines<T> {
-    pub(crate) fn open(source: Source, parse: ParseLine<T>) -> Self {
+impl<T: FromLine> Lines<T> {
+    pub(crate) fn open(source: Source) -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
-        let (in_order, chunks) = mpsc::sync_channel(threads * 2);
+        let (send, answers) = mpsc::sync_channel(threads * 2);
         let cutter =
-            Arc::new(Mutex::new(Cutter { read: source.read, rest: Vec::new(), ended: false, in_order }));
+            Arc::new(Mutex::new(Cutter { read: source.read, rest: Vec::new(), ended: false, chunks: 0 }));
+        let pool = Pool::default();
         let mut started = 0;
         for _ in 0..threads {
-            let cutter = cutter.clone();
-            let worker = thread::Builder::new().name("unstuck-lines".to_owned());
-            started += usize::from(worker.spawn(move || work(&cutter, parse)).is_ok());
+            let worker = Worker { cutter: cutter.clone(), pool: pool.clone(), send: send.clone() };
+            let thread = thread::Builder::new().name("unstuck-lines".to_owned());
+            started += usize::from(thread.spawn(move || worker.work()).is_ok());
         }
         let error = (started == 0).then(|| ReadError::Io {
             what: source.name.clone(),
             source: io::Error::other("no thread could be started"),
         });
         Self {
-            chunks: Some(chunks),
-            ready: Vec::new().into_iter().chain(Vec::new()),
-            held: Vec::new(),
+            answers: Some(answers),
+            early: BTreeMap::new(),
+            turn: 0,
+            ready: VecDeque::new(),
+            held: VecDeque::new(),
             head: source.after,
             complete: source.after,
             error,
             name: source.name,
+            pool,
         }
     }
 
@@ -89,23 +102,35 @@ impl<T: Send + 'static> Lines<T> {
     }
 
     fn refill(&mut self) -> Option<Result<(), ReadError>> {
-        if let Some(error) = self.error.take() {
-            self.chunks = None;
-            return Some(Err(error));
-        }
-        let chunk = match self.chunks.as_ref()?.recv().ok().and_then(|answer| answer.recv().ok()) {
-            None => {
-                self.chunks = None;
-                return None;
-            }
-            Some(Err(source)) => {
-                self.chunks = None;
-                return Some(Err(ReadError::Io { what: self.name.clone(), source }));
-            }
-            Some(Ok(chunk)) => chunk,
+        let error = match self.error.take() {
+            Some(error) => error,
+            None => match self.next_answer()? {
+                Ok(chunk) => {
+                    self.take_chunk(chunk);
+                    return Some(Ok(()));
+                }
+                Err(source) => ReadError::Io { what: self.name.clone(), source },
+            },
         };
-        self.take_chunk(chunk);
-        Some(Ok(()))
+        self.answers = None;
+        Some(Err(error))
+    }
+
+    /// Returns the answer whose turn it is, and `None` at the end.
+    fn next_answer(&mut self) -> Option<Answer<T>> {
+        let answers = self.answers.as_ref()?;
+        let answer = loop {
+            if let Some(answer) = self.early.remove(&self.turn) {
+                break Some(answer);
+            }
+            match answers.recv() {
+                Ok((turn, answer)) => drop(self.early.insert(turn, answer)),
+                Err(_) if self.early.is_empty() => break None,
+                Err(_) => break Some(Err(io::Error::other("a thread that reads it has died"))),
+            }
+        };
+        self.turn += 1;
+        answer
     }
 
     fn take_chunk(&mut self, mut chunk: Chunk<T>) {
@@ -118,8 +143,11 @@ impl<T: Send + 'static> Lines<T> {
         }
         if chunk.complete > 0 {
             let tail = chunk.items.split_off(chunk.complete);
-            let held = std::mem::replace(&mut self.held, tail);
-            self.ready = held.into_iter().chain(chunk.items);
+            for item in std::mem::replace(&mut self.held, tail).into_iter().rev() {
+                chunk.items.push_front(item);
+            }
+            let emptied = std::mem::replace(&mut self.ready, chunk.items);
+            self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(emptied);
             self.complete = chunk.complete_head;
         } else {
             self.held.append(&mut chunk.items);
@@ -131,12 +159,12 @@ impl<T: Send + 'static> Lines<T> {
     }
 }
 
-impl<T: Send + 'static> Iterator for Lines<T> {
+impl<T: FromLine> Iterator for Lines<T> {
     type Item = Result<T, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(item) = self.ready.next() {
+            if let Some(item) = self.ready.pop_front() {
                 return Some(Ok(item));
             }
             if let Err(error) = self.refill()? {
@@ -146,29 +174,27 @@ impl<T: Send + 'static> Iterator for Lines<T> {
     }
 }
 
-/// Cuts the log into chunks of whole lines, and fixes the order of the answers.
-struct Cutter<T> {
+/// Cuts the log into chunks of whole lines and numbers them.
+struct Cutter {
     read: Box<dyn Read + Send>,
     rest: Vec<u8>,
     ended: bool,
-    in_order: SyncSender<Receiver<Answer<T>>>,
+    chunks: u64,
 }
 
-impl<T> Cutter<T> {
-    /// Puts the next chunk into `piece` and returns where its answer goes; `None` at the end, or when
-    /// nobody reads on.
-    fn next(&mut self, piece: &mut Vec<u8>) -> Option<(io::Result<usize>, SyncSender<Answer<T>>)> {
+impl Cutter {
+    /// Puts the next chunk into `piece`; returns its number and how many bytes at the end of the log are no
+    /// whole line. `None` at the end.
+    fn next(&mut self, piece: &mut Vec<u8>) -> Option<(u64, io::Result<usize>)> {
         if self.ended {
             return None;
         }
         let unfinished = self.cut(piece);
         self.ended |= unfinished.is_err();
-        let (answer, receive) = mpsc::sync_channel(1);
-        self.in_order.send(receive).ok()?;
-        Some((unfinished, answer))
+        self.chunks += 1;
+        Some((self.chunks - 1, unfinished))
     }
 
-    /// Returns how many bytes at the end of the log are no whole line.
     fn cut(&mut self, piece: &mut Vec<u8>) -> io::Result<usize> {
         piece.clear();
         piece.append(&mut self.rest);
@@ -190,36 +216,44 @@ impl<T> Cutter<T> {
     }
 }
 
-fn work<T>(cutter: &Mutex<Cutter<T>>, parse: ParseLine<T>) {
-    let mut piece = Vec::with_capacity(CHUNK_BYTES * 2);
-    let mut scratch = Scratch::default();
-    loop {
-        let next = cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut piece);
-        let Some((unfinished, answer)) = next else { return };
-        let chunk = unfinished.map(|unfinished| parse_piece(&piece, unfinished, &mut scratch, parse));
-        if answer.send(chunk).is_err() {
-            return;
-        }
-    }
+struct Worker<T> {
+    cutter: Arc<Mutex<Cutter>>,
+    pool: Pool<T>,
+    send: SyncSender<(u64, Answer<T>)>,
 }
 
-fn parse_piece<T>(piece: &[u8], unfinished: usize, scratch: &mut Scratch, parse: ParseLine<T>) -> Chunk<T> {
-    let mut chunk = Chunk {
-        items: Vec::with_capacity(piece.len() / 400),
-        complete: 0,
-        complete_head: Head::default(),
-        first: None,
-        last: Head::default(),
-        error: None,
-        unfinished,
-    };
-    for line in lines_of(piece) {
-        if let Err(error) = chunk.add(parse(line, scratch)) {
-            chunk.error = Some(error);
-            break;
+impl<T: FromLine> Worker<T> {
+    fn work(&self) {
+        let mut piece = Vec::with_capacity(CHUNK_BYTES * 2);
+        let mut scratch = Scratch::default();
+        loop {
+            let next = self.cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut piece);
+            let Some((number, unfinished)) = next else { return };
+            let answer = unfinished.map(|unfinished| self.parse(&piece, unfinished, &mut scratch));
+            if self.send.send((number, answer)).is_err() {
+                return; // Nobody reads on.
+            }
         }
     }
-    chunk
+
+    fn parse(&self, piece: &[u8], unfinished: usize, scratch: &mut Scratch) -> Chunk<T> {
+        let mut chunk = Chunk {
+            items: self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default(),
+            complete: 0,
+            complete_head: Head::default(),
+            first: None,
+            last: Head::default(),
+            error: None,
+            unfinished,
+        };
+        for line in lines_of(piece) {
+            if let Err(error) = chunk.add(T::from_line(line, scratch)) {
+                chunk.error = Some(error);
+                break;
+            }
+        }
+        chunk
+    }
 }
 
 impl<T> Chunk<T> {
@@ -229,7 +263,7 @@ impl<T> Chunk<T> {
             self.last.check_next(&header).map_err(LineError::Damaged)?;
         }
         self.last = Head::at(&header);
-        self.items.push(item);
+        self.items.push_back(item);
         if header.more == 0 {
             self.complete = self.items.len();
             self.complete_head = self.last;

@@ -15,20 +15,20 @@ use unstuck_core::id::Seq;
 use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
-use crate::line::{self, LineError, Rebuilt, Scratch};
-use crate::lines::{Lines, Source, line_error, lines_of};
+use crate::line::{LineError, Rebuilt, Scratch};
+use crate::lines::{FromLine as _, Lines, Source, line_error, lines_of};
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
 ///
 /// A last line or batch that is not finished yet is left out.
 pub fn read(path: &Path, from: Seq) -> Result<Events<'static>, ReadError> {
-    let lines = Lines::open(source(path)?, line::parse);
+    let lines = Lines::<Event>::open(source(path)?);
     Ok(Box::new(lines.filter(move |event| event.as_ref().map_or(true, |event| event.seq >= from))))
 }
 
 /// Reads the same as records.
 pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
-    Ok(Lines::open(source(path)?, line::rebuild))
+    Ok(Lines::open(source(path)?))
 }
 
 fn source(path: &Path) -> Result<Source, ReadError> {
@@ -94,7 +94,7 @@ impl MirrorReader {
         let (mut complete, mut taken, mut complete_head) = (0, 0, self.head);
         let mut head = self.head;
         for line in lines_of(bytes) {
-            let checked = line::parse(line, &mut scratch).and_then(|(header, event)| {
+            let checked = Event::from_line(line, &mut scratch).and_then(|(header, event)| {
                 head.check_next(&header).map_err(LineError::Damaged).map(|()| (header, event))
             });
             let (header, event) = match checked {
@@ -186,8 +186,8 @@ impl Tail {
             None => return None,
         };
         let line = &before[line_start..];
-        let last =
-            (!line.is_empty()).then(|| line::parse(line, &mut Scratch::default()).map(|(header, _)| header));
+        let last = (!line.is_empty())
+            .then(|| Event::from_line(line, &mut Scratch::default()).map(|(header, _)| header));
         Some(Self { whole: start + whole as u64, unfinished, last })
     }
 }

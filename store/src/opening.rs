@@ -357,7 +357,7 @@ impl Reconciler<'_> {
 
     fn truncate_store(&self, after: Seq) -> Result<(), OpenError> {
         self.engine
-            .truncate(after.next())
+            .truncate(after)
             .and_then(|()| self.engine.flush())
             .and_then(|()| self.engine.sync().map_err(EngineError::Io))
             .map_err(|error| OpenError::from_engine(self.folder, error))

@@ -12,6 +12,7 @@ use unstuck_core::id::Seq;
 use crate::blobs::BlobStore;
 use crate::chain::{self, Checked, Head, Json, Sealed};
 use crate::engine::{Engine, EngineError, Scan};
+use crate::envelope::RECORD_MAX;
 use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
 use crate::failpoint::{Boundary, Failpoint};
 use crate::group::{Commit, Group};
@@ -95,11 +96,9 @@ struct Committer {
 impl Commit for Committer {
     fn commit(&mut self, records: &[Sealed]) -> Result<(), AppendError> {
         self.failpoint.pass(Boundary::Before);
-        DEBUG.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed); DEBUG.1.fetch_add(records.len(), std::sync::atomic::Ordering::Relaxed);
         self.lease.check()?;
-        let stored: Vec<_> =
-            records.iter().map(|sealed| (sealed.record.header.seq, sealed.record.to_bytes())).collect();
-        self.engine.insert(stored.iter().map(|(seq, bytes)| (*seq, bytes.as_slice())))?;
+        let values = values(records);
+        self.engine.insert(values.iter().map(|(seq, bytes)| (*seq, bytes.as_slice())))?;
         self.failpoint.pass(Boundary::Torn);
         self.engine.flush()?;
         self.engine.sync().map_err(|source| AppendError::NotDurable { what: "the store", source })?;
@@ -116,6 +115,25 @@ impl Commit for Committer {
     }
 }
 
+/// Returns what goes under which key: each record by itself, or, where several producers share the commit,
+/// as many together as a value may hold.
+///
+/// A key costs sled about 15 us, so for many producers sharing the flush alone would not be enough. The
+/// log of one supervisor has a key per record: there it is not noticed, and a record whose length is
+/// damaged cannot hide the ones after it.
+fn values(records: &[Sealed]) -> Vec<(Seq, Vec<u8>)> {
+    let is_shared = records.iter().filter(|sealed| sealed.record.header.more == 0).count() > 1;
+    let mut values: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(if is_shared { 1 } else { records.len() });
+    for sealed in records {
+        let (seq, bytes) = (sealed.record.header.seq, sealed.record.to_bytes());
+        match values.last_mut().filter(|(_, value)| is_shared && value.len() + bytes.len() <= RECORD_MAX) {
+            Some((_, value)) => value.extend_from_slice(&bytes),
+            None => values.push((seq, bytes)),
+        }
+    }
+    values
+}
+
 impl From<EngineError> for AppendError {
     fn from(error: EngineError) -> Self {
         match error {
@@ -124,6 +142,3 @@ impl From<EngineError> for AppendError {
         }
     }
 }
-
-static DEBUG: (std::sync::atomic::AtomicUsize, std::sync::atomic::AtomicUsize) = (std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0));
-impl Drop for Committer { fn drop(&mut self) { let (a, b) = (DEBUG.0.swap(0, std::sync::atomic::Ordering::Relaxed), DEBUG.1.swap(0, std::sync::atomic::Ordering::Relaxed)); eprintln!("DEBUG {b} records in {a} commits {}", b as f64 / a as f64); } }

@@ -10,11 +10,12 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::event::{Fact, Observation};
+use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Digest, RunId, Timestamp};
 
 use crate::durable;
-use crate::line::{self, Scratch};
+use crate::line::Scratch;
+use crate::lines::FromLine as _;
 use crate::run_folder::RunFolder;
 
 /// The folder that holds the runs of one workspace.
@@ -247,7 +248,7 @@ fn ends_line(file: &fs::File) -> io::Result<bool> {
 fn first_event(folder: &RunFolder) -> Option<RunEntry> {
     let mut first = Vec::new();
     BufReader::new(fs::File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
-    let (_, event) = line::parse(first.strip_suffix(b"\n")?, &mut Scratch::default()).ok()?;
+    let (_, event) = Event::from_line(first.strip_suffix(b"\n")?, &mut Scratch::default()).ok()?;
     match event.fact {
         Fact::Observed(Observation::RunStarted(started)) => Some(RunEntry {
             run: folder.run().clone(),

@@ -133,7 +133,7 @@ fn a_writer_that_dies_at_every_boundary_of_an_append_loses_nothing_acknowledged(
             let mut text = String::new();
             child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
             assert!(!child.wait().unwrap().success());
-            let seen = text.lines().filter_map(acknowledged).last().unwrap_or(last);
+            let seen = text.lines().filter_map(acknowledged).next_back().unwrap_or(last);
             assert_eq!(seen, last + (count - 1) * BATCH);
             let head = check(runs.path(), seen);
             let expected = if boundary == "after" { seen + BATCH } else { seen };

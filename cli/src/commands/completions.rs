@@ -7,7 +7,9 @@ use crate::exit;
 
 /// Arguments of `unstuck completions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: unstuck completions bash > ~/.local/share/bash-completion/completions/unstuck")]
+#[command(
+    after_help = "Example: unstuck completions bash > ~/.local/share/bash-completion/completions/unstuck"
+)]
 pub struct Args {
     /// The shell.
     shell: clap_complete::Shell,

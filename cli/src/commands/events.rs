@@ -47,7 +47,8 @@ pub fn events(global: &Global, args: &Args) -> Result {
         for event in events {
             // The reader has checked the line; with --json it is printed as it stands in the file.
             let mut line = String::new();
-            raw.read_line(&mut line).map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
+            raw.read_line(&mut line)
+                .map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
             state = state.evolve(&event);
             if event.seq < Seq(args.from) {
                 continue;
@@ -83,7 +84,8 @@ fn lines(found: &Found, from: u64) -> Result {
 
 fn open(found: &Found) -> Result<std::fs::File> {
     let path = found.folder.mirror();
-    std::fs::File::open(&path).map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
+    std::fs::File::open(&path)
+        .map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
 }
 
 fn print(event: &Event) -> io::Result<()> {

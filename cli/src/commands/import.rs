@@ -35,7 +35,10 @@ pub fn import(global: &Global, args: &Args) -> Result {
     let mut first = Vec::new();
     input.read_until(b'\n', &mut first).map_err(failed)?;
     let run = run_of(&first).ok_or_else(|| {
-        Error::usage(format!("{}:1: this is no exported run: its first line is no run_started event", args.file.display()))
+        Error::usage(format!(
+            "{}:1: this is no exported run: its first line is no run_started event",
+            args.file.display()
+        ))
     })?;
     let folder = project.runs().run(&run);
     let log = exchange::import(&mut first.as_slice().chain(input), &folder)

@@ -17,7 +17,8 @@ pub struct Args {
 
 /// Writes the pages.
 pub fn man(args: &Args) -> Result {
-    let failed = |error| Error::usage(format!("cannot write man pages to {}: {error}", args.folder.display()));
+    let failed =
+        |error| Error::usage(format!("cannot write man pages to {}: {error}", args.folder.display()));
     std::fs::create_dir_all(&args.folder).map_err(failed)?;
     clap_mangen::generate_to(crate::args::Args::command(), &args.folder).map_err(failed)?;
     println!("wrote man pages to {}", args.folder.display());

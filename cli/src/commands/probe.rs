@@ -36,7 +36,9 @@ pub fn probe(args: &Args) -> Result {
 fn verdict() -> Result {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for (number, line) in io::stdin().lock().split(b'\n').enumerate() {
-        let line = line.map_err(|error| Error::usage(format!("cannot read line {} of standard input: {error}", number + 1)))?;
+        let line = line.map_err(|error| {
+            Error::usage(format!("cannot read line {} of standard input: {error}", number + 1))
+        })?;
         let line = String::from_utf8_lossy(&line);
         if line.trim().is_empty() {
             continue;

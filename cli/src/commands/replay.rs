@@ -45,7 +45,8 @@ pub fn replay(global: &Global, args: &Args) -> Result {
         return what_if(&found, &args.what_if, args.json);
     }
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-    let recheck = unstuck_replay::recheck(events, args.to.map(Seq)).map_err(|error| found.unreadable(&error))?;
+    let recheck =
+        unstuck_replay::recheck(events, args.to.map(Seq)).map_err(|error| found.unreadable(&error))?;
     if args.json {
         println!(
             "{:#}",
@@ -65,7 +66,9 @@ pub fn replay(global: &Global, args: &Args) -> Result {
 /// Says whether decisions are the same today.
 pub fn print_comparison(recheck: &Recheck, short: &str) {
     match &recheck.first_difference {
-        None => println!("{} taken again: all the same", text::count(usize_of(recheck.decisions), "decision")),
+        None => {
+            println!("{} taken again: all the same", text::count(usize_of(recheck.decisions), "decision"))
+        }
         Some(difference) => {
             println!("the decision about event {} would be another one today", difference.at);
             print_difference(difference);
@@ -109,7 +112,12 @@ fn print_state(state: &RunState) {
             StepPhase::Waiting { until, .. } => format!("waits until {}", text::moment(*until)),
             StepPhase::Ended(end) => unstuck_replay::sentence_of_end(end),
         };
-        println!("  {:<12} iteration {} of {}: {phase}", step.id, at.iteration, state.max_iterations(step, at));
+        println!(
+            "  {:<12} iteration {} of {}: {phase}",
+            step.id,
+            at.iteration,
+            state.max_iterations(step, at)
+        );
     }
     match state.outcome() {
         Some(outcome) => println!("  run          {}", text::painted(outcome)),
@@ -159,7 +167,8 @@ impl From<ChangeError> for Failed {
 }
 
 fn what_if(found: &Found, changes: &[String], json: bool) -> Result {
-    let parsed: std::result::Result<Vec<Change>, ChangeError> = changes.iter().map(|text| text.parse()).collect();
+    let parsed: std::result::Result<Vec<Change>, ChangeError> =
+        changes.iter().map(|text| text.parse()).collect();
     let parsed = parsed.map_err(Error::usage)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let answer = unstuck_replay::what_if(events.map(|event| event.map_err(Failed::Read)), &parsed);
@@ -188,6 +197,7 @@ fn print_answer(answer: &WhatIf, changes: &[String]) {
     if let Some(why) = &answer.evidence_ends {
         println!("and ends there: {why}");
     }
-    let word = |outcome: Option<unstuck_core::event::RunOutcome>| outcome.map_or("not known", |it| it.as_str());
+    let word =
+        |outcome: Option<unstuck_core::event::RunOutcome>| outcome.map_or("not known", |it| it.as_str());
     println!("end: recorded {}, then {}", word(answer.recorded_outcome), word(answer.outcome));
 }

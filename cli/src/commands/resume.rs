@@ -8,7 +8,7 @@ use unstuck_runner::launch::{self, TakeUp};
 
 use crate::args::Global;
 use crate::commands::run::{self, Driving, Shown};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Found, Project, RunArg};
 
@@ -57,10 +57,20 @@ pub fn resume(global: &Global, args: Args) -> Result {
 /// Takes a run up again, in the workspace that it began in.
 pub fn take_up(project: &Project, found: &Found, driving: &Driving, how: TakeUp) -> Result {
     let started = found.started()?;
+    if !Path::new(&started.workspace).is_dir() {
+        return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace))
+            .hint(format!("put it back, or see what was done: unstuck show {}", found.short())));
+    }
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
-    let header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
-    let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before: found.story()? };
+    let mut header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
+    let now = run::digest_now(started.workflow_file.as_deref());
+    if now.is_some() && now != started.workflow_digest {
+        header
+            .push_str("\n  note     the workflow file has changed since; this run goes on with what it read");
+    }
+    let shown =
+        Shown { run: started.run.clone(), short: found.short().to_owned(), header, before: found.story()? };
     let folder = found.folder.clone();
     run::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
         site.take_up(&folder, how).await

@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
-use unstuck_core::event::RunStarted;
+use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::workflow::{Work, WorkerKind, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
-use unstuck_store::state_dir::Project as Runs;
+use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
 use crate::args::Global;
 use crate::branches::{self, BranchArgs, Branches};
@@ -113,18 +113,33 @@ pub fn run(global: &Global, args: Args) -> Result {
     let runs = Project::locate(global)?;
     let rules = args.with.is_none().then_some(&started.workflow.branch);
     let branches = args.driving.branches.look(&workspace, rules, false)?;
+    let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();
     let short = match &runs {
-        Some(runs) => {
-            let known = runs.runs().unwrap_or_default();
-            project::shortest(&started.run, known.iter().map(|entry| &entry.run))
-        }
+        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
         None => started.run.to_string(),
     };
     let on = branches.facts.as_ref().and_then(|facts| facts.startup_branch.as_deref());
-    let header = screen::header(&started, &short, on);
+    let mut header = screen::header(&started, &short, on);
+    if let Some(before) = runs.as_ref().and_then(|runs| before(runs, &known, &started.workspace)) {
+        header.push_str(&format!("\n  before   {before}"));
+    }
     let run = started.run.clone();
     let shown = Shown { run, short, header, before: Story::default() };
     drive(&args.driving, runs, branches, &shown, |site| async move { site.start(started).await })
+}
+
+/// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
+/// for it nor goes on with it.
+fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
+    let is_last =
+        |entry: &&RunEntry| entry.workspace == workspace && !project::is_child(&runs.run(&entry.run));
+    let last = known.iter().find(is_last)?;
+    let short = project::shortest(&last.run, known.iter().map(|entry| &entry.run));
+    match project::end_of(&runs.run(&last.run)) {
+        Some(RunOutcome::Complete) => None,
+        Some(outcome) => Some(format!("run {short} ended {} · unstuck why {short}", outcome.as_str())),
+        None => Some(format!("run {short} was left · unstuck resume {short}")),
+    }
 }
 
 fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
@@ -163,7 +178,12 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
     }
     let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations))?;
     Ok(RunStarted {
-        warnings: loaded.warnings.iter().map(ToString::to_string).chain(not_enforced(&loaded.workflow)).collect(),
+        warnings: loaded
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .chain(not_enforced(&loaded.workflow))
+            .collect(),
         workflow_digest: Some(loaded.digest),
         workflow_file: Some(file.to_string_lossy().into_owned()),
         ..of_workflow(workspace, loaded.workflow)
@@ -171,10 +191,12 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
 }
 
 fn no_such_file(what: &str) -> Error {
-    let looks_like_goal = what.contains(' ') || Path::new(what).extension().is_none_or(|ext| ext != OsStr::new("yaml"));
+    let looks_like_goal =
+        what.contains(' ') || Path::new(what).extension().is_none_or(|ext| ext != OsStr::new("yaml"));
     let error = Error::usage(format!("there is no file {what}"));
     if looks_like_goal {
-        return error.hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
+        return error
+            .hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
     }
     error
 }
@@ -182,10 +204,17 @@ fn no_such_file(what: &str) -> Error {
 /// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
 fn not_enforced(workflow: &Workflow) -> Vec<String> {
     let scoped = workflow.steps.iter().filter(|step| {
-        step.convergence.as_ref().is_some_and(|it| !it.allowed_paths.is_empty() || it.max_changed_files.is_some())
+        step.convergence
+            .as_ref()
+            .is_some_and(|it| !it.allowed_paths.is_empty() || it.max_changed_files.is_some())
     });
     scoped
-        .map(|step| format!("step {}: allowed_paths and max_changed_files are told to the worker, but not enforced yet", step.id))
+        .map(|step| {
+            format!(
+                "step {}: allowed_paths and max_changed_files are told to the worker, but not enforced yet",
+                step.id
+            )
+        })
         .collect()
 }
 
@@ -193,7 +222,8 @@ fn not_enforced(workflow: &Workflow) -> Vec<String> {
 fn can_run(workflow: &Workflow) -> Result<()> {
     for step in &workflow.steps {
         let checker = step.check.as_ref().and_then(|check| match &check.by {
-            unstuck_core::workflow::CheckBy::Exit(worker) | unstuck_core::workflow::CheckBy::Agent(worker) => Some(worker),
+            unstuck_core::workflow::CheckBy::Exit(worker)
+            | unstuck_core::workflow::CheckBy::Agent(worker) => Some(worker),
             unstuck_core::workflow::CheckBy::Claim => None,
         });
         let worker = match &step.work {
@@ -251,11 +281,12 @@ where
 {
     let Shown { run, short, header, before } = shown;
     let mirror = runs.as_ref().map(|runs| runs.run(run).mirror());
-    let screen = Arc::new(Screen::new(driving.mode(), mirror, header.clone(), before.clone()));
+    let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::usage(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(async {
-        let site = site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
+        let site =
+            site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
         go(site).await
     });
     let story = screen.finish();
@@ -269,8 +300,9 @@ where
     }
     if let Some(path) = &driving.summary {
         let text = format!("{summary:#}\n");
-        std::fs::write(path, text)
-            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))?;
+        std::fs::write(path, text).map_err(|error| {
+            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
+        })?;
     }
     Ok(u8::try_from(status).unwrap_or(1))
 }
@@ -297,31 +329,34 @@ fn site(
     }
 }
 
-/// The first Ctrl-C or termination stops the run in order, the second at once.
+/// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
 fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     let (send, receive) = watch::channel(None);
-    tokio::spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
-        let mut before = false;
-        loop {
-            let signal = tokio::select! {
-                _ = interrupt.recv() => 2,
-                _ = terminate.recv() => 15,
-            };
-            send.send_replace(Some(Interrupt { signal, now: before }));
-            before = true;
-        }
-    });
+    // Whoever started us with `nohup` wants the loss of the terminal to be ignored.
+    let signals: &[i32] = if hangup_is_ignored() { &[2, 15] } else { &[2, 15, 1] };
+    for &signal in signals {
+        let send = send.clone();
+        tokio::spawn(async move {
+            use tokio::signal::unix::{SignalKind, signal as listen};
+            let Ok(mut arrivals) = listen(SignalKind::from_raw(signal)) else { return };
+            while arrivals.recv().await.is_some() {
+                send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
+            }
+        });
+    }
     receive
+}
+
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Says what stopped the supervisor, and how to go on.
 fn explained(error: &launch::Error, short: &str) -> Error {
     use unstuck_core::Rejection;
+    use unstuck_store::opening::OpenError;
     let message = chain(error);
     match error {
         launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
@@ -334,19 +369,24 @@ fn explained(error: &launch::Error, short: &str) -> Error {
             };
             Error::usage(message).hint(hint)
         }
-        launch::Error::Run(unstuck_runner::Error::Store(append)) => Error::store(error).hint_if(append.hint()),
+        launch::Error::Run(unstuck_runner::Error::Store(append)) => {
+            Error::store(error).hint_if(append.hint())
+        }
         launch::Error::Open(open) => {
             let hint = open.hint();
             match open {
-                unstuck_store::opening::OpenError::Locked { .. } | unstuck_store::opening::OpenError::NotFound { .. } => {
-                    Error::usage(message).hint_if(hint)
+                OpenError::Locked { .. } => {
+                    Error::usage(message).hint(format!("look on: unstuck events {short} -f"))
                 }
+                OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
                 _ => Error::store(error).hint_if(hint),
             }
         }
-        launch::Error::WorkspaceBusy { .. } => {
-            Error::usage(message).hint("see what runs: unstuck runs    or work in another folder: unstuck -C DIR run ...")
+        launch::Error::Workspace { .. } => {
+            Error::store(error).hint("name a folder that can be written to: unstuck --store sled:PATH ...")
         }
+        launch::Error::WorkspaceBusy { .. } => Error::usage(message)
+            .hint("see what runs: unstuck runs    or work in another folder: unstuck -C DIR run ..."),
         _ => Error::store(error).hint(format!("unstuck resume {short}")),
     }
 }

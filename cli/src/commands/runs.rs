@@ -42,7 +42,9 @@ pub fn overview(global: &Global) -> Result {
     let rows = rows(global, OVERVIEW)?;
     if rows.is_empty() {
         println!("nothing has run here yet");
-        println!("next: unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'");
+        println!(
+            "next: unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'"
+        );
         return Ok(exit::OK);
     }
     print(&rows);
@@ -97,7 +99,9 @@ fn next(row: &Row) -> String {
     match row.story.outcome {
         Some(RunOutcome::Complete) => format!("unstuck show {short}"),
         Some(RunOutcome::Blocked) => format!("unstuck answer {short} \"done\""),
-        Some(RunOutcome::IterationLimit | RunOutcome::Stuck) => format!("unstuck resume {short} --add-iterations 5"),
+        Some(RunOutcome::IterationLimit | RunOutcome::Stuck) => {
+            format!("unstuck resume {short} --add-iterations 5")
+        }
         Some(RunOutcome::TimeLimit) => format!("unstuck resume {short} --add-time 1h"),
         None if row.standing == Standing::Running => format!("unstuck events {short} -f"),
         _ => format!("unstuck resume {short}"),
@@ -110,16 +114,16 @@ fn print(rows: &[Row]) {
         let iterations = row.story.iterations().count();
         let name = text::cut(&row.found.entry.workflow, 24);
         let when = text::ago(row.found.entry.started_at, now);
-        println!(
-            "  {:<6} {:<17} {:>3} it  {:>9}  {:<12} {:<24}  {}",
+        let head = format!(
+            "  {:<6} {:<17} {:>3} it  {:>9}  {when:<12}",
             row.found.short(),
             word(row),
             iterations,
             text::span(row.story.last_at.since(row.story.started_at)),
-            when,
-            name,
-            next(row)
         );
+        // What does not fit beside the rest stands below it.
+        let gap = if text::width() < 110 { "\n         " } else { " " };
+        println!("{head}{gap}{name:<24}  {}", next(row));
         if let Some(needs) = row.story.needs() {
             println!("         needs: {}", text::cut(needs, text::width().saturating_sub(16)));
         }

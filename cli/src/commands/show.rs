@@ -1,5 +1,6 @@
 //! `unstuck show`: a run on one screen.
 
+use unstuck_core::event::StepEnd;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
@@ -41,8 +42,16 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
     println!("run {} · {} in {}", text::bold(found.short()), story.workflow, story.workspace);
     println!("started {} UTC · {} events", text::moment(story.started_at), story.last_seq);
     for step in &story.steps {
-        let end = step.end_sentence.as_deref().unwrap_or(if step.iterations.is_empty() { "not begun" } else { "under way" });
-        println!("\n{}  {}", text::bold(step.id.as_str()), text::wrap(end, text::width(), step.id.as_str().len() + 2));
+        let end = step.end_sentence.as_deref().unwrap_or(if step.iterations.is_empty() {
+            "not begun"
+        } else {
+            "under way"
+        });
+        println!(
+            "\n{}  {}",
+            text::bold(step.id.as_str()),
+            text::wrap(end, text::width(), step.id.as_str().len() + 2)
+        );
         for iteration in &step.iterations {
             println!("  {}", row(step, iteration));
         }
@@ -51,7 +60,11 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
     println!();
     match story.outcome {
         Some(_) => println!("{}", screen::end(story, &state, found.short())),
-        None if found.is_live() => println!("running, for {} so far\nnext: unstuck events {} -f", text::span(text::now().since(story.started_at)), found.short()),
+        None if found.is_live() => println!(
+            "running, for {} so far\nnext: unstuck events {} -f",
+            text::span(text::now().since(story.started_at)),
+            found.short()
+        ),
         None => println!(
             "INTERRUPTED: its supervisor is gone since {}\nnext: unstuck resume {}",
             text::ago(story.last_at, text::now()),
@@ -61,13 +74,19 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
 }
 
 fn row(step: &StepStory, iteration: &IterationStory) -> String {
-    let decision = iteration.decision.map_or("not judged", text::verdict);
+    let unjudged = if step.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
+    let decision = iteration.decision.map_or(unjudged, text::verdict);
     let why = iteration.why().map_or_else(String::new, |why| format!(": {why}"));
     let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
     let calls = iteration.worker_calls.max(1);
     let tries = if calls > 1 { format!(" ({calls} tries)") } else { String::new() };
     let raised = iteration.raised_to.map_or_else(String::new, |stage| format!("  → stage {stage}"));
-    let head = format!("#{:<3} of {:<3} {}  ", iteration.iteration, step.max_iterations, text::stopwatch(iteration.busy));
+    let head = format!(
+        "#{:<3} of {:<3} {}  ",
+        iteration.iteration,
+        step.max_iterations,
+        text::stopwatch(iteration.busy)
+    );
     let room = text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + tries.len() + 4);
     format!("{head}{}{tries}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
 }

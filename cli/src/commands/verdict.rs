@@ -12,7 +12,9 @@ use crate::exit;
 
 /// Arguments of `unstuck verdict`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: unstuck verdict incomplete --reason \"2 tests fail\" --fingerprint test:parser::comma")]
+#[command(
+    after_help = "Example: unstuck verdict incomplete --reason \"2 tests fail\" --fingerprint test:parser::comma"
+)]
 pub struct Args {
     /// The verdict.
     decision: Decision,
@@ -52,8 +54,9 @@ enum Decision {
 /// Writes the decision file.
 pub fn verdict(args: &Args) -> Result {
     let Some(path) = &args.file else {
-        return Err(Error::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set")
-            .hint("inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH"));
+        return Err(Error::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set").hint(
+            "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
+        ));
     };
     if args.decision == Decision::Blocked && args.needs.is_none() && args.reasons.is_empty() {
         return Err(Error::usage("a blocked verdict must say what a person must do")

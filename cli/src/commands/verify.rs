@@ -8,8 +8,8 @@ use unstuck_store::run_log::RunLog;
 use crate::args::Global;
 use crate::commands::replay;
 use crate::error::{Error, Result};
-use crate::project::{Project, RunArg};
 use crate::exit;
+use crate::project::{Project, RunArg};
 
 /// Arguments of `unstuck verify`.
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,11 @@ pub fn verify(global: &Global, args: &Args) -> Result {
             })
         );
     } else {
-        let what = if stored { "store, payloads and events.jsonl agree" } else { "events.jsonl is whole (the run is live)" };
+        let what = if stored {
+            "store, payloads and events.jsonl agree"
+        } else {
+            "events.jsonl is whole (the run is live)"
+        };
         println!("run {}: {} events, the chain is unbroken; {what}", found.short(), recheck.events);
         replay::print_comparison(&recheck, found.short());
     }

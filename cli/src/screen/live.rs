@@ -47,7 +47,10 @@ impl Live {
                 }
             };
             let what = format!("{} #{} {what}", step.id, at.iteration);
-            let active = self.steps.entry(step.id.clone()).or_insert_with(|| Active { bar: bar(&self.bars), what: String::new() });
+            let active = self
+                .steps
+                .entry(step.id.clone())
+                .or_insert_with(|| Active { bar: bar(&self.bars), what: String::new() });
             if active.what != what {
                 active.bar.reset_elapsed();
                 active.bar.set_message(String::new());
@@ -74,7 +77,8 @@ impl Live {
 }
 
 fn bar(bars: &MultiProgress) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed_precise} {msg}").expect("a template of our own");
+    let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed_precise} {msg}")
+        .expect("a template of our own");
     let bar = bars.add(ProgressBar::new_spinner().with_style(style));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

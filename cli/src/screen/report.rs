@@ -33,19 +33,25 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
             Some(CheckBy::Agent(worker)) => format!("check by {}", worker.kind.as_str()),
             Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
         };
-        lines.push(format!("  step     {:<12} {by} · {check}", step.id));
+        let head = format!("  step     {:<12} ", step.id);
+        lines.push(format!(
+            "{head}{}",
+            text::wrap(&format!("{by} · {check}"), text::width(), head.chars().count())
+        ));
     }
-    lines.push(format!("  limits   {}", limits(workflow)));
+    lines.push(format!("  limits   {}", text::wrap(&limits(workflow), text::width(), 11)));
     for warning in &started.warnings {
         lines.push(format!("  warning  {}", text::wrap(warning, text::width(), 11)));
     }
-    lines.push(format!("  log      unstuck events {short} -f      stop: Ctrl-C (finishes the record)"));
+    lines.push(format!("  log      unstuck events {short} -f"));
+    lines.push("  stop     Ctrl-C (finishes the record; twice: at once)".to_owned());
     lines.join("\n")
 }
 
 fn limits(workflow: &Workflow) -> String {
     let loops = workflow.steps.iter().filter(|step| step.check.is_some());
-    let loops: Vec<String> = loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
+    let loops: Vec<String> =
+        loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
     let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
     let parts = loops.into_iter().chain([text::span(workflow.timeout)]).chain(concurrency);
     parts.collect::<Vec<_>>().join(" · ")
@@ -79,7 +85,11 @@ pub fn end(story: &Story, state: &RunState, short: &str) -> String {
         .map(|step| step.id.as_str())
         .collect();
     if !incomplete.is_empty() {
-        lines.push(format!("  {} incomplete: {}", text::count(incomplete.len(), "step"), incomplete.join(", ")));
+        lines.push(format!(
+            "  {} incomplete: {}",
+            text::count(incomplete.len(), "step"),
+            incomplete.join(", ")
+        ));
     }
     for (seq, note) in &story.notes {
         lines.push(format!("  note      {} (event {seq})", text::wrap(note, text::width(), indent)));
@@ -104,7 +114,11 @@ fn evidence(story: &Story) -> String {
 
 fn next(outcome: RunOutcome, story: &Story, state: &RunState, short: &str) -> Vec<String> {
     let more = state.steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
-    let row = |command: String, what: &str| format!("  {command:<44} {what}");
+    // In a narrow terminal the command is worth more than the words about it.
+    let row = |command: String, what: &str| match text::width() {
+        0..80 => format!("  {command}"),
+        _ => format!("  {command:<44} {what}"),
+    };
     let mut rows = match outcome {
         RunOutcome::Complete => vec![row(format!("unstuck show {short}"), "what was done")],
         RunOutcome::Blocked => {

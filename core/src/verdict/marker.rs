@@ -384,10 +384,10 @@ fn remove_struck(text: &str) -> String {
 
 /// Removes stars and code ticks when they come in pairs; a lone star is a footnote, not emphasis.
 fn remove_emphasis(text: &str) -> String {
-    let is_paired = |c: char| text.matches(c).count() % 2 == 0;
+    let is_paired = |c: char| text.matches(c).count().is_multiple_of(2);
     let (stars, ticks) = (is_paired('*'), is_paired('`'));
     let plain: String = text.chars().filter(|c| !(*c == '*' && stars || *c == '`' && ticks)).collect();
-    if plain.matches("__").count() % 2 == 0 { plain.replace("__", "") } else { plain }
+    if plain.matches("__").count().is_multiple_of(2) { plain.replace("__", "") } else { plain }
 }
 
 /// Takes one list bullet, number, heading or quotation mark of Markdown off the front.
@@ -739,7 +739,7 @@ fn split_word(text: &str) -> Option<Lead<'_>> {
             Some('_' | '\'' | '’' | '\\' | '@' | '$' | '=') => true,
             Some('-' | '.' | ':' | '/') => {
                 next.next().is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | ':'))
-                    && !(rest.starts_with(':') && !rest.starts_with("::"))
+                    && (!rest.starts_with(':') || rest.starts_with("::"))
             }
             Some(c) => c.is_alphanumeric() && !is_cjk(c),
             None => false,

@@ -12,11 +12,32 @@ fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_no
 
     let second = stage.unstuck(&arguments).with_status(64).complains("another run works in");
     assert!(second.err.contains("process ") && second.err.contains("unstuck runs"), "{second:?}");
-    stage.unstuck(&["resume"]).with_status(64).complains("works on");
+    stage
+        .unstuck(&["resume"])
+        .with_status(64)
+        .complains("is being worked on by process")
+        .complains("unstuck events");
     assert_eq!(stage.calls(), 1);
 
     first.crash();
     stage.unstuck(&arguments).with_status(0);
+}
+
+#[test]
+fn s51_of_two_that_start_at_the_same_moment_one_works() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
+    let command = worker("count.sh");
+    let arguments = ["run", "count", "--with", &command, "--iterations", "1"];
+    let both = [stage.start(&arguments), stage.start(&arguments)];
+    wait_until("one works and the other was refused", || {
+        stage.calls() == 1
+            && both.iter().any(|live| live.complained_so_far().contains("another run works in"))
+    });
+    tell(&stage.scratch("go"));
+    let mut statuses = both.map(|live| live.wait().status);
+    statuses.sort_unstable();
+    assert_eq!(statuses, [Some(0), Some(64)]);
+    assert_eq!(stage.calls(), 1);
 }
 
 #[test]
@@ -35,6 +56,6 @@ fn a_crash_and_a_resume_leave_no_process_behind() {
     let lost = stage.facts("worker_lost");
     assert_eq!(lost.len(), 1);
     assert!(lost[0]["processes_ended"].as_u64() >= Some(1), "{lost:?}");
-    assert_eq!(stage.processes(), []);
+    stage.leaves_nothing_running();
     stage.verify();
 }

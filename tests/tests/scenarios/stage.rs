@@ -175,7 +175,7 @@ impl Stage {
             .env("HOME", self.folder.path().join("home"))
             .env("XDG_STATE_HOME", &self.state)
             .env("SCRATCH", self.folder.path().join("scratch"))
-            .env("NO_COLOR", "1")
+            .env_remove("NO_COLOR")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_AUTHOR_NAME", "scenario")
@@ -189,24 +189,36 @@ impl Stage {
 
     /// Starts `unstuck` with these arguments.
     pub fn start(&self, arguments: &[&str]) -> Live {
-        let output = |name| {
-            let (file, path) = tempfile::Builder::new()
-                .prefix(name)
-                .tempfile_in(self.folder.path())
-                .expect("the scratch folder is ours")
-                .keep()
-                .expect("the scratch folder is ours");
-            (Stdio::from(file), path)
-        };
-        let ((stdout, out), (stderr, err)) = (output("out"), output("err"));
+        self.start_with(arguments, |command| command)
+    }
+
+    fn start_with(&self, arguments: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Live {
+        let ((stdout, out), (stderr, err)) = (self.output_file(), self.output_file());
         let mut command = self.command(env!("CARGO_BIN_EXE_unstuck"), arguments);
-        let child = command.stdout(stdout).stderr(stderr).spawn().expect("the binary was built");
+        let child = change(command.stdout(stdout).stderr(stderr)).spawn().expect("the binary was built");
         Live { child, out, err }
+    }
+
+    fn output_file(&self) -> (File, PathBuf) {
+        let file = tempfile::NamedTempFile::new_in(self.folder.path()).expect("the scratch folder is ours");
+        file.keep().expect("the scratch folder is ours")
     }
 
     /// Runs `unstuck` with these arguments to its end.
     pub fn unstuck(&self, arguments: &[&str]) -> Ended {
         self.start(arguments).wait()
+    }
+
+    /// The same, in another folder than the workspace.
+    pub fn unstuck_in(&self, folder: &Path, arguments: &[&str]) -> Ended {
+        self.start_with(arguments, |command| command.current_dir(folder)).wait()
+    }
+
+    /// The same, where nobody reads what it prints.
+    pub fn unstuck_unheard(&self, arguments: &[&str]) -> Ended {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        self.start_with(arguments, |command| command.stdout(writer)).wait()
     }
 
     /// Returns the events of the last run, or of another one.
@@ -264,6 +276,14 @@ impl Stage {
         assert!(ended.out.contains("all the same"), "{ended:?}");
     }
 
+    /// Checks that no process of this scenario is left.
+    #[track_caller]
+    pub fn leaves_nothing_running(&self) {
+        let left: Vec<String> =
+            self.processes().into_iter().map(|pid| format!("{pid}: {}", command_line(pid))).collect();
+        assert!(left.is_empty(), "{left:#?}");
+    }
+
     /// Returns the ids of the processes of this scenario that are there now.
     pub fn processes(&self) -> Vec<i32> {
         let tag = format!("{TAG}={}", self.folder.path().display());
@@ -286,6 +306,11 @@ impl Drop for Stage {
             let _already_gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
+}
+
+fn command_line(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
 /// Returns all files below a folder.
@@ -333,12 +358,22 @@ impl Live {
             }
             sleep(Duration::from_millis(2));
         };
-        self.output(status.code())
+        let ended = self.output(status.code());
+        assert!(
+            !ended.out.contains('\x1b') && !ended.err.contains('\x1b'),
+            "no terminal, no colours: {ended:#?}"
+        );
+        ended
     }
 
     /// Returns what it has printed so far.
     pub fn so_far(&self) -> String {
         self.output(None).out
+    }
+
+    /// Returns what it has printed on standard error so far.
+    pub fn complained_so_far(&self) -> String {
+        self.output(None).err
     }
 
     fn output(&self, status: Option<i32>) -> Ended {

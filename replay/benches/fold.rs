@@ -1,4 +1,4 @@
-//! How fast a log is folded, and decided again. `cargo bench -p unstuck-core --features proptest`.
+//! How fast a log is folded, and decided again. `cargo bench -p unstuck-replay`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,7 +14,8 @@ const ITERATIONS: u32 = 143_000;
 
 fn main() {
     let history = history(ITERATIONS);
-    let bytes: usize = history.iter().map(|event| serde_json::to_vec(event).map_or(0, |json| json.len())).sum();
+    let bytes: usize =
+        history.iter().map(|event| serde_json::to_vec(event).map_or(0, |json| json.len())).sum();
     println!("log of {} events, {} bytes of JSON each on average", history.len(), bytes / history.len());
 
     let folded = best_of(5, || {
@@ -35,7 +36,9 @@ fn main() {
         let mut state = RunState::default();
         let mut at = 0;
         while at < history.len() {
-            let Fact::Observed(command) = &history[at].fact else { panic!("a batch begins with an observation") };
+            let Fact::Observed(command) = &history[at].fact else {
+                panic!("a batch begins with an observation")
+            };
             let batch = state.decide(command.clone(), history[at].at).expect("it was admitted before");
             at += batch.len();
             state = batch.iter().fold(state, RunState::evolve);
@@ -48,9 +51,11 @@ fn main() {
 /// A loop of so many iterations with a check that finds something else each time.
 fn history(iterations: u32) -> Vec<Event> {
     let id = StepId::from("fix");
-    let looped = step("fix").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), iterations);
+    let looped =
+        step("fix").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), iterations);
     let verdict = r#"{"decision":"incomplete","check_id":"{id}","reasons":["2 tests fail"],"fingerprints":["test:a","test:b"]}"#;
-    let script = Script { checks: [(id, vec![Act::Writes(0, verdict.to_owned())])].into(), ..Script::default() };
+    let script =
+        Script { checks: [(id, vec![Act::Writes(0, verdict.to_owned())])].into(), ..Script::default() };
     let mut world = World::start(Workflow::of_steps(vec![looped]), script);
     world.play();
     world.history.events

@@ -1,0 +1,125 @@
+//! What Unstuck adds to the work that it supervises. `cargo bench -p unstuck --bench overhead`.
+//!
+//! Every figure stands beside a limit that was measured in the same run: the spawn of the same shell,
+//! and a bare `write` + `fdatasync` for every append.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// Appends that one iteration makes durable: worker started and finished, check started and finished.
+const APPENDS: u32 = 4;
+
+fn main() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let start = median(31, || run(unstuck(scratch.path()).arg("--version")));
+    println!("start (--version): {}", ms(start));
+
+    let spawn = median(101, || run(Command::new("bash").args(["-e", "-c", "true"])));
+    println!("limit: spawn of `bash -e -c true`: {}", ms(spawn));
+    let append = durable_append(scratch.path());
+    println!("limit: write + fdatasync of 400 bytes: {}", ms(append));
+
+    let single =
+        median(11, || run(unstuck(scratch.path()).args(["run", "--quiet", &single(scratch.path())])));
+    println!("one-step workflow: {}", ms(single));
+
+    let (short, long) = (iterations(scratch.path(), 10), iterations(scratch.path(), 1000));
+    let each = (long.wall - short.wall) / 990;
+    let limit = spawn * 2 + append * APPENDS;
+    println!("iteration of `true` and a failing check, between 10 and 1,000: {}", ms(each));
+    println!(
+        "  beyond two spawns and {APPENDS} durable appends ({}): {}",
+        ms(limit),
+        ms(each.saturating_sub(limit))
+    );
+    println!("  the first ten: {} each", ms(short.wall.saturating_sub(single) / 9));
+    let cpu = (long.cpu - short.cpu) / 990;
+    let shells = cpu_of_shells();
+    println!("  CPU: {}, of which the two shells {}", ms(cpu), ms(shells * 2));
+    println!("peak memory of 1,000 iterations: {:.1} MB", long.peak_mb);
+}
+
+struct Measured {
+    wall: Duration,
+    cpu: Duration,
+    peak_mb: f64,
+}
+
+fn unstuck(scratch: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unstuck"));
+    command.current_dir(scratch).env("XDG_STATE_HOME", scratch.join("state")).env_remove("UNSTUCK_STORE");
+    command
+}
+
+fn run(command: &mut Command) {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.expect("the command can be started");
+}
+
+fn median(times: usize, mut work: impl FnMut()) -> Duration {
+    let mut spans: Vec<Duration> = (0..times)
+        .map(|_| {
+            let begun = Instant::now();
+            work();
+            begun.elapsed()
+        })
+        .collect();
+    spans.sort();
+    spans[times / 2]
+}
+
+fn durable_append(scratch: &Path) -> Duration {
+    let mut file = File::create(scratch.join("appends")).expect("a file");
+    let payload = [b'x'; 400];
+    median(201, || {
+        file.write_all(&payload).expect("a write");
+        file.sync_data().expect("a sync");
+    })
+}
+
+fn single(scratch: &Path) -> String {
+    let text = "name: one\nversion: \"1\"\ntimeout: \"1m\"\nsteps:\n  a: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n";
+    std::fs::write(scratch.join("one.yaml"), text).expect("a workflow");
+    "one.yaml".to_owned()
+}
+
+fn iterations(scratch: &Path, count: u32) -> Measured {
+    let text = format!(
+        "name: many\nversion: \"1\"\ntimeout: \"1h\"\nsteps:\n  a:\n    worker: CUSTOM\n    instructions: \"true\"\n    \
+         capabilities: [READ]\n    max_iterations: {count}\n    completion_check: {{worker: CUSTOM, instructions: \"false\", \
+         capabilities: [READ]}}\n"
+    );
+    let file = format!("many-{count}.yaml");
+    std::fs::write(scratch.join(&file), text).expect("a workflow");
+    let before = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
+    let begun = Instant::now();
+    run(unstuck(scratch).args(["run", "--quiet", &file]));
+    let wall = begun.elapsed();
+    let after = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
+    let spent = |usage: &nix::sys::resource::Usage| time(usage.user_time()) + time(usage.system_time());
+    Measured { wall, cpu: spent(&after) - spent(&before), peak_mb: after.max_rss() as f64 / 1024.0 }
+}
+
+fn cpu_of_shells() -> Duration {
+    let before = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
+    for _ in 0..100 {
+        run(Command::new("bash").args(["-e", "-c", "true"]));
+    }
+    let after = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
+    let spent = |usage: &nix::sys::resource::Usage| time(usage.user_time()) + time(usage.system_time());
+    (spent(&after) - spent(&before)) / 100
+}
+
+fn time(value: nix::sys::time::TimeVal) -> Duration {
+    use nix::sys::time::TimeValLike as _;
+    Duration::from_micros(u64::try_from(value.num_microseconds()).unwrap_or(0))
+}
+
+fn ms(span: Duration) -> String {
+    format!("{:.2} ms", span.as_secs_f64() * 1e3)
+}

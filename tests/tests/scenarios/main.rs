@@ -1,0 +1,27 @@
+//! Situations that users of agent loops run into, played end to end: the real binary, scripted
+//! workers, no model, no network. Each test is named after its row in docs/scenarios.md.
+
+mod completion;
+mod limits;
+mod processes;
+mod safety;
+mod schema;
+mod stage;
+mod state;
+mod visibility;
+
+/// The page and the tests name the same scenarios.
+#[test]
+fn the_page_lists_every_scenario() {
+    let is_name =
+        |word: &&str| word.starts_with('s') && word[1..].starts_with(|it: char| it.is_ascii_digit());
+    let words = |text: &str| -> std::collections::BTreeSet<String> {
+        let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+        words.filter(|word| word.contains('_')).filter(is_name).map(str::to_owned).collect()
+    };
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("a file of the repository");
+    let page = words(&read(&stage::repository("docs/scenarios.md")));
+    let sources = stage::files(&stage::repository("tests/tests/scenarios"));
+    let tests = sources.iter().flat_map(|path| words(&read(path))).collect();
+    assert_eq!(page, tests);
+}

@@ -1,0 +1,140 @@
+//! Stopping, starting again, and logs of other days: S58, S60, S61, S62.
+
+use std::fs;
+use std::path::PathBuf;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::stage::{Stage, repository, tell, wait_until, worker};
+
+/// Returns what `unstuck runs --json` says of a run.
+fn listed(stage: &Stage, run: &str) -> Value {
+    let ended = stage.unstuck(&["runs", "--json"]).with_status(0);
+    let list: Vec<Value> = serde_json::from_str(&ended.out).expect("JSON");
+    list.into_iter().find(|entry| entry["run"] == run).expect("it is listed")
+}
+
+/// Returns the folder of the project's runs.
+fn project_of(stage: &Stage) -> PathBuf {
+    let index = stage.kept().into_iter().find(|path| path.ends_with("index")).expect("there are runs");
+    index.parent().expect("a folder").to_owned()
+}
+
+#[test]
+fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
+    let stage = Stage::repository();
+    let step = format!(
+        "worker: COMMAND\ncommand: {}\ninstructions: Mend it.\ncompletion_check: {{claim: true}}\nmax_iterations: 9\n\
+         convergence: {{enabled: true, stall_threshold: 1, max_stage: 2}}",
+        worker("same-failure.sh")
+    );
+    stage.workflow("", &step);
+    stage.unstuck(&["run", "flow.yaml"]).with_status(3);
+    let old = stage.run();
+
+    let fix = ["run", "mend add", "--with", &worker("fix.sh"), "--check", "sh tests/run.sh"];
+    stage.unstuck(&fix).with_status(0).says(&format!("before run {} ended STUCK", &old[..4]));
+    assert_ne!(stage.run(), old);
+    let after_a_good_end = stage.unstuck(&fix).with_status(0);
+    assert!(!after_a_good_end.out.contains("before"), "{after_a_good_end:#?}");
+    let overview = stage.unstuck(&[]).with_status(0).says(&format!("unstuck resume {}", &old[..4]));
+    assert_eq!(overview.out.matches("STUCK").count(), 1, "{overview:#?}");
+}
+
+#[test]
+fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "4");
+    let command = worker("count.sh");
+    let live = stage.start(&["run", "count", "--with", &command]);
+    wait_until("the second iteration works", || stage.calls() == 2);
+    live.signal(Signal::SIGTERM);
+    live.wait().with_status(143).says("INTERRUPTED");
+    let stopped = stage.run();
+    let before = stage.events_of(&stopped);
+    stage.leaves_nothing_running();
+
+    tell(&stage.scratch("go"));
+    stage.unstuck(&["run", "count", "--with", &command]).with_status(0);
+    for arguments in [&["runs"][..], &[], &["show", &stopped], &["verify", &stopped], &["why", &stopped]] {
+        stage.unstuck(arguments).with_status(0);
+    }
+    assert_ne!(stage.run(), stopped);
+    assert_eq!(stage.events_of(&stopped), before, "nobody has touched it");
+    let entry = listed(&stage, &stopped);
+    assert_eq!(entry["status"], "INTERRUPTED");
+    assert!(entry["next"].as_str().is_some_and(|next| next.starts_with("unstuck resume")), "{entry:#}");
+
+    stage.unstuck(&["resume", &stopped]).with_status(0);
+    assert_eq!(listed(&stage, &stopped)["status"], "COMPLETE");
+}
+
+#[test]
+fn s61_a_run_goes_on_with_the_workflow_that_it_read_and_says_that_the_file_has_changed() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "2");
+    let step = |most: u32| {
+        format!(
+            "worker: COMMAND\ncommand: {}\ninstructions: Count.\ncompletion_check: {{claim: true}}\nmax_iterations: {most}",
+            worker("count.sh")
+        )
+    };
+    stage.workflow("", &step(3));
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("the second iteration works", || stage.calls() == 2);
+    live.crash();
+
+    stage.workflow("", &step(7));
+    tell(&stage.scratch("go"));
+    let resumed = stage.unstuck(&["resume"]).with_status(2);
+    resumed.says("the workflow file has changed since; this run goes on with what it read");
+    assert_eq!(stage.verdicts().len(), 3, "the bound is the recorded one");
+    let (started, resumed) = (stage.facts("run_started"), stage.facts("run_resumed"));
+    let (then, now) = (&started[0]["workflow_digest"], &resumed[0]["workflow_digest"]);
+    assert!(then.is_string() && now.is_string() && then != now, "{then} {now}");
+    stage.verify();
+    stage.unstuck(&["show"]).with_status(0).says("the workflow file has changed since");
+
+    // A file that has not changed is not talked about.
+    let stage = Stage::repository();
+    stage.workflow("", &step(2));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    let again = stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    assert!(!again.out.contains("has changed"), "{again:#?}");
+    // Nor is the file needed.
+    fs::remove_file(stage.workspace().join("flow.yaml")).expect("it is there");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    assert_eq!(stage.verdicts().len(), 4);
+    // The workspace is.
+    let moved = stage.scratch("moved");
+    fs::rename(stage.workspace(), &moved).expect("the workspace is ours");
+    let store = format!("sled:{}", project_of(&stage).display());
+    let arguments =
+        ["-C", moved.to_str().expect("a plain path"), "--store", &store, "resume", "--add-iterations", "1"];
+    let refused = stage.unstuck_in(&moved, &arguments).with_status(64);
+    refused.complains("is not there any more").complains("unstuck show");
+}
+
+#[test]
+fn s62_logs_of_every_released_format_are_read_and_decided_the_same_for_ever() {
+    let mut files: Vec<_> = crate::stage::files(&repository("tests/golden"));
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        let stage = Stage::new();
+        let path = file.to_str().expect("a plain path");
+        stage.unstuck(&["import", path]).with_status(0);
+        stage.unstuck(&["replay"]).with_status(0).says("all the same");
+        stage.verify();
+        for command in ["show", "why", "events"] {
+            let shown = stage.unstuck(&[command]).with_status(0);
+            assert!(!shown.out.is_empty(), "{command} {path}");
+        }
+        let exported = stage.unstuck(&["export"]).with_status(0);
+        assert_eq!(
+            exported.out,
+            fs::read_to_string(&file).expect("it is there"),
+            "the same lines, the same hashes"
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! What people and scripts get to see: S71, S72, S75, S79, S85.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::schema;
+use crate::stage::{Ended, Live, Stage, kind, repository, tell, wait_until, worker};
+
+/// Returns the keys of a step whose worker judges itself.
+fn claims(command: &str, more: &str) -> String {
+    format!(
+        "worker: COMMAND\ncommand: {command}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 3\n{more}"
+    )
+}
+
+fn summary_schema() -> Value {
+    let text = fs::read(repository("docs/summary.schema.json")).expect("it is there");
+    serde_json::from_slice(&text).expect("a schema is JSON")
+}
+
+/// Checks the last lines: the word for the end and the status, the evidence, the next command; and that
+/// scripts are told the same.
+#[track_caller]
+fn explains(stage: &Stage, ended: Ended, status: i32, word: &str, next: &str) {
+    let ended = ended.with_status(status);
+    let lines: Vec<&str> = ended.last_lines().lines().collect();
+    assert!(lines[0].starts_with(word) && lines[0].ends_with(&format!("exit {status}")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("evidence") && line.contains("event ")), "{lines:#?}");
+    let at = lines.iter().position(|line| *line == "next:").unwrap_or_else(|| panic!("no next: {lines:#?}"));
+    assert!(lines[at + 1].contains(next), "{lines:#?}");
+    assert!(lines[at + 1..].iter().any(|line| line.contains("unstuck why")), "{lines:#?}");
+    stage.unstuck(&["why"]).with_status(0).says(word);
+
+    let summary = stage.unstuck(&["show", "--json"]).with_status(0);
+    let summary: Value = serde_json::from_str(&summary.out).expect("JSON");
+    assert_eq!(schema::complaints(&summary_schema(), &summary), [""; 0], "{summary:#}");
+    assert_eq!((&summary["outcome"], &summary["exit"]), (&word.into(), &status.into()));
+}
+
+fn held(stage: &Stage) -> Live {
+    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    wait_until("a worker works", || stage.calls() == 1);
+    live
+}
+
+#[test]
+fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
+    let stage = Stage::repository();
+    let run = |arguments: &[&str]| stage.unstuck(&[&["run"], arguments].concat());
+    let of_file = |step: String| {
+        stage.workflow("", &step);
+        run(&["flow.yaml"])
+    };
+    explains(
+        &stage,
+        run(&["mend add", "--with", &worker("fix.sh"), "--check", "sh tests/run.sh"]),
+        0,
+        "COMPLETE",
+        "unstuck show",
+    );
+    explains(&stage, run(&["mend add", "--with", "true"]), 1, "NOT COMPLETE", "unstuck resume");
+    explains(
+        &stage,
+        run(&["x", "--with", "true", "--check", "false", "--iterations", "1"]),
+        2,
+        "OUT OF ITERATIONS",
+        "--add-iterations",
+    );
+    explains(
+        &stage,
+        run(&["x", "--with", "sleep 600", "--max-time", "300ms"]),
+        2,
+        "OUT OF TIME",
+        "--add-time",
+    );
+    let convergence = "convergence: {enabled: true, stall_threshold: 1, max_stage: 2}";
+    explains(
+        &stage,
+        of_file(claims(&worker("same-failure.sh"), convergence)),
+        3,
+        "STUCK",
+        "--add-iterations",
+    );
+    let blocked = claims("unstuck verdict blocked --needs 'npm login'", "");
+    let ended = of_file(blocked);
+    assert!(ended.last_lines().contains("npm login"), "{ended:#?}");
+    explains(&stage, ended, 4, "BLOCKED", "unstuck answer");
+    explains(&stage, of_file(claims("echo no luck >&2; exit 9", "")), 5, "FAILED", "unstuck resume");
+
+    let bad = run(&["x", "--with", "true", "--iterations", "0"]).with_status(64);
+    assert!(bad.err.contains("--iterations"), "{bad:#?}");
+    run(&["no-such-file.yaml"]).with_status(64).complains("no-such-file.yaml");
+
+    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let stage = Stage::repository().with_variable("HOLD_AT", "1");
+        let live = held(&stage);
+        live.signal(signal);
+        explains(&stage, live.wait(), status, "INTERRUPTED", "unstuck resume");
+        stage.leaves_nothing_running();
+    }
+
+    let nowhere = Stage::new();
+    let no_folder = nowhere.scratch("a file");
+    fs::write(&no_folder, "").expect("the scratch folder is ours");
+    let nowhere = nowhere.with_state(no_folder);
+    let ended = nowhere.unstuck(&["run", "x", "--with", "true"]).with_status(6);
+    assert!(
+        ended.err.contains("Not a directory")
+            && ended.err.contains("next: ")
+            && ended.err.contains("--store"),
+        "{ended:#?}"
+    );
+}
+
+#[test]
+fn s71_nor_does_the_status_depend_on_who_reads() {
+    let stage = Stage::repository();
+    let summary = stage.scratch("summary.json");
+    let path = summary.to_str().expect("a plain path");
+    let run = ["run", "x", "--with", "true", "--check", "false", "--iterations", "2", "--summary", path];
+    for more in [&[][..], &["--json"], &["--quiet"]] {
+        stage.unstuck_unheard(&[&run, more].concat()).with_status(2);
+        assert!(fs::remove_file(&summary).is_ok(), "the summary is written");
+        stage.verify();
+    }
+    for command in
+        [&["runs"][..], &[], &["show"], &["why"], &["events"], &["replay"], &["verify"], &["export"]]
+    {
+        let ended = stage.unstuck_unheard(command).with_status(0);
+        assert_eq!(ended.err, "", "{command:?}");
+    }
+}
+
+#[test]
+fn s71_the_last_lines_are_about_the_run_and_not_about_a_child_of_it() {
+    let stage = Stage::repository();
+    stage.workflow("", &claims(&worker("same-failure.sh"), ""));
+    let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n";
+    stage.write("parent.yaml", top);
+    let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(5);
+    let last = ended.last_lines();
+    assert!(last.contains("outer") && last.contains("ended OUT OF ITERATIONS"), "{ended:#?}");
+
+    let ended = stage.unstuck(&["run", "parent.yaml", "--json"]).with_status(5);
+    let (lines, summary) = ended.out.trim_end().rsplit_once('\n').expect("lines");
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    assert_eq!(schema::complaints(&summary_schema(), &summary), [""; 0], "{summary:#}");
+    assert_eq!((&summary["workflow"], &summary["steps"][0]["id"]), (&"parent".into(), &"outer".into()));
+    assert_eq!(lines, stage.events_of(summary["run"].as_str().expect("a name")));
+}
+
+#[test]
+fn s72_a_script_gets_json_lines_and_a_summary_that_keeps_its_shape() {
+    let schema = summary_schema();
+    let cases: &[(&str, &[&str], i32)] = &[
+        ("sh tests/run.sh", &["--with", "true", "--iterations", "2"], 2),
+        ("sh tests/run.sh || exit 1", &["--with", "sh -c 'echo INCOMPLETE: no; exit 9'"], 5),
+        ("true", &["--with", "true"], 0),
+    ];
+    for (check, arguments, status) in cases {
+        let stage = Stage::repository();
+        let summary = stage.scratch("summary.json");
+        let fixed = [
+            "run",
+            "mend add",
+            "--json",
+            "--check",
+            check,
+            "--summary",
+            summary.to_str().expect("a plain path"),
+        ];
+        let ended = stage.unstuck(&[&fixed, *arguments].concat()).with_status(*status);
+        let lines: Vec<Value> =
+            ended.out.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
+        let (last, events) = lines.split_last().expect("lines");
+        assert_eq!(events, stage.events(), "the lines of the log");
+        assert_eq!(schema::complaints(&schema, last), [""; 0], "{last:#}");
+        let written: Value =
+            serde_json::from_slice(&fs::read(&summary).expect("it was written")).expect("JSON");
+        assert_eq!(written, *last);
+        assert_eq!(
+            (&last["type"], &last["v"], &last["exit"]),
+            (&"summary".into(), &1.into(), &(*status).into())
+        );
+        let shown = stage.unstuck(&["show", "--json"]).with_status(0);
+        assert_eq!(serde_json::from_str::<Value>(&shown.out).expect("JSON"), *last, "show says the same");
+    }
+    let stage = Stage::repository();
+    let step = claims("unstuck verdict blocked --needs 'npm login'", "convergence: {enabled: true}");
+    stage.workflow("", &step);
+    let ended = stage.unstuck(&["run", "flow.yaml", "--json"]).with_status(4);
+    let last: Value = serde_json::from_str(ended.out.lines().last().expect("lines")).expect("JSON");
+    assert_eq!(schema::complaints(&schema, &last), [""; 0], "{last:#}");
+    assert_eq!(last["needs"], "npm login");
+    // A run that goes on tells what is new, and sums up all of it.
+    let before = stage.events().len();
+    let ended = stage.unstuck(&["answer", "@last", "done", "--json"]).with_status(4);
+    let (events, last) = ended.out.trim_end().rsplit_once('\n').expect("lines");
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(events, stage.events()[before..]);
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(schema::complaints(&schema, &last), [""; 0], "{last:#}");
+    assert_eq!(last["steps"][0]["iterations"].as_array().map(Vec::len), Some(2));
+
+    let broken = serde_json::json!({ "type": "summary", "v": 2, "steps": [{}], "more": 1 });
+    assert!(schema::complaints(&schema, &broken).len() > 5, "the check sees what is wrong");
+}
+
+#[test]
+fn s75_a_bad_base_branch_ends_the_run_before_it_begins() {
+    let stage = Stage::repository();
+    stage.workflow("", &claims(&worker("claim.sh"), ""));
+    let ended = stage.unstuck(&["run", "flow.yaml", "--base-branch", "no-such-branch"]).with_status(64);
+    assert!(ended.err.contains("no-such-branch") && ended.err.contains("next: "), "{ended:#?}");
+    stage.unstuck(&["run", "flow.yaml", "--base-branch=-x"]).with_status(64).complains("-x");
+
+    stage.workflow("expected_work_branch: elsewhere\n", &claims(&worker("claim.sh"), ""));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains("git switch elsewhere");
+
+    assert_eq!((stage.calls(), stage.processes()), (0, Vec::new()), "nothing has run");
+    assert!(stage.unstuck(&["runs"]).with_status(0).out.contains("nothing has run here yet"));
+    // What is in the way of one run is not in the way of the next.
+    stage.workflow("", &claims(&worker("claim.sh"), ""));
+    stage.unstuck(&["run", "flow.yaml", "--base-branch", "work"]).with_status(0);
+}
+
+#[test]
+fn s79_four_runs_at_a_time_share_a_store_and_lose_nothing() {
+    let home = Stage::new();
+    let url = format!("sled:{}", home.state().join("shared").display());
+    let stages: Vec<Stage> =
+        (0..4).map(|_| Stage::repository().with_variable("UNSTUCK_STORE", &url)).collect();
+    let command = "echo \"$UNSTUCK_RUN_ID $UNSTUCK_ITERATION\" >>notes.txt";
+    let live: Vec<Live> = stages
+        .iter()
+        .map(|stage| {
+            stage.start(&["run", "count", "--with", command, "--check", "false", "--iterations", "6"])
+        })
+        .collect();
+    for live in live {
+        live.wait().with_status(2);
+    }
+    let listed = home.unstuck(&["runs", "--json", "--store", &url]).with_status(0);
+    let runs: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
+    assert_eq!(runs.len(), 4, "{runs:#?}");
+    for entry in runs {
+        let run = entry["run"].as_str().expect("a name");
+        let workspace = entry["workspace"].as_str().expect("a path");
+        let log = stages[0].events_of(run);
+        let seqs: Vec<u64> = log.iter().filter_map(|event| event["seq"].as_u64()).collect();
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+        let verdicts = log.iter().filter(|event| kind(event) == "verdict_reached").count();
+        assert_eq!((verdicts, log.last().map(kind)), (6, Some("run_ended")));
+        let notes = fs::read_to_string(format!("{workspace}/notes.txt")).expect("the worker wrote it");
+        let expected: String = (1..=6).map(|n| format!("{run} {n}\n")).collect();
+        assert_eq!(notes, expected, "a run works in its own workspace");
+        home.unstuck(&["verify", run, "--store", &url]).with_status(0).says("all the same");
+    }
+}
+
+#[test]
+fn s85_a_run_whose_supervisor_is_gone_is_shown_as_interrupted() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1");
+    let live = held(&stage);
+    stage.unstuck(&["runs"]).with_status(0).says("RUNNING");
+    live.crash();
+    let run = stage.run();
+    for arguments in [&["runs"][..], &[], &["show"]] {
+        let shown = stage
+            .unstuck(arguments)
+            .with_status(0)
+            .says("INTERRUPTED")
+            .says(&format!("unstuck resume {}", &run[..4]));
+        assert!(!shown.out.contains("RUNNING"), "{shown:#?}");
+    }
+    assert_eq!(stage.events().last().map(kind), Some("worker_started"), "looking changes nothing");
+
+    // Its number may belong to another process by now: to this one, for instance.
+    let leases: Vec<_> = stage.kept().into_iter().filter(|path| path.ends_with("lease")).collect();
+    assert_eq!(leases.len(), 1, "{leases:?}");
+    let mut holder: Value =
+        serde_json::from_slice(&fs::read(&leases[0]).expect("it is there")).expect("JSON");
+    holder["pid"] = std::process::id().into();
+    fs::write(&leases[0], holder.to_string()).expect("the scratch folder is ours");
+    stage.unstuck(&["runs"]).with_status(0).says("INTERRUPTED");
+}
+
+#[test]
+fn s85_a_child_of_a_dead_run_is_not_taken_for_a_run() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "3");
+    stage.workflow("", &claims(&worker("count.sh"), ""));
+    let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n";
+    stage.write("parent.yaml", top);
+    let live = stage.start(&["run", "parent.yaml"]);
+    wait_until("the child is in its second iteration", || stage.calls() == 2);
+    live.crash();
+
+    let listed = stage.unstuck(&["runs", "--json"]).with_status(0);
+    let runs: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
+    assert_eq!(runs.len(), 1, "{runs:#?}");
+    assert_eq!((&runs[0]["workflow"], &runs[0]["status"]), (&"parent".into(), &"INTERRUPTED".into()));
+
+    tell(&stage.scratch("go"));
+    stage.unstuck(&["resume"]).with_status(0).says("COMPLETE");
+    assert_eq!(stage.facts("step_ended")[0]["step"], "outer", "the last run is the parent");
+    assert_eq!(stage.calls(), 3, "the call that was lost, and no other, is made again");
+    stage.leaves_nothing_running();
+    stage.verify();
+    let again = stage.unstuck(&["run", "parent.yaml"]).with_status(0);
+    assert!(!again.out.contains("before"), "{again:#?}");
+}
