@@ -236,6 +236,22 @@ impl Outcome {
     pub const ANSWER_MAX: usize = 256 * 1024;
     /// Most bytes of standard error that an event holds.
     pub const TAIL_MAX: usize = 4 * 1024;
+
+    /// Returns the outcome of a process that left nothing, not even time.
+    pub fn of(exit: Exit) -> Self {
+        Self {
+            exit,
+            duration: Millis(0),
+            answer: String::new(),
+            stderr_tail: String::new(),
+            stdout: None,
+            stderr: None,
+            processes_ended: 0,
+            redactions: 0,
+            notes: Vec::new(),
+            fatal: None,
+        }
+    }
 }
 
 /// How a process ended.

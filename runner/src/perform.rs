@@ -548,9 +548,9 @@ async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir
             );
             let mut outcome = match world.children.run(parent, child, place, stop).await {
                 Ok(ChildEnd { end: unstuck_core::event::RunOutcome::Interrupted(_), .. }) => {
-                    ended(Exit::Stopped)
+                    Outcome::of(Exit::Stopped)
                 }
-                Ok(end) => ended(Exit::Child(end)),
+                Ok(end) => Outcome::of(Exit::Child(end)),
                 Err(why) => broken(why),
             };
             outcome.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
@@ -595,20 +595,5 @@ fn outputs(world: &World, step: &Step, context_dir: &Path, outcome: &mut Outcome
 }
 
 fn broken(why: String) -> Outcome {
-    Outcome { fatal: Some(why), ..ended(Exit::Code(0)) }
-}
-
-fn ended(exit: Exit) -> Outcome {
-    Outcome {
-        exit,
-        duration: Millis(0),
-        answer: String::new(),
-        stderr_tail: String::new(),
-        stdout: None,
-        stderr: None,
-        processes_ended: 0,
-        redactions: 0,
-        notes: Vec::new(),
-        fatal: None,
-    }
+    Outcome { fatal: Some(why), ..Outcome::of(Exit::Code(0)) }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use unstuck_core::id::Seq;
 
@@ -23,6 +24,8 @@ use crate::event_store::ReadError;
 const CACHE_BYTES: u64 = 8 << 20;
 /// How often sled's own thread flushes: a second net, nothing rests on it.
 const FLUSH_EVERY_MS: u64 = 500;
+/// How long a database that is being closed is waited for.
+const CLOSING_MAX: Duration = Duration::from_secs(2);
 /// How many records travel from the thread that scans to the one that reads.
 const SCAN_BATCH: usize = 256;
 const SCAN_BATCHES_AHEAD: usize = 4;
@@ -52,14 +55,7 @@ impl Engine {
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
         let is_new = !folder.join("db").exists();
         durable::create_folder(folder).map_err(EngineError::Io)?;
-        let path = folder.to_owned();
-        let db = on_own_thread("open", move || {
-            sled::Config::new()
-                .path(path)
-                .cache_capacity(CACHE_BYTES)
-                .flush_every_ms(Some(FLUSH_EVERY_MS))
-                .open()
-        })??;
+        let db = open_when_free(folder)?;
         let data = File::open(folder.join("db")).map_err(EngineError::Io)?;
         if is_new {
             data.sync_all().and_then(|()| durable::sync_folder(folder)).map_err(EngineError::Io)?;
@@ -189,6 +185,11 @@ impl Drop for Engine {
         if let Err(error) = fenced(move || drop(db)) {
             tracing::warn!("the store engine failed while closing: {error}");
         }
+        // Closed is closed: whoever comes next is not to find it locked.
+        let since = Instant::now();
+        while self.data.try_lock().is_err() && since.elapsed() < CLOSING_MAX {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -216,6 +217,28 @@ fn scan_into(
     }
     let _receiver_may_be_gone = send.send(Ok(batch));
     Ok(())
+}
+
+/// Opens the database, and waits a little for one that is just being closed: threads of sled's pool may hold
+/// it for some milliseconds longer than its owner. That nobody else uses it is what the lease is for.
+fn open_when_free(folder: &Path) -> Result<sled::Db, EngineError> {
+    let since = Instant::now();
+    loop {
+        let path = folder.to_owned();
+        let opened = on_own_thread("open", move || {
+            sled::Config::new()
+                .path(path)
+                .cache_capacity(CACHE_BYTES)
+                .flush_every_ms(Some(FLUSH_EVERY_MS))
+                .open()
+        })?;
+        match opened.map_err(EngineError::from) {
+            Err(EngineError::Locked) if since.elapsed() < CLOSING_MAX => {
+                thread::sleep(Duration::from_millis(5))
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Returns the records of a value. Where a length is wrong the rest is one piece, which then has a wrong hash.

@@ -10,10 +10,11 @@ use unstuck_core::id::Seq;
 use crate::blobs::BlobStore;
 use crate::chain;
 use crate::event_store::{EventStore, ReadError};
-use crate::line;
+use crate::line::{self, Rebuilt};
+use crate::mirror;
 use crate::opening::OpenError;
 use crate::run_folder::RunFolder;
-use crate::run_log::RunLog;
+use crate::run_log::{ReadLog, RunLog};
 
 /// Why a log could not be exported.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,23 @@ pub fn export(
         line::push_record(&mut line, &record.header, &content)
             .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })?;
         out.write_all(&line).map_err(ExportError::Write)?;
+        last = record.header.seq;
+    }
+    out.flush().map_err(ExportError::Write)?;
+    Ok(last)
+}
+
+/// Writes every event of a log that somebody else may be writing. Reads the mirror, and so works where the
+/// store is damaged: what is good is written before an error is returned.
+pub fn export_from(log: &ReadLog, out: &mut dyn Write) -> Result<Seq, ExportError> {
+    let mut last = Seq(0);
+    let mut lines = Vec::new();
+    for rebuilt in mirror::rebuild(&log.folder().mirror())? {
+        let Rebuilt { record, spilled } = rebuilt?;
+        lines.clear();
+        line::push_record(&mut lines, &record.header, spilled.as_ref().unwrap_or(&record.payload))
+            .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })?;
+        out.write_all(&lines).map_err(ExportError::Write)?;
         last = record.header.seq;
     }
     out.flush().map_err(ExportError::Write)?;

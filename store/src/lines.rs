@@ -246,7 +246,7 @@ impl<T: FromLine> Worker<T> {
             error: None,
             unfinished,
         };
-        for line in lines_of(piece) {
+        for (line, _) in lines_of(piece) {
             if let Err(error) = chunk.add(T::from_line(line, scratch)) {
                 chunk.error = Some(error);
                 break;
@@ -273,14 +273,15 @@ impl<T> Chunk<T> {
     }
 }
 
-/// Returns the whole lines without their line feeds; empty lines are passed over.
-pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the whole lines without their line feeds, each with the place where the next one begins. Empty
+/// lines are passed over.
+pub(crate) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     let mut start = 0;
     memchr::memchr_iter(b'\n', bytes).filter_map(move |end| {
         let line = &bytes[start..end];
         start = end + 1;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        (!line.is_empty()).then_some(line)
+        (!line.is_empty()).then_some((line, start))
     })
 }
 

@@ -93,7 +93,7 @@ impl MirrorReader {
         let (mut events, mut scratch) = (Vec::new(), Scratch::default());
         let (mut complete, mut taken, mut complete_head) = (0, 0, self.head);
         let mut head = self.head;
-        for line in lines_of(bytes) {
+        for (line, end) in lines_of(bytes) {
             let checked = Event::from_line(line, &mut scratch).and_then(|(header, event)| {
                 head.check_next(&header).map_err(LineError::Damaged).map(|()| (header, event))
             });
@@ -105,13 +105,11 @@ impl MirrorReader {
             head = Head::at(&header);
             events.push(event);
             if header.more == 0 {
-                let end = line.as_ptr_range().end as usize - bytes.as_ptr() as usize;
                 (complete, complete_head, taken) = (events.len(), head, end);
             }
         }
         events.truncate(complete);
-        let line_feed = memchr::memchr(b'\n', &bytes[taken..]).map_or(0, |at| at + 1);
-        Ok((events, if complete > 0 { (taken + line_feed) as u64 } else { 0 }, complete_head))
+        Ok((events, taken as u64, complete_head))
     }
 }
 

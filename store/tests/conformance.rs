@@ -267,6 +267,30 @@ fn an_export_is_read_back_with_the_same_hashes(backend: &dyn Backend) {
     exchange::export(&copy, &**copy.blobs(), &mut again).unwrap();
     assert_eq!(again, exported);
     assert_eq!(std::fs::read(folder.mirror()).unwrap(), exported);
+    let mut from_mirror = Vec::new();
+    exchange::export_from(&RunLog::open_for_reading(&folder).unwrap(), &mut from_mirror).unwrap();
+    assert_eq!(from_mirror, exported);
+
+    // Another program may have put the fields in another order.
+    let reordered: Vec<u8> = exported
+        .split_inclusive(|byte| *byte == b'\n')
+        .flat_map(|line| {
+            let value: serde_json::Value = serde_json::from_slice(line).unwrap();
+            let mut text = value.to_string().into_bytes();
+            text.push(b'\n');
+            text
+        })
+        .collect();
+    assert_ne!(reordered, exported);
+    let folder = RunFolder::new(target.path(), "reordered".into());
+    assert_eq!(exchange::import(&mut reordered.as_slice(), &folder).unwrap().head(), log.head());
+
+    // A damaged export makes no run.
+    let mut damaged = exported.clone();
+    damaged[exported.len() / 2] ^= 1;
+    let folder = RunFolder::new(target.path(), "damaged".into());
+    assert!(exchange::import(&mut damaged.as_slice(), &folder).is_err());
+    assert!(!folder.path().exists());
     copy.verify().unwrap();
 }
 

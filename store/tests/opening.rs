@@ -90,6 +90,9 @@ impl Run {
         let db = sled::Config::new().path(self.folder.store()).cache_capacity(1 << 20).open().unwrap();
         change(&db);
         db.flush().unwrap();
+        drop(db);
+        // Threads of sled's pool may hold it a little longer.
+        fs::File::open(self.folder.store().join("db")).unwrap().lock().unwrap();
     }
 
     fn change_record(&self, seq: u64, change: impl FnOnce(&mut Record)) {

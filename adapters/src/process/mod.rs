@@ -124,30 +124,15 @@ pub async fn run(
 ) -> Finished {
     let begun = Instant::now();
     if *stop.borrow() != Stop::Run {
-        return nothing(Exit::Stopped);
+        return Outcome::of(Exit::Stopped);
     }
     let child = match spawn::spawn(&spec).await {
         Ok(child) => child,
-        Err(reason) => return nothing(Exit::CouldNotStart(reason)),
+        Err(reason) => return Outcome::of(Exit::CouldNotStart(reason)),
     };
     let mut supervised = Supervised::new(child, spec, blobs, redactor, begun);
     supervised.watch(&mut stop, &mut lines).await;
     supervised.finish(&mut lines).await
-}
-
-fn nothing(exit: Exit) -> Finished {
-    Finished {
-        exit,
-        duration: Millis(0),
-        answer: String::new(),
-        stderr_tail: String::new(),
-        stdout: None,
-        stderr: None,
-        processes_ended: 0,
-        redactions: 0,
-        notes: Vec::new(),
-        fatal: None,
-    }
 }
 
 /// Where a process stands. Every phase but the last ends at a moment.

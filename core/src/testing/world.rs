@@ -250,7 +250,7 @@ fn id_in_flight(phase: &StepPhase) -> Option<CheckId> {
 }
 
 fn stopped(due: &Due, is_check: bool, id: Option<CheckId>) -> Observation {
-    let outcome = Outcome { exit: Exit::Stopped, ..outcome(Exit::Stopped, String::new()) };
+    let outcome = Outcome::of(Exit::Stopped);
     observation(due, is_check, outcome, DecisionFile::NotConfigured, id.as_ref())
 }
 
@@ -259,16 +259,16 @@ pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> O
     let text = |text: &str| id.map_or_else(|| text.to_owned(), |id| text.replace("{id}", id.as_str()));
     let missing = DecisionFile::Refused(Refusal::Missing);
     let (outcome, file) = match act {
-        Act::Exits(code, answer) => (outcome(Exit::Code(*code), text(answer)), missing),
+        Act::Exits(code, answer) => {
+            (Outcome { answer: text(answer), ..Outcome::of(Exit::Code(*code)) }, missing)
+        }
         Act::Writes(code, file) => {
-            (outcome(Exit::Code(*code), String::new()), DecisionFile::Read(Bytes(text(file).into_bytes())))
+            (Outcome::of(Exit::Code(*code)), DecisionFile::Read(Bytes(text(file).into_bytes())))
         }
-        Act::Dies(signal) => (outcome(Exit::Signal(*signal), String::new()), missing),
-        Act::Hangs => (outcome(Exit::TimedOut, String::new()), missing),
-        Act::IsMissing => {
-            (outcome(Exit::CouldNotStart("no such program".to_owned()), String::new()), missing)
-        }
-        Act::IsLost | Act::IsInterrupted => (outcome(Exit::Stopped, String::new()), missing),
+        Act::Dies(signal) => (Outcome::of(Exit::Signal(*signal)), missing),
+        Act::Hangs => (Outcome::of(Exit::TimedOut), missing),
+        Act::IsMissing => (Outcome::of(Exit::CouldNotStart("no such program".to_owned())), missing),
+        Act::IsLost | Act::IsInterrupted => (Outcome::of(Exit::Stopped), missing),
     };
     observation(due, is_check, outcome, file, id)
 }
@@ -294,21 +294,6 @@ fn observation(
     }
     let changed = Some(true);
     Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, outcome, decision_file, changed })
-}
-
-fn outcome(exit: Exit, answer: String) -> Outcome {
-    Outcome {
-        exit,
-        duration: Millis(10),
-        answer,
-        stderr_tail: String::new(),
-        stdout: None,
-        stderr: None,
-        processes_ended: 0,
-        redactions: 0,
-        notes: Vec::new(),
-        fatal: None,
-    }
 }
 
 /// Returns the first observation of a run of this workflow.
