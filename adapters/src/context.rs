@@ -4,6 +4,7 @@
 //! that read them. All are derived from the state, which comes from the log outside the workspace;
 //! nothing in Unstuck reads them back. Absent values are left out, times are milliseconds since 1970.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,32 +37,33 @@ pub struct Facts {
 ///
 /// The first file that cannot be written; the run does not depend on it.
 pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -> io::Result<()> {
-    let mut touched: Vec<&StepId> = Vec::new();
+    let mut touched = BTreeMap::new();
     let mut whole = false;
     for event in events {
-        match &event.fact {
-            Fact::Observed(_) => whole |= event.seq.0 == 1,
-            Fact::Concluded(conclusion) => match conclusion {
-                Conclusion::WorkRequested(e) => touched.push(&e.step),
-                Conclusion::CheckRequested(e) => touched.push(&e.step),
-                Conclusion::WaitRequested(e) => touched.push(&e.step),
-                Conclusion::VerdictReached(e) => touched.push(&e.step),
-                Conclusion::StageRaised(e) => {
-                    touched.push(&e.step);
-                    let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
-                    replace(&file, &transition(e, event.at))?;
-                }
-                Conclusion::StepEnded(e) => touched.push(&e.step),
-                Conclusion::RunStopping(_) => {}
-                Conclusion::RunEnded(_) => whole = true,
-            },
+        let Fact::Concluded(conclusion) = &event.fact else {
+            whole |= event.seq.0 == 1;
+            continue;
+        };
+        match conclusion {
+            Conclusion::WorkRequested(e) => {
+                touch(&mut touched, &e.step, e.attempt.0 == 1 && e.iteration.0 == 1)
+            }
+            // CHECKING is seen with the next verdict; files are not worth it in between.
+            Conclusion::CheckRequested(_) => {}
+            Conclusion::WaitRequested(e) => touch(&mut touched, &e.step, false),
+            Conclusion::VerdictReached(e) => touch(&mut touched, &e.step, false),
+            Conclusion::StepEnded(e) => touch(&mut touched, &e.step, true),
+            Conclusion::StageRaised(e) => {
+                let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
+                replace(&file, &transition(e, event.at))?;
+            }
+            Conclusion::RunStopping(_) => {}
+            Conclusion::RunEnded(_) => whole = true,
         }
     }
-    touched.sort();
-    touched.dedup();
-    for id in touched {
+    for (id, resolved) in touched {
         let Some((step, at)) = state.step(id) else { continue };
-        write_step(&step_folder(folder, id), state, step, at)?;
+        write_step(&step_folder(folder, id), state, step, at, resolved)?;
     }
     if whole {
         replace(&folder.join("_workflow.json"), &workflow(state, facts))?;
@@ -69,16 +71,29 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
     Ok(())
 }
 
+/// Notes that the views of a step have changed; `resolved` says whether that includes what is only looked
+/// at when a step begins and when it has ended.
+fn touch<'a>(touched: &mut BTreeMap<&'a StepId, bool>, step: &'a StepId, resolved: bool) {
+    *touched.entry(step).or_insert(false) |= resolved;
+}
+
 fn step_folder(folder: &Path, step: &StepId) -> PathBuf {
     folder.join(step.as_str())
 }
 
-fn write_step(folder: &Path, state: &RunState, step: &Step, at: &StepState) -> io::Result<()> {
-    let meta = meta(state, step, at);
-    let mut all = meta.clone();
-    all.insert("resolved".to_owned(), resolved(step));
-    replace(&folder.join("_meta.json"), &Value::Object(meta))?;
-    replace(&folder.join("_resolved.json"), &Value::Object(all))?;
+fn write_step(
+    folder: &Path,
+    state: &RunState,
+    step: &Step,
+    at: &StepState,
+    with_resolved: bool,
+) -> io::Result<()> {
+    let mut meta = meta(state, step, at);
+    replace(&folder.join("_meta.json"), &Value::Object(meta.clone()))?;
+    if with_resolved {
+        meta.insert("resolved".to_owned(), resolved(step));
+        replace(&folder.join("_resolved.json"), &Value::Object(meta))?;
+    }
     if step.convergence.is_some() && at.feedback.decision.is_some() {
         replace(&folder.join("_convergence/state.json"), &convergence(state, step, at))?;
     }
@@ -87,10 +102,15 @@ fn write_step(folder: &Path, state: &RunState, step: &Step, at: &StepState) -> i
 
 /// Puts a file in its place as a whole, so that a reader never sees half of it.
 fn replace(file: &Path, value: &Value) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
     let staged = file.with_extension("json.new");
-    fs::write(&staged, format!("{value:#}\n"))?;
+    let text = format!("{value:#}\n");
+    match (fs::write(&staged, &text), file.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            fs::write(&staged, &text)?;
+        }
+        (result, _) => result?,
+    }
     fs::rename(&staged, file)
 }
 

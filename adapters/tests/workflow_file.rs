@@ -717,7 +717,7 @@ mod checks {
     fn a_claim_has_a_decision_file_of_its_own() {
         let check = first_check(&checked("claim: true"));
         assert_eq!((check.by, check.max_parse_failures), (CheckBy::Claim, 3));
-        assert_eq!(check.decision_file.as_deref(), Some(".unstuck/decision.json"));
+        assert_eq!(check.decision_file.as_deref(), Some(".unstuck/{{completion_check_id}}.json"));
         let check = first_check(&checked("claim: true\ndecision_file: out/v.json\nmax_parse_failures: 5"));
         assert_eq!((check.decision_file.as_deref(), check.max_parse_failures), (Some("out/v.json"), 5));
     }

@@ -26,6 +26,11 @@ impl Error {
         Self { message: chain(error), hint: None, status: exit::STORE }
     }
 
+    /// Something that is kept is not what it was.
+    pub fn damaged(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), hint: None, status: exit::STORE }
+    }
+
     /// The same with what to type next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -180,7 +180,11 @@ impl Found {
 
     /// Returns an error of the log with what to type next.
     pub fn unreadable(&self, error: &ReadError) -> Error {
-        Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)))
+        let error = Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)));
+        error.hint(format!(
+            "unstuck verify {0} (mends what the store still has), else keep what is good: unstuck export {0} --salvage",
+            self.short
+        ))
     }
 
     /// Reads the run as people read it; as far as the log is good.

@@ -13,6 +13,8 @@ pub(crate) struct Claim {
     pub(crate) check_id: Option<CheckId>,
     pub(crate) source: DecisionSource,
     pub(crate) decision: Decision,
+    /// What was said, where the rest of the evidence makes it something else.
+    pub(crate) claimed: Option<Decision>,
     pub(crate) reasons: Vec<String>,
     pub(crate) fingerprints: Vec<String>,
     pub(crate) problems: Vec<String>,
@@ -31,6 +33,7 @@ impl Claim {
             check_id,
             source: resolution.source.into(),
             decision: resolution.decision,
+            claimed: None,
             reasons: resolution.reasons,
             fingerprints: resolution.fingerprints,
             problems,
@@ -65,11 +68,22 @@ pub(crate) fn contradicted_by_exit(mut claim: Claim, failure: Option<&weather::F
     if let Some(failure) = failure
         && claim.decision == Decision::Complete
     {
+        claim.claimed = Some(Decision::Complete);
         claim.decision = Decision::Incomplete;
         claim.reasons = vec![format!("{who}_failed: the verdict says complete, but {}", sentence(failure))];
         claim.fingerprints = vec![format!("verdict:{who}_failed")];
     }
     claim
+}
+
+/// Says whether a verdict holds although the checker failed: one that says what is left to do does, if it is
+/// of this very check. Without one the check could not run, which is nobody's iteration.
+pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
+    match resolution.decision {
+        Decision::None => false,
+        Decision::Incomplete => resolution.check_id == CheckIdMatch::Match,
+        Decision::Complete | Decision::Blocked | Decision::Waiting => true,
+    }
 }
 
 /// The exit code of a script, with the decision file beside it if there is one.
@@ -94,6 +108,7 @@ pub(crate) fn exit_beside_file(
     );
     if opposite || (exit == Decision::Complete && matches!(said, Decision::Blocked | Decision::Waiting)) {
         let code = i32::from(exit != Decision::Complete);
+        claim.claimed = Some(said);
         let said = format!("{said:?}").to_lowercase();
         claim.decision = Decision::Incomplete;
         claim.reasons = vec![format!("the check exited with {code}, but its decision file says {said}")];
@@ -112,7 +127,8 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
     match outcome.exit {
         Exit::Code(0) => Ok(Decision::Complete),
         Exit::Code(1) => Ok(Decision::Incomplete),
-        Exit::Code(code) if code != 126 && code != 127 => Err(CheckFailure::OtherCode(Failure {
+        // 137 and 143 are how a shell says that its command was ended by a signal.
+        Exit::Code(code) if !matches!(code, 126 | 127 | 137 | 143) => Err(CheckFailure::OtherCode(Failure {
             class: ErrorClass::NonRetryable,
             message: format!(
                 "the check exited with {code}, which is neither 0 (complete) nor 1 (incomplete); \
@@ -166,7 +182,8 @@ fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
         RunOutcome::WorkerFailed | RunOutcome::TimeLimit => ErrorClass::RetryableTransient,
         _ => ErrorClass::NonRetryable,
     };
-    let phrase = Some(format!("child run {run} ended {}", end.as_str()));
+    let next = if end == RunOutcome::Blocked { "answer" } else { "why" };
+    let phrase = Some(format!("child run {run} ended {}; see: unstuck {next} {run}", end.as_str()));
     Some(weather::Failure { class, phrase, resets: None, retry_after_ms: None })
 }
 

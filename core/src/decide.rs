@@ -1,12 +1,12 @@
 //! The one place where decisions are taken: command and state to events.
 //!
 //! Read it from top to bottom. [`RunState::decide`] records the command as an observation, draws
-//! the conclusions that follow from it ([`Batch::conclude`]), and lets the run go on as far as it
-//! can without the world ([`Batch::settle`]). All of it is one batch, which the store appends whole.
+//! the conclusions that follow from it (`Batch::conclude`), and lets the run go on as far as it
+//! can without the world (`Batch::settle`). All of it is one batch, which the store appends whole.
 
 use crate::claim::{
     CheckFailure, Claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of, is_retryable,
-    recorded, resolve, sentence,
+    recorded, resolve, sentence, stands_although_failed,
 };
 use crate::convergence::Stall;
 use crate::event::{
@@ -16,7 +16,7 @@ use crate::event::{
 };
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::prompt;
-use crate::state::{Phase, RunState, StepPhase, StepState};
+use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
@@ -80,7 +80,9 @@ impl RunState {
         let mut batch = Batch { state: self.clone(), at, events: Vec::new() };
         let cause = batch.push(command.clone());
         batch.conclude(self, &command, cause);
-        batch.settle(cause);
+        if !matches!(command, Observation::LogRepaired(_)) {
+            batch.settle(cause);
+        }
         Ok(batch.events)
     }
 
@@ -94,7 +96,10 @@ impl RunState {
             (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(_)) => return Ok(()),
             (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
             (Phase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
-            (Phase::Active | Phase::Stopping(_), _) => {}
+            (Phase::Stopping(why, _), Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
+                return Err(Rejection::Ended(*why));
+            }
+            (Phase::Active | Phase::Stopping(..), _) => {}
         }
         match command {
             Observation::WorkerStarted(e) => {
@@ -131,13 +136,28 @@ impl RunState {
             RunOutcome::Complete => Err(Rejection::AlreadyComplete),
             RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
             _ if out_of_time && event.add_time == Millis(0) => Err(Rejection::NeedsTime),
-            _ if event.add_iterations == 0
-                && self.steps().any(|(step, at)| self.needs_iterations(step, at)) =>
-            {
+            _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_go_on(step, at)) => {
                 Err(Rejection::NeedsIterations)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Says whether a resume gives a step something to do.
+    fn can_go_on(&self, step: &Step, at: &StepState) -> bool {
+        match &at.phase {
+            StepPhase::Pending => !step.depends_on.iter().any(|on| self.is_closed(on)),
+            StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_)) => false,
+            StepPhase::Ended(_) => !self.needs_iterations(step, at),
+            _ => true,
+        }
+    }
+
+    /// Says whether a step has ended in a way that its dependents cannot start after.
+    fn is_closed(&self, id: &StepId) -> bool {
+        let Some((step, at)) = self.step(id) else { return false };
+        let continues = step.on_failure == OnFailure::Continue;
+        at.phase.end().is_some_and(|end| !end.lets_dependents_run(continues))
     }
 
     /// Says whether a step can only go on with an iteration that it does not have.
@@ -178,9 +198,9 @@ impl Batch {
             Observation::CheckFinished(event) => self.check_ended(before, event, cause),
             Observation::WorkerLost(event) | Observation::CheckLost(event) => self.try_again(event),
             Observation::RunResumed(event) if before.reopens(event.add_iterations) => {
-                self.reopen_ended_steps()
+                self.reopen_ended_steps(false);
             }
-            Observation::AnswerGiven(_) => self.reopen_ended_steps(),
+            Observation::AnswerGiven(_) => self.reopen_ended_steps(true),
             Observation::RunInterrupted(event) => self.stop(RunOutcome::Interrupted(event.signal), cause),
             Observation::RunStarted(_)
             | Observation::RunResumed(_)
@@ -293,7 +313,7 @@ impl Batch {
                 let prompt = prompt::check(before, step, at, id);
                 let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, Some(id));
                 match failure_of(worker.kind, &event.outcome) {
-                    Some(failure) if resolution.decision == Decision::None => {
+                    Some(failure) if !stands_although_failed(&resolution) => {
                         self.check_could_not_run(step, &failure, evidence);
                     }
                     failure => {
@@ -366,7 +386,7 @@ impl Batch {
             iteration: at.iteration,
             check_id: claim.check_id,
             decision: claim.decision,
-            claimed: None,
+            claimed: claim.claimed,
             source: claim.source,
             reasons: claim.reasons,
             fingerprints: claim.fingerprints,
@@ -374,7 +394,7 @@ impl Batch {
             parse_failures: if unread { at.parse_failures.saturating_add(1) } else { 0 },
             evidence,
         };
-        if event.decision == Decision::Complete && step.require_change && at.changed == Some(false) {
+        if event.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
             event.claimed = Some(Decision::Complete);
             event.decision = Decision::Incomplete;
             event.reasons = vec![
@@ -436,7 +456,7 @@ impl Batch {
     }
 
     /// Lets steps that had not ended well go on where they ended.
-    fn reopen_ended_steps(&mut self) {
+    fn reopen_ended_steps(&mut self, answered: bool) {
         let Some(plan) = self.state.plan.clone() else { return };
         for step in &plan.started.workflow.steps {
             let at = self.at(&step.id);
@@ -448,6 +468,7 @@ impl Batch {
             let claim = step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
+                StepEnd::Blocked(_) if !answered => {}
                 StepEnd::Blocked(_) | StepEnd::IterationsExhausted | StepEnd::Stuck(_) => {
                     self.request_work(&step.id, iteration.next(), Attempt(1));
                 }
@@ -481,8 +502,8 @@ impl Batch {
             }
         }
         match self.state.phase {
-            Phase::Stopping(why) if self.state.in_flight().next().is_none() => {
-                self.end_run(workflow, Some(why), cause)
+            Phase::Stopping(why, since) if self.state.in_flight().next().is_none() => {
+                self.end_run(workflow, Some(why), since);
             }
             Phase::Active if self.state.steps.iter().all(|step| step.phase.end().is_some()) => {
                 self.end_run(workflow, None, cause);
@@ -495,20 +516,14 @@ impl Batch {
         loop {
             let skipped = workflow.steps.iter().find_map(|step| {
                 let pending = self.at(&step.id).phase == StepPhase::Pending;
-                let culprit = pending.then(|| step.depends_on.iter().find(|on| self.is_closed(on)))??;
+                let culprit =
+                    pending.then(|| step.depends_on.iter().find(|on| self.state.is_closed(on)))??;
                 Some((step.id.clone(), culprit.clone()))
             });
             let Some((step, culprit)) = skipped else { return };
             let evidence = self.at(&culprit).ended.into_iter().collect();
             self.end_step(&step, StepEnd::Skipped(culprit), evidence);
         }
-    }
-
-    /// Says whether a step has ended in a way that its dependents cannot start after.
-    fn is_closed(&self, id: &StepId) -> bool {
-        let Some((step, at)) = self.state.step(id) else { return false };
-        let continues = step.on_failure == OnFailure::Continue;
-        at.phase.end().is_some_and(|end| !end.lets_dependents_run(continues))
     }
 
     fn take_up_due(&mut self, workflow: &Workflow) {
@@ -534,7 +549,10 @@ impl Batch {
                 return;
             }
             let ready = self.at(&step.id).phase == StepPhase::Pending
-                && step.depends_on.iter().all(|on| self.at(on).phase.end().is_some() && !self.is_closed(on));
+                && step
+                    .depends_on
+                    .iter()
+                    .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
             if ready {
                 self.request_work(&step.id, Iteration(1), Attempt(1));
             }
@@ -557,12 +575,13 @@ impl Batch {
                 let (end, seq) = ended(&step.id)?;
                 Some((seq, step.id.clone(), end.outcome()?))
             })
+            .filter(|(_, _, outcome)| why.is_none() || why == Some(*outcome))
             .min_by_key(|(seq, ..)| *seq);
         let incomplete = |step: &&Step| matches!(ended(&step.id), Some((StepEnd::Incomplete, _)));
         let incomplete_steps = workflow.steps.iter().filter(incomplete).map(|step| step.id.clone()).collect();
         let (outcome, step, evidence) = match (why, deciding) {
             (Some(RunOutcome::Blocked) | None, Some((seq, step, outcome))) => {
-                (why.unwrap_or(outcome), Some(step), vec![seq])
+                (outcome, Some(step), vec![seq])
             }
             (Some(why), _) => (why, None, vec![cause]),
             (None, None) => {
@@ -617,11 +636,13 @@ impl Batch {
     /// Returns how long to wait for a limited service; `None` where waiting is over or not wanted.
     fn weather_wait(&self, step: &Step, failure: &weather::Failure, tries: u32) -> Option<Millis> {
         let workflow = self.state.workflow()?;
-        let limited = failure.class == ErrorClass::RetryableRateLimit && workflow.weather == Weather::Wait;
-        if !limited || self.state.weather_wait >= workflow.outage_budget {
+        if failure.class != ErrorClass::RetryableRateLimit || workflow.weather != Weather::Wait {
             return None;
         }
-        Some(failure.retry_after_ms.map_or_else(|| self.backoff(step, failure.class, tries), Millis))
+        // A service may name a later moment, never an earlier one: it would be asked without an end.
+        let pause = self.backoff(step, failure.class, tries);
+        let wait = failure.retry_after_ms.map_or(pause, |ms| Millis(ms).max(pause));
+        (self.state.weather_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
     }
 
     /// Returns the pause before a try: it doubles, is bounded, and is spread by up to a fifth, by

@@ -22,6 +22,25 @@ pub struct Event {
     pub fact: Fact,
 }
 
+impl Event {
+    /// Returns the large payloads that the event names; an empty one is not stored.
+    pub fn blobs(&self) -> Vec<Blob> {
+        let Fact::Observed(observation) = &self.fact else { return Vec::new() };
+        let outputs =
+            |outcome: &Outcome| outcome.stdout.into_iter().chain(outcome.stderr).collect::<Vec<_>>();
+        let named: Vec<Blob> = match observation {
+            Observation::WorkerStarted(event) => {
+                event.moved_aside.into_iter().chain([event.prompt]).collect()
+            }
+            Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
+            Observation::WorkerFinished(event) => outputs(&event.outcome),
+            Observation::CheckFinished(event) => outputs(&event.outcome),
+            _ => Vec::new(),
+        };
+        named.into_iter().filter(|blob| blob.size > 0).collect()
+    }
+}
+
 /// What an event states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,7 +11,7 @@ use crate::event::{
     VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
-use crate::state::{Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
+use crate::state::{Changed, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 
 /// What an event did to the state.
@@ -43,6 +43,10 @@ impl RunState {
         }
         self.version = self.version.max(event.seq);
         self.last_at = self.last_at.max(event.at);
+        // A log is repaired by the next supervisor, while the run itself stands still.
+        if !matches!(event.fact, Fact::Observed(Observation::LogRepaired(_))) {
+            self.clock.alive_until = self.clock.alive_until.max(event.at);
+        }
         self
     }
 
@@ -71,7 +75,7 @@ impl RunState {
             Conclusion::VerdictReached(event) => self.verdict_reached(event),
             Conclusion::StageRaised(event) => self.stage_raised(event),
             Conclusion::StepEnded(event) => self.step_ended(event, place),
-            Conclusion::RunStopping(event) => self.run_stopping(event.why),
+            Conclusion::RunStopping(event) => self.run_stopping(event.why, place),
             Conclusion::RunEnded(event) => self.run_ended(event, place),
         }
     }
@@ -116,12 +120,15 @@ impl RunState {
         let reopens = self.reopens(add_iterations);
         if !matches!(self.phase, Phase::Ended(..)) {
             // The supervisor died: its time ran until the last thing that it recorded.
-            let ran = self.last_at.since(self.clock.running_since);
+            let ran = self.clock.alive_until.since(self.clock.running_since);
             self.clock.used = self.clock.used.plus(ran);
         }
+        let paused = place.at.since(self.clock.alive_until);
         self.clock.running_since = place.at;
         self.phase = Phase::Active;
         for step in &mut self.steps {
+            // An external job is not waited for while nobody can ask.
+            step.waiting_since = step.waiting_since.map(|since| since.after(paused));
             if reopens && matches!(step.phase, StepPhase::Ended(StepEnd::Skipped(_))) {
                 step.phase = StepPhase::Pending;
                 (step.ended, step.ended_at) = (None, None);
@@ -158,14 +165,10 @@ impl RunState {
             }
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
-            if event.outcome.exit == Exit::Stopped {
-                return Fold::Done;
+            step.changed = step.changed.max(event.changed.into());
+            if event.outcome.exit != Exit::Stopped {
+                step.worked = Some(place.seq);
             }
-            step.worked = Some(place.seq);
-            step.changed = match (step.changed, event.changed) {
-                (Some(before), Some(now)) => Some(before || now),
-                (before, now) => now.or(before),
-            };
             Fold::Done
         })
     }
@@ -204,6 +207,9 @@ impl RunState {
             };
             if !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
+            }
+            if what == Next::Work {
+                step.changed = step.changed.max(Changed::Unknown);
             }
             step.phase = due;
             step.attempt = step.attempt.next();
@@ -340,16 +346,16 @@ impl RunState {
         })
     }
 
-    fn run_stopping(&mut self, why: RunOutcome) -> Fold {
+    fn run_stopping(&mut self, why: RunOutcome, place: Place) -> Fold {
         if self.phase != Phase::Active {
             return Fold::Impossible;
         }
-        self.phase = Phase::Stopping(why);
+        self.phase = Phase::Stopping(why, place.seq);
         Fold::Done
     }
 
     fn run_ended(&mut self, event: &RunEnded, place: Place) -> Fold {
-        if !matches!(self.phase, Phase::Active | Phase::Stopping(_)) || self.in_flight().next().is_some() {
+        if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) || self.in_flight().next().is_some() {
             return Fold::Impossible;
         }
         self.clock.used = self.clock.used.plus(place.at.since(self.clock.running_since));

@@ -22,8 +22,9 @@ const REASONS_MAX: usize = 12;
 /// reads it on standard input or from `UNSTUCK_PROMPT_FILE` if it cares.
 pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&CheckId>) -> String {
     let mut prompt = String::new();
-    if let Some(problem) = unread_verdict(&at.feedback) {
-        prompt.push_str(&problem);
+    let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+    if let Some(id) = check_id.filter(|_| claims) {
+        section(&mut prompt, &unread_verdict(&at.feedback, id));
     }
     if let Work::Worker(worker) = &step.work
         && worker.kind != WorkerKind::Custom
@@ -43,10 +44,8 @@ pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&Che
 pub fn check(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> String {
     let mut prompt = String::new();
     let Some(check) = &step.check else { return prompt };
-    if let Some(problem) = unread_verdict(&at.feedback) {
-        prompt.push_str(&problem);
-    }
     let CheckBy::Agent(worker) = &check.by else { return prompt };
+    section(&mut prompt, &unread_verdict(&at.feedback, id));
     section(&mut prompt, &script_of(worker, id));
     section(&mut prompt, &position(state, step, at));
     section(&mut prompt, &how_to_answer(check, id));
@@ -155,16 +154,18 @@ fn example(id: &CheckId) -> String {
     format!(r#"{{"decision": "incomplete", "check_id": "{id}", "reasons": ["what is missing"]}}"#)
 }
 
-fn unread_verdict(feedback: &Feedback) -> Option<String> {
+/// Says to whoever answers what was wrong with the last verdict, and how a right one looks; empty if
+/// nothing was.
+fn unread_verdict(feedback: &Feedback, id: &CheckId) -> String {
     if feedback.decision != Some(Decision::None) {
-        return None;
+        return String::new();
     }
     let mut text = String::from("The last verdict could not be read:\n");
     for problem in feedback.problems.iter().take(REASONS_MAX) {
         let _infallible = writeln!(text, "- {problem}");
     }
-    text.push_str("How to give it is described at the end.\n");
-    Some(text)
+    let _infallible = writeln!(text, "This is one that can be, all of it: {}", example(id));
+    text
 }
 
 fn list(text: &mut String, title: &str, items: &[String], max: usize) {

@@ -43,8 +43,8 @@ pub enum Phase {
     Empty,
     /// Work is going on, or waited for.
     Active,
-    /// No new work is begun; what is in flight is being stopped.
-    Stopping(RunOutcome),
+    /// No new work is begun; what is in flight is being stopped, since this event.
+    Stopping(RunOutcome, Seq),
     /// It has ended so, at this event.
     Ended(RunOutcome, Seq),
 }
@@ -53,6 +53,8 @@ pub enum Phase {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Clock {
     pub(crate) running_since: Timestamp,
+    /// The last sign of life of a supervisor.
+    pub(crate) alive_until: Timestamp,
     pub(crate) used: Millis,
     pub(crate) extra: Millis,
 }
@@ -74,8 +76,8 @@ pub struct StepState {
     pub weather_tries: u32,
     /// Checks in a row without a readable verdict.
     pub parse_failures: u32,
-    /// Whether the workspace was seen to change since the step began; `None` where nobody looked.
-    pub changed: Option<bool>,
+    /// Whether the workspace was seen to change since the step began.
+    pub changed: Changed,
     /// Since when an external job is waited for.
     pub waiting_since: Option<Timestamp>,
     /// Iterations beyond the bound that answers of a person have given.
@@ -94,6 +96,29 @@ pub struct StepState {
     pub ended_at: Option<Timestamp>,
     /// How often a worker was started for it.
     pub worker_calls: u32,
+}
+
+/// Whether the workspace has changed since a step began. The larger of two observations holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Changed {
+    /// It was looked at, and it has not; or no work was done yet.
+    #[default]
+    No,
+    /// Nobody looked, or whoever would have looked is gone.
+    Unknown,
+    /// It has.
+    Yes,
+}
+
+impl From<Option<bool>> for Changed {
+    fn from(seen: Option<bool>) -> Self {
+        match seen {
+            Some(false) => Self::No,
+            None => Self::Unknown,
+            Some(true) => Self::Yes,
+        }
+    }
 }
 
 /// What a step is doing.
@@ -189,7 +214,7 @@ impl RunState {
     pub fn outcome(&self) -> Option<RunOutcome> {
         match self.phase {
             Phase::Ended(outcome, _) => Some(outcome),
-            Phase::Empty | Phase::Active | Phase::Stopping(_) => None,
+            Phase::Empty | Phase::Active | Phase::Stopping(..) => None,
         }
     }
 
@@ -237,7 +262,7 @@ impl RunState {
         let effects = self.steps().filter_map(|(step, state)| match (&self.phase, &state.phase) {
             (Phase::Active, StepPhase::WorkDue) => Some(Effect::RunWorker(due(step, state))),
             (Phase::Active, StepPhase::CheckDue) => Some(Effect::RunCheck(due(step, state))),
-            (Phase::Stopping(_), StepPhase::Working(_) | StepPhase::Checking(_)) => {
+            (Phase::Stopping(..), StepPhase::Working(_) | StepPhase::Checking(_)) => {
                 Some(Effect::Stop(step.id.clone()))
             }
             _ => None,
@@ -271,7 +296,7 @@ impl RunState {
     /// after a crash or an interruption, when the run was not over, unless a person adds iterations.
     pub(crate) fn reopens(&self, add_iterations: u32) -> bool {
         match self.phase {
-            Phase::Ended(RunOutcome::Interrupted(_), _) | Phase::Active | Phase::Stopping(_) => {
+            Phase::Ended(RunOutcome::Interrupted(_), _) | Phase::Active | Phase::Stopping(..) => {
                 add_iterations > 0
             }
             Phase::Ended(..) => true,

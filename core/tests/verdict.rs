@@ -1093,14 +1093,22 @@ fn what_the_prompt_says_is_no_verdict() {
             check_id: None,
         })
     };
-    for echo in [prompt, "COMPLETE", "VERDICT: PASS", "so: {\"decision\":\"complete\",\"check_id\":\"x\"}"] {
+    let quoted: String = prompt.lines().map(|line| format!("> {line}\n")).collect();
+    let boxed: String = prompt.lines().map(|line| format!("| {line} |\n")).collect();
+    let part = "Then print one of:\nCOMPLETE\n";
+    for echo in [prompt, &quoted, &boxed, part, &format!("{prompt}thinking\n")] {
         let found = with(echo);
         assert_eq!(short(&found), "none none", "{echo}");
         assert!(codes(&found).contains(&"echo_of_prompt"), "{echo}");
     }
-    for own in ["**COMPLETE**", "{\"decision\":\"complete\"}", "VERDICT: COMPLETE"] {
+    // The words of the prompt are the words to answer with.
+    for own in
+        ["COMPLETE", "I looked.\nCOMPLETE", "**COMPLETE**", "VERDICT: PASS", "{\"decision\":\"complete\"}"]
+    {
         assert!(short(&with(own)).starts_with("complete "), "{own}");
     }
+    let shown = "I looked.\n{\"decision\":\"complete\",\"check_id\":\"x\"}";
+    assert!(short(&with(shown)).starts_with("complete "));
     assert_eq!(short(&with(&format!("{prompt}\nINCOMPLETE"))), "incomplete marker");
 }
 

@@ -190,7 +190,7 @@ fn stall(cause: StallCause) -> String {
         StallCause::SameFailures => "the same failures again".to_owned(),
         StallCause::Cycle(period) => format!("failures return in a cycle of {period}"),
         StallCause::PersistentFailure => "one failure stays".to_owned(),
-        StallCause::NoReasons => "incomplete again without a reason".to_owned(),
+        StallCause::NoReasons => "incomplete again, and the check names no failure".to_owned(),
     }
 }
 

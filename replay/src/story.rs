@@ -230,7 +230,7 @@ impl IterationStory {
     /// unreadable, or the last line that its check printed, unless all is well.
     pub fn why(&self) -> Option<&str> {
         let otherwise = match self.decision {
-            Some(Decision::Complete) => None,
+            Some(Decision::Complete | Decision::Blocked | Decision::Waiting) => None,
             // What was found last tells most: the sources are asked in order.
             Some(Decision::None) => self.problems.last(),
             _ => self.said.as_ref(),

@@ -72,14 +72,15 @@ impl Change {
         let before = place.clone();
         for candidate in self.candidates(&before) {
             *self.place(&mut tree)? = candidate;
-            if let Ok(changed) = serde_json::from_value(tree.clone()) {
-                return Ok(changed);
+            if let Ok(changed) = serde_json::from_value::<Workflow>(tree.clone()) {
+                return if has_bounds(&changed) { Ok(changed) } else { Err(self.bad_value("at least 1")) };
             }
         }
-        let why = serde_json::from_value::<Workflow>(tree)
-            .err()
-            .map_or_else(String::new, |error| error.to_string());
-        Err(ChangeError::BadValue { key: self.key.clone(), value: self.value.clone(), why })
+        Err(self.bad_value(&format!("it is {before} now")))
+    }
+
+    fn bad_value(&self, why: &str) -> ChangeError {
+        ChangeError::BadValue { key: self.key.clone(), value: self.value.clone(), why: why.to_owned() }
     }
 
     fn place<'a>(&self, tree: &'a mut Value) -> Result<&'a mut Value, ChangeError> {
@@ -107,6 +108,11 @@ impl Change {
         let text = Value::String(self.value.clone());
         none.into_iter().chain(json).chain(duration.map(|span| span.0.into())).chain([text]).collect()
     }
+}
+
+/// Says whether every loop may run and something may be active.
+fn has_bounds(workflow: &Workflow) -> bool {
+    workflow.concurrency != Some(0) && workflow.steps.iter().all(|step| step.max_iterations > 0)
 }
 
 fn names(node: &Value) -> Vec<String> {

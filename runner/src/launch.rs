@@ -49,6 +49,8 @@ pub struct Site {
     pub grace: Duration,
     /// The step that the run is a part of.
     pub parent: Option<ParentFacts>,
+    /// The mark of the run that this run is a part of.
+    pub parent_mark: Option<String>,
 }
 
 /// Why a run cannot be opened or driven.
@@ -201,6 +203,7 @@ impl Site {
             protected_branches: self.protected_branches.clone(),
             allow_protected_branch: self.allow_protected_branch,
             parent: self.parent.clone(),
+            parent_mark: self.parent_mark.clone(),
             verbose: self.verbose,
             grace: self.grace,
         };
@@ -258,6 +261,9 @@ impl Children for Site {
         let (send, interrupts) = watch::channel(None);
         let site = Self {
             interrupts,
+            parent_mark: Some(place.mark.clone()),
+            // The parent looks at the branch before and after; a child may be what moves it.
+            branch_lock: None,
             parent: Some(ParentFacts {
                 step: parent.step.clone(),
                 iteration: parent.iteration,
@@ -278,20 +284,31 @@ impl Children for Site {
 impl Site {
     async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<ChildEnd, String> {
         let run = child_run_id(&parent);
-        let known = self.folder(&run).filter(|folder| folder.path().exists());
+        // A folder without its format is a run whose making was cut short, which is none.
+        let known = self.folder(&run).filter(|folder| folder.format().exists());
         let ended = match known {
-            Some(folder) => {
-                let order = RunResumed { program: program(), ..RunResumed::default() };
-                self.take_up(&folder, TakeUp::Resume(order)).await
-            }
+            Some(folder) => self.child_again(&folder).await,
             None => {
                 let (workflow, file) = (*child.workflow, child.path);
-                self.start(child_started(run.clone(), parent, workflow, file, place)).await
+                let started = child_started(run.clone(), parent, workflow, file, place);
+                self.start(started).await.map(|ended| ended.outcome)
             }
         };
-        ended
-            .map(|ended| ChildEnd { run, end: ended.outcome })
-            .map_err(|error| format!("the child run failed: {error}"))
+        ended.map(|end| ChildEnd { run, end }).map_err(|error| format!("the child run failed: {error}"))
+    }
+
+    /// Takes a child run up again. One that has ended, and has nothing to go on with, ended so.
+    async fn child_again(&self, folder: &RunFolder) -> Result<RunOutcome, Error> {
+        let order = RunResumed { program: program(), ..RunResumed::default() };
+        let refused = match self.take_up(folder, TakeUp::Resume(order)).await {
+            Ok(ended) => return Ok(ended.outcome),
+            Err(error) => error,
+        };
+        if !matches!(refused, Error::Run(crate::Error::Rejected(_))) {
+            return Err(refused);
+        }
+        let (log, _) = RunLog::open_for_writing(folder)?;
+        fold(&log)?.outcome().ok_or(refused)
     }
 }
 
@@ -302,6 +319,7 @@ fn child_started(
     file: String,
     place: Place,
 ) -> RunStarted {
+    workflow.timeout = workflow.timeout.at_most(place.limit);
     workflow.context_dir = format!("{}/_subworkflows/{}/{run}", place.context_dir, parent.step);
     RunStarted {
         run,

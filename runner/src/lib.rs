@@ -117,11 +117,27 @@ impl Runner {
             if let Some(outcome) = self.state.outcome() {
                 return Ok(outcome);
             }
-            for effect in self.state.pending_effects() {
-                self.begin(effect)?;
-            }
+            self.begin_what_is_due()?;
             if let Some(command) = self.next_command().await {
                 self.record(command)?;
+            }
+        }
+    }
+
+    /// Begins what is owed. Each beginning may change what is: the time of the run may be over by then.
+    fn begin_what_is_due(&mut self) -> Result<(), Error> {
+        loop {
+            let (stops, due): (Vec<Effect>, Vec<Effect>) = self
+                .state
+                .pending_effects()
+                .into_iter()
+                .partition(|effect| matches!(effect, Effect::Stop(_)));
+            for stop in stops {
+                self.begin(stop)?;
+            }
+            match due.into_iter().next() {
+                Some(effect) => self.begin(effect)?,
+                None => return Ok(()),
             }
         }
     }

@@ -62,6 +62,8 @@ pub struct World {
     pub allow_protected_branch: bool,
     /// The step that this run is a part of.
     pub parent: Option<ParentFacts>,
+    /// The mark of the run that this run is a part of.
+    pub parent_mark: Option<String>,
     /// Much is to be said.
     pub verbose: bool,
     /// Time between TERM and KILL.
@@ -74,6 +76,10 @@ pub type ChildRun = Pin<Box<dyn Future<Output = Result<ChildEnd, String>> + Send
 /// Where a child run works.
 #[derive(Clone, Debug)]
 pub struct Place {
+    /// The mark of the parent's processes.
+    pub mark: String,
+    /// The time limit of the step.
+    pub limit: Millis,
     /// Absolute path of the workspace, which is the parent's.
     pub workspace: String,
     /// The context folder of the parent.
@@ -159,8 +165,13 @@ impl World {
     }
 
     /// Returns the text by which the processes of this run are found again.
+    ///
+    /// That of a child run begins with its parent's: what is left of a parent includes its children.
     pub fn mark(&self) -> String {
-        format!("unstuck-{}", self.run)
+        match &self.parent_mark {
+            Some(parent) => format!("{parent}/unstuck-{}", self.run),
+            None => format!("unstuck-{}", self.run),
+        }
     }
 
     fn put(&self, text: &[u8]) -> io::Result<Blob> {
@@ -219,7 +230,7 @@ pub struct Prepared {
 
 enum Job {
     Process(Box<Spec>),
-    Child(Parent, Subworkflow, Place),
+    Child(Box<(Parent, Subworkflow, Place)>),
 }
 
 /// Looks at the state once and says what is to be done.
@@ -254,12 +265,14 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
         Work::Subworkflow(child) if !is_check => {
             let (run, step, iteration) = (world.run.clone(), due.step.clone(), due.iteration);
             let place = Place {
+                mark: world.mark(),
+                limit,
                 workspace: world.workspace.to_string_lossy().into_owned(),
                 context_dir: state
                     .workflow()
                     .map_or_else(String::new, |workflow| workflow.context_dir.clone()),
             };
-            Job::Child(Parent { run, step, iteration }, child.clone(), place)
+            Job::Child(Box::new((Parent { run, step, iteration }, child.clone(), place)))
         }
         _ => Job::Process(Box::new(spec(world, &asked)?)),
     };
@@ -360,9 +373,11 @@ fn spec(world: &World, asked: &Asked<'_>) -> io::Result<Spec> {
         (Work::Worker(worker), _) => worker,
         (Work::Subworkflow(_), _) => unreachable!("a child run is no process"),
     };
-    let Due { step, iteration, attempt } = asked.due;
+    let Due { step, .. } = asked.due;
     let what = if asked.is_check { "check" } else { "work" };
-    let folder = world.artifacts.join(step.as_str()).join(format!("{iteration}-{what}-{attempt}"));
+    // One place for each step, written over: what was handed over before is in the blobs, and making files is
+    // not cheap.
+    let folder = world.artifacts.join(step.as_str()).join(what);
     let facts = facts(world, asked, &folder)?;
     Ok(Spec {
         argv: argv(worker, asked, &folder)?,
@@ -462,10 +477,13 @@ fn feedback(at: &StepState) -> serde_json::Value {
 }
 
 fn write(file: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
+    match (std::fs::write(file, text), file.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder)?;
+            std::fs::write(file, text)
+        }
+        (result, _) => result,
     }
-    std::fs::write(file, text)
 }
 
 /// Performs what was prepared and says what is to be recorded.
@@ -487,17 +505,21 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
     };
     outcome.notes.splice(0..0, notes);
     if let (Some(lock), None) = (lock, &outcome.fatal) {
-        outcome.fatal = lock.check_after(&step.id, outcome.exit == Exit::Code(0)).err();
+        outcome.fatal = lock.check_after(&step.id, succeeded(&outcome)).err();
     }
     let stopped = outcome.exit == Exit::Stopped;
     let file = check.as_ref().filter(|_| !stopped).and_then(|(check, id)| decision_path(check, Some(id)));
     let decision_file = match file {
+        // A script may be asked again about what the worker wrote, so that stays.
+        Some(path) if check.as_ref().is_some_and(|(check, _)| matches!(check.by, CheckBy::Exit(_))) => {
+            decision_file::read(&world.workspace, &path)
+        }
         Some(path) => read_and_tidy(&world.workspace, &path),
         None => DecisionFile::NotConfigured,
     };
     let changed = before.and_then(|before| Some(before != fingerprint(&world, &context_dir)?));
     let last = is_check || step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
-    if last && !stopped && (is_check || outcome.exit == Exit::Code(0)) {
+    if last && !stopped && (is_check || succeeded(&outcome)) {
         outputs(&world, &step, &context_dir, &mut outcome);
     }
     let Due { step, iteration, attempt } = due;
@@ -521,15 +543,20 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
     }
 }
 
-/// Reads a decision file. Its bytes are in the log then, so a file of our own folder goes, and the folder
-/// with it: the workspace is a person's.
+fn succeeded(outcome: &Outcome) -> bool {
+    match &outcome.exit {
+        Exit::Code(code) => *code == 0,
+        Exit::Child(child) => child.end == unstuck_core::event::RunOutcome::Complete,
+        _ => false,
+    }
+}
+
+/// Reads a decision file. Its bytes are in the log then, so a file of our own folder goes: the workspace is
+/// a person's.
 fn read_and_tidy(workspace: &Path, path: &Path) -> DecisionFile {
     let file = decision_file::read(workspace, path);
-    if let (Some(folder), DecisionFile::Read(_)) =
-        (path.parent().filter(|it| *it == Path::new(OWN_FOLDER)), &file)
-    {
+    if path.parent() == Some(Path::new(OWN_FOLDER)) && matches!(file, DecisionFile::Read(_)) {
         let _moved = decision_file::move_aside(workspace, path);
-        let _kept_if_not_empty = std::fs::remove_dir(workspace.join(folder));
     }
     file
 }
@@ -540,7 +567,8 @@ async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir
             let show = |line: &str| world.watcher.line(&step.id, line);
             process::run(*spec, &*world.blobs, &world.redactor, stop, show).await
         }
-        Job::Child(parent, child, place) => {
+        Job::Child(child) => {
+            let (parent, child, place) = *child;
             let begun = std::time::Instant::now();
             let (exports, overlap) = (
                 child.exports.clone(),

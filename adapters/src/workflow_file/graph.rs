@@ -21,6 +21,7 @@ pub(super) fn check(views: &[(&str, View<'_>)], steps: &[Step], report: &mut Rep
         check_inputs(view, step, steps, &index, report);
     }
     check_cycles(views, steps, &index, report);
+    check_decision_files(views, steps, &index, report);
 }
 
 /// Checks that a child has what a step wants to export from it.
@@ -36,6 +37,54 @@ pub(super) fn check_exports(view: &View<'_>, child: &Workflow, report: &mut Repo
             Some(step) => check_artifact(&export, step, artifact, report),
         }
     }
+}
+
+/// Warns of one decision file for two steps that may run side by side: each would take the other's verdict.
+fn check_decision_files(
+    views: &[(&str, View<'_>)],
+    steps: &[Step],
+    index: &BTreeMap<&str, usize>,
+    report: &mut Report,
+) {
+    let file = |step: &Step| step.check.as_ref().and_then(|check| check.decision_file.clone());
+    let mut first: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        let Some(path) = file(step).filter(|path| !path.contains("completion_check_id")) else { continue };
+        let others = first.entry(path.clone()).or_default();
+        let beside = others
+            .iter()
+            .find(|other| !reaches(steps, index, at, **other) && !reaches(steps, index, **other, at));
+        if let (Some(other), Some((_, view))) = (beside, views.get(at)) {
+            let other = named(steps[*other].id.as_str());
+            let what =
+                format!("step {other} may run at the same time and writes its verdict to the same file");
+            let help = "name another file, or put {{completion_check_id}} into its name".to_owned();
+            let check = view.map("completion_check").filter(|check| check.has("decision_file"));
+            let (place, path) = match &check {
+                Some(check) => (check.value_place("decision_file"), check.path.key("decision_file")),
+                None => (view.place, view.path.clone()),
+            };
+            report.warn(place, &path, what, help);
+        }
+        others.push(at);
+    }
+}
+
+/// Says whether a step comes after another one.
+fn reaches(steps: &[Step], index: &BTreeMap<&str, usize>, from: usize, to: usize) -> bool {
+    let mut seen = BTreeSet::from([from]);
+    let mut open = vec![from];
+    while let Some(at) = open.pop() {
+        for next in steps[at].depends_on.iter().filter_map(|id| index.get(id.as_str()).copied()) {
+            if next == to {
+                return true;
+            }
+            if seen.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    false
 }
 
 fn check_edges(view: &View<'_>, index: &BTreeMap<&str, usize>, report: &mut Report) {

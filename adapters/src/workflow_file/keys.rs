@@ -242,7 +242,7 @@ const CHECK: &[Key] = &[
     optional("model", Kind::Text, "none", "Passed on to the worker."),
     optional("variant", Kind::Text, "none", "Effort; only for OPENCODE."),
     optional("timeout", Kind::Span, "`timeout` of the step / 4, else of the workflow / 4, at least 1 s", "Bound of one check."),
-    optional("decision_file", Kind::Path, "required unless CUSTOM; `.unstuck/decision.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
+    optional("decision_file", Kind::Path, "required unless CUSTOM; `.unstuck/{{completion_check_id}}.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
     optional("claim", Kind::Flag, "`false`", "The worker itself gives the verdict; no further process runs. Then only `decision_file` and `max_parse_failures` may stand beside it.").ours(),
     optional("max_parse_failures", Kind::Whole(1), "3", "So many checks in a row without a readable verdict end the step.").ours(),
     optional("stall", Kind::Map(Level::Stall), "none", "Accepted, not run yet."),

@@ -6,8 +6,6 @@ use unstuck_core::workflow::{
     Workflow,
 };
 
-use super::step::DEFAULT_DECISION_FILE;
-
 /// What a command line may say besides goal, worker and checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuickOptions {
@@ -20,6 +18,9 @@ pub struct QuickOptions {
     /// Bound of all waiting for such services; by default [`Workflow::DEFAULT_OUTAGE_BUDGET`].
     pub outage_budget: Option<Millis>,
 }
+
+/// Where the only step of such a workflow gives its verdict: one name, so that a person finds it.
+const DECISION_FILE: &str = ".unstuck/decision.json";
 
 /// Returns a workflow of one step, `work`: the command `with` gets `goal` until all `checks` pass.
 ///
@@ -58,7 +59,7 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
 
 fn check(checks: &[String], timeout: Millis) -> Check {
     let (by, decision_file) = if checks.is_empty() {
-        (CheckBy::Claim, Some(DEFAULT_DECISION_FILE.to_owned()))
+        (CheckBy::Claim, Some(DECISION_FILE.to_owned()))
     } else {
         (CheckBy::Exit(worker(WorkerKind::Custom, script(checks), None)), None)
     };

@@ -42,7 +42,7 @@ const NOTES: &str = "\
 - `worker: COMMAND` (*ours*) runs `command` with the prompt on its standard input; what it prints is the answer.
   `capabilities` are optional for it, because nothing can hold it to them. As a check it is an agent check.
 - `completion_check` with `claim: true` (*ours*) runs no process: the worker itself gives the verdict, in
-  `decision_file` (by default `.unstuck/decision.json`) or in its answer. A subworkflow step cannot claim.
+  `decision_file` (by default `.unstuck/{{completion_check_id}}.json`) or in its answer. A subworkflow step cannot claim.
 - There is no key for the words that end a loop: markers are fixed, see `decisions.md`.
 - `max_iterations` is required beside `completion_check` and has no effect without it.
 - Edges are `depends_on`; cycles and unknown steps are errors. `inputs` take from steps of `depends_on`, and only what

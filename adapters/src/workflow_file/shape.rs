@@ -172,6 +172,7 @@ fn check_name(kind: Kind, text: &str) -> Result<(), String> {
 pub fn segment(text: &str) -> Result<(), String> {
     match text {
         "" => Err("it is empty".to_owned()),
+        _ if text.eq_ignore_ascii_case(".git") => Err("it is the repository itself".to_owned()),
         "." | ".." => Err(format!("{} names a folder of its own", quoted(text))),
         _ => match text.chars().find(|c| matches!(c, '/' | '\\') || c.is_control()) {
             Some(c) => Err(format!("the character {c:?}")),

@@ -15,8 +15,8 @@ use super::keys::{Level, Side};
 use super::load::{Loader, Scope};
 use super::view::{View, texts};
 
-/// Where a claim is written if nothing else is said.
-pub(super) const DEFAULT_DECISION_FILE: &str = ".unstuck/decision.json";
+/// Where a claim is written if nothing else is said. One name a check: steps that run side by side must not take each other's verdict.
+const DEFAULT_DECISION_FILE: &str = ".unstuck/{{completion_check_id}}.json";
 
 impl Loader<'_> {
     /// Reads a step.

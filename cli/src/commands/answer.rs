@@ -15,6 +15,7 @@ pub struct Args {
     /// The run: its id, the beginning of it, or @last.
     run: String,
     /// The answer; goes into the next prompt.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     text: String,
     /// How the run is shown.
     #[command(flatten)]

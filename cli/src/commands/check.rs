@@ -30,7 +30,7 @@ pub struct Args {
 /// Prints what is wrong with the file, or its plan.
 pub fn check(global: &Global, args: &Args) -> Result {
     if args.schema {
-        println!("{:#}", workflow_file::schema());
+        print!("{}", workflow_file::schema());
         return Ok(exit::OK);
     }
     let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
@@ -38,6 +38,9 @@ pub fn check(global: &Global, args: &Args) -> Result {
     let options: Options = args.reading.options(&workspace, None);
     let loaded = run::load(file, &workspace.join(file), &options)?;
     for warning in &loaded.warnings {
+        eprintln!("warning: {warning}");
+    }
+    for warning in run::not_enforced(&loaded.workflow).into_iter().chain(run::cannot_run(&loaded.workflow)) {
         eprintln!("warning: {warning}");
     }
     let plan = workflow_file::plan(&loaded.workflow);

@@ -60,6 +60,9 @@ pub fn events(global: &Global, args: &Args) -> Result {
         }
         let over = !args.follow || state.outcome().is_some() || !found.is_live();
         if idle && over {
+            if args.follow && state.outcome().is_none() {
+                eprintln!("note: its supervisor is gone\n  next: unstuck resume {}", found.short());
+            }
             return Ok(exit::OK);
         }
         if idle {

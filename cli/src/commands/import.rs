@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::EventStore as _;
 use unstuck_store::exchange;
+use unstuck_store::opening::OpenError;
 use unstuck_store::state_dir::RunEntry;
 
 use crate::args::Global;
@@ -42,16 +43,43 @@ pub fn import(global: &Global, args: &Args) -> Result {
     })?;
     let folder = project.runs().run(&run);
     let log = exchange::import(&mut first.as_slice().chain(input), &folder)
-        .map_err(|error| Error::usage(chain(&error)).hint_if(error.hint()))?;
+        .map_err(|error| refused(&error, args, &run))?;
     let started = log.read(Seq(1)).ok().and_then(|mut events| events.next()?.ok());
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = started {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
         let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace };
         project.runs().record(&entry).map_err(failed)?;
     }
+    if let Some(lines) = lines_of(&args.file).filter(|lines| *lines > log.head().seq.0) {
+        eprintln!(
+            "note: {}: the last batch is not whole: lines {} to {lines} were left out",
+            args.file.display(),
+            log.head().seq.0 + 1
+        );
+    }
     println!("imported run {run}: {} events, the chain is unbroken", log.head().seq);
     println!("next: unstuck show {run}");
     Ok(exit::OK)
+}
+
+/// Says what is wrong in the words of the file: an event stands on the line of its number.
+fn refused(error: &OpenError, args: &Args, run: &RunId) -> Error {
+    match error {
+        OpenError::Corrupt { at, detail, .. } => {
+            Error::usage(format!("{}:{at}: {detail}; nothing was imported", args.file.display()))
+                .hint("export it again where it comes from")
+        }
+        OpenError::Exists { .. } => {
+            Error::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}"))
+        }
+        _ => Error::usage(chain(error)).hint_if(error.hint()),
+    }
+}
+
+/// Counts the lines of a file, a last one that is not ended included; `None` for standard input.
+fn lines_of(file: &Path) -> Option<u64> {
+    let lines = BufReader::new(File::open(file).ok()?).split(b'\n').map_while(|line| line.ok());
+    u64::try_from(lines.count()).ok()
 }
 
 /// Returns the run that a first line names.

@@ -11,6 +11,7 @@ use crate::commands::run::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Found, Project, RunArg};
+use crate::screen::{self, Mode};
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +39,10 @@ pub fn resume(global: &Global, args: Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&run)?;
     let story = found.story()?;
+    if story.outcome == Some(RunOutcome::Complete) && driving.mode() == Mode::Json {
+        println!("{}", screen::end_json(&story, i32::from(exit::OK)));
+        return Ok(exit::OK);
+    }
     if story.outcome == Some(RunOutcome::Complete) {
         println!("run {} is complete: there is nothing to go on with", found.short());
         println!("next: unstuck show {}", found.short());

@@ -4,13 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::NonEmptyStringValueParser;
 use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{Digest, Millis, RunId};
-use unstuck_core::workflow::{Work, WorkerKind, Workflow};
+use unstuck_core::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
@@ -31,10 +32,10 @@ pub struct Args {
     #[arg(value_name = "FILE|GOAL")]
     what: String,
     /// The worker: a command line that reads a prompt on standard input and prints its answer.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     with: Option<String>,
     /// A command that must succeed; may be given more than once.
-    #[arg(long = "check", value_name = "COMMAND", requires = "with")]
+    #[arg(long = "check", value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
     checks: Vec<String>,
     /// Most iterations of every loop [default: as the file says, or 25].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -144,6 +145,13 @@ fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
 
 fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     let mut started = match &args.with {
+        Some(_) if looks_like_file(workspace, &args.what) => {
+            return Err(Error::usage(format!(
+                "{} is a workflow file, which names its workers itself",
+                args.what
+            ))
+            .hint(format!("unstuck run {}    or give the goal in words", args.what)));
+        }
         Some(with) => {
             let (timeout, max_iterations) = (args.max_time, args.iterations);
             let options = QuickOptions { timeout, max_iterations, ..QuickOptions::default() };
@@ -155,6 +163,8 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
         started.workflow.timeout = timeout;
     }
     can_run(&started.workflow)?;
+    holds_no_secret(&started.workflow, &args.driving.redactor())?;
+    args.driving.summary_can_be_written()?;
     Ok(started)
 }
 
@@ -190,6 +200,11 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
     })
 }
 
+fn looks_like_file(workspace: &Path, what: &str) -> bool {
+    let is_yaml = Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml");
+    is_yaml && (!what.contains(' ') || workspace.join(what).exists())
+}
+
 fn no_such_file(what: &str) -> Error {
     let looks_like_goal =
         what.contains(' ') || Path::new(what).extension().is_none_or(|ext| ext != OsStr::new("yaml"));
@@ -202,7 +217,7 @@ fn no_such_file(what: &str) -> Error {
 }
 
 /// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
-fn not_enforced(workflow: &Workflow) -> Vec<String> {
+pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     let scoped = workflow.steps.iter().filter(|step| {
         step.convergence
             .as_ref()
@@ -218,27 +233,70 @@ fn not_enforced(workflow: &Workflow) -> Vec<String> {
         .collect()
 }
 
-/// Refuses a workflow whose workers cannot be run yet, before anything is paid for.
+/// Says which workers of a workflow cannot be run yet.
+pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
+    let of_step = |step: &Step| {
+        let checker = step.check.as_ref().and_then(checker);
+        let worker = match &step.work {
+            Work::Worker(worker) => Some(worker),
+            Work::Subworkflow(_) => None,
+        };
+        let unknown = worker
+            .into_iter()
+            .chain(checker)
+            .find(|it| !matches!(it.kind, WorkerKind::Custom | WorkerKind::Command));
+        let own = unknown
+            .map(|it| format!("step {}: workers of kind {} cannot be run yet", step.id, it.kind.as_str()));
+        let nested = match &step.work {
+            Work::Subworkflow(child) => cannot_run(&child.workflow),
+            Work::Worker(_) => Vec::new(),
+        };
+        own.into_iter().chain(nested).collect::<Vec<_>>()
+    };
+    workflow.steps.iter().flat_map(of_step).collect()
+}
+
+fn checker(check: &Check) -> Option<&Worker> {
+    match &check.by {
+        CheckBy::Exit(worker) | CheckBy::Agent(worker) => Some(worker),
+        CheckBy::Claim => None,
+    }
+}
+
+/// Refuses what cannot be run, before anything is paid for.
 fn can_run(workflow: &Workflow) -> Result<()> {
+    match cannot_run(workflow).into_iter().next() {
+        None => Ok(()),
+        Some(why) => Err(Error::usage(why).hint(
+            "use worker: COMMAND with its command line, such as command: claude --print (see docs/workflow-reference.md)",
+        )),
+    }
+}
+
+/// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
+/// record, which is what a run goes by.
+fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
     for step in &workflow.steps {
-        let checker = step.check.as_ref().and_then(|check| match &check.by {
-            unstuck_core::workflow::CheckBy::Exit(worker)
-            | unstuck_core::workflow::CheckBy::Agent(worker) => Some(worker),
-            unstuck_core::workflow::CheckBy::Claim => None,
-        });
         let worker = match &step.work {
             Work::Worker(worker) => Some(worker),
             Work::Subworkflow(child) => {
-                can_run(&child.workflow)?;
+                holds_no_secret(&child.workflow, redactor)?;
                 None
             }
         };
-        for worker in worker.into_iter().chain(checker) {
-            if !matches!(worker.kind, WorkerKind::Custom | WorkerKind::Command) {
-                let kind = worker.kind.as_str();
-                return Err(Error::usage(format!("step {}: workers of kind {kind} cannot be run yet", step.id)).hint(
-                    "use worker: COMMAND with the command line, such as command: claude --print (see docs/workflow-reference.md)",
-                ));
+        for worker in worker.into_iter().chain(step.check.as_ref().and_then(checker)) {
+            let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
+            let executed = script
+                .into_iter()
+                .chain(&worker.command)
+                .chain(&worker.default_args)
+                .chain([&worker.workspace]);
+            if executed.into_iter().any(|text| redactor.redact_text(text).1 > 0) {
+                return Err(Error::usage(format!(
+                    "step {}: its script or command holds the value of a variable that is secret by its name",
+                    step.id
+                ))
+                .hint("read it from the environment there instead, such as \"$API_KEY\""));
             }
         }
     }
@@ -246,6 +304,19 @@ fn can_run(workflow: &Workflow) -> Result<()> {
 }
 
 impl Driving {
+    fn redactor(&self) -> Redactor {
+        Redactor::from_environment(std::env::vars_os(), &self.secrets)
+    }
+
+    /// Finds out before the first step, not after the last.
+    fn summary_can_be_written(&self) -> Result<()> {
+        let Some(path) = &self.summary else { return Ok(()) };
+        let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        opened
+            .map(|_| ())
+            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
+    }
+
     /// Returns how the run is shown.
     pub fn mode(&self) -> Mode {
         match (self.json, self.quiet) {
@@ -317,7 +388,7 @@ fn site(
     Site {
         project,
         watcher,
-        redactor: Redactor::from_environment(std::env::vars_os(), &driving.secrets),
+        redactor: driving.redactor(),
         interrupts,
         branch: branches.facts,
         branch_lock: branches.lock,
@@ -326,6 +397,7 @@ fn site(
         verbose: false,
         grace: Spec::GRACE,
         parent: None,
+        parent_mark: None,
     }
 }
 

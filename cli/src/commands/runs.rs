@@ -25,6 +25,7 @@ const OVERVIEW: usize = 10;
 /// What a run is doing, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
+    Damaged,
     Blocked,
     Interrupted,
     Running,
@@ -71,9 +72,10 @@ fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for entry in project.entries()?.into_iter().take(most) {
         let found = project.found(entry)?;
-        // A run whose log cannot be read is shown with what is known of it; `show` says what is wrong.
-        let story = found.story().unwrap_or_default();
+        let (events, error) = found.good_events().unwrap_or_default();
+        let (story, damaged) = (Story::of(&events), error.is_some());
         let standing = match story.outcome {
+            _ if damaged => Standing::Damaged,
             Some(RunOutcome::Blocked) => Standing::Blocked,
             Some(RunOutcome::Interrupted(_)) => Standing::Interrupted,
             Some(_) => Standing::Ended,
@@ -88,6 +90,7 @@ fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
 
 fn word(row: &Row) -> &'static str {
     match (row.standing, row.story.outcome) {
+        (Standing::Damaged, _) => "DAMAGED",
         (Standing::Running, _) => "RUNNING",
         (_, Some(outcome)) => outcome.as_str(),
         (_, None) => "INTERRUPTED",
@@ -96,6 +99,9 @@ fn word(row: &Row) -> &'static str {
 
 fn next(row: &Row) -> String {
     let short = row.found.short();
+    if row.standing == Standing::Damaged {
+        return format!("unstuck verify {short}");
+    }
     match row.story.outcome {
         Some(RunOutcome::Complete) => format!("unstuck show {short}"),
         Some(RunOutcome::Blocked) => format!("unstuck answer {short} \"done\""),

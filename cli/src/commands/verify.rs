@@ -1,15 +1,19 @@
 //! `unstuck verify`: the whole log of a run: chain, payloads, mirror, decisions.
 
+use std::io;
+
 use unstuck_core::event::RunOutcome;
-use unstuck_core::id::Seq;
-use unstuck_store::event_store::EventStore as _;
+use unstuck_core::id::{Blob, Seq};
+use unstuck_store::blobs::BlobStore;
+use unstuck_store::event_store::{EventStore as _, ReadError};
+use unstuck_store::opening::{OpenError, Opening};
 use unstuck_store::run_log::RunLog;
 
 use crate::args::Global;
 use crate::commands::replay;
 use crate::error::{Error, Result};
-use crate::exit;
-use crate::project::{Project, RunArg};
+use crate::project::{Found, Project, RunArg};
+use crate::{exit, text};
 
 /// Arguments of `unstuck verify`.
 #[derive(Debug, clap::Args)]
@@ -27,37 +31,101 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     // A live run is checked by its mirror; one that nobody works on by its store as well.
-    let (recheck, stored) = if found.is_live() {
-        let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-        (unstuck_replay::recheck(events, None).map_err(|error| found.unreadable(&error))?, false)
-    } else {
-        let (log, opening) = RunLog::open_for_writing(&found.folder)
-            .map_err(|error| Error::store(&error).hint_if(error.hint()))?;
-        for finding in &opening.findings {
-            eprintln!("note: {finding}");
+    let stored = !found.is_live();
+    if stored {
+        check_store(&found)?;
+    }
+    let log = found.log()?;
+    let events = log.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
+    let blobs = log.blobs();
+    let (mut payloads, mut missing) = (0, 0);
+    let checked = events.map(|event| {
+        let event = event.map_err(Failed::Log)?;
+        for blob in event.blobs() {
+            match check_payload(&*blobs, &blob) {
+                Ok(()) => payloads += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => missing += 1,
+                Err(source) => return Err(Failed::Payload { at: event.seq, blob, source }),
+            }
         }
-        log.verify().map_err(|error| found.unreadable(&error))?;
-        let events = log.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-        (unstuck_replay::recheck(events, None).map_err(|error| found.unreadable(&error))?, true)
-    };
+        Ok(event)
+    });
+    let recheck =
+        unstuck_replay::recheck(checked, None).map_err(|failed: Failed| failed.explained(&found))?;
     if args.json {
         println!(
             "{:#}",
             serde_json::json!({
-                "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
-                "store_checked": stored, "anomalies": recheck.state.anomalies(),
+                "run": found.entry.run, "events": recheck.events, "payloads": payloads, "payloads_missing": missing,
+                "decisions": recheck.decisions, "store_checked": stored,
+                "anomalies": recheck.state.anomalies(),
                 "outcome": recheck.state.outcome().map(RunOutcome::as_str),
                 "first_difference": recheck.first_difference,
             })
         );
     } else {
-        let what = if stored {
-            "store, payloads and events.jsonl agree"
-        } else {
-            "events.jsonl is whole (the run is live)"
-        };
-        println!("run {}: {} events, the chain is unbroken; {what}", found.short(), recheck.events);
+        let what =
+            if stored { "store and events.jsonl agree" } else { "events.jsonl is whole (the run is live)" };
+        let payloads = text::count(payloads, "payload");
+        println!(
+            "run {}: {} events, the chain is unbroken; {what}; {payloads} whole",
+            found.short(),
+            recheck.events
+        );
+        if missing > 0 {
+            let missing = text::count(missing, "payload");
+            println!(
+                "{missing} not there: prompts and outputs, which an export leaves out; no decision rests on them"
+            );
+        }
         replay::print_comparison(&recheck, found.short());
     }
     Ok(if recheck.first_difference.is_none() { exit::OK } else { exit::DIFFERENT })
+}
+
+/// What verifying may find.
+enum Failed {
+    Log(ReadError),
+    Payload { at: Seq, blob: Blob, source: io::Error },
+}
+
+impl Failed {
+    fn explained(self, found: &Found) -> Error {
+        match self {
+            Self::Log(error) => found.unreadable(&error),
+            Self::Payload { at, blob, source } => Error::damaged(format!(
+                "a payload of event {at} is damaged: blob {} of {} bytes: {source}",
+                blob.digest, blob.size
+            ))
+            .hint(format!("the events themselves are whole: unstuck show {}", found.short())),
+        }
+    }
+}
+
+/// Checks the store and brings it and its mirror together. A mirror that is damaged beside a whole store is
+/// written anew.
+fn check_store(found: &Found) -> Result<()> {
+    let failed = |error: &OpenError| Error::store(error).hint_if(error.hint());
+    let (log, opening) = RunLog::open_for_writing(&found.folder).map_err(|error| failed(&error))?;
+    note(&opening);
+    let Err(error) = log.verify() else { return Ok(()) };
+    let store_is_whole = log.read(Seq(1)).is_ok_and(|mut events| events.all(|event| event.is_ok()));
+    drop(log);
+    if !store_is_whole {
+        return Err(found.unreadable(&error));
+    }
+    let opening = RunLog::rebuild_mirror(&found.folder).map_err(|error| failed(&error))?;
+    note(&opening);
+    Ok(())
+}
+
+fn note(opening: &Opening) {
+    for finding in &opening.findings {
+        eprintln!("note: {finding}");
+    }
+}
+
+/// Reads a payload to its end, which is where a wrong content shows.
+fn check_payload(blobs: &dyn BlobStore, blob: &Blob) -> io::Result<()> {
+    io::copy(&mut blobs.open(blob)?, &mut io::sink()).map(|_| ())
 }

@@ -1,7 +1,7 @@
 //! The first and the last lines of a run.
 
 use unstuck_core::RunState;
-use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
 use unstuck_core::workflow::{CheckBy, Work, Workflow};
 use unstuck_replay::Story;
@@ -29,7 +29,9 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
         };
         let check = match step.check.as_ref().map(|check| &check.by) {
             None => "done when it exits with 0".to_owned(),
-            Some(CheckBy::Exit(worker)) => format!("check: {}", text::cut(worker.instructions.trim(), 50)),
+            Some(CheckBy::Exit(worker)) => {
+                format!("check: {}", text::cut(first_words(&worker.instructions), 60))
+            }
             Some(CheckBy::Agent(worker)) => format!("check by {}", worker.kind.as_str()),
             Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
         };
@@ -46,6 +48,11 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
     lines.push(format!("  log      unstuck events {short} -f"));
     lines.push("  stop     Ctrl-C (finishes the record; twice: at once)".to_owned());
     lines.join("\n")
+}
+
+/// The first line of a script that says something.
+fn first_words(script: &str) -> &str {
+    script.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or("")
 }
 
 fn limits(workflow: &Workflow) -> String {
@@ -72,8 +79,8 @@ pub fn end(story: &Story, state: &RunState, short: &str) -> String {
     let indent = 12;
     for step in &story.steps {
         let Some(sentence) = &step.end_sentence else { continue };
-        let deciding = story.deciding_step.as_ref() == Some(&step.id) || outcome == RunOutcome::Complete;
-        if deciding {
+        // Where all is well all are named, else those where it is not.
+        if outcome == RunOutcome::Complete || step.end != Some(StepEnd::Complete) {
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
@@ -81,7 +88,7 @@ pub fn end(story: &Story, state: &RunState, short: &str) -> String {
     let incomplete: Vec<&str> = story
         .steps
         .iter()
-        .filter(|step| matches!(step.end, Some(unstuck_core::event::StepEnd::Incomplete)))
+        .filter(|step| matches!(step.end, Some(StepEnd::Incomplete)))
         .map(|step| step.id.as_str())
         .collect();
     if !incomplete.is_empty() {

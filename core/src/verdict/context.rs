@@ -9,7 +9,7 @@ use super::json::{self, Found};
 use super::marker::{introduces_example, last_sentence, speaks_of_example};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
-use super::text::{Line, is_cjk};
+use super::text::{Line, is_cjk, lines};
 use super::words::{self, Word};
 use super::{Source, line_of};
 
@@ -17,37 +17,61 @@ use super::{Source, line_of};
 /// cost a square of its length.
 const BESIDE_CHARS_MAX: usize = 300;
 
-/// Knows which objects stood in the prompt.
-pub(crate) struct Echo<'a> {
-    prompt: Option<&'a str>,
-    objects: BTreeSet<&'a str>,
-    searches_left: Cell<usize>,
+/// Knows what stood in the prompt, and behind what.
+///
+/// An echo is a repeated place, not a repeated word: a prompt that names the words must not make a worker
+/// complete that only repeats it, and must not keep one from answering with such a word either. Decoration
+/// does not count: only letters and digits are compared.
+#[derive(Default)]
+pub(crate) struct Echo {
+    lines: BTreeSet<(String, String)>,
+    objects: BTreeSet<(String, String)>,
 }
 
-impl<'a> Echo<'a> {
-    /// Reads the objects of the prompt.
-    pub(crate) fn new(prompt: Option<&'a str>) -> Self {
-        /// Full searches of the prompt; beyond them only its objects at the top are compared.
-        const SEARCHES_MAX: usize = 64;
-        let objects = prompt
-            .map(|prompt| {
-                let found = json::find(prompt);
-                found.objects.iter().map(|object| &prompt[object.span.clone()]).collect()
-            })
-            .unwrap_or_default();
-        Self { prompt, objects, searches_left: Cell::new(SEARCHES_MAX) }
+impl Echo {
+    /// Reads the prompt, if there is one.
+    pub(crate) fn new(prompt: Option<&str>) -> Self {
+        let Some(prompt) = prompt else { return Self::default() };
+        let split = lines(prompt);
+        let mut before = String::new();
+        let mut pairs = BTreeSet::new();
+        for line in split.iter().map(|line| bare(line.text)).filter(|line| !line.is_empty()) {
+            pairs.insert((before, line.clone()));
+            before = line;
+        }
+        let found = json::find(prompt);
+        let objects = found.objects.iter().map(|object| {
+            let before = said_before(prompt, &split, object.span.start);
+            (before, bare(&prompt[object.span.clone()]))
+        });
+        Self { lines: pairs, objects: objects.collect() }
     }
 
-    /// Tells whether an object stood in the prompt, to the letter.
-    pub(crate) fn has_object(&self, literal: &str) -> bool {
-        let Some(prompt) = self.prompt else { return false };
-        if self.objects.contains(literal) {
-            return true;
-        }
-        let left = self.searches_left.get();
-        self.searches_left.set(left.saturating_sub(1));
-        left > 0 && prompt.contains(literal)
+    /// Tells whether a line stood in the prompt behind the same line.
+    pub(crate) fn has_line(&self, before: &str, line: &str) -> bool {
+        !self.lines.is_empty() && self.lines.contains(&(bare(before), bare(line)))
     }
+
+    /// Tells whether an object stood in the prompt behind the same words.
+    pub(crate) fn has_object(&self, text: &str, split: &[Line<'_>], span: Range<usize>) -> bool {
+        !self.objects.is_empty()
+            && self.objects.contains(&(said_before(text, split, span.start), bare(&text[span])))
+    }
+}
+
+/// Letters and digits, in lower case.
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// What stands before an object: on its line, else on the last line before that says something.
+fn said_before(text: &str, split: &[Line<'_>], start: usize) -> String {
+    /// Lines that are looked back at, so that many objects do not cost a square of the text.
+    const LINES_MAX: usize = 16;
+    let number = line_of(split, start);
+    let own = split.get(number).map_or("", |line| tail(&text[line.start.min(start)..start]));
+    let earlier = split[..number.min(split.len())].iter().rev().take(LINES_MAX).map(|line| tail(line.text));
+    std::iter::once(own).chain(earlier).map(bare).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
 /// The surroundings of all objects of a text.

@@ -50,12 +50,12 @@ pub(crate) struct Scan {
     pub echo: Option<String>,
 }
 
-/// Reads all lines of a text. `is_masked` tells which bytes belong to JSON, `is_echo` which lines
-/// (trimmed) stood in the prompt.
+/// Reads all lines of a text. `is_masked` tells which bytes belong to JSON, `is_echo` which lines stood in
+/// the prompt behind the line that says something before them.
 pub(crate) fn scan(
     lines: &[Line<'_>],
     is_masked: impl Fn(usize, usize) -> bool,
-    is_echo: impl Fn(&str) -> bool,
+    is_echo: impl Fn(&str, &str) -> bool,
 ) -> Scan {
     let mut out = Scan::default();
     let views: Vec<View<'_>> = views(lines, is_masked);
@@ -67,7 +67,9 @@ pub(crate) fn scan(
                 out.not_alone = Some((view.number, view.text.to_owned()));
             }
             Reading::Named => {}
-            Reading::Marker(_) | Reading::NotAsserted if is_echo(view.text) => {
+            Reading::Marker(_) | Reading::NotAsserted
+                if is_echo(said_before(lines, view.number), view.text) =>
+            {
                 out.echo = Some(view.text.to_owned());
             }
             Reading::NotAsserted => out.not_asserted.push((view.number, view.text.to_owned())),
@@ -86,6 +88,12 @@ pub(crate) fn scan(
         }
     }
     out
+}
+
+/// The last line before this one that says something.
+fn said_before<'a>(lines: &[Line<'a>], number: usize) -> &'a str {
+    let earlier = lines[..number.saturating_sub(1).min(lines.len())].iter().rev();
+    earlier.map(|line| line.text).find(|text| text.chars().any(char::is_alphanumeric)).unwrap_or("")
 }
 
 /// A line that is not blank, with its reading.

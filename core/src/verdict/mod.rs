@@ -17,8 +17,6 @@ mod signals;
 mod text;
 mod words;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use self::marker::{Form, Marker, Says, Scan};
@@ -375,7 +373,7 @@ fn verdicts(
             Reading::Other => continue,
         };
         let literal = &text[object.span.clone()];
-        if echo.has_object(literal) {
+        if echo.has_object(text, lines, object.span.clone()) {
             notes.push(Problem::EchoOfPrompt { text: text::quote(literal) });
         } else if !contexts.is_asserted(index, &verdict) {
             let line = line_of(lines, object.span.start) + 1;
@@ -547,11 +545,8 @@ fn scan_markers(lines: &[Line<'_>], found: &json::Found, channel: &Channel<'_>) 
         let next = masks.partition_point(|mask| mask.end <= start);
         masks.get(next).is_some_and(|mask| mask.start < end)
     };
-    let prompt_lines: BTreeSet<&str> = channel
-        .prompt
-        .map(|prompt| text::lines(prompt).iter().map(|line| line.text.trim()).collect())
-        .unwrap_or_default();
-    marker::scan(lines, is_masked, |line| prompt_lines.contains(line.trim()))
+    let echo = context::Echo::new(channel.prompt);
+    marker::scan(lines, is_masked, |before, line| echo.has_line(before, line))
 }
 
 /// The parts of a text that belong to JSON, or to braces that are none, in order.

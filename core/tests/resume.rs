@@ -1,0 +1,170 @@
+//! How a run goes on after each kind of end, and what must not count while nobody works on it.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::Observation;
+use unstuck_core::decide::Rejection;
+use unstuck_core::event::{
+    Conclusion, Exit, Fact, LogRepaired, Outcome, RunInterrupted, RunOutcome, RunResumed, StepEnd,
+    WaitReason, WorkerFinished, WorkerStarted,
+};
+use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
+use unstuck_core::state::{Changed, Phase};
+use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
+
+const ID: &str = "0190a000-0000-7000-8000-000000000001";
+
+fn incomplete() -> Act {
+    Act::Writes(0, r#"{"decision":"incomplete","check_id":"{id}"}"#.to_owned())
+}
+
+fn complete() -> Act {
+    Act::Writes(0, r#"{"decision":"complete","check_id":"{id}"}"#.to_owned())
+}
+
+fn scripted(work: &[(&str, Vec<Act>)]) -> Script {
+    let work: BTreeMap<StepId, Vec<Act>> =
+        work.iter().map(|(id, acts)| (StepId::from(*id), acts.clone())).collect();
+    Script { work, ..Script::default() }
+}
+
+fn resumed(add_iterations: u32) -> Observation {
+    Observation::RunResumed(RunResumed { add_iterations, ..RunResumed::default() })
+}
+
+fn begin(world: &mut World, id: &str) {
+    let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
+    let started = WorkerStarted {
+        step: StepId::from(id),
+        iteration: at.iteration,
+        attempt: at.attempt,
+        prompt: Blob { digest: Digest::of(b""), size: 0 },
+        limit: Millis(1),
+        check_id: Some(CheckId::new(ID)),
+        moved_aside: None,
+    };
+    world.give(Observation::WorkerStarted(started)).expect("work is due");
+}
+
+fn stop(world: &mut World, id: &str, changed: Option<bool>) {
+    let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
+    let (step, iteration, attempt) = (StepId::from(id), at.iteration, at.attempt);
+    let outcome = Outcome::of(Exit::Stopped);
+    let decision_file = unstuck_core::event::DecisionFile::NotConfigured;
+    let finished = WorkerFinished { step, iteration, attempt, outcome, decision_file, changed };
+    world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
+}
+
+#[test]
+fn a_change_that_a_stopped_worker_made_is_a_change() {
+    let looped = Step { require_change: true, ..step("a").checked(CheckBy::Claim, 3) };
+    let mut world = World::start(Workflow::of_steps(vec![looped]), scripted(&[("a", vec![complete()])]));
+    begin(&mut world, "a");
+    world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("a run can be interrupted");
+    stop(&mut world, "a", Some(true));
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Interrupted(2)));
+    assert_eq!(world.state.steps().next().expect("a step").1.changed, Changed::Yes);
+}
+
+#[test]
+fn an_interrupted_run_goes_on_although_another_step_is_at_its_bound() {
+    let steps = vec![step("a").checked(CheckBy::Claim, 2), step("b")];
+    let mut world = World::start(Workflow::of_steps(steps), scripted(&[("a", vec![incomplete()])]));
+    begin(&mut world, "b");
+    // Play a to its bound by hand: b stays in flight.
+    for _ in 0..2 {
+        begin(&mut world, "a");
+        let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
+        let due = unstuck_core::Due { step: StepId::from("a"), iteration: at.iteration, attempt: at.attempt };
+        let finished = unstuck_core::testing::finished(&due, false, &incomplete(), Some(&CheckId::new(ID)));
+        world.give(finished).expect("a worker is in flight");
+    }
+    world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("a run can be interrupted");
+    stop(&mut world, "b", None);
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Interrupted(2)));
+    world.give(resumed(0)).expect("b can go on");
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::IterationLimit));
+    assert_eq!(world.give(resumed(0)), Err(Rejection::NeedsIterations));
+    world.give(resumed(1)).expect("with an iteration more a can go on");
+}
+
+#[test]
+fn a_pause_counts_neither_as_time_of_the_run_nor_when_its_log_is_repaired() {
+    let workflow = Workflow { timeout: Millis::from_secs(12), ..Workflow::of_steps(vec![step("a")]) };
+    let mut world = World::start(workflow, Script::default());
+    world.pass_to(Timestamp(world.state.last_at().0 + 1_000_000));
+    world.give(Observation::LogRepaired(LogRepaired { what: "a tail".to_owned() })).expect("always");
+    assert_eq!(*world.state.phase(), Phase::Active, "a repair ends nothing");
+    world.give(resumed(0)).expect("the run was left");
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
+}
+
+#[test]
+fn a_service_that_says_retry_at_once_is_asked_less_and_less_and_not_for_ever() {
+    let limited = Act::Exits(1, "error: rate limit exceeded, retry after 0s".to_owned());
+    let workflow = Workflow { outage_budget: Millis::from_secs(60), ..Workflow::of_steps(vec![step("a")]) };
+    let mut world = World::start(workflow, scripted(&[("a", vec![limited])]));
+    world.play();
+    let waits: Vec<u64> = world
+        .history
+        .events
+        .iter()
+        .filter_map(|event| match &event.fact {
+            Fact::Concluded(Conclusion::WaitRequested(wait))
+                if matches!(wait.why, WaitReason::Weather(_)) =>
+            {
+                Some(wait.until.since(event.at).0)
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(waits.len() < 5 && waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
+    assert!(waits.iter().sum::<u64>() <= 60_000, "{waits:?}");
+    assert_eq!(world.state.outcome(), Some(RunOutcome::WorkerFailed));
+}
+
+#[test]
+fn blocked_names_the_step_that_is_and_a_plain_resume_asks_for_the_answer() {
+    let blocked = Act::Writes(0, r#"{"decision":"blocked","check_id":"{id}","needs":"login"}"#.to_owned());
+    let steps = vec![step("a"), step("b").checked(CheckBy::Claim, 3)];
+    let script = scripted(&[("a", vec![Act::Exits(127, String::new())]), ("b", vec![blocked])]);
+    let mut world = World::start(Workflow::of_steps(steps), script);
+    world.play();
+    let Some(Fact::Concluded(Conclusion::RunEnded(ended))) =
+        world.history.events.last().map(|event| &event.fact)
+    else {
+        panic!("the run has ended")
+    };
+    assert_eq!((ended.outcome, ended.step.as_ref().map(StepId::as_str)), (RunOutcome::Blocked, Some("b")));
+    assert_eq!(world.give(resumed(5)), Err(Rejection::NeedsAnswer));
+}
+
+#[test]
+fn a_failed_checker_without_the_id_costs_no_iteration() {
+    let says = |text: &str| Act::Exits(1, text.to_owned());
+    let by = CheckBy::Agent(script_worker(WorkerKind::Command, "check it"));
+    let script = Script {
+        checks: [(StepId::from("a"), vec![says("error: connect ECONNREFUSED\nINCOMPLETE"), complete()])]
+            .into(),
+        ..Script::default()
+    };
+    let mut world = World::start(Workflow::of_steps(vec![step("a").checked(by, 3)]), script);
+    world.play();
+    let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
+    assert_eq!((at.iteration, at.phase.end()), (Iteration(1), Some(&StepEnd::Complete)));
+}
+
+#[test]
+fn a_check_that_a_signal_ended_is_asked_again_however_the_shell_reports_it() {
+    let by = || CheckBy::Exit(script_worker(WorkerKind::Custom, "true"));
+    for first in [Act::Dies(9), Act::Exits(137, String::new()), Act::Exits(143, String::new())] {
+        let checks = vec![first.clone(), Act::Exits(0, String::new())];
+        let script = Script { checks: [(StepId::from("a"), checks)].into(), ..Script::default() };
+        let mut world = World::start(Workflow::of_steps(vec![step("a").checked(by(), 3)]), script);
+        world.play();
+        assert_eq!(world.state.outcome(), Some(RunOutcome::Complete), "{first:?}");
+    }
+}
