@@ -1,9 +1,12 @@
 //! `unstuck resume`: goes on with a run.
 
+use std::convert::Infallible;
 use std::path::Path;
 
+use unstuck_core::Event;
 use unstuck_core::event::{RunOutcome, RunResumed};
-use unstuck_core::id::Millis;
+use unstuck_core::id::{Millis, Seq};
+use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
 
 use crate::args::Global;
@@ -70,14 +73,27 @@ pub fn take_up(project: &Project, found: &Found, driving: &Driving, how: TakeUp)
     let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
     let mut header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
     let now = run::digest_now(started.workflow_file.as_deref());
-    if now.is_some() && now != started.workflow_digest {
+    if now.is_some() && started.workflow_digest.is_some() && now != started.workflow_digest {
         header
             .push_str("\n  note     the workflow file has changed since; this run goes on with what it read");
     }
-    let shown =
-        Shown { run: started.run.clone(), short: found.short().to_owned(), header, before: found.story()? };
+    let (events, _) = found.good_events()?;
+    if let Some(at) = decided_otherwise_today(&events) {
+        let short = found.short();
+        header.push_str(&format!(
+            "\n  note     the decision about event {at} would be another one today; the recorded one stands: unstuck replay {short}"
+        ));
+    }
+    let before = Story::of(&events);
+    let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before };
     let folder = found.folder.clone();
     run::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
         site.take_up(&folder, how).await
     })
+}
+
+/// Decides what was recorded again, and returns the first event about which something else would be decided.
+fn decided_otherwise_today(events: &[Event]) -> Option<Seq> {
+    let recheck = unstuck_replay::recheck(events.iter().cloned().map(Ok::<_, Infallible>), None);
+    recheck.ok()?.first_difference.map(|difference| difference.at)
 }

@@ -218,19 +218,18 @@ fn no_such_file(what: &str) -> Error {
 
 /// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
 pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
-    let scoped = workflow.steps.iter().filter(|step| {
-        step.convergence
+    let of_step = |step: &Step| {
+        let scoped = step
+            .convergence
             .as_ref()
-            .is_some_and(|it| !it.allowed_paths.is_empty() || it.max_changed_files.is_some())
-    });
-    scoped
-        .map(|step| {
-            format!(
-                "step {}: allowed_paths and max_changed_files are told to the worker, but not enforced yet",
-                step.id
-            )
-        })
-        .collect()
+            .is_some_and(|it| !it.allowed_paths.is_empty() || it.max_changed_files.is_some());
+        let bubbles = matches!(&step.work, Work::Subworkflow(child) if child.event_prefix.is_some());
+        let scope = "allowed_paths and max_changed_files are told to the worker, but not enforced yet";
+        let shown = "the steps of its child run are not shown yet; they are in the child's own log";
+        let said = [(scoped, scope), (bubbles, shown)].into_iter().filter(|(applies, _)| *applies);
+        said.map(|(_, what)| format!("step {}: {what}", step.id)).collect::<Vec<_>>()
+    };
+    workflow.steps.iter().flat_map(of_step).collect()
 }
 
 /// Says which workers of a workflow cannot be run yet.
