@@ -221,7 +221,12 @@ impl Site {
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
             .and_then(|()| Lease::acquire(&place.path().join("workspace.lease")));
         match taken {
-            Ok((lease, _)) => Ok(Some(lease)),
+            Ok((lease, died)) => {
+                if died.is_some() {
+                    self.end_what_was_left(workspace, run);
+                }
+                Ok(Some(lease))
+            }
             Err(AcquireError::Held { holder }) => {
                 Err(Error::WorkspaceBusy { workspace: workspace.to_owned(), holder })
             }
@@ -231,6 +236,23 @@ impl Site {
                 Ok(None)
             }
             Err(source) => Err(Error::Workspace { run: run.clone(), source }),
+        }
+    }
+}
+
+/// Runs whose processes are looked for when a supervisor has died in a workspace.
+const DEAD_RUNS_MAX: usize = 5;
+
+impl Site {
+    /// Ends what other runs, whose supervisor died in this workspace, have left: two must not write to it.
+    fn end_what_was_left(&self, workspace: &Path, run: &RunId) {
+        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
+        let here = runs.iter().filter(|entry| entry.run != *run && Path::new(&entry.workspace) == workspace);
+        for entry in here.take(DEAD_RUNS_MAX) {
+            let ended = process::end_leftovers(&format!("unstuck-{}", entry.run));
+            if ended > 0 {
+                tracing::warn!("ended {ended} processes that run {} had left in this workspace", entry.run);
+            }
         }
     }
 }

@@ -19,8 +19,10 @@ fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_no
         .complains("unstuck events");
     assert_eq!(stage.calls(), 1);
 
+    wait_until("its grandchild is there", || stage.processes().len() >= 3);
     first.crash();
     stage.unstuck(&arguments).with_status(0);
+    assert_eq!(stage.processes().len(), 0, "what the dead one left must not write beside the new one");
 }
 
 #[test]
