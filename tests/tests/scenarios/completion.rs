@@ -283,3 +283,88 @@ fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
     live.wait().with_status(130);
     assert!(stage.verdicts().is_empty());
 }
+
+#[test]
+fn a_claim_is_never_taken_for_that_of_a_step_beside_it() {
+    let stage = Stage::repository();
+    stage.write(
+        "flow.yaml",
+        r#"name: beside
+version: "1"
+timeout: 1m
+steps:
+  a:
+    worker: COMMAND
+    command: printf '{"decision":"complete"}' > "$UNSTUCK_DECISION_FILE"; sleep 0.5
+    instructions: Do it.
+    completion_check: {claim: true}
+    max_iterations: 2
+  b:
+    worker: COMMAND
+    command: sleep 0.2; echo "I did nothing"
+    instructions: Do it.
+    completion_check: {claim: true, max_parse_failures: 1}
+    max_iterations: 2
+"#,
+    );
+    stage.unstuck(&["run", "flow.yaml", "--allow-protected-branch"]).with_status(1);
+    let decisions: Vec<String> = stage
+        .facts("verdict_reached")
+        .iter()
+        .map(|it| format!("{} {}", it["step"], it["decision"]))
+        .collect();
+    assert!(
+        decisions.iter().any(|it| it.contains('a') && it.to_lowercase().contains("complete")),
+        "{decisions:?}"
+    );
+    assert!(
+        decisions.iter().all(|it| !(it.starts_with("\"b\"") && it.to_lowercase().contains("complete"))),
+        "{decisions:?}"
+    );
+}
+
+#[test]
+fn a_check_that_is_asked_again_still_sees_what_the_worker_wrote() {
+    let stage = Stage::repository();
+    stage.write(
+        "flow.yaml",
+        r#"name: again
+version: "1"
+timeout: 1m
+steps:
+  a:
+    worker: CUSTOM
+    instructions: mkdir -p .unstuck; printf '{"decision":"incomplete","reasons":["one is left"]}' > .unstuck/d.json
+    capabilities: [EDIT]
+    completion_check:
+      worker: CUSTOM
+      instructions: if [ ! -e tried ]; then touch tried; kill -9 $$; fi
+      capabilities: [READ]
+      decision_file: .unstuck/d.json
+    max_iterations: 2
+"#,
+    );
+    stage.unstuck(&["run", "flow.yaml", "--allow-protected-branch"]).with_status(2);
+    let first = &stage.facts("verdict_reached")[0];
+    assert!(first["fingerprints"].to_string().contains("verdict:conflict"), "{first}");
+}
+
+#[test]
+fn a_parent_goes_on_with_a_child_that_was_completed_by_itself() {
+    let stage = Stage::repository();
+    stage.write(
+        "child.yaml",
+        "name: child\nversion: \"1\"\ntimeout: 1m\nsteps:\n  c: {worker: CUSTOM, instructions: \"test -e ready\", capabilities: [READ]}\n",
+    );
+    stage.write(
+        "flow.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 1m\nsteps:\n  p: {workflow: child.yaml}\n",
+    );
+    stage.unstuck(&["run", "flow.yaml", "--allow-protected-branch"]).with_status(5);
+    let finished = &stage.facts("worker_finished")[0];
+    let child = finished["outcome"]["exit"].to_string();
+    let child: String = child.split('"').find(|it| it.len() == 12).expect("the child is named").to_owned();
+    stage.write("ready", "");
+    stage.unstuck(&["resume", &child]).with_status(0);
+    stage.unstuck(&["resume"]).with_status(0);
+}
