@@ -9,7 +9,6 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
-use unstuck_replay::Story;
 use unstuck_store::event_store::ReadError;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::run_folder::RunFolder;
@@ -109,10 +108,20 @@ impl Project {
     }
 
     /// Returns a run that is known to be there.
-    pub fn found(&self, entry: RunEntry) -> Result<Found> {
-        let others = self.all()?;
-        let short = shortest(&entry.run, others.iter().map(|other| &other.run));
-        Ok(Found { folder: self.runs.run(&entry.run), entry, short })
+    fn found(&self, entry: RunEntry) -> Result<Found> {
+        Ok(self.among(entry, &self.all()?))
+    }
+
+    /// Returns the latest runs, so many at most; child runs are left out.
+    pub fn latest(&self, most: usize) -> Result<Vec<Found>> {
+        let all = self.all()?;
+        let own = all.iter().filter(|entry| !is_child(&self.runs.run(&entry.run)));
+        Ok(own.take(most).map(|entry| self.among(entry.clone(), &all)).collect())
+    }
+
+    fn among(&self, entry: RunEntry, all: &[RunEntry]) -> Found {
+        let short = shortest(&entry.run, all.iter().map(|other| &other.run));
+        Found { folder: self.runs.run(&entry.run), entry, short }
     }
 }
 
@@ -180,23 +189,21 @@ impl Found {
 
     /// Returns an error of the log with what to type next.
     pub fn unreadable(&self, error: &ReadError) -> Error {
-        let error = Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)));
-        error.hint(format!(
-            "unstuck verify {0} (mends what the store still has), else keep what is good: unstuck export {0} --salvage",
-            self.short
-        ))
+        Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)))
     }
 
-    /// Reads the run as people read it; as far as the log is good.
-    pub fn story(&self) -> Result<Story> {
-        Ok(Story::of(&self.good_events()?.0))
+    /// Reads what is good of a run that has begun.
+    pub fn begun(&self) -> Result<Vec<Event>> {
+        match self.good_events()? {
+            (events, Some(error)) if events.is_empty() => Err(self.unreadable(&error)),
+            (events, _) => Ok(events),
+        }
     }
 
-    /// Reads how the run began.
-    pub fn started(&self) -> Result<RunStarted> {
-        let first = self.log()?.read(Seq(1)).and_then(|mut events| events.next().transpose());
-        match first.map_err(|error| self.unreadable(&error))?.map(|event| event.fact) {
-            Some(Fact::Observed(Observation::RunStarted(started))) => Ok(*started),
+    /// Returns how the run began, which its first event says.
+    pub fn started<'a>(&self, events: &'a [Event]) -> Result<&'a RunStarted> {
+        match events.first().map(|event| &event.fact) {
+            Some(Fact::Observed(Observation::RunStarted(started))) => Ok(started),
             _ => Err(Error::usage(format!("run {} was never started", self.short)).hint("unstuck runs")),
         }
     }

@@ -135,7 +135,7 @@ impl ReadError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Corrupt { .. } | Self::BlobMissing { .. } | Self::EngineFailed { .. } => {
-                "the events before it are good; keep them with: unstuck export --salvage"
+                "unstuck verify @last (mends what the store still has), else keep what is good: unstuck export @last --salvage"
             }
             Self::Newer { .. } => "upgrade unstuck to read it",
             Self::Io { .. } => return None,

@@ -27,5 +27,5 @@ pub fn answer(global: &Global, args: Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: args.run })?;
     let how = TakeUp::Answer(AnswerGiven { text: args.text });
-    resume::take_up(&project, &found, &args.driving, how)
+    resume::take_up(&project, &found, &found.begun()?, &args.driving, how)
 }

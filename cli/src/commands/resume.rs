@@ -41,7 +41,8 @@ pub fn resume(global: &Global, args: Args) -> Result {
     let Args { run, add_iterations, add_time, hint, driving } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
-    let story = found.story()?;
+    let events = found.begun()?;
+    let story = Story::of(&events);
     if story.outcome == Some(RunOutcome::Complete) && driving.mode() == Mode::Json {
         println!("{}", screen::end_json(&story, i32::from(exit::OK)));
         return Ok(exit::OK);
@@ -51,7 +52,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         println!("next: unstuck show {}", found.short());
         return Ok(exit::OK);
     }
-    let started = found.started()?;
+    let started = found.started(&events)?;
     let order = RunResumed {
         add_iterations,
         add_time: add_time.unwrap_or_default(),
@@ -59,12 +60,12 @@ pub fn resume(global: &Global, args: Args) -> Result {
         workflow_digest: run::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),
     };
-    take_up(&project, &found, &driving, TakeUp::Resume(order))
+    take_up(&project, &found, &events, &driving, TakeUp::Resume(order))
 }
 
-/// Takes a run up again, in the workspace that it began in.
-pub fn take_up(project: &Project, found: &Found, driving: &Driving, how: TakeUp) -> Result {
-    let started = found.started()?;
+/// Takes a run up again, in the workspace that it began in. `events` are what its log holds.
+pub fn take_up(project: &Project, found: &Found, events: &[Event], driving: &Driving, how: TakeUp) -> Result {
+    let started = found.started(events)?;
     if !Path::new(&started.workspace).is_dir() {
         return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace))
             .hint(format!("put it back, or see what was done: unstuck show {}", found.short())));
@@ -77,14 +78,13 @@ pub fn take_up(project: &Project, found: &Found, driving: &Driving, how: TakeUp)
         header
             .push_str("\n  note     the workflow file has changed since; this run goes on with what it read");
     }
-    let (events, _) = found.good_events()?;
-    if let Some(at) = decided_otherwise_today(&events) {
+    if let Some(at) = decided_otherwise_today(events) {
         let short = found.short();
         header.push_str(&format!(
             "\n  note     the decision about event {at} would be another one today; the recorded one stands: unstuck replay {short}"
         ));
     }
-    let before = Story::of(&events);
+    let before = Story::of(events);
     let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before };
     let folder = found.folder.clone();
     run::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {

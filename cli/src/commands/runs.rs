@@ -70,8 +70,7 @@ pub fn runs(global: &Global, args: &Args) -> Result {
 fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
     let project = Project::open(global)?;
     let mut rows = Vec::new();
-    for entry in project.entries()?.into_iter().take(most) {
-        let found = project.found(entry)?;
+    for found in project.latest(most)? {
         let (events, error) = found.good_events().unwrap_or_default();
         let (story, damaged) = (Story::of(&events), error.is_some());
         let standing = match story.outcome {
