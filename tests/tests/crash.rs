@@ -126,7 +126,8 @@ fn left_over(run: &str) -> usize {
 
 fn dies_at_every_append(boundary: &str) {
     let undisturbed = Place::new();
-    assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"], None).status.code(), Some(0));
+    let first = undisturbed.unstuck(&["run", "flow.yaml"], None);
+    assert_eq!(first.status.code(), Some(0), "undisturbed: {first:?}");
     let want = undisturbed.end();
     for append in 1..APPENDS_MAX {
         let place = Place::new();

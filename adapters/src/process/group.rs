@@ -108,8 +108,9 @@ mod linux {
 
         /// Returns whether we have adopted one of ours.
         fn has_orphans(&self, leader: Pid) -> bool {
-            let own_session = sys::getsid(None).map_or(0, Pid::as_raw_pid);
-            // What other parts of the program start is in our session.
+            // What other parts of the program start is in our session. Its number is 0 where it was begun
+            // outside of our pid namespace, which the system call's wrapper takes for impossible.
+            let own_session = Process::read(sys::getpid().as_raw_pid()).map_or(0, |process| process.session);
             let orphans = procfs::adopted()
                 .into_iter()
                 .filter_map(Process::read)

@@ -61,3 +61,14 @@ fn a_crash_and_a_resume_leave_no_process_behind() {
     stage.leaves_nothing_running();
     stage.verify();
 }
+
+#[test]
+fn a_container_whose_session_began_outside_is_a_place_to_work_in() {
+    let stage = Stage::repository().with_variable("DONE_AT", "2");
+    let command = worker("count.sh");
+    let namespace = ["unshare", "--pid", "--fork", "--mount-proc"];
+    let Some(ended) = stage.unstuck_below(&namespace, &["run", "count", "--with", &command]) else { return };
+    ended.with_status(0);
+    assert_eq!(stage.calls(), 2);
+    stage.verify();
+}

@@ -214,6 +214,21 @@ impl Stage {
         self.start_with(arguments, |command| command.current_dir(folder)).wait()
     }
 
+    /// The same, started by another program that takes a command line; `None` if the system does not let
+    /// us use that program.
+    pub fn unstuck_below(&self, program: &[&str], arguments: &[&str]) -> Option<Ended> {
+        let (name, first) = program.split_first().expect("a program has a name");
+        let tried = self.command(name, first).arg("true").output();
+        if !tried.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: {program:?} cannot be used here");
+            return None;
+        }
+        let words = [first, &[env!("CARGO_BIN_EXE_unstuck")], arguments].concat();
+        let ((stdout, out), (stderr, err)) = (self.output_file(), self.output_file());
+        let child = self.command(name, &words).stdout(stdout).stderr(stderr).spawn();
+        Some(Live { child: child.expect("it was just tried"), out, err }.wait())
+    }
+
     /// The same, where nobody reads what it prints.
     pub fn unstuck_unheard(&self, arguments: &[&str]) -> Ended {
         let (reader, writer) = std::io::pipe().expect("a pipe");
