@@ -13,6 +13,11 @@
 //! searched only when there is a sign that something was left (see `group.rs`), and nothing sleeps.
 //! Output goes through the redactor into blobs while it is produced; memory does not grow with it.
 
+#[cfg(target_os = "linux")]
+mod child;
+#[cfg(not(target_os = "linux"))]
+#[path = "child_elsewhere.rs"]
+mod child;
 mod group;
 mod lines;
 mod output;
@@ -29,13 +34,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
 use unstuck_store::blobs::BlobStore;
 
+use self::child::Child;
 use self::group::{Group, How};
 use self::output::Capture;
 use crate::redact::Redactor;

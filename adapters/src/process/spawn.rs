@@ -6,19 +6,18 @@
 //! covers the direct child only; the rest is found on resume by its mark
 //! ([`end_leftovers`](super::end_leftovers)).
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use tokio::process::{Child, Command};
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::child::{self, Child, Started};
 use super::{MARK, Spec, group};
 
 /// How often a program is tried again that somebody is still writing. Happens when another thread
@@ -26,22 +25,45 @@ use super::{MARK, Spec, group};
 const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
+/// What is to be started, with all that would be inherited spelled out.
+pub(super) struct Program {
+    /// The program and its arguments.
+    pub(super) argv: Vec<OsString>,
+    pub(super) cwd: PathBuf,
+    /// The whole environment.
+    pub(super) env: BTreeMap<OsString, OsString>,
+    /// It gets something on standard input.
+    pub(super) reads: bool,
+}
+
+impl Program {
+    fn new(spec: &Spec) -> Self {
+        let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
+        for (name, value) in &spec.env {
+            match value {
+                Some(value) => env.insert(name.clone(), value.clone()),
+                None => env.remove(name),
+            };
+        }
+        env.insert(MARK.into(), marks(&spec.mark));
+        Self { argv: spec.argv.clone(), cwd: spec.cwd.clone(), env, reads: !spec.stdin.is_empty() }
+    }
+}
+
 struct Order {
-    command: Command,
-    runtime: Handle,
-    reply: oneshot::Sender<io::Result<Child>>,
+    program: Program,
+    reply: oneshot::Sender<io::Result<Started>>,
 }
 
 /// Starts the process in a session of its own.
 pub(super) async fn spawn(spec: &Spec) -> Result<Child, String> {
     let Some(program) = spec.argv.first() else { return Err("no program is named".to_owned()) };
     let (reply, answer) = oneshot::channel();
-    let order = Order { command: command(spec, program), runtime: Handle::current(), reply };
+    let order = Order { program: Program::new(spec), reply };
     let sent = spawner().is_some_and(|spawner| spawner.send(order).is_ok());
     let result = if sent { answer.await.ok() } else { None };
     match result {
-        Some(Ok(child)) => Ok(child),
-        Some(Err(error)) => Err(why_not(spec, program, &error)),
+        Some(result) => result.and_then(Started::watch).map_err(|error| why_not(spec, program, &error)),
         None => Err(format!("cannot start {}: the thread that starts processes is gone", program.display())),
     }
 }
@@ -59,43 +81,21 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
 }
 
 fn carry_out(order: Order) {
-    let Order { mut command, runtime, reply } = order;
     // If this thread ended, the kernel would kill all that it has started.
-    let result = panic::catch_unwind(AssertUnwindSafe(|| {
-        let _entered = runtime.enter();
-        patiently(|| command.spawn())
-    }));
-    let result = result.unwrap_or_else(|_| Err(io::Error::other("the program is shutting down")));
-    // If nobody waits for it any more, dropping the child kills it.
-    let _nobody_waits = reply.send(result);
+    let result = panic::catch_unwind(AssertUnwindSafe(|| patiently(|| child::start(&order.program))));
+    let result = result.unwrap_or_else(|_| Err(io::Error::other("starting a process failed")));
+    // If nobody waits for it any more, dropping it kills it.
+    let _nobody_waits = order.reply.send(result);
 }
 
-fn patiently(mut spawn: impl FnMut() -> io::Result<Child>) -> io::Result<Child> {
+fn patiently(mut start: impl FnMut() -> io::Result<Started>) -> io::Result<Started> {
     for _ in 0..BUSY_TRIES {
-        match spawn() {
+        match start() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(BUSY_PAUSE),
             result => return result,
         }
     }
-    spawn()
-}
-
-fn command(spec: &Spec, program: &OsString) -> Command {
-    let mut command = std::process::Command::new(program);
-    command.args(&spec.argv[1..]).current_dir(&spec.cwd);
-    for (name, value) in &spec.env {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.env(MARK, marks(&spec.mark));
-    command.stdin(if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    lead_own_session(&mut command);
-    let mut command = Command::from(command);
-    command.kill_on_drop(true);
-    command
+    start()
 }
 
 /// Returns our own mark behind those of the runs that we are a part of.
@@ -106,43 +106,6 @@ fn marks(own: &str) -> OsString {
     }
     marks.push(group::clean_mark(own));
     marks
-}
-
-#[cfg(unix)]
-#[expect(
-    unsafe_code,
-    reason = "a session of its own and the wish to die with us can only be asked for between fork and exec"
-)]
-fn lead_own_session(command: &mut std::process::Command) {
-    use std::os::unix::process::CommandExt as _;
-
-    #[cfg(target_os = "linux")]
-    let supervisor = rustix::process::getpid();
-    let between_fork_and_exec = move || {
-        rustix::process::setsid()?;
-        #[cfg(target_os = "linux")]
-        {
-            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // It may have died before we asked.
-            if rustix::process::getppid() != Some(supervisor) {
-                return Err(io::Error::from(rustix::io::Errno::CHILD));
-            }
-        }
-        Ok(())
-    };
-    // SAFETY: the closure makes system calls and nothing else: it allocates no memory, takes no lock
-    // and touches no memory that it shares with other threads, so it may run after a fork.
-    unsafe {
-        command.pre_exec(between_fork_and_exec);
-    }
-}
-
-#[cfg(windows)]
-fn lead_own_session(command: &mut std::process::Command) {
-    use std::os::windows::process::CommandExt as _;
-
-    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
-    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
 }
 
 /// Says why the process cannot be started, and what to do where that is known.
