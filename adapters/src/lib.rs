@@ -2,7 +2,7 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`artifacts`], [`context`], [`workspace`].
+//! [`branch`], [`artifacts`], [`context`], [`workspace`], [`snapshot`].
 
 pub mod workflow_file;
 
@@ -14,4 +14,5 @@ pub mod redact;
 pub mod artifacts;
 pub mod branch;
 pub mod context;
+pub mod snapshot;
 pub mod workspace;

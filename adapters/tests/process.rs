@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unstuck_adapters::process::{self, Finished, Spec, Stop};
+use unstuck_adapters::process::{self, Finished, Patience, Spec, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::{Blob, Digest};
@@ -41,6 +41,7 @@ impl Bench {
             env: Vec::new(),
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
+            patience: Patience::ENDLESS,
             grace: GRACE,
             mark: self.mark(),
         }
@@ -584,5 +585,29 @@ async fn many_at_once_do_not_disturb_each_other() {
         .collect();
     for (number, run) in (0..).zip(runs) {
         assert_eq!(run.await.unwrap(), Exit::Code(number));
+    }
+}
+
+#[tokio::test]
+async fn a_silent_process_is_ended_for_what_it_is_up_to() {
+    let verdict = "echo '{}' > verdict.json; sleep 300";
+    for (script, want) in [
+        ("sleep 300", Exit::Idle),
+        ("echo working; sleep 300", Exit::Idle),
+        ("printf 'Overwrite? [y/N] '; sleep 300", Exit::Asks("Overwrite? [y/N]".to_owned())),
+        ("echo 'Which port shall I use?' >&2; sleep 300", Exit::Asks("Which port shall I use?".to_owned())),
+        (verdict, Exit::Settled),
+        // Silent, and busy with something.
+        ("end=$(($(date +%s%N) + 1500000000)); while [ $(date +%s%N) -lt $end ]; do :; done", Exit::Code(0)),
+        ("for i in 1 2 3 4 5 6 7; do sleep 0.2; echo $i > progress; done", Exit::Code(0)),
+        ("for i in 1 2 3 4 5 6 7; do sleep 0.2; echo $i; done", Exit::Code(0)),
+    ] {
+        let mut bench = Bench::new();
+        let patience = Patience {
+            idle: Duration::from_millis(600),
+            verdict: Some(bench.folder.path().join("verdict.json")),
+        };
+        let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
+        assert_eq!(finished.exit, want, "{script}");
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    answer, check, completions, events, export, import, man, probe, replay, resume, run, runs, show, verdict,
-    verify, why,
+    answer, check, checkout, completions, diff, doctor, events, export, gc, guard, import, man, probe,
+    replay, resume, run, runs, show, undo, verdict, verify, why,
 };
 
 /// Supervises loops of coding agents.
@@ -66,6 +66,16 @@ pub enum Command {
     Resume(resume::Args),
     /// Answer what a blocked run needs, and go on.
     Answer(answer::Args),
+    /// Put the files of the workspace back to what they were before an iteration.
+    Undo(undo::Args),
+    /// Write the workspace as it was at an event to a folder of its own.
+    Checkout(checkout::Args),
+    /// Show what an iteration, or the whole run, changed.
+    Diff(diff::Args),
+    /// Look for what is missing, locked, left over or damaged, and say what mends it.
+    Doctor(doctor::Args),
+    /// Forget old runs, with their snapshots.
+    Gc(gc::Args),
     /// Write a run as JSON lines.
     Export(export::Args),
     /// Read a run that was exported.
@@ -80,4 +90,14 @@ pub enum Command {
     Completions(completions::Args),
     /// Write man pages.
     Man(man::Args),
+    /// End what is left of a run when its supervisor dies. Started by the supervisor.
+    #[command(hide = true)]
+    Guard(guard::Args),
+}
+
+impl Command {
+    /// Says whether the command does work, and does not only tell.
+    pub fn works(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Resume(_) | Self::Answer(_) | Self::Undo(_))
+    }
 }

@@ -10,7 +10,7 @@ use unstuck_runner::branch_lock::BranchLock;
 use crate::error::{Error, Result};
 
 /// What a person asks of branches.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct BranchArgs {
     /// The branch that the work is compared with.
     #[arg(long, value_name = "BRANCH", help_heading = "Branches")]

@@ -1,7 +1,7 @@
 //! The command `unstuck`: arguments in, words and exit status out.
 
 /// The standard macros panic where nobody reads any more (`unstuck runs | head -1`). These do not: the
-/// work goes on, and the exit status says what it would have said.
+/// work goes on, and the exit status says what it would have said. See [`OUTPUT_LOST`] for other trouble.
 macro_rules! print {
     ($($text:tt)*) => { $crate::say(&mut std::io::stdout(), format_args!($($text)*)) };
 }
@@ -18,17 +18,22 @@ mod branches;
 mod commands;
 mod error;
 mod exit;
+mod moment;
 mod project;
 mod screen;
 mod text;
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory as _, Parser as _};
+use unstuck_store::hint;
 
 use crate::args::Args;
+use crate::error::Error;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
@@ -37,7 +42,20 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     log_to_stderr(args.global.verbose);
+    if let Err(error) = outlive_a_limit_of_file_size() {
+        let refused = Error::usage(format!("cannot start: {error}"));
+        eprintln!("{}", refused.hint(format!("{}, then try again", hint::for_io(&error))));
+        return exit::code(i32::from(exit::USAGE));
+    }
+    let works = args.command.as_ref().is_some_and(|command| command.works());
     match commands::run(args) {
+        // The status of a run is about the run, whoever reads about it.
+        Ok(exit::OK) if !works && OUTPUT_LOST.load(Ordering::Relaxed) => {
+            eprintln!(
+                "error: not all of the output could be written\n  next: make room where it is written to, and ask again"
+            );
+            exit::code(i32::from(exit::STORE))
+        }
         Ok(status) => exit::code(i32::from(status)),
         Err(error) => {
             eprintln!("{error}");
@@ -46,8 +64,36 @@ fn main() -> ExitCode {
     }
 }
 
+/// Something could not be written although somebody would have read it: a full disk, for instance.
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// The signal of a write beyond the limit of file size (`ulimit -f`).
+const SIGXFSZ: i32 = 25;
+/// More than listening to signals needs.
+const DESCRIPTORS: usize = 8;
+
+/// Sees to it that such a write fails, and can be reported, instead of killing us. A signal that is listened
+/// to, other than one that is ignored, is as before in the processes that we start.
+fn outlive_a_limit_of_file_size() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    // What listens panics where it gets no descriptor.
+    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect();
+    drop(room?);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    // The system keeps on telling us, although nobody listens any more.
+    signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+}
+
 fn say(out: &mut dyn Write, text: fmt::Arguments<'_>) {
-    let _nobody_may_listen = out.write_fmt(text);
+    wrote(out.write_fmt(text));
+}
+
+/// Remembers a failed write to an output. Returns whether it is worth writing more.
+fn wrote(result: io::Result<()>) -> bool {
+    let lost = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    OUTPUT_LOST.fetch_or(lost, Ordering::Relaxed);
+    result.is_ok()
 }
 
 /// Shows help and version as a success, wrong arguments as bad usage.

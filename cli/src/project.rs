@@ -10,10 +10,11 @@ use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::ReadError;
+use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::{ReadLog, RunLog};
-use unstuck_store::state_dir::{Project as Runs, RunEntry};
+use unstuck_store::state_dir::{Project as Runs, ResolveError, RunEntry};
 use unstuck_store::store_url::StoreUrl;
 
 use crate::args::Global;
@@ -88,7 +89,8 @@ impl Project {
     fn all(&self) -> Result<Vec<RunEntry>> {
         let runs = self.runs.runs();
         runs.map_err(|error| {
-            Error::usage(format!("cannot list the runs in {}: {error}", self.runs.path().display()))
+            Error::damaged(format!("cannot list the runs in {}: {error}", self.runs.path().display()))
+                .hint(format!("{}, then try again", hint::for_io(&error)))
         })
     }
 
@@ -99,8 +101,7 @@ impl Project {
 
     /// Finds the run that is meant.
     pub fn find(&self, arg: &RunArg) -> Result<Found> {
-        let entry =
-            self.runs.resolve(&arg.run).map_err(|error| Error::usage(&error).hint_if(error.hint()))?;
+        let entry = self.runs.resolve(&arg.run).map_err(|error| unresolved(&error).hint_if(error.hint()))?;
         match self.entries()?.into_iter().next() {
             Some(last) if arg.run == "@last" => self.found(last),
             _ => self.found(entry),
@@ -117,6 +118,12 @@ impl Project {
         let all = self.all()?;
         let own = all.iter().filter(|entry| !is_child(&self.runs.run(&entry.run)));
         Ok(own.take(most).map(|entry| self.among(entry.clone(), &all)).collect())
+    }
+
+    /// Returns all runs, child runs too.
+    pub fn every_run(&self) -> Result<Vec<Found>> {
+        let all = self.all()?;
+        Ok(all.iter().map(|entry| self.among(entry.clone(), &all)).collect())
     }
 
     fn among(&self, entry: RunEntry, all: &[RunEntry]) -> Found {
@@ -152,9 +159,19 @@ pub fn end_of(folder: &RunFolder) -> Option<RunOutcome> {
     file.seek(SeekFrom::Start(length.saturating_sub(LINE_MAX))).ok()?;
     let mut end = Vec::new();
     file.read_to_end(&mut end).ok()?;
-    let line = end.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
-    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let lines = end.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n');
+    let mut parsed = lines.map_while(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    // Snapshots are taken after the end, too.
+    let line = parsed.find(|line| line["type"] != "snapshot_taken")?;
     serde_json::from_value(line["event"]["outcome"].clone()).ok().filter(|_| line["type"] == "run_ended")
+}
+
+/// A name that fits no run is bad usage; a folder that cannot be read is not.
+fn unresolved(error: &ResolveError) -> Error {
+    match error {
+        ResolveError::Io { .. } => Error::store(error),
+        _ => Error::usage(error),
+    }
 }
 
 impl Found {

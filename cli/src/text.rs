@@ -13,6 +13,7 @@ pub fn span(span: Millis) -> String {
         0..10 => format!("{seconds}.{} s", span.0 % 1000 / 100),
         10..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
+        172_800.. if seconds.is_multiple_of(86_400) => format!("{} days", seconds / 86_400),
         _ if seconds % 3600 < 60 => format!("{} h", seconds / 3600),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
@@ -144,6 +145,7 @@ mod tests {
             (180_000, "3 min"),
             (7_500_000, "2 h 5 min"),
             (14_400_000, "4 h"),
+            (2_592_000_000, "30 days"),
         ] {
             assert_eq!(span(Millis(ms)), want);
         }

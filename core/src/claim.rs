@@ -86,6 +86,19 @@ pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
     }
 }
 
+/// A check that hung: the worker has to know, whatever else the check said.
+pub(crate) fn with_timeout(mut claim: Claim, outcome: &Outcome) -> Claim {
+    let how = match outcome.exit {
+        Exit::TimedOut => "had not ended",
+        Exit::Idle => "did nothing any more",
+        _ => return claim,
+    };
+    let reason = format!("timeout: the check {how} after {} s and was ended", outcome.duration.0 / 1000);
+    claim.reasons.insert(0, reason);
+    claim.fingerprints.insert(0, "timeout".to_owned());
+    claim
+}
+
 /// The exit code of a script, with the decision file beside it if there is one.
 pub(crate) fn exit_beside_file(
     exit: Decision,
@@ -126,7 +139,8 @@ pub(crate) enum CheckFailure {
 pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> {
     match outcome.exit {
         Exit::Code(0) => Ok(Decision::Complete),
-        Exit::Code(1) => Ok(Decision::Incomplete),
+        // What hangs is most often what was worked on.
+        Exit::Code(1) | Exit::TimedOut | Exit::Idle => Ok(Decision::Incomplete),
         // 137 and 143 are how a shell says that its command was ended by a signal.
         Exit::Code(code) if !matches!(code, 126 | 127 | 137 | 143) => Err(CheckFailure::OtherCode(Failure {
             class: ErrorClass::NonRetryable,
@@ -152,9 +166,10 @@ pub(crate) fn failure_of(kind: WorkerKind, outcome: &Outcome) -> Option<weather:
     let exit = match &outcome.exit {
         Exit::Code(code) => weather::ExitKind::Code(*code),
         Exit::Signal(signal) => weather::ExitKind::Signal(*signal),
-        Exit::TimedOut => weather::ExitKind::TimedOut,
+        Exit::TimedOut | Exit::Idle => weather::ExitKind::TimedOut,
         Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
-        Exit::Stopped => weather::ExitKind::Code(0),
+        Exit::Stopped | Exit::Settled => weather::ExitKind::Code(0),
+        Exit::Asks(_) => weather::ExitKind::Code(1),
         Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
     };
     let mut failure =
@@ -163,8 +178,13 @@ pub(crate) fn failure_of(kind: WorkerKind, outcome: &Outcome) -> Option<weather:
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::TimedOut => format!("no end within its time limit, after {} s", outcome.duration.0 / 1000),
+        Exit::Idle => format!(
+            "ended after {} s: for its idle time it had done nothing (no output, no processor time, no change of a file)",
+            outcome.duration.0 / 1000
+        ),
         Exit::CouldNotStart(why) => why.clone(),
-        Exit::Stopped | Exit::Child(_) => String::new(),
+        Exit::Asks(question) => format!("waited for an answer to {question:?}"),
+        Exit::Stopped | Exit::Settled | Exit::Child(_) => String::new(),
     };
     let last_line =
         || outcome.stderr_tail.lines().chain(outcome.answer.lines()).rfind(|line| !line.trim().is_empty());

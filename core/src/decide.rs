@@ -6,7 +6,7 @@
 
 use crate::claim::{
     CheckFailure, Claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of, is_retryable,
-    recorded, resolve, sentence, stands_although_failed,
+    recorded, resolve, sentence, stands_although_failed, with_timeout,
 };
 use crate::convergence::Stall;
 use crate::event::{
@@ -16,6 +16,7 @@ use crate::event::{
 };
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::prompt;
+use crate::scope;
 use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
@@ -80,7 +81,7 @@ impl RunState {
         let mut batch = Batch { state: self.clone(), at, events: Vec::new() };
         let cause = batch.push(command.clone());
         batch.conclude(self, &command, cause);
-        if !matches!(command, Observation::LogRepaired(_)) {
+        if !matches!(command, Observation::LogRepaired(_) | Observation::SnapshotTaken(_)) {
             batch.settle(cause);
         }
         Ok(batch.events)
@@ -91,7 +92,7 @@ impl RunState {
             (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
             (Phase::Empty, _) => return Err(Rejection::NotStarted),
             (_, Observation::RunStarted(_)) => return Err(Rejection::AlreadyStarted),
-            (_, Observation::LogRepaired(_)) => return Ok(()),
+            (_, Observation::LogRepaired(_) | Observation::SnapshotTaken(_)) => return Ok(()),
             (_, Observation::RunResumed(event)) => return self.admits_resume(event),
             (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(_)) => return Ok(()),
             (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
@@ -207,7 +208,8 @@ impl Batch {
             | Observation::WorkerStarted(_)
             | Observation::CheckStarted(_)
             | Observation::DeadlinePassed
-            | Observation::LogRepaired(_) => {}
+            | Observation::LogRepaired(_)
+            | Observation::SnapshotTaken(_) => {}
         }
     }
 
@@ -219,6 +221,9 @@ impl Batch {
         }
         if let Some(why) = &event.outcome.fatal {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
+        }
+        if let Exit::Asks(question) = &event.outcome.exit {
+            return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
         }
         let kind = match &step.work {
             Work::Worker(worker) => worker.kind,
@@ -298,6 +303,9 @@ impl Batch {
         if let Some(why) = &event.outcome.fatal {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
         }
+        if let Exit::Asks(question) = &event.outcome.exit {
+            return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
+        }
         let id = &event.check_id;
         let evidence: Vec<Seq> = at.worked.into_iter().chain([cause]).collect();
         match &check.by {
@@ -305,7 +313,7 @@ impl Batch {
                 Ok(decision) => {
                     let resolution = resolve(&event.decision_file, "", "", Some(id));
                     let claim = exit_beside_file(decision, &event.decision_file, resolution, id);
-                    self.verdict(step, check, claim, evidence);
+                    self.verdict(step, check, with_timeout(claim, &event.outcome), evidence);
                 }
                 Err(failure) => self.check_failed(step, failure, evidence),
             },
@@ -362,8 +370,7 @@ impl Batch {
             Decision::Complete => self.end_step(&step.id, StepEnd::Complete, evidence),
             Decision::Blocked => {
                 let needs = needs.unwrap_or_else(|| "the checker did not say what".to_owned());
-                self.end_step(&step.id, StepEnd::Blocked(needs), evidence);
-                self.stop(RunOutcome::Blocked, seq);
+                self.blocked(&step.id, needs, evidence);
             }
             Decision::Waiting => self.wait_for_job(step, check, retry_after, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
@@ -376,6 +383,13 @@ impl Batch {
                 }
             }
         }
+    }
+
+    /// Only a person can help now.
+    fn blocked(&mut self, step: &StepId, needs: String, evidence: Vec<Seq>) {
+        let cause = evidence.last().copied();
+        self.end_step(step, StepEnd::Blocked(needs), evidence);
+        self.stop(RunOutcome::Blocked, cause.unwrap_or(self.state.version));
     }
 
     fn judge(&self, step: &Step, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
@@ -400,6 +414,15 @@ impl Batch {
             event.reasons = vec![
                 "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
             ];
+        }
+        if matches!(event.decision, Decision::Complete | Decision::Incomplete)
+            && let Some(policy) = &step.convergence
+            && let Some(violation) = scope::violation(policy, &at.changed_files)
+        {
+            event.claimed = event.claimed.or(Some(event.decision));
+            event.decision = Decision::Incomplete;
+            event.reasons.splice(0..0, violation.reasons);
+            event.fingerprints.extend(violation.fingerprints);
         }
         event
     }

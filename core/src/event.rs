@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use crate::snapshot::Snapshot;
 use crate::verdict::{self, Decision, Refusal};
 use crate::weather::ErrorClass;
 use crate::workflow::Workflow;
@@ -79,6 +80,8 @@ pub enum Observation {
     CheckLost(Lost),
     /// Opening the log found damage and mended it.
     LogRepaired(LogRepaired),
+    /// A snapshot of the workspace was taken outside of the work.
+    SnapshotTaken(SnapshotTaken),
 }
 
 /// A run began.
@@ -157,6 +160,8 @@ pub struct WorkerStarted {
     pub check_id: Option<CheckId>,
     /// An older decision file that was moved out of the way, kept as a blob.
     pub moved_aside: Option<Blob>,
+    /// The workspace before; `None` where none could be taken.
+    pub snapshot: Option<Box<Snapshot>>,
 }
 
 /// A worker ended.
@@ -172,8 +177,13 @@ pub struct WorkerFinished {
     pub outcome: Outcome,
     /// What was in the decision file; only where the worker itself is the check.
     pub decision_file: DecisionFile,
-    /// Whether the workspace differs from before this attempt; `None` where nobody looked.
+    /// Whether the workspace differs from before this attempt; `None` where nobody could look.
     pub changed: Option<bool>,
+    /// The workspace after; `None` where none could be taken.
+    pub snapshot: Option<Box<Snapshot>>,
+    /// The files that differ since the step began, from the root of the workspace and without those that are
+    /// ignored; `None` where the step has no rules about them, or they are not known.
+    pub changed_files: Option<Vec<String>>,
 }
 
 /// A worker or check was in flight when its supervisor died.
@@ -289,6 +299,12 @@ pub enum Exit {
     CouldNotStart(String),
     /// It was a child run, which ended so.
     Child(ChildEnd),
+    /// Ended by us: for its idle time it did nothing: no output, no processor time, no change of a file.
+    Idle,
+    /// Ended by us: it had asked this and waited for an answer that nobody can give.
+    Asks(String),
+    /// Ended by us: it had written its verdict, and then did nothing more.
+    Settled,
 }
 
 /// How a child run ended, and which one it was.
@@ -321,6 +337,29 @@ pub struct Bytes(pub Vec<u8>);
 pub struct LogRepaired {
     /// What was found and done, in one sentence.
     pub what: String,
+}
+
+/// A snapshot of the workspace was taken outside of the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotTaken {
+    /// The workspace.
+    pub snapshot: Box<Snapshot>,
+    /// At what moment.
+    pub moment: SnapshotMoment,
+}
+
+/// When a snapshot was taken, if neither before nor after the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SnapshotMoment {
+    /// The run had come to its end.
+    Ended,
+    /// A person goes on with the run, and with what has changed since.
+    Resumed,
+    /// A person is about to put the files back.
+    BeforeUndo,
+    /// The files were put back to those of the snapshot in this event.
+    Undone(Seq),
 }
 
 /// What the core decided. Recorded although it can be derived: it makes the log readable, and a

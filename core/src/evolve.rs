@@ -43,14 +43,17 @@ impl RunState {
         }
         self.version = self.version.max(event.seq);
         self.last_at = self.last_at.max(event.at);
-        // A log is repaired by the next supervisor, while the run itself stands still.
-        if !matches!(event.fact, Fact::Observed(Observation::LogRepaired(_))) {
+        // A log is repaired by the next supervisor, and files are put back by a person, while the run stands still.
+        let while_it_stands_still =
+            matches!(event.fact, Fact::Observed(Observation::LogRepaired(_) | Observation::SnapshotTaken(_)));
+        if !while_it_stands_still {
             self.clock.alive_until = self.clock.alive_until.max(event.at);
         }
         self
     }
 
     fn observe(&mut self, observation: &Observation, place: Place) -> Fold {
+        self.seen(observation);
         match observation {
             Observation::RunStarted(event) => self.run_started(event, place),
             Observation::RunResumed(event) => self.run_resumed(event, place),
@@ -61,10 +64,26 @@ impl RunState {
             Observation::CheckStarted(event) => self.check_started(event, place),
             Observation::CheckFinished(event) => self.check_finished(event),
             Observation::CheckLost(event) => self.lost(event, Next::Check),
-            Observation::RunInterrupted(_) | Observation::DeadlinePassed | Observation::LogRepaired(_) => {
-                Fold::Done
-            }
+            Observation::RunInterrupted(_)
+            | Observation::DeadlinePassed
+            | Observation::LogRepaired(_)
+            | Observation::SnapshotTaken(_) => Fold::Done,
         }
+    }
+
+    /// Remembers what the workspace was.
+    fn seen(&mut self, observation: &Observation) {
+        let snapshot = match observation {
+            Observation::WorkerStarted(event) => event.snapshot.as_deref(),
+            Observation::WorkerFinished(event) => event.snapshot.as_deref(),
+            Observation::SnapshotTaken(event) => Some(&*event.snapshot),
+            _ => None,
+        };
+        // Most iterations change something, most pauses nothing.
+        let Some(snapshot) = snapshot.filter(|it| self.last_snapshot.as_deref() != Some(*it)) else { return };
+        let snapshot = Arc::new(snapshot.clone());
+        self.first_snapshot.get_or_insert_with(|| Arc::clone(&snapshot));
+        self.last_snapshot = Some(snapshot);
     }
 
     fn conclude(&mut self, conclusion: &Conclusion, place: Place) -> Fold {
@@ -153,6 +172,9 @@ impl RunState {
                 InFlight { started: place.seq, since: place.at, check_id: event.check_id.clone() };
             step.phase = StepPhase::Working(in_flight);
             step.worker_calls = step.worker_calls.saturating_add(1);
+            if step.began_with.is_none() {
+                step.began_with = event.snapshot.as_deref().cloned().map(Arc::new);
+            }
             step.begun_at.get_or_insert(place.at);
             Fold::Done
         })
@@ -166,6 +188,9 @@ impl RunState {
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.changed = step.changed.max(event.changed.into());
+            if let Some(files) = &event.changed_files {
+                step.changed_files.clone_from(files);
+            }
             if event.outcome.exit != Exit::Stopped {
                 step.worked = Some(place.seq);
             }

@@ -24,6 +24,9 @@ pub mod state;
 
 pub mod interpolate;
 pub mod prompt;
+pub mod question;
+pub mod scope;
+pub mod snapshot;
 pub mod verdict;
 pub mod weather;
 

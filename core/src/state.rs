@@ -9,6 +9,7 @@ use crate::convergence::Convergence;
 use crate::effect::{Due, Effect};
 use crate::event::{DecisionSource, Next, RunOutcome, RunStarted, StepEnd, WaitReason};
 use crate::id::{Attempt, CheckId, Iteration, Millis, RunId, Seq, StepId, Timestamp};
+use crate::snapshot::Snapshot;
 use crate::verdict::Decision;
 use crate::workflow::{Step, Workflow};
 
@@ -25,6 +26,8 @@ pub struct RunState {
     pub(crate) extra_iterations: u32,
     /// In the order of the workflow.
     pub(crate) steps: Vec<StepState>,
+    pub(crate) first_snapshot: Option<Arc<Snapshot>>,
+    pub(crate) last_snapshot: Option<Arc<Snapshot>>,
 }
 
 /// What the first event said; never changes.
@@ -78,6 +81,10 @@ pub struct StepState {
     pub parse_failures: u32,
     /// Whether the workspace was seen to change since the step began.
     pub changed: Changed,
+    /// The files that differ since the step began, if the step has rules about them.
+    pub changed_files: Vec<String>,
+    /// The workspace when the step began.
+    pub began_with: Option<Arc<Snapshot>>,
     /// Since when an external job is waited for.
     pub waiting_since: Option<Timestamp>,
     /// Iterations beyond the bound that answers of a person have given.
@@ -193,6 +200,16 @@ impl RunState {
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
         self.version
+    }
+
+    /// Returns the first snapshot of the run: its rules say what is ignored.
+    pub fn first_snapshot(&self) -> Option<&Snapshot> {
+        self.first_snapshot.as_deref()
+    }
+
+    /// Returns what the workspace was when it was last looked at.
+    pub fn last_snapshot(&self) -> Option<&Snapshot> {
+        self.last_snapshot.as_deref()
     }
 
     /// Returns when the newest event was recorded.

@@ -43,6 +43,8 @@ impl Workflow {
     pub const DEFAULT_OUTAGE_BUDGET: Millis = Millis::from_secs(6 * 3600);
     /// Default bound of one attempt of a worker: 24 hours.
     pub const DEFAULT_STEP_TIMEOUT: Millis = Millis::from_secs(24 * 3600);
+    /// How long a process may do nothing, where nothing is said.
+    pub const DEFAULT_IDLE_TIMEOUT: Millis = Millis::from_secs(30 * 60);
     /// How many checks in a row may end without a readable verdict.
     pub const DEFAULT_MAX_PARSE_FAILURES: u32 = 3;
 
@@ -95,6 +97,8 @@ pub struct Step {
     pub outputs: Vec<Output>,
     /// Bound of one attempt of the worker.
     pub timeout: Millis,
+    /// How long a worker or check of the step may do nothing: no output, no processor time, no change of a file.
+    pub idle_timeout: Millis,
     /// Retries per iteration with [`OnFailure::Retry`].
     #[serde(default)]
     pub max_retries: u32,

@@ -113,6 +113,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             limit: Millis(1),
             check_id: None,
             moved_aside: None,
+            snapshot: None,
         }),
         Observation::WorkerFinished(WorkerFinished {
             step: step.clone(),
@@ -121,6 +122,8 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             outcome: finished(None),
             decision_file: DecisionFile::NotConfigured,
             changed: None,
+            snapshot: None,
+            changed_files: None,
         }),
         Observation::CheckStarted(CheckStarted {
             step: step.clone(),

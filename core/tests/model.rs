@@ -205,6 +205,7 @@ impl Real {
                 limit,
                 check_id,
                 moved_aside: None,
+                snapshot: None,
             })
         });
         (due, is_check)

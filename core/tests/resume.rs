@@ -43,6 +43,7 @@ fn begin(world: &mut World, id: &str) {
         limit: Millis(1),
         check_id: Some(CheckId::new(ID)),
         moved_aside: None,
+        snapshot: None,
     };
     world.give(Observation::WorkerStarted(started)).expect("work is due");
 }
@@ -52,7 +53,16 @@ fn stop(world: &mut World, id: &str, changed: Option<bool>) {
     let (step, iteration, attempt) = (StepId::from(id), at.iteration, at.attempt);
     let outcome = Outcome::of(Exit::Stopped);
     let decision_file = unstuck_core::event::DecisionFile::NotConfigured;
-    let finished = WorkerFinished { step, iteration, attempt, outcome, decision_file, changed };
+    let finished = WorkerFinished {
+        step,
+        iteration,
+        attempt,
+        outcome,
+        decision_file,
+        changed,
+        snapshot: None,
+        changed_files: None,
+    };
     world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
 }
 

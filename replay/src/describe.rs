@@ -1,8 +1,8 @@
 //! One line for each event, for people.
 
 use unstuck_core::event::{
-    Conclusion, Event, Exit, Fact, Observation, Outcome, RunEnded, StallCause, StepEnd, VerdictReached,
-    WaitReason,
+    Conclusion, Event, Exit, Fact, Observation, Outcome, RunEnded, SnapshotMoment, StallCause, StepEnd,
+    VerdictReached, WaitReason,
 };
 use unstuck_core::verdict::Decision;
 
@@ -22,6 +22,7 @@ pub fn kind(event: &Event) -> &'static str {
             Observation::CheckFinished(_) => "check_finished",
             Observation::CheckLost(_) => "check_lost",
             Observation::LogRepaired(_) => "log_repaired",
+            Observation::SnapshotTaken(_) => "snapshot_taken",
         },
         Fact::Concluded(conclusion) => match conclusion {
             Conclusion::WorkRequested(_) => "work_requested",
@@ -89,6 +90,15 @@ fn observed(observation: &Observation) -> String {
             )
         }
         Observation::LogRepaired(e) => format!("the log was repaired: {}", e.what),
+        Observation::SnapshotTaken(e) => {
+            let files = format!("a snapshot of {} files", e.snapshot.files);
+            match e.moment {
+                SnapshotMoment::Ended => format!("{files} was taken at the end"),
+                SnapshotMoment::Resumed => format!("{files} was taken when the run was resumed"),
+                SnapshotMoment::BeforeUndo => format!("{files} was taken before files were put back"),
+                SnapshotMoment::Undone(to) => format!("the files were put back to those of event {to}"),
+            }
+        }
     }
 }
 
@@ -97,6 +107,9 @@ fn left(outcome: &Outcome) -> String {
         Exit::Code(code) => format!("exited with {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
         Exit::TimedOut => "was ended: its time was up".to_owned(),
+        Exit::Idle => "was ended: it did nothing for its idle time".to_owned(),
+        Exit::Asks(question) => format!("was ended: it waited for an answer to {question:?}"),
+        Exit::Settled => "had written its verdict and was silent, so it was ended".to_owned(),
         Exit::Stopped => "was stopped".to_owned(),
         Exit::CouldNotStart(why) => format!("could not start: {why}"),
         Exit::Child(child) => format!("(run {}) ended {}", child.run, child.end.as_str()),

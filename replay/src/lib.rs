@@ -7,6 +7,7 @@
 mod batches;
 mod describe;
 mod recheck;
+mod seen;
 mod story;
 mod what_if;
 mod why;
@@ -14,6 +15,7 @@ mod why;
 pub use batches::{Batch, Batches};
 pub use describe::{describe, kind, sentence_of_end};
 pub use recheck::{Decided, Difference, Recheck, recheck};
+pub use seen::{Seen, around, seen, seen_at};
 pub use story::{IterationStory, StepStory, Story};
 pub use what_if::{Change, ChangeError, WhatIf, what_if};
 pub use why::{Link, Why, why};

@@ -161,7 +161,8 @@ impl Story {
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
             | Observation::WorkerLost(_)
-            | Observation::CheckLost(_) => {}
+            | Observation::CheckLost(_)
+            | Observation::SnapshotTaken(_) => {}
         }
     }
 

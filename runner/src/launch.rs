@@ -8,8 +8,13 @@ use tokio::sync::watch;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::{self, Stop, StopSignal};
 use unstuck_adapters::redact::Redactor;
-use unstuck_core::event::{AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted};
+use unstuck_adapters::snapshot::{GitFolder, Restored};
+use unstuck_core::event::{
+    AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted, SnapshotMoment,
+    SnapshotTaken,
+};
 use unstuck_core::id::{Digest, RunId, Seq};
+use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Subworkflow, Workflow};
 use unstuck_core::{Observation, RunState};
 use unstuck_store::event_store::{EventStore as _, ReadError};
@@ -22,6 +27,7 @@ use unstuck_store::state_dir::{Project, RunEntry};
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
 use crate::perform::{ChildRun, Children, Place, World};
+use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
 
 /// Where and with what runs are carried out. Cheap to clone.
@@ -79,9 +85,28 @@ pub enum Error {
         /// Why not.
         source: AcquireError,
     },
+    /// Somebody has changed files since the run came to rest.
+    #[error("{} changed in the workspace since the run came to rest: {}", counted(files), shown(files))]
+    Drift {
+        /// From the root of the workspace.
+        files: Vec<String>,
+    },
+    /// A snapshot cannot be taken or put back.
+    #[error(transparent)]
+    Snapshots(#[from] unstuck_adapters::snapshot::Error),
     /// The run cannot go on.
     #[error(transparent)]
     Run(#[from] crate::Error),
+}
+
+fn counted(files: &[String]) -> String {
+    if files.len() == 1 { "1 file was".to_owned() } else { format!("{} files were", files.len()) }
+}
+
+fn shown(files: &[String]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let more = if files.len() > SHOWN_MAX { ", ..." } else { "" };
+    format!("{}{more}", files.iter().take(SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
 fn described(holder: Option<&Holder>) -> String {
@@ -96,6 +121,14 @@ pub struct Ended {
     pub outcome: RunOutcome,
     /// Where it stands.
     pub state: RunState,
+}
+
+/// What was done to put files back.
+pub struct Undone {
+    /// The event with the workspace as it was until then.
+    pub before: Seq,
+    /// What was done.
+    pub restored: Restored,
 }
 
 /// How a run is taken up again.
@@ -144,26 +177,88 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// When the log cannot be opened, somebody works on it, the state does not admit it, or the store
-    /// fails later.
-    pub async fn take_up(&self, folder: &RunFolder, how: TakeUp) -> Result<Ended, Error> {
+    /// When the log cannot be opened, somebody works on it, the state does not admit it, files were changed
+    /// since the run came to rest and that is not accepted, or the store fails later.
+    pub async fn take_up(&self, folder: &RunFolder, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
+        let (mut runner, _workspace) = self.open(folder)?;
+        let processes_ended = process::end_leftovers(&runner.mark());
+        let drifted = self.drift(&runner, accept_drift)?;
+        runner.record(match how {
+            TakeUp::Resume(order) => Observation::RunResumed(order),
+            TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
+        })?;
+        if let Some(snapshot) = drifted {
+            let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed };
+            runner.record(Observation::SnapshotTaken(taken))?;
+        }
+        runner.record_lost(processes_ended)?;
+        finish(runner).await
+    }
+
+    /// Makes the files of the workspace what they were at a snapshot of a run, and records that.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be opened, somebody works on the run or in its workspace, the snapshot is gone, or
+    /// the store fails.
+    pub fn undo(
+        &self,
+        folder: &RunFolder,
+        seq: Seq,
+        snapshot: &Snapshot,
+        git: GitFolder,
+    ) -> Result<Undone, Error> {
+        let (mut runner, _workspace) = self.open(folder)?;
+        let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
+        let started = runner.state().started().cloned();
+        let (Some(project), Some(started)) = (&self.project, started) else {
+            return Err(crate::Error::Rejected(unstuck_core::Rejection::NotStarted).into());
+        };
+        let context_dir = &started.workflow.context_dir;
+        let snapshots = snapshots::open(project, Path::new(&started.workspace), context_dir)?;
+        let first = runner.state().first_snapshot().cloned();
+        let keeper = Keeper::new(snapshots, &started);
+        let mut record = |snapshot: Snapshot, moment| {
+            let taken = SnapshotTaken { snapshot: Box::new(snapshot), moment };
+            runner.record(Observation::SnapshotTaken(taken)).map(|()| runner.state().version())
+        };
+        // Kept and recorded first: whatever happens now, nothing that is there is lost.
+        let before = record(keeper.take(first.as_ref(), None)?, SnapshotMoment::BeforeUndo)?;
+        let restored = keeper.restore(snapshot, git)?;
+        record(keeper.take(first.as_ref(), None)?, SnapshotMoment::Undone(seq))?;
+        runner.save_checkpoint();
+        Ok(Undone { before, restored })
+    }
+
+    /// Opens the log of a run and takes the right to work in its workspace. Damage that was mended is recorded.
+    fn open(&self, folder: &RunFolder) -> Result<(Runner, Option<Lease>), Error> {
         let (log, opening) = RunLog::open_for_writing(folder)?;
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
             return Err(crate::Error::Rejected(unstuck_core::Rejection::NotStarted).into());
         };
-        let _workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
+        let workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
         let mut runner = self.runner(log, &started, state);
-        let processes_ended = process::end_leftovers(&runner.mark());
         for finding in opening.findings.iter().filter(|finding| Finding::concerns_events(finding)) {
             runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
         }
-        runner.record(match how {
-            TakeUp::Resume(order) => Observation::RunResumed(order),
-            TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
-        })?;
-        runner.record_lost(processes_ended)?;
-        finish(runner).await
+        Ok((runner, workspace))
+    }
+
+    /// Returns what a person has made of the workspace since the run came to rest, if that is accepted.
+    fn drift(&self, runner: &Runner, accepted: bool) -> Result<Option<Box<Snapshot>>, Error> {
+        let state = runner.state();
+        let at_rest = self.parent.is_none() && state.in_flight().next().is_none();
+        let Some(last) = state.last_snapshot().filter(|_| at_rest) else { return Ok(None) };
+        let Some(now) = runner.look() else { return Ok(None) };
+        let mut files = runner.drift(last, &now);
+        // That a person edits the workflow file is said elsewhere, and changes nothing here.
+        let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
+        files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
+        if files.is_empty() {
+            return Ok(None);
+        }
+        if accepted { Ok(Some(now)) } else { Err(Error::Drift { files }) }
     }
 
     /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
@@ -198,6 +293,7 @@ impl Site {
             redactor: self.redactor.clone(),
             watcher: Arc::clone(&self.watcher),
             children: Arc::new(self.clone()),
+            snapshots: self.keeper(started),
             branch: self.branch.clone(),
             branch_lock: self.branch_lock.clone(),
             protected_branches: self.protected_branches.clone(),
@@ -210,6 +306,19 @@ impl Site {
         Runner::new(Arc::new(log), Arc::new(world), state, self.interrupts.clone())
     }
 
+    fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
+        let project = self.project.as_ref()?;
+        let workflow = &started.workflow;
+        match snapshots::open(project, Path::new(&started.workspace), &workflow.context_dir) {
+            Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
+            Err(error) => {
+                let error = unstuck_adapters::snapshot::explain(&error);
+                tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {error}");
+                None
+            }
+        }
+    }
+
     /// Takes the right to work in a workspace; a child run works under its parent's. The lease is in the
     /// state folder of the workspace wherever the run itself is kept, so that all who work there meet.
     fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Option<Lease>, Error> {
@@ -217,7 +326,8 @@ impl Site {
             return Ok(None);
         }
         let Ok(place) = Project::locate(workspace) else { return Ok(None) };
-        let taken = std::fs::create_dir_all(place.path())
+        let taken = place
+            .create()
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
             .and_then(|()| Lease::acquire(&place.path().join("workspace.lease")));
         match taken {
@@ -273,6 +383,14 @@ fn fold(log: &RunLog) -> Result<RunState, Error> {
 
 async fn finish(mut runner: Runner) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
+    // What a person changes from now on is to be told from what the run has left.
+    if outcome != RunOutcome::Complete
+        && let Some(snapshot) = runner.look()
+        && runner.state().last_snapshot() != Some(&snapshot)
+    {
+        let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Ended };
+        runner.record(Observation::SnapshotTaken(taken))?;
+    }
     runner.save_checkpoint();
     runner.remove_what_memory_does_not_keep();
     Ok(Ended { outcome, state: runner.into_state() })
@@ -322,7 +440,7 @@ impl Site {
     /// Takes a child run up again. One that has ended, and has nothing to go on with, ended so.
     async fn child_again(&self, folder: &RunFolder) -> Result<RunOutcome, Error> {
         let order = RunResumed { program: program(), ..RunResumed::default() };
-        let refused = match self.take_up(folder, TakeUp::Resume(order)).await {
+        let refused = match self.take_up(folder, TakeUp::Resume(order), true).await {
             Ok(ended) => return Ok(ended.outcome),
             Err(error) => error,
         };

@@ -8,6 +8,7 @@ pub mod branch_lock;
 pub mod clock;
 pub mod launch;
 pub mod perform;
+pub mod snapshots;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
 use unstuck_core::id::StepId;
+use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Effect, Event, Observation, Rejection, RunState};
 use unstuck_store::chain::Head;
@@ -223,6 +225,17 @@ impl Runner {
     /// Returns the text by which the processes of this run are found again.
     pub fn mark(&self) -> String {
         self.world.mark()
+    }
+
+    /// Takes a snapshot of the workspace, if it can be.
+    pub(crate) fn look(&self) -> Option<Box<Snapshot>> {
+        let keeper = self.world.snapshots.as_ref()?;
+        keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
+    }
+
+    /// Returns the files that differ between two snapshots, as far as that can be told.
+    pub(crate) fn drift(&self, before: &Snapshot, after: &Snapshot) -> Vec<String> {
+        self.world.snapshots.as_ref().and_then(|keeper| keeper.drift(before, after).ok()).unwrap_or_default()
     }
 
     /// Returns where the run stands, for good.

@@ -15,13 +15,14 @@ use unstuck_adapters::artifacts::{self, Overlap};
 use unstuck_adapters::context;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
-use unstuck_adapters::process::{self, Spec, StopSignal};
+use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::workspace;
 use unstuck_core::event::{
     CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, RunId};
+use unstuck_core::scope;
+use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Check, CheckBy, Step, Subworkflow, Work, Worker, WorkerKind};
 use unstuck_core::{Due, Event, Observation, RunState, prompt};
@@ -29,6 +30,7 @@ use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
+use crate::snapshots::Keeper;
 
 /// Scripts above this length are run from a file: an argument has a bound.
 const SCRIPT_ARG_MAX: usize = 100_000;
@@ -52,6 +54,8 @@ pub struct World {
     pub watcher: Arc<dyn Watcher>,
     /// Runs subworkflows.
     pub children: Arc<dyn Children>,
+    /// Takes snapshots of the workspace; `None` where they cannot be kept.
+    pub snapshots: Option<Arc<Keeper>>,
     /// What is known of the branch; `None` outside git.
     pub branch: Option<BranchFacts>,
     /// Holds the run to its branch; `None` where nobody asks for that.
@@ -169,8 +173,8 @@ impl World {
     /// That of a child run begins with its parent's: what is left of a parent includes its children.
     pub fn mark(&self) -> String {
         match &self.parent_mark {
-            Some(parent) => format!("{parent}/unstuck-{}", self.run),
-            None => format!("unstuck-{}", self.run),
+            Some(parent) => format!("{parent}/{}", mark_of(&self.run)),
+            None => mark_of(&self.run),
         }
     }
 
@@ -181,6 +185,11 @@ impl World {
         }
         self.blobs.put(&clean)
     }
+}
+
+/// Returns how the marks of the processes of a run begin, and of its child runs, if it is no child itself.
+pub fn mark_of(run: &RunId) -> String {
+    format!("unstuck-{run}")
 }
 
 /// Finds the texts that hold secret values: their places, what they are without, and how many there were.
@@ -226,6 +235,17 @@ pub struct Prepared {
     in_the_way: Option<String>,
     notes: Vec<String>,
     context_dir: PathBuf,
+    seen: Option<Seen>,
+}
+
+/// The workspace before the work.
+struct Seen {
+    /// When the run began.
+    first: Box<Snapshot>,
+    /// When the step began.
+    of_step: Box<Snapshot>,
+    /// Just before.
+    before: Box<Snapshot>,
 }
 
 enum Job {
@@ -250,6 +270,8 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
         prompt::work(state, step, at, id)
     };
     let mut notes = Vec::new();
+    let before =
+        if is_check { None } else { look(world, state.first_snapshot(), state.last_snapshot(), &mut notes) };
     let (moved_aside, in_the_way) = match move_aside(world, step, id, is_check, &mut notes) {
         Ok(Some(old)) => (Some(world.put(&old)?), None),
         Ok(None) => (None, None),
@@ -276,10 +298,38 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
         }
         _ => Job::Process(Box::new(spec(world, &asked)?)),
     };
-    let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside);
+    let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside, before.clone());
     let context_dir = context_dir(world, state);
     let (step, due) = (step.clone(), due.clone());
-    Ok(Prepared { started, step, due, check, is_check, job, in_the_way, notes, context_dir })
+    let seen = before.map(|before| Seen {
+        first: state.first_snapshot().cloned().map_or_else(|| before.clone(), Box::new),
+        of_step: at.began_with.as_deref().cloned().map_or_else(|| before.clone(), Box::new),
+        before,
+    });
+    Ok(Prepared { started, step, due, check, is_check, job, in_the_way, notes, context_dir, seen })
+}
+
+/// Takes a snapshot of the workspace. A run can do without, and says so.
+fn look(
+    world: &World,
+    first: Option<&Snapshot>,
+    last: Option<&Snapshot>,
+    notes: &mut Vec<String>,
+) -> Option<Box<Snapshot>> {
+    let keeper = world.snapshots.as_ref()?;
+    match keeper.take(first, last) {
+        Ok(snapshot) => {
+            keeper.ask_git(&snapshot);
+            Some(Box::new(snapshot))
+        }
+        Err(error) => {
+            notes.push(format!(
+                "no snapshot of the workspace was taken: {}",
+                unstuck_adapters::snapshot::explain(&error)
+            ));
+            None
+        }
+    }
 }
 
 /// All that is known when a process is prepared.
@@ -306,6 +356,7 @@ fn started(
     prompt: Blob,
     limit: Millis,
     moved_aside: Option<Blob>,
+    snapshot: Option<Box<Snapshot>>,
 ) -> Observation {
     let Due { step, iteration, attempt } = due.clone();
     match id {
@@ -331,6 +382,7 @@ fn started(
                 limit,
                 check_id,
                 moved_aside,
+                snapshot,
             })
         }
     }
@@ -385,6 +437,10 @@ fn spec(world: &World, asked: &Asked<'_>) -> io::Result<Spec> {
         env: environment::changes(&facts),
         stdin: asked.prompt.as_bytes().to_vec(),
         limit: Duration::from_millis(asked.limit.0),
+        patience: Patience {
+            idle: Duration::from_millis(asked.step.idle_timeout.0),
+            verdict: facts.decision_file.map(PathBuf::from),
+        },
         grace: world.grace,
         mark: format!("{}/{step}", world.mark()),
     })
@@ -428,7 +484,7 @@ fn facts(world: &World, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
     };
     let from_second = !is_check && due.iteration.0 > 1;
     let overlay = if from_second { prompt::overlay(state, step, at) } else { String::new() };
-    let feedback = if from_second { feedback(at).to_string() } else { String::new() };
+    let feedback = if from_second { feedback(step, at).to_string() } else { String::new() };
     let rules = state.workflow().map(|workflow| &workflow.branch);
     Ok(Facts {
         run: world.run.clone(),
@@ -461,8 +517,10 @@ fn facts(world: &World, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
 }
 
 /// The last verdict as data, for scripts.
-fn feedback(at: &StepState) -> serde_json::Value {
+fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     let told = &at.feedback;
+    let violation = step.convergence.as_ref().and_then(|policy| scope::violation(policy, &at.changed_files));
+    let violations = violation.unwrap_or_default().reasons;
     serde_json::json!({
         "iteration": told.iteration,
         "stage": at.convergence.stage(),
@@ -471,7 +529,7 @@ fn feedback(at: &StepState) -> serde_json::Value {
         "reasons": told.reasons,
         "fingerprints": told.fingerprints,
         "problems": told.problems,
-        "violations": [],
+        "violations": violations,
         "from_person": told.from_person,
     })
 }
@@ -488,8 +546,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 
 /// Performs what was prepared and says what is to be recorded.
 pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) -> Observation {
-    let Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, .. } = prepared;
-    let before = looked_at(&world, &step, is_check, &context_dir);
+    let Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, seen, .. } = prepared;
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
     let ready = in_the_way
         .map_or(Ok(()), Err)
@@ -517,7 +574,10 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
         Some(path) => read_and_tidy(&world.workspace, &path),
         None => DecisionFile::NotConfigured,
     };
-    let changed = before.and_then(|before| Some(before != fingerprint(&world, &context_dir)?));
+    let now = match seen {
+        Some(seen) => look_again(&world, &step, seen, &mut outcome.notes).await,
+        None => SeenAfter::default(),
+    };
     let last = is_check || step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
     if last && !stopped && (is_check || succeeded(&outcome)) {
         outputs(&world, &step, &context_dir, &mut outcome);
@@ -538,7 +598,9 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
             attempt,
             outcome,
             decision_file,
-            changed,
+            changed: now.changed,
+            snapshot: now.snapshot,
+            changed_files: now.changed_files,
         }),
     }
 }
@@ -546,6 +608,7 @@ pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) ->
 fn succeeded(outcome: &Outcome) -> bool {
     match &outcome.exit {
         Exit::Code(code) => *code == 0,
+        Exit::Settled => true,
         Exit::Child(child) => child.end == unstuck_core::event::RunOutcome::Complete,
         _ => false,
     }
@@ -595,14 +658,32 @@ async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir
     }
 }
 
-/// Returns what the workspace looks like, where the step asks whether it changes.
-fn looked_at(world: &World, step: &Step, is_check: bool, context_dir: &Path) -> Option<Digest> {
-    (step.require_change && !is_check).then(|| fingerprint(world, context_dir))?
+/// The workspace after the work.
+#[derive(Default)]
+struct SeenAfter {
+    changed: Option<bool>,
+    changed_files: Option<Vec<String>>,
+    snapshot: Option<Box<Snapshot>>,
 }
 
-fn fingerprint(world: &World, context_dir: &Path) -> Option<Digest> {
-    let context = context_dir.strip_prefix(&world.workspace).ok()?.to_str()?;
-    workspace::fingerprint(&world.workspace, &[context]).ok()
+/// Takes a snapshot after the work, and says what is different.
+async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec<String>) -> SeenAfter {
+    let world = Arc::clone(world);
+    let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
+    let looked = tokio::task::spawn_blocking(move || {
+        let mut notes = Vec::new();
+        let Some(after) = look(&world, Some(&seen.first), Some(&seen.before), &mut notes) else {
+            return (SeenAfter::default(), notes);
+        };
+        let Some(keeper) = &world.snapshots else { return (SeenAfter::default(), notes) };
+        notes.extend(keeper.thrown_away(&seen.first, &seen.before, &after).unwrap_or_default());
+        let changed = keeper.differ(&seen.before, &after).ok();
+        let changed_files = if has_rules { keeper.drift(&seen.of_step, &after).ok() } else { None };
+        (SeenAfter { changed, changed_files, snapshot: Some(after) }, notes)
+    });
+    let Ok((after, said)) = looked.await else { return SeenAfter::default() };
+    notes.extend(said);
+    after
 }
 
 fn inputs(world: &World, step: &Step, is_check: bool, context_dir: &Path) -> Result<Vec<String>, String> {

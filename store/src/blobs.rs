@@ -43,6 +43,16 @@ pub trait BlobStore: Send + Sync {
     }
 }
 
+impl<B: BlobStore + ?Sized> BlobStore for Arc<B> {
+    fn writer(&self) -> io::Result<Box<dyn BlobWriter>> {
+        (**self).writer()
+    }
+
+    fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
+        (**self).open(blob)
+    }
+}
+
 /// A blob that is being written. Dropped unfinished, it leaves nothing behind.
 pub trait BlobWriter: Write + Send {
     /// Makes the blob durable and returns its name.
@@ -56,7 +66,7 @@ pub struct FolderBlobs {
 }
 
 impl FolderBlobs {
-    /// Uses `folder`, which is created with the first blob.
+    /// Uses `folder`, which is created with the first blob in a folder that is there.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -86,7 +96,8 @@ impl FolderBlobs {
 
 impl BlobStore for FolderBlobs {
     fn writer(&self) -> io::Result<Box<dyn BlobWriter>> {
-        durable::create_folder(&self.folder)?;
+        // Nothing above it: where the folder of a run was taken away, no half of a second one begins.
+        durable::create_last_folder(&self.folder)?;
         let temporary = durable::temporary_beside(&self.folder.join("blob"));
         let file = File::create_new(&temporary)?;
         Ok(Box::new(FileWriter {

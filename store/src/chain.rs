@@ -93,8 +93,10 @@ fn prepare_one(event: &Event, blobs: &dyn BlobStore, json: Json) -> Result<Prepa
         Json::Unwanted => wire::encode(&event.fact),
     };
     let encoded = encoded.map_err(|source| AppendError::NotEncodable { seq: event.seq, source })?;
-    let (codec, payload) = spill(encoded.payload, blobs)
-        .map_err(|source| AppendError::NotDurable { what: "the payload of an event", source })?;
+    let (codec, payload) = spill(encoded.payload, blobs).map_err(|source| AppendError::NotDurable {
+        what: format!("the payload of event {}", event.seq),
+        source,
+    })?;
     Ok(Prepared {
         kind: encoded.kind,
         schema: encoded.schema,

@@ -2,28 +2,42 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::errno::Errno;
 
 /// Makes the names in `folder` durable.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Creates `folder` and what is missing above it, and makes the new names durable.
+/// Creates `folder` and what is missing above it, and makes the new names durable. Only the owner may look in:
+/// what workers print and what their workspaces hold is nobody else's business.
 pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+    if let Some(parent) = parent(folder) {
         create_folder(parent)?;
-        match fs::create_dir(folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
-            other => other?,
-        }
-        return sync_folder(parent);
     }
-    fs::create_dir_all(folder)
+    create_last_folder(folder)
+}
+
+/// Creates `folder`, for its owner only, in a folder that is there, and makes its name durable.
+pub(crate) fn create_last_folder(folder: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        // What is in the way is the trouble, not that it is there.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Errno::ENOTDIR.into()),
+        Err(error) => Err(error),
+        Ok(()) => parent(folder).map_or(Ok(()), sync_folder),
+    }
+}
+
+fn parent(folder: &Path) -> Option<&Path> {
+    folder.parent().filter(|parent| !parent.as_os_str().is_empty())
 }
 
 /// Replaces `path` by `bytes` in one step: a reader, now or after a crash, finds the old content or the new one.

@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Once, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use unstuck_core::id::Seq;
 use crate::durable;
 use crate::envelope;
 use crate::event_store::ReadError;
+use crate::waker::Waker;
 
 /// What sled may keep in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 8 << 20;
@@ -26,6 +27,8 @@ const CACHE_BYTES: u64 = 8 << 20;
 const FLUSH_EVERY_MS: u64 = 500;
 /// How long a database that is being closed is waited for.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
+/// Our thread that opens, the waker, the flusher of sled and the seven of its pool.
+const THREADS: usize = 10;
 /// How many records travel from the thread that scans to the one that reads.
 const SCAN_BATCH: usize = 256;
 const SCAN_BATCHES_AHEAD: usize = 4;
@@ -48,6 +51,8 @@ pub(crate) struct Engine {
     db: Option<sled::Db>,
     /// sled's data file once more: its own `flush` does not reach the platter, `fdatasync` does.
     data: File,
+    /// Taken out only when it is dropped.
+    waker: Option<Waker>,
 }
 
 impl Engine {
@@ -55,12 +60,21 @@ impl Engine {
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
         let is_new = !folder.join("db").exists();
         durable::create_folder(folder).map_err(EngineError::Io)?;
+        threads_can_be_started().map_err(EngineError::Io)?;
         let db = open_when_free(folder)?;
-        let data = File::open(folder.join("db")).map_err(EngineError::Io)?;
+        let data = File::open(folder.join("db")).map_err(EngineError::Io);
+        let (data, waker) = match data.and_then(|data| Ok((data, Waker::start(&db)?))) {
+            Ok(made) => made,
+            Err(error) => {
+                close(db);
+                return Err(error);
+            }
+        };
+        let engine = Self { db: Some(db), data, waker: Some(waker) };
         if is_new {
-            data.sync_all().and_then(|()| durable::sync_folder(folder)).map_err(EngineError::Io)?;
+            engine.data.sync_all().and_then(|()| durable::sync_folder(folder)).map_err(EngineError::Io)?;
         }
-        Ok(Self { db: Some(db), data })
+        Ok(engine)
     }
 
     /// Moves away what makes sled refuse to open: a snapshot that it had not finished when its process died.
@@ -127,7 +141,8 @@ impl Engine {
 
     /// Hands everything that was inserted to the operating system.
     pub(crate) fn flush(&self) -> Result<(), EngineError> {
-        fenced(|| self.db().flush())?.map(|_| ()).map_err(EngineError::from)
+        let waker = self.waker.as_ref().expect("taken out only when dropped");
+        waker.guard(|| fenced(|| self.db().flush()))?.map(|_| ()).map_err(EngineError::from)
     }
 
     /// Makes everything that was flushed survive a loss of power.
@@ -180,16 +195,26 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Closing flushes, and a damaged database panics at that too.
-        let db = self.db.take();
-        if let Err(error) = fenced(move || drop(db)) {
-            tracing::warn!("the store engine failed while closing: {error}");
+        // sled flushes when it is closed, but where nobody could wake it.
+        if let Err(error) = self.flush() {
+            tracing::debug!("the last flush failed: {error}");
+        }
+        self.waker = None; // It holds the database open.
+        if let Some(db) = self.db.take() {
+            close(db);
         }
         // Closed is closed: whoever comes next is not to find it locked.
         let since = Instant::now();
         while self.data.try_lock().is_err() && since.elapsed() < CLOSING_MAX {
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+/// Closes a database. A damaged one, or one on a full disk, panics at that.
+fn close(db: sled::Db) {
+    if let Err(error) = fenced(move || drop(db)) {
+        tracing::warn!("the store engine failed while closing: {error}");
     }
 }
 
@@ -217,6 +242,20 @@ fn scan_into(
     }
     let _receiver_may_be_gone = send.send(Ok(batch));
     Ok(())
+}
+
+/// Finds out whether the system gives us the threads that sled needs. Where it does not, sled panics, or waits
+/// for ever for a thread that never runs.
+fn threads_can_be_started() -> io::Result<()> {
+    let gate = RwLock::new(());
+    let closed = gate.write();
+    thread::scope(|scope| {
+        let wait = || drop(gate.read());
+        let started: io::Result<Vec<_>> =
+            (0..THREADS).map(|_| thread::Builder::new().spawn_scoped(scope, wait)).collect();
+        drop(closed);
+        started.map(drop)
+    })
 }
 
 /// Opens the database, and waits a little for one that is just being closed: threads of sled's pool may hold
@@ -311,7 +350,7 @@ impl From<EngineError> for ReadError {
 }
 
 /// Runs something of sled's; a panic becomes an error.
-fn fenced<T>(run: impl FnOnce() -> T) -> Result<T, EngineError> {
+pub(crate) fn fenced<T>(run: impl FnOnce() -> T) -> Result<T, EngineError> {
     keep_fenced_panics_quiet();
     let outer = FENCED.replace(true);
     // After a panic the database is not used again: the store is poisoned, or the reading has ended.

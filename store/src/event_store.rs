@@ -4,13 +4,14 @@
 //! mean is the core's.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, Epoch, Seq};
 
 pub use crate::chain::Head;
 use crate::envelope::Record;
+use crate::hint;
 use crate::wire::EncodeError;
 
 /// Events in order. After an error it ends.
@@ -65,9 +66,15 @@ pub enum AppendError {
     Fenced { ours: Epoch, theirs: Epoch },
     #[error("the lease file {} is gone, and with it the right to write", path.display())]
     LeaseGone { path: PathBuf },
+    #[error("cannot read the lease file {}, so it is not known who may write", path.display())]
+    LeaseUnreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot make {what} durable")]
     NotDurable {
-        what: &'static str,
+        what: String,
         #[source]
         source: io::Error,
     },
@@ -78,21 +85,35 @@ pub enum AppendError {
 }
 
 impl AppendError {
+    /// The same, with the place of what could not be made durable.
+    pub(crate) fn within(self, folder: &Path) -> Self {
+        match self {
+            Self::NotDurable { what, source } => {
+                Self::NotDurable { what: format!("{what} in {}", folder.display()), source }
+            }
+            other => other,
+        }
+    }
+
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::VersionConflict { .. } | Self::Fenced { .. } | Self::LeaseGone { .. } => {
-                "see who works on it: unstuck runs"
+            Self::VersionConflict { .. } | Self::Fenced { .. } => {
+                "see who works on it: unstuck runs".to_owned()
             }
-            Self::NotDurable { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                "make room on the disk, then: unstuck resume @last"
+            Self::LeaseGone { .. } => {
+                "put the folder of the run back if it was removed; see who works on it: unstuck runs"
+                    .to_owned()
             }
-            Self::NotDurable { .. } | Self::EngineFailed { .. } | Self::Poisoned { .. } => {
-                "nothing is lost that was recorded before; go on with: unstuck resume @last"
+            Self::NotDurable { source, .. } | Self::LeaseUnreadable { source, .. } => {
+                format!("{}, then: unstuck resume @last", hint::for_io(source))
+            }
+            Self::EngineFailed { .. } | Self::Poisoned { .. } => {
+                "nothing is lost that was recorded before; go on with: unstuck resume @last".to_owned()
             }
             Self::OutOfOrder { .. } | Self::NotEncodable { .. } => return None,
         };
-        Some(hint.to_owned())
+        Some(hint)
     }
 }
 
@@ -134,11 +155,11 @@ impl ReadError {
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::Io { source, .. } => return Some(format!("{}, then try again", hint::for_io(source))),
             Self::Corrupt { .. } | Self::BlobMissing { .. } | Self::EngineFailed { .. } => {
                 "unstuck verify @last (mends what the store still has), else keep what is good: unstuck export @last --salvage"
             }
             Self::Newer { .. } => "upgrade unstuck to read it",
-            Self::Io { .. } => return None,
         };
         Some(hint.to_owned())
     }

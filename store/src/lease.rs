@@ -112,7 +112,7 @@ impl Lease {
             Err(TryLockError::WouldBlock) => return Err(AcquireError::Held { holder: Self::holder(path) }),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let before = Self::holder(path);
+        let before = read_holder(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let holder = Holder {
             pid: std::process::id(),
@@ -135,8 +135,7 @@ impl Lease {
 
     /// Returns who holds the lease at `path`, or held it last.
     pub fn holder(path: &Path) -> Option<Holder> {
-        let text = fs::read(path).ok()?;
-        serde_json::from_slice(text.trim_ascii()).ok()
+        read_holder(path).ok()?
     }
 
     /// Returns the fencing number of this lease.
@@ -157,18 +156,31 @@ impl Lease {
     /// Checks that nobody has taken the lease over. Two system calls.
     pub(crate) fn check(&self) -> Result<(), AppendError> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = || AppendError::LeaseGone { path: self.path.clone() };
-        let metadata = fs::metadata(&self.path).map_err(|_| gone())?;
-        let mut content = [0; FILE_LEN];
-        let same = (metadata.dev(), metadata.ino()) == self.identity
-            && self.file.read_exact_at(&mut content, 0).is_ok()
-            && content[..] == held.content[..];
-        if same {
+        if self.is_untouched(&held.content).map_err(|source| self.unreadable(source))? {
             return Ok(());
         }
-        let ours = held.holder.epoch;
-        let theirs = Self::holder(&self.path).ok_or_else(gone)?.epoch;
-        Err(AppendError::Fenced { ours, theirs })
+        let theirs = read_holder(&self.path).map_err(|source| self.unreadable(source))?;
+        match theirs {
+            Some(theirs) => Err(AppendError::Fenced { ours: held.holder.epoch, theirs: theirs.epoch }),
+            None => Err(AppendError::LeaseGone { path: self.path.clone() }),
+        }
+    }
+
+    /// Says whether the name still leads to our file, and the file holds what we wrote.
+    fn is_untouched(&self, ours: &[u8]) -> io::Result<bool> {
+        let metadata = fs::metadata(&self.path)?;
+        let mut content = [0; FILE_LEN];
+        Ok((metadata.dev(), metadata.ino()) == self.identity
+            && metadata.len() == ours.len() as u64
+            && self.file.read_exact_at(&mut content, 0).map(|()| content[..] == *ours)?)
+    }
+
+    fn unreadable(&self, source: io::Error) -> AppendError {
+        let path = self.path.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => AppendError::LeaseGone { path },
+            _ => AppendError::LeaseUnreadable { path, source },
+        }
     }
 
     fn write(&self, holder: Holder) -> io::Result<()> {
@@ -189,6 +201,14 @@ impl Drop for Lease {
             // Failing leaves a lease that the next one takes over and reports.
             let _best_effort = self.write(holder);
         }
+    }
+}
+
+/// Returns who holds the lease at `path`, or held it last; `None` if there is none, or nobody can be named.
+fn read_holder(path: &Path) -> io::Result<Option<Holder>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        text => Ok(serde_json::from_slice(text?.trim_ascii()).ok()),
     }
 }
 

@@ -21,7 +21,7 @@
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
 //! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`]; behind them
-//! `sled_store`, `group` and `engine`.
+//! `sled_store`, `group`, `trouble`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -34,6 +34,9 @@ pub mod checkpoint;
 pub mod envelope;
 pub mod event_store;
 pub mod exchange;
+#[cfg(feature = "testing")]
+pub mod faulty;
+pub mod hint;
 pub mod lease;
 pub mod memory;
 pub mod mirror;
@@ -52,6 +55,8 @@ mod hex;
 mod line;
 mod lines;
 mod sled_store;
+mod trouble;
+mod waker;
 
 pub use blobs::{BlobStore, BlobWriter};
 pub use event_store::{AppendError, EventStore, Events, Expected, Head, ReadError, Records};

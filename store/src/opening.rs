@@ -17,6 +17,7 @@ use crate::durable;
 use crate::engine::{Engine, EngineError};
 use crate::envelope::RecordRef;
 use crate::event_store::ReadError;
+use crate::hint;
 use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
 use crate::mirror::{self, MirrorWriter, Tail};
@@ -128,9 +129,10 @@ pub enum OpenError {
     Damaged { run: String, detail: String },
     #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
     NoMirror { run: String, path: PathBuf },
-    #[error("cannot open the log of run {run}")]
+    #[error("cannot open the log of run {run} in {}", path.display())]
     Io {
         run: String,
+        path: PathBuf,
         #[source]
         source: io::Error,
     },
@@ -149,7 +151,8 @@ impl OpenError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotFound { .. } => "see what there is: unstuck runs".to_owned(),
-            Self::Exists { .. } | Self::Io { .. } => return None,
+            Self::Exists { .. } => return None,
+            Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
             Self::Locked { run, .. } => format!("look on: unstuck show --follow {run}"),
             Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
             Self::Corrupt { run, .. } | Self::Damaged { run, .. } => {
@@ -160,8 +163,8 @@ impl OpenError {
     }
 
     pub(crate) fn io(folder: &RunFolder) -> impl Fn(io::Error) -> Self {
-        let run = folder.run().to_string();
-        move |source| Self::Io { run: run.clone(), source }
+        let (run, path) = (folder.run().to_string(), folder.path().to_owned());
+        move |source| Self::Io { run: run.clone(), path: path.clone(), source }
     }
 
     pub(crate) fn from_read(folder: &RunFolder, error: ReadError) -> Self {
@@ -173,7 +176,7 @@ impl OpenError {
                 Self::Corrupt { run, at, detail: format!("{error}: {source}") }
             }
             ReadError::EngineFailed { detail } => Self::Damaged { run, detail },
-            ReadError::Io { source, .. } => Self::Io { run, source },
+            ReadError::Io { source, .. } => Self::io(folder)(source),
         }
     }
 
@@ -181,7 +184,7 @@ impl OpenError {
         let run = folder.run().to_string();
         match error {
             EngineError::Locked => Self::Locked { run, holder: None },
-            EngineError::Io(source) => Self::Io { run, source },
+            EngineError::Io(source) => Self::io(folder)(source),
             EngineError::Broken(detail) => Self::Damaged { run, detail },
         }
     }
@@ -190,7 +193,7 @@ impl OpenError {
         let run = folder.run().to_string();
         match error {
             AcquireError::Held { holder } => Self::Locked { run, holder },
-            AcquireError::Io { source, .. } => Self::Io { run, source },
+            AcquireError::Io { source, .. } => Self::io(folder)(source),
         }
     }
 }
@@ -227,13 +230,7 @@ impl Reconciler<'_> {
             return Err(self.corrupt(verified.head.seq.next(), flaw.clone()));
         }
         let mirrored = match &tail.last {
-            Some(Err(LineError::Newer(detail))) => {
-                return Err(OpenError::NewerVersion {
-                    run: self.folder.run().to_string(),
-                    detail: detail.clone(),
-                });
-            }
-            Some(Err(LineError::Damaged(_))) => return self.replace_mirror(&verified),
+            Some(Err(why)) => return self.replace_mirror(&verified, why),
             Some(Ok(header)) => Head::at(header),
             None => Head::default(),
         };
@@ -474,9 +471,15 @@ impl Reconciler<'_> {
     }
 
     /// The mirror's last line is not readable. If the store has at least as many events, the mirror is written anew.
-    fn replace_mirror(&mut self, verified: &Verified) -> Result<Head, OpenError> {
+    ///
+    /// A type that nobody knows is then damage too: had a newer version written it, the store would say so.
+    fn replace_mirror(&mut self, verified: &Verified, why: &LineError) -> Result<Head, OpenError> {
         let lines = mirror::count_lines(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         if lines > verified.head.seq.0 {
+            if let LineError::Newer(detail) = why {
+                let (run, detail) = (self.folder.run().to_string(), detail.clone());
+                return Err(OpenError::NewerVersion { run, detail });
+            }
             let detail = format!(
                 "the store ends at event {}, and events.jsonl, which has {lines}, is damaged in its last line",
                 verified.head.seq

@@ -174,7 +174,8 @@ impl RunLog {
         lease: Lease,
         head: Head,
     ) -> io::Result<Self> {
-        let store = SledStore::new(engine, blobs.clone(), &folder.mirror(), lease, head)?;
+        let store = SledStore::new(engine, blobs, folder, lease, head)?;
+        let blobs = Arc::clone(store.blobs());
         Ok(Self { store: Box::new(store), blobs, folder: Some(folder.clone()) })
     }
 

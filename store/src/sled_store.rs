@@ -3,7 +3,8 @@
 //! An append is: check the lease, insert, `flush`, `fdatasync`, write the mirror, answer. Opening, healing
 //! and the comparison with the mirror are [`run_log`](crate::run_log)'s.
 
-use std::path::Path;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use unstuck_core::event::Event;
@@ -19,11 +20,15 @@ use crate::group::{Commit, Group};
 use crate::lease::Lease;
 use crate::line;
 use crate::mirror::MirrorWriter;
+use crate::run_folder::RunFolder;
+use crate::trouble::{Trouble, WatchedBlobs};
 
 /// A stream in a sled database.
 pub(crate) struct SledStore {
+    folder: PathBuf,
     engine: Arc<Engine>,
     blobs: Arc<dyn BlobStore>,
+    trouble: Trouble,
     group: Group<Committer>,
 }
 
@@ -32,19 +37,27 @@ impl SledStore {
     pub(crate) fn new(
         engine: Arc<Engine>,
         blobs: Arc<dyn BlobStore>,
-        mirror: &Path,
+        folder: &RunFolder,
         lease: Lease,
         head: Head,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let epoch = lease.epoch();
         let committer = Committer {
             engine: engine.clone(),
-            mirror: MirrorWriter::open(mirror)?,
+            mirror: MirrorWriter::open(&folder.mirror())?,
             lease,
             lines: Vec::new(),
             failpoint: Failpoint::from_environment(),
         };
-        Ok(Self { engine, blobs, group: Group::new(committer, head, epoch) })
+        let trouble = Trouble::default();
+        let blobs = Arc::new(WatchedBlobs::over(blobs, trouble.clone()));
+        let (folder, group) = (folder.path().to_owned(), Group::new(committer, head, epoch));
+        Ok(Self { folder, engine, blobs, trouble, group })
+    }
+
+    /// Returns where payloads go: if one cannot be stored, no event is either.
+    pub(crate) fn blobs(&self) -> &Arc<dyn BlobStore> {
+        &self.blobs
     }
 
     fn checked(&self, from: Seq) -> Result<Checked<Scan>, ReadError> {
@@ -64,8 +77,12 @@ impl EventStore for SledStore {
         if batch.is_empty() {
             return Ok(self.head());
         }
-        let prepared = chain::prepare(batch, &*self.blobs, Json::Wanted)?;
-        self.group.append(prepared, expected)
+        if let Some(source) = self.trouble.first() {
+            return Err(not_durable("a payload", source).within(&self.folder));
+        }
+        chain::prepare(batch, &*self.blobs, Json::Wanted)
+            .and_then(|prepared| self.group.append(prepared, expected))
+            .map_err(|error| error.within(&self.folder))
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
@@ -101,7 +118,7 @@ impl Commit for Committer {
         self.engine.insert(values.iter().map(|(seq, bytes)| (*seq, bytes.as_slice())))?;
         self.failpoint.pass(Boundary::Torn);
         self.engine.flush()?;
-        self.engine.sync().map_err(|source| AppendError::NotDurable { what: "the store", source })?;
+        self.engine.sync().map_err(|source| not_durable("the store", source))?;
 
         self.lines.clear();
         for sealed in records {
@@ -109,7 +126,7 @@ impl Commit for Committer {
         }
         // Without its line an event would be hidden from every reader of a live run, so this counts too.
         let mirrored = self.mirror.write(&self.lines);
-        mirrored.map_err(|source| AppendError::NotDurable { what: "the mirror of the log", source })?;
+        mirrored.map_err(|source| not_durable("events.jsonl", source))?;
         self.failpoint.pass(Boundary::After);
         Ok(())
     }
@@ -134,10 +151,14 @@ fn values(records: &[Sealed]) -> Vec<(Seq, Vec<u8>)> {
     values
 }
 
+fn not_durable(what: &str, source: io::Error) -> AppendError {
+    AppendError::NotDurable { what: what.to_owned(), source }
+}
+
 impl From<EngineError> for AppendError {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Io(source) => Self::NotDurable { what: "the store", source },
+            EngineError::Io(source) => not_durable("the store", source),
             other => Self::EngineFailed { detail: other.to_string() },
         }
     }

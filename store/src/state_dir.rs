@@ -14,6 +14,7 @@ use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Digest, RunId, Timestamp};
 
 use crate::durable;
+use crate::hint;
 use crate::line::Scratch;
 use crate::lines::FromLine as _;
 use crate::run_folder::RunFolder;
@@ -91,7 +92,7 @@ impl ResolveError {
             Self::NoRuns => Some("begin one: unstuck run WORKFLOW".to_owned()),
             Self::Unknown { .. } => Some("see all of them: unstuck runs".to_owned()),
             Self::Ambiguous { .. } => Some("type one more character".to_owned()),
-            Self::Io { .. } => None,
+            Self::Io { source, .. } => Some(format!("{}, then try again", hint::for_io(source))),
         }
     }
 }
@@ -125,6 +126,11 @@ impl Project {
     /// Returns the folder itself.
     pub fn path(&self) -> &Path {
         &self.folder
+    }
+
+    /// Makes the folder, if it is not there.
+    pub fn create(&self) -> io::Result<()> {
+        durable::create_folder(&self.folder)
     }
 
     /// Returns the folder of a run, which need not exist.

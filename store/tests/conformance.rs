@@ -4,6 +4,8 @@
 
 mod common;
 
+#[cfg(feature = "testing")]
+use std::sync::Arc;
 use std::sync::Barrier;
 
 use common::{answer, events, facts};
@@ -12,7 +14,14 @@ use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Seq, Timestamp};
 use unstuck_store::envelope::{Codec, INLINE_MAX};
 use unstuck_store::exchange;
+use unstuck_store::memory::MemoryStore;
 use unstuck_store::{AppendError, EventStore, Expected, Head, RunFolder, RunLog};
+#[cfg(feature = "testing")]
+use unstuck_store::{
+    BlobStore,
+    blobs::MemoryBlobs,
+    faulty::{Fault, Faulty, When},
+};
 
 /// Something that makes empty logs and opens them again.
 trait Backend {
@@ -61,6 +70,7 @@ macro_rules! conformance {
         mod memory { $(#[test] fn $test() { super::$test(&super::Memory); })* }
         mod sled { $(#[test] fn $test() { super::$test(&super::Sled::new()); })* }
     };
+    // A new backend is one more line above, and passes the same.
 }
 
 conformance! {
@@ -78,6 +88,7 @@ conformance! {
     a_reader_sees_what_was_there_when_it_began
     an_export_is_read_back_with_the_same_hashes
     verify_accepts_what_was_written
+    whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on
 }
 
 fn read_all(log: &dyn EventStore) -> Vec<Event> {
@@ -301,6 +312,99 @@ fn verify_accepts_what_was_written(backend: &dyn Backend) {
     assert_eq!(log.verify().unwrap(), head);
 }
 
+/// A log of which one operation fails, and its writer.
+#[cfg(feature = "testing")]
+struct Writer {
+    log: Faulty<RunLog>,
+    blobs: Faulty<Arc<dyn BlobStore>>,
+    /// What the store has acknowledged.
+    acknowledged: Vec<Event>,
+    /// What it was asked to take when it failed.
+    in_doubt: Vec<Event>,
+}
+
+#[cfg(feature = "testing")]
+impl Writer {
+    fn new(log: RunLog, fault: &Fault, acknowledged: Vec<Event>) -> Self {
+        let blobs = Faulty::new(Arc::clone(log.blobs()), fault.clone());
+        Self { log: Faulty::new(log, fault.clone()), blobs, acknowledged, in_doubt: Vec::new() }
+    }
+
+    /// Writes, reads and refuses a little of everything, from where the log stands on.
+    fn play(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        for sizes in [&[1][..], &[5, 40_000, 5], &[2, 2]] {
+            let blob = self.blobs.put(&vec![7; sizes[0] * 1000])?;
+            self.blobs.read(&blob, 10_000)?;
+            let first = self.acknowledged.len() as u64 + 1;
+            let batch = events(first, sizes.iter().map(|size| answer(&"x".repeat(*size))));
+            self.in_doubt = batch.clone();
+            self.log.append(&batch, Expected::Exactly(Seq(first - 1)))?;
+            self.acknowledged.append(&mut self.in_doubt);
+            let read: Vec<_> = self.log.read(Seq(1))?.collect::<Result<_, _>>()?;
+            assert_eq!(read, self.acknowledged);
+            let records: Vec<_> = self.log.records(Seq(first))?.collect::<Result<_, _>>()?;
+            assert_eq!(records.len(), batch.len());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "testing")]
+fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(backend: &dyn Backend) {
+    let mut untouched = 0;
+    for nth in 1.. {
+        for when in [When::Before, When::After] {
+            let fault = Fault::at(nth, when);
+            let mut writer = Writer::new(backend.create(&format!("{nth}-{when:?}")), &fault, Vec::new());
+            let result = writer.play();
+            assert_eq!(result.is_err(), fault.was_hit(), "operation {nth}, {when:?}: {result:?}");
+            untouched += u32::from(result.is_ok());
+
+            let Writer { log, mut acknowledged, in_doubt, .. } = writer;
+            let log = backend.reopen(log.into_inner());
+            let there = read_all(&log);
+            if there.len() > acknowledged.len() {
+                acknowledged.extend(in_doubt);
+            }
+            assert_eq!(
+                there, acknowledged,
+                "operation {nth}, {when:?}: all that was acknowledged, and no half"
+            );
+            log.verify().unwrap();
+            let mut again = Writer::new(log, &Fault::at(u64::MAX, when), acknowledged);
+            again.play().unwrap();
+            again.log.into_inner().verify().unwrap();
+        }
+        if untouched > 0 {
+            assert!(nth > 30 && untouched == 2, "operation {nth}");
+            return;
+        }
+    }
+}
+
+#[cfg(not(feature = "testing"))]
+fn whichever_operation_fails_what_was_acknowledged_is_there_and_it_goes_on(_: &dyn Backend) {
+    println!("skipped: cargo test -p unstuck-store --features testing");
+}
+
+/// What a backend does itself when its place of blobs fails within an append.
+#[cfg(feature = "testing")]
+#[test]
+fn a_payload_that_cannot_be_stored_leaves_nothing_of_its_batch() {
+    for nth in 1.. {
+        let fault = Fault::at(nth, When::Before);
+        let store = MemoryStore::new(Arc::new(Faulty::new(MemoryBlobs::default(), fault.clone())));
+        let batch = events(1, [answer("small"), answer(&"large".repeat(20_000)), answer("small")]);
+        match store.append(&batch, Expected::Exactly(Seq(0))) {
+            Ok(_) => return assert!(nth > 2 && !fault.was_hit(), "operation {nth}"),
+            Err(error) => assert!(matches!(error, AppendError::NotDurable { .. }), "{error}"),
+        }
+        assert_eq!(store.head(), Head::default());
+        let head = store.append(&batch, Expected::Exactly(Seq(0))).unwrap();
+        assert_eq!(head.seq, Seq(3));
+    }
+}
+
 fn any_fact() -> impl Strategy<Value = Fact> {
     let small = proptest::sample::select(facts());
     let text = ".{0,200}".prop_map(|text| answer(&text));
@@ -354,7 +458,7 @@ proptest! {
 
 #[test]
 fn a_fenced_handle_in_memory_loses() {
-    let first = unstuck_store::memory::MemoryStore::default();
+    let first = MemoryStore::default();
     let second = first.take_over();
     let batch = events(1, [Observation::DeadlinePassed.into()]);
     assert!(matches!(first.append(&batch, Expected::Any), Err(AppendError::Fenced { .. })));

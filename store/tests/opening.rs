@@ -304,6 +304,115 @@ fn a_hole_a_swap_and_a_forged_record_are_noticed() {
 }
 
 #[test]
+fn a_record_that_is_doubled_or_from_another_run_is_noticed() {
+    let record = |run: &Run, seq: u64| {
+        let mut bytes = None;
+        run.tamper(|db| bytes = db.get(seq.to_be_bytes()).unwrap());
+        bytes.unwrap().to_vec()
+    };
+    let put = |run: &Run, seq: u64, bytes: Vec<u8>| {
+        run.tamper(|db| drop(db.insert(seq.to_be_bytes(), bytes).unwrap()))
+    };
+    // Another run with events of the same numbers, one of which is even the same.
+    let other = Run::new();
+    let log = RunLog::create(&other.folder).unwrap();
+    log.append(
+        &events(1, (0..9).map(|n| answer(if n == 4 { "x" } else { "another" }))),
+        Expected::Exactly(Seq(0)),
+    )
+    .unwrap();
+    drop(log);
+    let cases = [
+        ("doubled over the next one", 4, 5, 5),
+        ("doubled over the one before", 5, 4, 4),
+        ("doubled over the last one", 4, 9, 0),
+        ("doubled after the last one", 9, 10, 0),
+    ];
+    for (name, from, to, damaged_at) in cases {
+        let run = Run::with(9);
+        put(&run, to, record(&run, from));
+        check_damage(&run, name, damaged_at);
+    }
+    for (name, seq, damaged_at) in
+        [("other", 4, 4), ("with the same event", 5, 5), ("last", 9, 0), ("after the last", 10, 0)]
+    {
+        let run = Run::with(9);
+        put(&run, seq, record(&other, seq.min(9)));
+        check_damage(&run, &format!("spliced, {name}"), damaged_at);
+    }
+}
+
+/// Damage in the middle is refused with its event; at the end (0) the mirror still has what was there.
+fn check_damage(run: &Run, name: &str, damaged_at: u64) {
+    match RunLog::open_for_writing(&run.folder) {
+        Err(OpenError::Corrupt { at, .. }) => assert_eq!(at.0, damaged_at, "{name}"),
+        Err(other) => panic!("{name}: {other}"),
+        Ok((log, opening)) => {
+            assert_eq!(damaged_at, 0, "{name}: opened with {opening:?}");
+            assert!(!opening.is_clean(), "{name}");
+            run.holds(&log, 9);
+        }
+    }
+}
+
+#[test]
+fn a_line_of_the_mirror_that_is_doubled_swapped_or_from_another_run_is_noticed() {
+    let other = Run::with(3);
+    let log = other.open().0;
+    log.append(&events(4, (4..10).map(|_| answer("another"))), Expected::Exactly(Seq(3))).unwrap();
+    drop(log);
+    let lines = |run: &Run| -> Vec<Vec<u8>> {
+        run.mirror().split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    };
+    let others = lines(&other);
+    type Change<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
+    let cases: [(&str, Change<'_>); 6] = [
+        ("doubled", &|lines| lines.insert(4, lines[3].clone())),
+        ("swapped", &|lines| lines.swap(4, 5)),
+        ("taken out", &|lines| drop(lines.remove(4))),
+        ("spliced", &|lines| lines[4].clone_from(&others[4])),
+        ("spliced at the end", &|lines| lines[8].clone_from(&others[8])),
+        ("doubled at the end", &|lines| lines.push(lines[8].clone())),
+    ];
+    for (name, change) in cases {
+        let run = Run::with(9);
+        let mut changed = lines(&run);
+        change(&mut changed);
+        run.set_mirror(&changed.concat());
+        let reading = RunLog::open_for_reading(&run.folder).unwrap();
+        assert!(reading.read(Seq(1)).unwrap().any(|event| event.is_err()), "{name}: a reader is told");
+        let verified = RunLog::open_for_writing(&run.folder).map(|(log, opening)| {
+            assert_eq!(log.read(Seq(1)).unwrap().map(Result::unwrap).count(), 9, "{name}");
+            !opening.is_clean() || log.verify().is_err()
+        });
+        assert!(verified.unwrap_or(true), "{name}: opening or verifying says so");
+        let _refused_or_mended = RunLog::rebuild_mirror(&run.folder).unwrap();
+        run.expect(&[], 9);
+    }
+}
+
+#[test]
+fn a_payload_that_cannot_be_stored_stops_the_log() {
+    let run = Run::with(2);
+    let (log, _) = run.open();
+    fs::write(run.folder.blobs(), b"where a folder should be").unwrap();
+    log.blobs().put(b"what a worker said").unwrap_err();
+    let batch = events(3, [answer("an event that would not name it")]);
+    for _ in 0..2 {
+        let error = log.append(&batch, Expected::Exactly(Seq(2))).unwrap_err();
+        assert!(matches!(error, AppendError::NotDurable { .. }), "{error}");
+        assert!(error.to_string().contains(&run.folder.path().display().to_string()), "{error}");
+        assert!(error.hint().unwrap().ends_with("then: unstuck resume @last"));
+    }
+    drop(log);
+    fs::remove_file(run.folder.blobs()).unwrap();
+    let (log, opening) = run.open();
+    assert!(opening.is_clean());
+    log.append(&batch, Expected::Exactly(Seq(2))).unwrap();
+    run.holds(&log, 3);
+}
+
+#[test]
 fn a_last_record_that_is_not_whole_is_restored_or_dropped_and_said_so() {
     let run = Run::with(6);
     run.change_record(6, |record| record.payload[8] ^= 1);
@@ -454,9 +563,18 @@ fn what_a_newer_version_wrote_is_refused_with_the_word_upgrade() {
          written by unstuck's schema 2 of answer_given; this program reads up to 1: upgrade"
     );
 
+    // A mirror alone tells so only of events that the store has not: else it is damaged.
     let run = Run::with(3);
-    let mirror = String::from_utf8(run.mirror()).unwrap();
-    run.set_mirror(mirror.replace("\"answer_given\"", "\"telepathy_received\"").as_bytes());
+    let good = run.mirror();
+    let newer =
+        String::from_utf8(good.clone()).unwrap().replace("\"answer_given\"", "\"telepathy_received\"");
+    run.set_mirror(newer.as_bytes());
+    let (log, opening) = run.open();
+    assert!(matches!(opening.findings[..], [Finding::MirrorRebuilt { .. }]), "{opening:?}");
+    assert_eq!(run.mirror(), good);
+    drop(log);
+    run.tamper(|db| drop(db.remove(3_u64.to_be_bytes()).unwrap()));
+    run.set_mirror(newer.as_bytes());
     let error = run.open_error();
     assert!(matches!(error, OpenError::NewerVersion { .. }), "{error}");
 }

@@ -158,16 +158,16 @@ fn dies_at_every_append(boundary: &str) {
 }
 
 #[test]
-fn a_death_before_any_append_loses_nothing_and_repeats_nothing() {
+fn s55_a_death_before_any_append_loses_nothing_and_repeats_nothing() {
     dies_at_every_append("before");
 }
 
 #[test]
-fn a_death_in_the_middle_of_any_append_loses_nothing_and_repeats_nothing() {
+fn s55_a_death_in_the_middle_of_any_append_loses_nothing_and_repeats_nothing() {
     dies_at_every_append("torn");
 }
 
 #[test]
-fn a_death_after_any_append_loses_nothing_and_repeats_nothing() {
+fn s55_a_death_after_any_append_loses_nothing_and_repeats_nothing() {
     dies_at_every_append("after");
 }

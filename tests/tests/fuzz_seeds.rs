@@ -11,11 +11,11 @@ use std::panic;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::event::{
-    AnswerGiven, Conclusion, Event, Fact, LogRepaired, Lost, Observation, RunInterrupted, StageRaised,
-    StallCause,
+    AnswerGiven, Conclusion, Event, Fact, LogRepaired, Lost, Observation, RunInterrupted, SnapshotMoment,
+    SnapshotTaken, StageRaised, StallCause,
 };
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
-use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
 use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};
@@ -132,13 +132,15 @@ fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
         key: Some(Digest::of(b"")),
         count: 2,
     };
-    let written: [Fact; 7] = [
+    let snapshot = SnapshotTaken { snapshot: Box::new(testing::snapshot(1)), moment: SnapshotMoment::Ended };
+    let written: [Fact; 8] = [
         Observation::AnswerGiven(AnswerGiven { text: "use the staging key\n\u{1f511}".to_owned() }).into(),
         Observation::LogRepaired(LogRepaired { what: "an unfinished tail was dropped".to_owned() }).into(),
         Observation::RunInterrupted(RunInterrupted { signal: 2 }).into(),
         Observation::WorkerLost(lost.clone()).into(),
         Observation::CheckLost(lost).into(),
         Observation::DeadlinePassed.into(),
+        Observation::SnapshotTaken(snapshot).into(),
         Conclusion::StageRaised(raised).into(),
     ];
     let played = worlds.iter().flat_map(|world| &world.history.events).map(|event| event.fact.clone());

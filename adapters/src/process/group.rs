@@ -41,6 +41,11 @@ pub fn end_leftovers(mark_prefix: &str) -> u32 {
     platform::end_leftovers(&clean_mark(mark_prefix))
 }
 
+/// Returns how many such processes there are; nothing is done to them.
+pub fn count_leftovers(mark_prefix: &str) -> usize {
+    platform::count_leftovers(&clean_mark(mark_prefix))
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeSet;
@@ -130,6 +135,11 @@ mod linux {
             self.find().iter().map(identity).collect()
         }
 
+        /// Returns how much time all that belongs to the process has spent on a processor.
+        pub(crate) fn processor_time(&self) -> Option<Duration> {
+            Some(self.find().iter().map(|process| process.busy).sum())
+        }
+
         /// Signals all that belongs to the process, and returns what that was.
         pub(crate) fn signal(&self, how: How) -> Vec<Identity> {
             let members = self.find();
@@ -194,6 +204,10 @@ mod linux {
             }
             sleep(Duration::from_millis(10));
         }
+    }
+
+    pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
+        if mark_prefix.is_empty() { 0 } else { leftovers(mark_prefix).len() }
     }
 
     fn leftovers(mark_prefix: &str) -> Vec<Process> {
@@ -296,6 +310,11 @@ mod other {
             true
         }
 
+        /// Unknown here.
+        pub(crate) fn processor_time(&self) -> Option<std::time::Duration> {
+            None
+        }
+
         /// Returns the group as one, if it is there.
         pub(crate) fn members(&self) -> Vec<Identity> {
             let id = self.leader.and_then(|id| i32::try_from(id).ok());
@@ -328,6 +347,10 @@ mod other {
     }
 
     pub(crate) fn end_leftovers(_mark_prefix: &str) -> u32 {
+        0
+    }
+
+    pub(crate) fn count_leftovers(_mark_prefix: &str) -> usize {
         0
     }
 }

@@ -19,10 +19,12 @@ mod child;
 #[path = "child_elsewhere.rs"]
 mod child;
 mod group;
+pub mod guard;
 mod lines;
 mod output;
 #[cfg(target_os = "linux")]
 mod procfs;
+mod silence;
 mod spawn;
 
 use std::collections::BTreeSet;
@@ -44,10 +46,12 @@ use unstuck_store::blobs::BlobStore;
 use self::child::Child;
 use self::group::{Group, How};
 use self::output::Capture;
+use self::silence::Silence;
 use crate::redact::Redactor;
 
-pub use self::group::end_leftovers;
+pub use self::group::{count_leftovers, end_leftovers};
 pub use self::lines::Lines;
+pub use self::silence::Patience;
 
 /// The environment variable that marks a process and all that come from it. Marks of runs within
 /// runs stand side by side, separated by blanks.
@@ -81,6 +85,8 @@ pub struct Spec {
     pub stdin: Vec<u8>,
     /// Most time it may take, on a clock that nobody sets.
     pub limit: Duration,
+    /// How long it may be silent.
+    pub patience: Patience,
     /// Time between TERM and KILL.
     pub grace: Duration,
     /// Names it among all processes: run id and step. Blanks are replaced.
@@ -164,6 +170,7 @@ enum Woken {
     Exited(io::Result<ExitStatus>),
     Stop(Stop),
     Time,
+    Look,
 }
 
 struct Supervised<'a> {
@@ -179,6 +186,8 @@ struct Supervised<'a> {
     err: Capture<'a>,
     begun: Instant,
     duration: Option<Duration>,
+    cwd: PathBuf,
+    silence: Silence,
     grace: Duration,
     phase: Phase,
     /// When the phase is looked at again.
@@ -212,6 +221,8 @@ impl<'a> Supervised<'a> {
             err: Capture::new("standard error", 4 * Outcome::TAIL_MAX, blobs, redactor),
             begun,
             duration: None,
+            cwd: spec.cwd,
+            silence: Silence::new(spec.patience, begun),
             grace: spec.grace,
             phase: Phase::Working,
             wake: begun + spec.limit.min(NEVER),
@@ -236,17 +247,25 @@ impl<'a> Supervised<'a> {
                 status = self.child.wait(), if self.status.is_none() => Woken::Exited(status),
                 asked = next_stop(stop, self.stop_seen) => Woken::Stop(asked),
                 () = sleep_until(self.wake) => Woken::Time,
+                () = look_at(self.silence.next_look()), if self.phase == Phase::Working => Woken::Look,
             };
             self.idle &= !matches!(woken, Woken::Output(_) | Woken::Error(_));
             match woken {
                 Woken::Output(0) => self.stdout = None,
                 Woken::Error(0) => self.stderr = None,
-                Woken::Output(size) => self.out.take(&out[..size], lines),
-                Woken::Error(size) => self.err.take(&err[..size], lines),
+                Woken::Output(size) => {
+                    self.silence.broken(Instant::now());
+                    self.out.take(&out[..size], lines);
+                }
+                Woken::Error(size) => {
+                    self.silence.broken(Instant::now());
+                    self.err.take(&err[..size], lines);
+                }
                 Woken::Input(size) => self.on_written(size),
                 Woken::Exited(status) => self.on_exit(status),
                 Woken::Stop(asked) => self.on_stop(asked),
                 Woken::Time => self.on_time(),
+                Woken::Look => self.on_look(),
             }
             if self.is_quiet() {
                 self.phase = Phase::Over;
@@ -298,6 +317,16 @@ impl<'a> Supervised<'a> {
             Phase::Asked { until } => self.look_again(until, Self::kill),
             Phase::Killed { until } => self.look_again(until, Self::give_up),
             Phase::Over => {}
+        }
+    }
+
+    /// Ends it when there is nothing more to wait for.
+    fn on_look(&mut self) {
+        let last_line = self.out.last_line().or_else(|| self.err.last_line()).unwrap_or_default();
+        let busy = self.group.processor_time();
+        self.ended_by = self.silence.look(Instant::now(), busy, &last_line, &self.cwd);
+        if self.ended_by.is_some() {
+            self.ask();
         }
     }
 
@@ -414,6 +443,13 @@ fn signal_of(status: ExitStatus) -> i32 {
 #[cfg(not(unix))]
 fn signal_of(_status: ExitStatus) -> i32 {
     0
+}
+
+async fn look_at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => future::pending().await,
+    }
 }
 
 /// Reads a piece; 0 is the end. Waits for ever where there is nothing to read from.

@@ -2,11 +2,15 @@
 
 use std::io::Write as _;
 
+use tokio::sync::oneshot;
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::{BlobStore, BlobWriter};
 
 use super::lines::Lines;
 use crate::redact::{self, Redactor};
+
+/// A line of more bytes is not looked at as a whole.
+const LAST_LINE_MAX: usize = 4096;
 
 /// What takes an output while it is produced.
 pub(super) struct Capture<'a> {
@@ -57,18 +61,19 @@ impl<'a> Capture<'a> {
         self.keep(lines);
     }
 
+    /// Returns the last line that is not blank, as it can be shown.
+    pub(super) fn last_line(&self) -> Option<String> {
+        let end = &self.tail.bytes[self.tail.bytes.len().saturating_sub(LAST_LINE_MAX)..];
+        plain(end).lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
+    }
+
     pub(super) async fn finish(mut self, lines: &mut (dyn FnMut(&str) + Send)) -> Kept {
         self.clean.clear();
         self.redact.finish(&mut self.clean);
         self.keep(lines);
         self.lines.end(lines);
         let blob = match self.writer.take() {
-            // Making a file durable may take long.
-            Some(writer) => tokio::task::spawn_blocking(|| writer.finish())
-                .await
-                .map_err(std::io::Error::other)
-                .flatten()
-                .map(Some),
+            Some(writer) => finish_beside(writer).await.map(Some),
             None => Ok(None),
         };
         if let Err(error) = &blob {
@@ -109,6 +114,14 @@ impl<'a> Capture<'a> {
     fn fail(&mut self, error: &std::io::Error) {
         self.trouble.get_or_insert_with(|| format!("cannot store {}: {error}", self.name));
     }
+}
+
+/// Makes a blob durable, which may take long. The pool of the runtime panics where it gets no thread.
+async fn finish_beside(writer: Box<dyn BlobWriter>) -> std::io::Result<Blob> {
+    let (tell, told) = oneshot::channel();
+    let finish = move || tell.send(writer.finish());
+    std::thread::Builder::new().name("unstuck-blob".to_owned()).spawn(finish)?;
+    told.await.map_err(std::io::Error::other).flatten()
 }
 
 /// The last bytes of a text that comes in pieces.

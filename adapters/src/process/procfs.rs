@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
 /// A process, as `/proc/<pid>/stat` describes it. Its id and start time together are unique.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +14,12 @@ pub(super) struct Process {
     /// Clock ticks since the system started.
     pub(super) start: u64,
     pub(super) is_zombie: bool,
+    /// Time on a processor, with that of its children that it has waited for.
+    pub(super) busy: Duration,
 }
+
+/// What the kernel counts in, on all systems of today: `sysconf(_SC_CLK_TCK)` is 100.
+const TICK: Duration = Duration::from_millis(10);
 
 impl Process {
     /// Reads about one process; `None` if there is none.
@@ -33,6 +39,10 @@ impl Process {
             group: number(2)?,
             session: number(3)?,
             start: fields.get(19)?.parse().ok()?,
+            busy: TICK
+                * (11..=14)
+                    .filter_map(|index| number(index).and_then(|it| u32::try_from(it).ok()))
+                    .sum::<u32>(),
             is_zombie: matches!(*fields.first()?, "Z" | "X"),
         })
     }

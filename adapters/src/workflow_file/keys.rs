@@ -212,6 +212,7 @@ const STEP: &[Key] = &[
     optional("inputs", Kind::List(&Kind::Map(Level::Input)), "`[]`", "Artifacts of those steps that are copied into the workspace before every attempt."),
     optional("outputs", Kind::List(&Kind::Map(Level::Output)), "`[]`", "Files that become artifacts after the work.").worker(),
     optional("timeout", Kind::Span, "`24h`", "Bound of one attempt of the worker, never beyond that of the run."),
+    optional("idle_timeout", Kind::Span, "`30m`", "How long a worker or check may do nothing: no output, no processor time, no change of a file. After a written verdict, or a prompt for input, a minute is enough.").ours(),
     optional("max_retries", Kind::Whole(0), "0", "Retries per iteration with `on_failure: retry`."),
     optional("max_steps", Kind::Whole(1), "none", "Bound of turns; only for CLAUDE_CODE.").worker(),
     optional("max_command_time", Kind::Span, "none", "Not run yet: no worker offers it.").worker(),

@@ -36,6 +36,7 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
         inputs: Vec::new(),
         outputs: Vec::new(),
         timeout,
+        idle_timeout: Workflow::DEFAULT_IDLE_TIMEOUT,
         max_retries: 2,
         on_failure: OnFailure::Retry,
         check: Some(check(checks, Millis((timeout.0 / 4).max(1000)))),

@@ -41,6 +41,7 @@ impl Loader<'_> {
             inputs: inputs(view),
             outputs: outputs(view),
             timeout: own_timeout.unwrap_or(Workflow::DEFAULT_STEP_TIMEOUT),
+            idle_timeout: view.span("idle_timeout").unwrap_or(Workflow::DEFAULT_IDLE_TIMEOUT),
             max_retries: view.whole("max_retries").unwrap_or(0),
             on_failure: on_failure(view),
             max_iterations: self.max_iterations(view),

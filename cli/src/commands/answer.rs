@@ -27,5 +27,6 @@ pub fn answer(global: &Global, args: Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: args.run })?;
     let how = TakeUp::Answer(AnswerGiven { text: args.text });
-    resume::take_up(&project, &found, &found.begun()?, &args.driving, how)
+    // Whoever answers may have done in the workspace what was needed.
+    resume::take_up(&project, &found, &found.begun()?, &args.driving, how, true)
 }

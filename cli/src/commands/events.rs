@@ -54,8 +54,8 @@ pub fn events(global: &Global, args: &Args) -> Result {
                 continue;
             }
             let shown = if args.json { io::stdout().write_all(line.as_bytes()) } else { print(&event) };
-            if shown.is_err() {
-                return Ok(exit::OK); // Nobody reads any more.
+            if !crate::wrote(shown) {
+                return Ok(exit::OK);
             }
         }
         let over = !args.follow || state.outcome().is_some() || !found.is_live();
@@ -78,10 +78,11 @@ fn lines(found: &Found, from: u64) -> Result {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
     for line in file.lines().skip(skipped) {
-        if writeln!(out, "{}", line.map_err(failed)?).is_err() {
-            break;
+        if !crate::wrote(writeln!(out, "{}", line.map_err(failed)?)) {
+            return Ok(exit::OK);
         }
     }
+    crate::wrote(out.flush());
     Ok(exit::OK)
 }
 
@@ -93,8 +94,13 @@ fn open(found: &Found) -> Result<std::fs::File> {
 
 fn print(event: &Event) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let head = format!("{:>5}  {}  {:<16}", event.seq, text::moment(event.at), unstuck_replay::kind(event));
-    let columns = head.chars().count() + 2;
+    let (moment, kind) = (text::moment(event.at), unstuck_replay::kind(event));
     let what = unstuck_replay::describe(event);
-    writeln!(out, "{head}  {}", text::wrap(&what, text::width().max(columns + 20), columns))
+    let head = format!("{:>5}  {moment}  {kind:<16}", event.seq);
+    let (columns, room) = (head.chars().count() + 2, text::width());
+    if columns + 30 <= room {
+        return writeln!(out, "{head}  {}", text::wrap(&what, room, columns));
+    }
+    let time = moment.split_once(' ').map_or(moment.as_str(), |(_day, time)| time);
+    writeln!(out, "{:>5}  {time}  {kind}\n       {}", event.seq, text::wrap(&what, room, 7))
 }

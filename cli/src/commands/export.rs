@@ -36,7 +36,11 @@ pub fn export(global: &Global, args: &Args) -> Result {
         Some(path) => Box::new(File::create_new(path).map_err(failed)?),
         None => Box::new(io::stdout().lock()),
     };
-    copy_lines(&found.folder.mirror(), good.len(), &mut out).map_err(failed)?;
+    match copy_lines(&found.folder.mirror(), good.len(), &mut out) {
+        // Nobody reads any more.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
+        result => result.map_err(failed)?,
+    }
     if let Some(error) = error {
         eprintln!("note: kept {} events; {error}", good.len());
     }
@@ -55,8 +59,5 @@ fn copy_lines(mirror: &std::path::Path, lines: usize, out: &mut dyn Write) -> io
         out.write_all(&line?)?;
         out.write_all(b"\n")?;
     }
-    match out.flush() {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    out.flush()
 }

@@ -2,9 +2,14 @@
 
 pub mod answer;
 pub mod check;
+pub mod checkout;
 pub mod completions;
+pub mod diff;
+pub mod doctor;
 pub mod events;
 pub mod export;
+pub mod gc;
+pub mod guard;
 pub mod import;
 pub mod man;
 pub mod probe;
@@ -13,6 +18,7 @@ pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod show;
+pub mod undo;
 pub mod verdict;
 pub mod verify;
 pub mod why;
@@ -34,6 +40,11 @@ pub fn run(args: Args) -> Result {
         Some(Command::Verify(args)) => verify::verify(&global, &args),
         Some(Command::Resume(args)) => resume::resume(&global, args),
         Some(Command::Answer(args)) => answer::answer(&global, args),
+        Some(Command::Doctor(args)) => doctor::doctor(&global, &args),
+        Some(Command::Gc(args)) => gc::gc(&global, &args),
+        Some(Command::Undo(args)) => undo::undo(&global, &args),
+        Some(Command::Checkout(args)) => checkout::checkout(&global, &args),
+        Some(Command::Diff(args)) => diff::diff(&global, &args),
         Some(Command::Export(args)) => export::export(&global, &args),
         Some(Command::Import(args)) => import::import(&global, &args),
         Some(Command::Check(args)) => check::check(&global, &args),
@@ -41,5 +52,6 @@ pub fn run(args: Args) -> Result {
         Some(Command::Probe(args)) => probe::probe(&args),
         Some(Command::Completions(args)) => completions::completions(&args),
         Some(Command::Man(args)) => man::man(&args),
+        Some(Command::Guard(args)) => guard::guard(&args),
     }
 }

@@ -28,6 +28,9 @@ pub struct Args {
     /// Let the run take so much time beyond its bound, such as 1h.
     #[arg(long, value_name = "DURATION")]
     add_time: Option<Millis>,
+    /// Go on although files were changed since the run came to rest.
+    #[arg(long)]
+    accept_drift: bool,
     /// Tell the worker this.
     #[arg(long, value_name = "TEXT")]
     hint: Option<String>,
@@ -38,19 +41,13 @@ pub struct Args {
 
 /// Goes on.
 pub fn resume(global: &Global, args: Args) -> Result {
-    let Args { run, add_iterations, add_time, hint, driving } = args;
+    let Args { run, add_iterations, add_time, accept_drift, hint, driving } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
     let events = found.begun()?;
     let story = Story::of(&events);
-    if story.outcome == Some(RunOutcome::Complete) && driving.mode() == Mode::Json {
-        println!("{}", screen::end_json(&story, i32::from(exit::OK)));
-        return Ok(exit::OK);
-    }
     if story.outcome == Some(RunOutcome::Complete) {
-        println!("run {} is complete: there is nothing to go on with", found.short());
-        println!("next: unstuck show {}", found.short());
-        return Ok(exit::OK);
+        return Ok(already_complete(&story, &found, &driving));
     }
     let started = found.started(&events)?;
     let order = RunResumed {
@@ -60,11 +57,37 @@ pub fn resume(global: &Global, args: Args) -> Result {
         workflow_digest: run::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),
     };
-    take_up(&project, &found, &events, &driving, TakeUp::Resume(order))
+    let refused = match take_up(&project, &found, &events, &driving, TakeUp::Resume(order), accept_drift) {
+        Err(refused) => refused,
+        ended => return ended,
+    };
+    // Where a supervisor died after its last append, only opening the store shows that the run had ended.
+    let story = Story::of(&found.begun()?);
+    if story.outcome == Some(RunOutcome::Complete) {
+        return Ok(already_complete(&story, &found, &driving));
+    }
+    Err(refused)
+}
+
+fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {
+    if driving.mode() == Mode::Json {
+        println!("{}", screen::end_json(story, i32::from(exit::OK)));
+    } else {
+        println!("run {} is complete: there is nothing to go on with", found.short());
+        println!("next: unstuck show {}", found.short());
+    }
+    exit::OK
 }
 
 /// Takes a run up again, in the workspace that it began in. `events` are what its log holds.
-pub fn take_up(project: &Project, found: &Found, events: &[Event], driving: &Driving, how: TakeUp) -> Result {
+pub fn take_up(
+    project: &Project,
+    found: &Found,
+    events: &[Event],
+    driving: &Driving,
+    how: TakeUp,
+    accept_drift: bool,
+) -> Result {
     let started = found.started(events)?;
     if !Path::new(&started.workspace).is_dir() {
         return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace))
@@ -88,7 +111,7 @@ pub fn take_up(project: &Project, found: &Found, events: &[Event], driving: &Dri
     let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before };
     let folder = found.folder.clone();
     run::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
-        site.take_up(&folder, how).await
+        site.take_up(&folder, how, accept_drift).await
     })
 }
 

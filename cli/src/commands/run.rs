@@ -8,6 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{Digest, Millis, RunId};
@@ -63,7 +64,7 @@ pub struct Reading {
 }
 
 /// How a run is shown, and what is asked of branches.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Driving {
     /// Print the log as JSON lines, and a summary as the last line.
     #[arg(long)]
@@ -219,14 +220,14 @@ fn no_such_file(what: &str) -> Error {
 /// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
 pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     let of_step = |step: &Step| {
-        let scoped = step
+        let based = step
             .convergence
             .as_ref()
-            .is_some_and(|it| !it.allowed_paths.is_empty() || it.max_changed_files.is_some());
+            .is_some_and(|it| it.diff_base_ref.is_some() || it.diff_base_ref_file.is_some());
         let bubbles = matches!(&step.work, Work::Subworkflow(child) if child.event_prefix.is_some());
-        let scope = "allowed_paths and max_changed_files are told to the worker, but not enforced yet";
+        let base = "diff_base_ref is not used yet: changes are compared with the files when the step began";
         let shown = "the steps of its child run are not shown yet; they are in the child's own log";
-        let said = [(scoped, scope), (bubbles, shown)].into_iter().filter(|(applies, _)| *applies);
+        let said = [(based, base), (bubbles, shown)].into_iter().filter(|(applies, _)| *applies);
         said.map(|(_, what)| format!("step {}: {what}", step.id)).collect::<Vec<_>>()
     };
     workflow.steps.iter().flat_map(of_step).collect()
@@ -354,11 +355,13 @@ where
     let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::usage(format!("cannot start: {error}")))?;
+    let guard = super::guard::start(run);
     let ended = runtime.block_on(async {
         let site =
             site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
         go(site).await
     });
+    drop(guard);
     let story = screen.finish();
     let ended = ended.map_err(|error| explained(&error, short))?;
     let status = ended.outcome.exit_status();
@@ -400,6 +403,32 @@ fn site(
     }
 }
 
+/// Nobody looks on.
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn recorded(&self, _: &[unstuck_core::Event], _: &unstuck_core::RunState) {}
+    fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
+}
+
+/// Returns a site for what runs no worker.
+pub fn quiet_site(runs: Runs) -> Site {
+    let (_, nobody_interrupts) = watch::channel(None);
+    site(&Driving::default(), Some(runs), Branches::default(), Arc::new(Nobody), nobody_interrupts)
+}
+
+/// Opens the snapshots of the workspace of a run.
+pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
+    let workspace = Path::new(&started.workspace);
+    unstuck_runner::snapshots::open(runs, workspace, &started.workflow.context_dir)
+        .map_err(|error| of_snapshots(&error))
+}
+
+/// Says what went wrong with snapshots.
+pub fn of_snapshots(error: &unstuck_adapters::snapshot::Error) -> Error {
+    Error::store(error).hint_if(error.hint())
+}
+
 /// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
 fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     let (send, receive) = watch::channel(None);
@@ -425,8 +454,10 @@ fn hangup_is_ignored() -> bool {
 }
 
 /// Says what stopped the supervisor, and how to go on.
-fn explained(error: &launch::Error, short: &str) -> Error {
+pub fn explained(error: &launch::Error, short: &str) -> Error {
     use unstuck_core::Rejection;
+    use unstuck_store::hint;
+    use unstuck_store::lease::AcquireError;
     use unstuck_store::opening::OpenError;
     let message = chain(error);
     match error {
@@ -453,11 +484,18 @@ fn explained(error: &launch::Error, short: &str) -> Error {
                 _ => Error::store(error).hint_if(hint),
             }
         }
-        launch::Error::Workspace { .. } => {
-            Error::store(error).hint("name a folder that can be written to: unstuck --store sled:PATH ...")
+        launch::Error::Workspace { source: AcquireError::Io { source, .. }, .. } => {
+            Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
         }
+        launch::Error::Drift { .. } => Error::usage(message).hint(format!(
+            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
+        )),
+        launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
         launch::Error::WorkspaceBusy { .. } => Error::usage(message)
             .hint("see what runs: unstuck runs    or work in another folder: unstuck -C DIR run ..."),
+        launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
+            Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
+        }
         _ => Error::store(error).hint(format!("unstuck resume {short}")),
     }
 }

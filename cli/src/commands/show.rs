@@ -42,11 +42,12 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
     println!("run {} · {} in {}", text::bold(found.short()), story.workflow, story.workspace);
     println!("started {} UTC · {} events", text::moment(story.started_at), story.last_seq);
     for step in &story.steps {
-        let end = step.end_sentence.as_deref().unwrap_or(if step.iterations.is_empty() {
-            "not begun"
-        } else {
-            "under way"
-        });
+        let open = match (step.iterations.is_empty(), story.outcome) {
+            (true, _) => "not begun",
+            (false, Some(_)) => "not finished when the run ended",
+            (false, None) => "under way",
+        };
+        let end = step.end_sentence.as_deref().unwrap_or(open);
         println!(
             "\n{}  {}",
             text::bold(step.id.as_str()),

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::world::{Act, History, Script, World, finished, script_worker, step};
+use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
 use crate::effect::Due;
 use crate::event::{
     AnswerGiven, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact, Failure, Lost, Next,
-    Observation, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, StageRaised, StallCause,
-    StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerStarted,
+    Observation, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment,
+    SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
+    WorkRequested, WorkerStarted,
 };
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
 use crate::verdict::Decision;
@@ -171,6 +172,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         1 => Just(Observation::DeadlinePassed),
         3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
             step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
+            snapshot: Some(Box::new(snapshot(1))),
         })),
         3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
             step, iteration, attempt, check_id: id(), prompt: prompt(), limit: Millis(1), moved_aside: None,
@@ -178,6 +180,10 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         6 => finished,
         1 => due().prop_map(move |due| Observation::WorkerLost(lost(due))),
         1 => due().prop_map(move |due| Observation::CheckLost(lost(due))),
+        1 => (0_u8..3).prop_map(|work| Observation::SnapshotTaken(SnapshotTaken {
+            snapshot: Box::new(snapshot(work)),
+            moment: SnapshotMoment::Resumed,
+        })),
     ]
 }
 

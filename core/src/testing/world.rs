@@ -9,6 +9,7 @@ use crate::event::{
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
+use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::verdict::Refusal;
 use crate::workflow::{
@@ -167,6 +168,7 @@ impl World {
                 limit,
                 check_id,
                 moved_aside: None,
+                snapshot: None,
             })
         };
         self.give(started).ok().map(|()| (due, is_check))
@@ -292,8 +294,22 @@ fn observation(
             decision_file,
         });
     }
-    let changed = Some(true);
-    Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, outcome, decision_file, changed })
+    Observation::WorkerFinished(WorkerFinished {
+        step,
+        iteration,
+        attempt,
+        outcome,
+        decision_file,
+        changed: Some(true),
+        snapshot: None,
+        changed_files: None,
+    })
+}
+
+/// Returns a snapshot of a workspace with one file; another number is another content.
+pub fn snapshot(content: u8) -> Snapshot {
+    let work = Digest::of(&[content]);
+    Snapshot { id: work, work, files: 1, bytes: 1, repository: None, left_out: Vec::new(), notes: Vec::new() }
 }
 
 /// Returns the first observation of a run of this workflow.
@@ -335,6 +351,7 @@ pub fn step(id: &str) -> Step {
         inputs: Vec::new(),
         outputs: Vec::new(),
         timeout: Workflow::DEFAULT_STEP_TIMEOUT,
+        idle_timeout: Workflow::DEFAULT_IDLE_TIMEOUT,
         max_retries: 0,
         on_failure: OnFailure::Abort,
         check: None,

@@ -1,7 +1,10 @@
 //! Turns domain types into stored shapes and back. A field that is added to one side only does not compile.
 
+use std::collections::BTreeMap;
+
 use unstuck_core::event as domain;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::snapshot;
 use unstuck_core::verdict;
 use unstuck_core::weather;
 
@@ -89,6 +92,26 @@ impl<D, W: Wire<D>> Wire<Option<D>> for Option<W> {
     }
 }
 
+impl<D, W: Wire<D>> Wire<Box<D>> for W {
+    fn wire(domain: &Box<D>) -> Self {
+        W::wire(&**domain)
+    }
+    fn domain(self) -> Box<D> {
+        Box::new(W::domain(self))
+    }
+}
+
+impl Wire<BTreeMap<String, String>> for Vec<v1::Checkout> {
+    fn wire(domain: &BTreeMap<String, String>) -> Self {
+        let checkout =
+            |(name, commit): (&String, &String)| v1::Checkout { name: name.clone(), commit: commit.clone() };
+        domain.iter().map(checkout).collect()
+    }
+    fn domain(self) -> BTreeMap<String, String> {
+        self.into_iter().map(|it| (it.name, it.commit)).collect()
+    }
+}
+
 impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
     fn wire(domain: &Vec<D>) -> Self {
         domain.iter().map(W::wire).collect()
@@ -104,13 +127,17 @@ record! {
     v1::RunResumed = domain::RunResumed { add_iterations, add_time, hint, workflow_digest, program }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text }
-    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside }
-    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed }
+    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, snapshot }
+    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, changed_files }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
     v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
+    v1::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }
+    v1::Snapshot = snapshot::Snapshot { id, work, files, bytes, repository, left_out, notes }
+    v1::Standing = snapshot::Standing { branch, commit, stash, elsewhere }
+    v1::LeftOut = snapshot::LeftOut { reason, count, examples }
     v1::Outcome = domain::Outcome {
         exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal,
     }
@@ -129,10 +156,11 @@ record! {
 }
 
 choice! {
-    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it) }
+    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled }
     DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
     Refusal = verdict::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
     Next = domain::Next { Work, Check }
+    SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it) }
     WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
     ErrorClass = weather::ErrorClass {
         RetryableTransient, RetryableNetwork, RetryableService, RetryableRateLimit,

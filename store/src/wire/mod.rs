@@ -202,6 +202,7 @@ event_types! {
     CheckFinished = 10 "check_finished" [v1::CheckFinished]
     CheckLost = 11 "check_lost" [v1::CheckLost]
     LogRepaired = 12 "log_repaired" [v1::LogRepaired]
+    SnapshotTaken = 13 "snapshot_taken" [v1::SnapshotTaken]
     WorkRequested = 101 "work_requested" [v1::WorkRequested]
     CheckRequested = 102 "check_requested" [v1::CheckRequested]
     WaitRequested = 103 "wait_requested" [v1::WaitRequested]
@@ -247,6 +248,7 @@ current! {
         v1::CheckFinished => CheckFinished,
         v1::CheckLost => CheckLost,
         v1::LogRepaired => LogRepaired,
+        v1::SnapshotTaken => SnapshotTaken,
     }
     Conclusion {
         v1::WorkRequested => WorkRequested,
@@ -312,6 +314,9 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
             }
             Observation::CheckLost(it) => encode_shape(T::CheckLost, &v1::CheckLost::wire(it), json),
             Observation::LogRepaired(it) => encode_shape(T::LogRepaired, &v1::LogRepaired::wire(it), json),
+            Observation::SnapshotTaken(it) => {
+                encode_shape(T::SnapshotTaken, &v1::SnapshotTaken::wire(it), json)
+            }
         },
         Fact::Concluded(conclusion) => match conclusion {
             Conclusion::WorkRequested(it) => {

@@ -65,6 +65,7 @@ pub struct WorkerStarted {
     pub limit: u64,
     pub check_id: Option<String>,
     pub moved_aside: Option<Blob>,
+    pub snapshot: Option<Snapshot>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +76,8 @@ pub struct WorkerFinished {
     pub outcome: Outcome,
     pub decision_file: DecisionFile,
     pub changed: Option<bool>,
+    pub snapshot: Option<Snapshot>,
+    pub changed_files: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +120,21 @@ pub struct CheckLost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRepaired {
     pub what: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotTaken {
+    pub snapshot: Snapshot,
+    pub moment: SnapshotMoment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SnapshotMoment {
+    Ended,
+    Resumed,
+    BeforeUndo,
+    Undone(u64),
 }
 
 // ---- conclusions ----
@@ -209,6 +227,38 @@ pub struct Blob {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub id: Digest,
+    pub work: Digest,
+    pub files: u64,
+    pub bytes: u64,
+    pub repository: Option<Standing>,
+    pub left_out: Vec<LeftOut>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+    pub stash: Option<String>,
+    pub elsewhere: Vec<Checkout>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkout {
+    pub name: String,
+    pub commit: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub reason: String,
+    pub count: u64,
+    pub examples: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub exit: Exit,
     pub duration: u64,
@@ -231,6 +281,9 @@ pub enum Exit {
     Stopped,
     CouldNotStart(String),
     Child(ChildEnd),
+    Idle,
+    Asks(String),
+    Settled,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,11 +5,12 @@
 use unstuck_core::event::{
     AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion, DecisionFile,
     DecisionSource, Event, Exit, Fact, Failure, LogRepaired, Lost, Next, Observation, Outcome, Parent,
-    RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, StageRaised, StallCause,
-    StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
-    WorkerStarted,
+    RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken,
+    StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
+    WorkerFinished, WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::verdict::{Decision, Refusal};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{BranchRules, Step, Weather, Work, Worker, WorkerKind, Workflow};
@@ -51,6 +52,7 @@ pub fn workflow() -> Workflow {
         inputs: Vec::new(),
         outputs: Vec::new(),
         timeout: Workflow::DEFAULT_STEP_TIMEOUT,
+        idle_timeout: Workflow::DEFAULT_IDLE_TIMEOUT,
         max_retries: 2,
         on_failure: Default::default(),
         check: None,
@@ -113,7 +115,29 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
         outcome: outcome(exit, "done: 14 passed, 0 failed"),
         decision_file,
         changed: Some(true),
+        snapshot: None,
+        changed_files: Some(vec!["src/a.rs".to_owned()]),
     })
+}
+
+fn snapshot() -> Snapshot {
+    let standing = Standing {
+        branch: Some("work".to_owned()),
+        commit: Some("1f0c".to_owned()),
+        stash: None,
+        elsewhere: [(String::new(), "2e1d".to_owned())].into(),
+    };
+    let left_out =
+        LeftOut { reason: "ignored and full".to_owned(), count: 1, examples: vec!["target".to_owned()] };
+    Snapshot {
+        id: Digest::of(b"all"),
+        work: Digest::of(b"work"),
+        files: 12,
+        bytes: 3456,
+        repository: Some(standing),
+        left_out: vec![left_out],
+        notes: vec!["the history of .git is not kept".to_owned()],
+    }
 }
 
 fn lost() -> Lost {
@@ -141,6 +165,7 @@ pub fn observations() -> Vec<Observation> {
             limit: Millis(600_000),
             check_id: Some("018f-check".into()),
             moved_aside: Some(blob("old verdict")),
+            snapshot: Some(Box::new(snapshot())),
         }),
         Observation::WorkerLost(lost()),
         Observation::CheckStarted(CheckStarted {
@@ -155,6 +180,14 @@ pub fn observations() -> Vec<Observation> {
         Observation::CheckLost(lost()),
         Observation::LogRepaired(LogRepaired { what: "events 4 to 6 were restored".to_owned() }),
     ];
+    let moments = [
+        SnapshotMoment::Ended,
+        SnapshotMoment::Resumed,
+        SnapshotMoment::BeforeUndo,
+        SnapshotMoment::Undone(Seq(7)),
+    ];
+    let taken = |moment| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot()), moment });
+    all.extend(moments.into_iter().map(taken));
     let child = ChildEnd { run: "ba9876543210".into(), end: RunOutcome::Stuck };
     let exits = [
         Exit::Code(0),
@@ -163,6 +196,9 @@ pub fn observations() -> Vec<Observation> {
         Exit::Stopped,
         Exit::CouldNotStart("no such file".to_owned()),
         Exit::Child(child),
+        Exit::Idle,
+        Exit::Asks("Overwrite? [y/N]".to_owned()),
+        Exit::Settled,
     ];
     all.extend(exits.into_iter().map(|exit| worker_finished(exit, DecisionFile::NotConfigured)));
     let refusals = [

@@ -1,6 +1,16 @@
-//! Who works where, and what is left of it: S51, and what a crash leaves behind.
+//! Who works where, what it does to its supervisor, and what is left of it: S16, S32, S46 to S54, S57.
 
-use crate::stage::{Stage, tell, wait_until, worker};
+use nix::sys::signal::Signal;
+
+use crate::stage::{Ended, Stage, tell, wait_until, worker};
+
+/// Runs one step whose worker is this script, with more keys of the step.
+fn run_script(stage: &Stage, script: &str, keys: &str) -> Ended {
+    std::fs::write(stage.scratch("worker.sh"), script).expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    stage.workflow("", &format!("worker: COMMAND\ncommand: {command}\ninstructions: Work.\n{keys}"));
+    stage.unstuck(&["run", "flow.yaml"])
+}
 
 #[test]
 fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_not_in_the_way() {
@@ -52,12 +62,8 @@ fn a_crash_and_a_resume_leave_no_process_behind() {
     live.crash();
 
     tell(&stage.scratch("go"));
-    let left = stage.processes().len();
-    assert!(left >= 1, "the grandchild has outlived its supervisor");
     stage.unstuck(&["resume"]).with_status(0);
-    let lost = stage.facts("worker_lost");
-    assert_eq!(lost.len(), 1);
-    assert!(lost[0]["processes_ended"].as_u64() >= Some(1), "{lost:?}");
+    assert_eq!(stage.facts("worker_lost").len(), 1);
     stage.leaves_nothing_running();
     stage.verify();
 }
@@ -71,4 +77,152 @@ fn a_container_whose_session_began_outside_is_a_place_to_work_in() {
     ended.with_status(0);
     assert_eq!(stage.calls(), 2);
     stage.verify();
+}
+
+#[test]
+fn s16_what_a_worker_leaves_running_is_ended_before_the_check() {
+    let stage = Stage::repository();
+    let script = "(sleep 5; touch late) >/dev/null 2>&1 & exit 0";
+    let check = "completion_check: {worker: CUSTOM, instructions: \"[ ! -e late ]\", capabilities: [READ]}\nmax_iterations: 2";
+    run_script(&stage, script, check).with_status(0);
+    let finished = stage.facts("worker_finished");
+    assert!(finished[0]["outcome"]["processes_ended"].as_u64() >= Some(1), "{finished:?}");
+    stage.leaves_nothing_running();
+    assert!(!stage.workspace().join("late").exists());
+}
+
+#[test]
+fn s32_a_check_that_hangs_is_ended_and_the_worker_is_told() {
+    let stage = Stage::repository();
+    let script = "cat > \"$SCRATCH/prompt\"; echo call >> \"$SCRATCH/calls\"";
+    let check = "completion_check: {worker: CUSTOM, instructions: \"[ $(wc -l < $SCRATCH/calls) -ge 2 ] || sleep 999\", \
+                 capabilities: [READ], timeout: 1s}\nmax_iterations: 3";
+    run_script(&stage, script, check).with_status(0);
+    let verdicts = stage.verdicts();
+    assert_eq!(verdicts[0]["decision"], "incomplete", "{verdicts:?}");
+    assert_eq!(verdicts[0]["fingerprints"][0], "timeout", "{verdicts:?}");
+    assert!(stage.noted("prompt").contains("timeout: the check had not ended"), "{}", stage.noted("prompt"));
+    stage.leaves_nothing_running();
+}
+
+#[test]
+fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
+    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let stage = Stage::repository().with_variable("HOLD_AT", "1");
+        let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+        wait_until("its grandchild is there", || stage.processes().len() >= 3);
+        live.signal(signal);
+        live.wait().with_status(status).says("INTERRUPTED").says("unstuck resume");
+        stage.leaves_nothing_running();
+        assert_eq!(stage.facts("run_interrupted").len(), 1);
+        stage.verify();
+    }
+    let stage = Stage::repository();
+    let stubborn = "sh -c 'trap \"\" TERM INT; echo ready > $SCRATCH/ready; while :; do sleep 1; done'";
+    let live = stage.start(&["run", "work on", "--with", stubborn]);
+    wait_until("it works", || stage.scratch("ready").exists());
+    live.signal(Signal::SIGINT);
+    wait_until("it is asked to end", || stage.facts("run_interrupted").len() == 1);
+    live.signal(Signal::SIGINT);
+    live.wait().with_status(130);
+    stage.leaves_nothing_running();
+}
+
+#[test]
+fn s47_nothing_outlives_a_supervisor_that_was_killed() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1");
+    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    wait_until("its grandchild is there", || stage.processes().len() >= 3);
+    let killed = std::time::Instant::now();
+    live.crash();
+    wait_until("nothing is left", || stage.processes().is_empty());
+    assert!(killed.elapsed().as_secs() < 5, "the promise is 5 s");
+}
+
+#[test]
+fn s48_a_worker_that_wrote_its_verdict_and_stays_is_ended() {
+    let stage = Stage::repository();
+    let script = "echo done > work.txt; unstuck verdict complete; sleep 999";
+    run_script(&stage, script, "completion_check: {claim: true}\nmax_iterations: 2\nidle_timeout: 1s")
+        .with_status(0);
+    assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"], "settled");
+    stage.leaves_nothing_running();
+    stage.verify();
+}
+
+#[test]
+fn s49_a_worker_that_says_nothing_and_computes_is_left_alone() {
+    let stage = Stage::repository();
+    let busy = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done";
+    run_script(&stage, busy, "idle_timeout: 1s").with_status(0);
+    let asleep = Stage::repository();
+    run_script(&asleep, "sleep 999", "idle_timeout: 1s").with_status(5).says("it had done nothing");
+    asleep.leaves_nothing_running();
+}
+
+#[test]
+fn s50_a_worker_that_asks_blocks_the_run_with_its_question_and_never_gets_a_terminal() {
+    let stage = Stage::repository();
+    let script = "if grep -q 'yes, overwrite' ; then exit 0; fi; read -r x </dev/tty; printf 'Overwrite? [y/N] '; sleep 999";
+    run_script(&stage, script, "idle_timeout: 1s")
+        .with_status(4)
+        .says("Overwrite? [y/N]")
+        .says("unstuck answer");
+    stage.leaves_nothing_running();
+    stage.unstuck(&["answer", "@last", "yes, overwrite"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
+fn s52_a_prompt_of_a_megabyte_arrives_whole() {
+    let stage = Stage::repository();
+    stage.write(
+        "worker.sh",
+        "wc -c > \"$SCRATCH/size\"; wc -c < \"$UNSTUCK_PROMPT_FILE\" >> \"$SCRATCH/size\"",
+    );
+    let text = "All work and no play. ".repeat(46_000);
+    stage.workflow("", &format!("worker: COMMAND\ncommand: sh worker.sh\ninstructions: {text}"));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let sizes: Vec<usize> = stage.noted("size").lines().filter_map(|line| line.trim().parse().ok()).collect();
+    assert!(sizes.len() == 2 && sizes[0] >= 1_000_000 && sizes[0] == sizes[1], "{sizes:?}");
+    stage.verify();
+}
+
+#[test]
+fn s53_megabytes_on_one_line_are_kept_whole_and_shown_in_part() {
+    let stage = Stage::repository();
+    let ended =
+        run_script(&stage, "yes | tr -d '\\n' | head -c 20000000; echo; echo the end", "").with_status(0);
+    assert!(ended.out.len() < 10_000, "{}", ended.out.len());
+    let outcome = stage.facts("worker_finished")[0]["outcome"].take();
+    assert_eq!(outcome["stdout"]["size"], 20_000_009, "{}", outcome["stdout"]);
+    assert!(
+        outcome["answer"]
+            .as_str()
+            .is_some_and(|answer| answer.len() <= 300_000 && answer.ends_with("the end\n"))
+    );
+    stage.verify();
+}
+
+#[test]
+fn s54_bytes_of_any_kind_are_kept_as_they_are_and_shown_as_text() {
+    let stage = Stage::repository();
+    let bytes = b"\x1b[31mred\x1b[0m\0nul \xff\xfe 10%\r20%\r100%\n\x1b]0;title\x07done\n";
+    std::fs::write(stage.scratch("bytes"), bytes).expect("the scratch folder is ours");
+    // That nothing but text is printed is checked for every command of every scenario.
+    run_script(&stage, "cat \"$SCRATCH/bytes\"", "").with_status(0);
+    let finished = stage.facts("worker_finished");
+    assert_eq!(stage.blob(&finished[0]["outcome"]["stdout"]), bytes);
+    stage.unstuck(&["events"]).with_status(0);
+    stage.unstuck(&["show"]).with_status(0);
+}
+
+#[test]
+fn s57_nothing_is_left_in_the_workspace_that_another_agent_could_read() {
+    let stage = Stage::repository();
+    let before = crate::stage::files(&stage.workspace());
+    let command = worker("claim.sh");
+    stage.unstuck(&["run", "mend add", "--with", &command, "--iterations", "2"]);
+    let left = crate::stage::files(&stage.workspace());
+    assert_eq!(left, before);
 }

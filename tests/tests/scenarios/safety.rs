@@ -1,4 +1,5 @@
-//! What a worker can do to the record, and what the record must not hold: S67, S69.
+//! What a worker can do to the user's work and to the record, and what the record must not hold: S59, S66 to S70,
+//! S83.
 
 use std::fs;
 
@@ -75,4 +76,131 @@ fn s69_a_secret_in_the_goal_is_not_in_the_index() {
     for path in stage.kept() {
         assert!(!holds(&fs::read(&path).expect("it can be read"), b"supersecret99"), "{}", path.display());
     }
+}
+
+#[test]
+fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
+    let throw_away = [
+        "git reset -q --hard",
+        "git clean -qfdx",
+        "git stash -qu",
+        "git checkout -q -f -b elsewhere HEAD && git clean -qfd",
+        "rm -rf .git notes.txt",
+    ];
+    for command in throw_away {
+        let stage = Stage::repository();
+        stage.write("src/add.sh", "add() { echo mended by hand; }\n");
+        stage.write("notes.txt", "not added to git\n");
+        let mess = format!("echo more >>src/new.sh; {command}; echo COMPLETE");
+        let ended = stage.unstuck(&["run", "tidy up", "--with", &mess]);
+        assert!(ended.out.contains("unstuck undo"), "{command}: {ended:#?}");
+        let restored = if command.contains(".git") { &["undo", "--git"][..] } else { &["undo"] };
+        stage.unstuck(restored).with_status(0).says("to undo this");
+        for (name, text) in
+            [("src/add.sh", "add() { echo mended by hand; }\n"), ("notes.txt", "not added to git\n")]
+        {
+            let found = fs::read_to_string(stage.workspace().join(name)).unwrap_or_default();
+            assert_eq!(found, text, "{command}: {name}");
+        }
+        assert!(!stage.workspace().join("src/new.sh").exists(), "{command}");
+        assert!(stage.workspace().join(".git/HEAD").exists(), "{command}");
+        stage.verify();
+    }
+}
+
+#[test]
+fn s83_what_a_person_has_not_committed_stays_as_it_is() {
+    let stage = Stage::repository();
+    stage.write(".gitignore", ".env\n");
+    stage.write(".env", "PORT=8080\n");
+    stage.write("src/add.sh", "add() { echo half done; }\n");
+    let index = || fs::read(stage.workspace().join(".git/index")).expect("an index");
+    let (before, head) = (index(), stage.git(&["rev-parse", "HEAD"]));
+    stage.unstuck(&["run", "add notes", "--with", "echo note >>notes.txt; echo COMPLETE"]).with_status(0);
+    assert_eq!(index(), before, "nothing is staged");
+    assert_eq!(stage.git(&["rev-parse", "HEAD"]), head, "nothing is committed");
+    assert_eq!(stage.git(&["for-each-ref"]).lines().count(), 1, "no ref of ours");
+    stage.unstuck(&["undo"]).with_status(0);
+    assert_eq!(index(), before, "an undo stages nothing, either");
+    let kept = |name: &str| fs::read_to_string(stage.workspace().join(name)).unwrap_or_default();
+    assert_eq!(
+        (kept(".env").as_str(), kept("src/add.sh").as_str()),
+        ("PORT=8080\n", "add() { echo half done; }\n")
+    );
+    assert!(!stage.workspace().join("notes.txt").exists());
+}
+
+#[test]
+fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
+    let stage = Stage::repository().with_variable("DONE_AT", "3");
+    let command = worker("count.sh");
+    stage.unstuck(&["run", "count", "--with", &command, "--iterations", "2"]).with_status(2);
+    stage.write("src/add.sh", "add() { echo by hand; }\n");
+    let resume = ["resume", "--add-iterations", "2"];
+    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-drift");
+    assert_eq!(stage.calls(), 2);
+    stage.unstuck(&["diff", "@last", "@last", "@now"]).with_status(0).says("+add() { echo by hand; }");
+    stage.unstuck(&[&resume[..], &["--accept-drift"]].concat()).with_status(0);
+    assert_eq!(stage.calls(), 3);
+    stage.verify();
+}
+
+#[test]
+fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
+    let stage = Stage::repository();
+    let main = stage.workspace();
+    let worktree = stage.scratch("worktree");
+    let place = worktree.to_str().expect("a plain path");
+    stage.git(&["worktree", "add", "-q", "-b", "side", place]);
+    let command = format!(
+        "git -C {} checkout -q -b strayed && git -C {0} commit -q --allow-empty -m x; echo COMPLETE",
+        main.display()
+    );
+    let ended = stage.unstuck_in(&worktree, &["run", "stray", "--with", &command, "--iterations", "1"]);
+    assert!(ended.out.contains("moved the main checkout of the repository"), "{ended:#?}");
+}
+
+#[test]
+fn s70_a_worker_that_edits_its_workflow_file_changes_nothing_about_its_run() {
+    let stage = Stage::repository();
+    let raise = "sed -i 's/max_iterations: 2/max_iterations: 99/' flow.yaml; echo call >>$SCRATCH/calls";
+    stage.workflow(
+        "",
+        &format!(
+            "worker: CUSTOM\ninstructions: \"{raise}\"\ncapabilities: [EDIT]\ncompletion_check: {{worker: CUSTOM, \
+             instructions: \"false\", capabilities: [READ]}}\nmax_iterations: 2"
+        ),
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2).says("the workflow file was read when the run began");
+    assert_eq!(stage.calls(), 2);
+    stage.unstuck(&["resume"]).with_status(64).complains("--add-iterations");
+    assert_eq!(stage.calls(), 2);
+}
+
+#[test]
+fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone() {
+    let stage = Stage::repository();
+    stage.write("charts/c.yaml", "replicas: 1\n");
+    // Strays, commits that, says that all is done, and puts it back when it is told to.
+    let script = "cat >\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"; echo more >>src/add.sh\n\
+                  if grep -q 'outside of the allowed paths' \"$SCRATCH/prompt\"; then printf 'replicas: 1\\n' >charts/c.yaml\n\
+                  else echo 'replicas: 9' >>charts/c.yaml; git add -A; git commit -qm oops; fi\n\
+                  unstuck verdict complete\n";
+    fs::write(stage.scratch("worker.sh"), script).expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    let rules = "convergence: {enabled: true, allowed_paths: [\"src/**\"]}";
+    stage.workflow(
+        "",
+        &format!("worker: COMMAND\ncommand: {command}\ninstructions: Mend it.\ncompletion_check: {{claim: true}}\nmax_iterations: 4\n{rules}"),
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let verdicts = stage.verdicts();
+    assert_eq!(
+        (verdicts[0]["decision"].as_str(), verdicts[0]["claimed"].as_str()),
+        (Some("incomplete"), Some("complete"))
+    );
+    let fingerprints = verdicts[0]["fingerprints"].to_string();
+    assert!(fingerprints.contains("scope:file:charts/c.yaml"), "{fingerprints}");
+    assert_eq!(stage.calls(), 2, "the second one put it back");
+    stage.verify();
 }

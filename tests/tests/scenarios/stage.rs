@@ -150,9 +150,11 @@ impl Stage {
         self.write("flow.yaml", text);
     }
 
-    fn git(&self, arguments: &[&str]) {
+    /// Runs git in the workspace and returns what it prints.
+    pub fn git(&self, arguments: &[&str]) -> String {
         let output = self.command("git", arguments).output().expect("git is installed");
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     fn command(&self, program: &str, arguments: &[&str]) -> Command {

@@ -1,4 +1,4 @@
-//! Stopping, starting again, and logs of other days: S58, S60, S61, S62.
+//! Stopping, starting again, and logs of other days: S56, S58, S60, S61, S62.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ fn listed(stage: &Stage, run: &str) -> Value {
 
 /// Returns the folder of the project's runs.
 fn project_of(stage: &Stage) -> PathBuf {
-    let index = stage.kept().into_iter().find(|path| path.ends_with("index")).expect("there are runs");
+    let is_project = |path: &PathBuf| path.ends_with("index") && path.with_file_name("runs").is_dir();
+    let index = stage.kept().into_iter().find(is_project).expect("there are runs");
     index.parent().expect("a folder").to_owned()
 }
 
@@ -65,7 +66,7 @@ fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     assert_eq!(entry["status"], "INTERRUPTED");
     assert!(entry["next"].as_str().is_some_and(|next| next.starts_with("unstuck resume")), "{entry:#}");
 
-    stage.unstuck(&["resume", &stopped]).with_status(0);
+    stage.unstuck(&["resume", &stopped, "--accept-drift"]).with_status(0);
     assert_eq!(listed(&stage, &stopped)["status"], "COMPLETE");
 }
 
@@ -137,4 +138,25 @@ fn s62_logs_of_every_released_format_are_read_and_decided_the_same_for_ever() {
             "the same lines, the same hashes"
         );
     }
+}
+
+#[test]
+fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
+    let stage = Stage::repository().with_variable("DONE_AT", "4");
+    stage.unstuck(&["run", "count", "--with", &worker("count.sh"), "--iterations", "2"]).with_status(2);
+    let events = stage.events().len();
+    let mirror = stage.kept().into_iter().find(|path| path.ends_with("events.jsonl")).expect("a mirror");
+    let whole = fs::read(&mirror).expect("it is ours");
+    for lost in [1, 40, 700] {
+        fs::write(&mirror, &whole[..whole.len() - lost]).expect("it is ours");
+        stage.unstuck(&["verify"]).with_status(0);
+        assert_eq!(stage.events().len(), events, "{lost} bytes of the mirror");
+    }
+    // The store has lost all, the mirror its last line.
+    let store = mirror.with_file_name("store");
+    fs::remove_dir_all(&store).expect("it is ours");
+    let resumed = stage.unstuck(&["resume", "--add-iterations", "2"]).with_status(0);
+    assert_eq!(stage.calls(), 4, "{resumed:#?}");
+    assert_eq!(stage.facts("log_repaired").len(), 1);
+    stage.verify();
 }

@@ -1,0 +1,48 @@
+//! A process beside the supervisor that ends what is left of a run when the supervisor dies.
+//!
+//! The kernel kills a worker together with us, but not what the worker has started. The guard holds one
+//! end of a pipe: if it reads the end of the pipe without a word before, nobody is left to stop those.
+
+use std::io::{self, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+/// What the supervisor says before it goes.
+const ALL_IS_ENDED: &[u8] = b".";
+
+/// A guard that watches over a run. Dismissed when dropped.
+#[derive(Debug)]
+pub struct Guard(Child);
+
+impl Guard {
+    /// Starts a guard: a command that calls [`serve`].
+    ///
+    /// # Errors
+    ///
+    /// When the command cannot be started. A run can do without: a resume ends what was left.
+    pub fn start(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // It must not keep a file system busy.
+        command.current_dir("/");
+        Ok(Self(command.spawn()?))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(mut pipe) = self.0.stdin.take() {
+            let _is_gone = pipe.write_all(ALL_IS_ENDED);
+        }
+        let _is_gone = self.0.wait();
+    }
+}
+
+/// Waits for the end of the supervisor, whose other end of the pipe is standard input, and then ends the
+/// processes whose mark begins with `mark_prefix`. Returns how many.
+pub fn serve(mark_prefix: &str) -> u32 {
+    // Ctrl-C and the end of the terminal are for the supervisor.
+    #[cfg(unix)]
+    let _is_leader_already = rustix::process::setsid();
+    let mut last_words = Vec::new();
+    let _ends_too = io::stdin().lock().read_to_end(&mut last_words);
+    if last_words == ALL_IS_ENDED { 0 } else { super::end_leftovers(mark_prefix) }
+}

@@ -1,0 +1,114 @@
+//! What a process that says nothing is up to: busy, done, waiting for a person, or stuck.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use unstuck_core::event::Exit;
+use unstuck_core::question::{Asking, asking};
+
+/// How long a verdict or a prompt must have been the last sign of life.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// How often a process is looked at, at most and at least.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+const LOOK_MIN: Duration = Duration::from_millis(20);
+
+/// Less of a processor than one part in so many is no activity: a program that waits looks at the clock.
+const IDLE_SHARE: u32 = 100;
+
+/// When a silent process is ended.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// How long it may do nothing: no output, no processor time, no change of a file in its working folder.
+    pub idle: Duration,
+    /// Where it writes its verdict. When that is there, it need not be waited for much longer.
+    pub verdict: Option<PathBuf>,
+}
+
+impl Patience {
+    /// Never ends a process for its silence.
+    pub const ENDLESS: Self = Self { idle: Duration::MAX, verdict: None };
+}
+
+/// The silence of one process.
+pub(super) struct Silence {
+    patience: Patience,
+    since: Instant,
+    looked: Instant,
+    /// Processor time of all that belongs to it, at the last look.
+    busy: Duration,
+}
+
+impl Silence {
+    pub(super) fn new(patience: Patience, now: Instant) -> Self {
+        Self { patience, since: now, looked: now, busy: Duration::ZERO }
+    }
+
+    /// It has printed something.
+    pub(super) fn broken(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// Returns when to look again, if ever.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let pause = (self.patience.idle / 8).clamp(LOOK_MIN, LOOK_MAX);
+        (self.patience.idle < Duration::MAX).then(|| self.looked + pause)
+    }
+
+    /// Looks at it. `busy` is the processor time that it and its descendants have used; where that is not
+    /// known it counts as busy.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        busy: Option<Duration>,
+        last_line: &str,
+        cwd: &Path,
+    ) -> Option<Exit> {
+        let used = busy.map(|busy| busy.abs_diff(self.busy) * IDLE_SHARE);
+        if used.is_none_or(|used| used > now - self.looked) {
+            self.since = now;
+        }
+        (self.looked, self.busy) = (now, busy.unwrap_or_default());
+        let silent = now - self.since;
+        let settled = silent >= SETTLED.min(self.patience.idle);
+        if settled && self.patience.verdict.as_deref().is_some_and(is_written) {
+            return Some(Exit::Settled);
+        }
+        let asks = asking(last_line);
+        if settled && asks == Asking::Surely {
+            return Some(Exit::Asks(last_line.trim().to_owned()));
+        }
+        if silent < self.patience.idle {
+            return None;
+        }
+        if has_changed_within(cwd, silent) {
+            self.since = now;
+            return None;
+        }
+        Some(if asks == Asking::Perhaps { Exit::Asks(last_line.trim().to_owned()) } else { Exit::Idle })
+    }
+}
+
+fn is_written(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)
+}
+
+/// Says whether a file or folder below `folder` was changed so lately.
+fn has_changed_within(folder: &Path, span: Duration) -> bool {
+    let Some(since) = SystemTime::now().checked_sub(span) else { return true };
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.modified().is_ok_and(|modified| modified > since) {
+                return true;
+            }
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    false
+}

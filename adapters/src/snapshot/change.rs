@@ -1,0 +1,106 @@
+//! What differs between two snapshots.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use super::Snapshot;
+use super::error::Error;
+use super::object::TYPE;
+use super::parts::Parts;
+use super::store::Store;
+use super::tree::{self, Pair};
+
+/// A file or link that differs. A file that was renamed is two: one deleted, one added.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// From the root of the workspace.
+    pub path: PathBuf,
+    /// How it differs.
+    pub kind: ChangeKind,
+    /// Whether the rules of the first snapshot ignore it and git does not track it.
+    pub ignored: bool,
+}
+
+/// How a file differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// It was not there before.
+    Added,
+    /// Its content differs; perhaps its permissions too.
+    Modified,
+    /// It is not there any more.
+    Deleted,
+    /// Only its permissions differ.
+    ModeChanged,
+    /// A file has become a link, or a link a file.
+    TypeChanged,
+    /// Only one of the two snapshots covers it, so its content cannot be compared. A file that has
+    /// grown too large or cannot be read any more is such a one.
+    NotCovered,
+}
+
+/// A path at which two snapshots differ.
+pub(super) struct Difference {
+    pub(super) pair: Pair,
+    pub(super) ignored: bool,
+}
+
+/// Returns the paths at which two snapshots differ, folders too.
+pub(super) fn differences(
+    store: &Store,
+    before: &Parts,
+    after: &Parts,
+) -> Result<BTreeMap<Vec<u8>, Difference>, Error> {
+    let mut differences = BTreeMap::new();
+    for (path, pair) in tree::compare(store, before.ignored(), after.ignored())? {
+        differences.insert(path, Difference { pair, ignored: true });
+    }
+    for (path, pair) in tree::compare(store, before.work(), after.work())? {
+        let new = || Difference { pair: Pair::default(), ignored: false };
+        let both = differences.entry(path).or_insert_with(new);
+        // One snapshot may ignore what the other does not: then each has one half of the pair.
+        let halves = both.pair;
+        both.ignored = false;
+        both.pair.before = pair.before.or(halves.before);
+        both.pair.after = pair.after.or(halves.after);
+    }
+    differences.retain(|_, difference| difference.pair.before != difference.pair.after);
+    Ok(differences)
+}
+
+/// Returns what differs between two snapshots, ordered by path.
+pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Result<Vec<Change>, Error> {
+    if before.id == after.id {
+        return Ok(Vec::new());
+    }
+    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
+    let mut changes = Vec::new();
+    for (path, Difference { pair, ignored }) in differences(store, &before, &after)? {
+        let Some(kind) = kind(&pair) else { continue };
+        let is_unknown = match kind {
+            ChangeKind::Added => unknown_before.reason(&path).is_some(),
+            ChangeKind::Deleted => unknown_after.reason(&path).is_some(),
+            _ => false,
+        };
+        let kind = if is_unknown { ChangeKind::NotCovered } else { kind };
+        changes.push(Change { path: PathBuf::from(OsString::from_vec(path)), kind, ignored });
+    }
+    changes.sort_unstable();
+    Ok(changes)
+}
+
+/// Returns how a file differs; `None` if neither is a file. Folders are where their files are.
+fn kind(pair: &Pair) -> Option<ChangeKind> {
+    let file = |place: Option<tree::Place>| place.filter(|place| !place.is_folder());
+    Some(match (file(pair.before), file(pair.after)) {
+        (None, None) => return None,
+        (None, Some(_)) => ChangeKind::Added,
+        (Some(_), None) => ChangeKind::Deleted,
+        (Some(before), Some(after)) if before.mode & TYPE != after.mode & TYPE => ChangeKind::TypeChanged,
+        (Some(before), Some(after)) if before.id != after.id => ChangeKind::Modified,
+        (Some(_), Some(_)) => ChangeKind::ModeChanged,
+    })
+}

@@ -1,0 +1,242 @@
+//! Reads files with several threads, names their contents, and writes those that are new to a pack.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::mem;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use sha2::Digest as _;
+use unstuck_core::id::Digest;
+
+use super::error::{Error, io};
+use super::folder::{self, Stamp};
+use super::index::{is_settled, now};
+use super::object::{self, FILE, Kind, LINK, TYPE};
+use super::pack::{Squeezer, Writer};
+use super::store::Store;
+use super::walk::{Found, threads};
+
+/// A larger file is not held in memory.
+const HELD_BYTES_MAX: u64 = 1024 * 1024;
+/// How many batches wait to be written; each holds little more than the largest held file.
+const QUEUE: usize = 8;
+/// How many files a thread takes at a time.
+const PORTION: usize = 64;
+/// How often a file is read that changes meanwhile.
+const TRIES: u32 = 3;
+
+/// A file that was read; its content is in the store or in the pack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content {
+    pub(super) id: Digest,
+    pub(super) mode: u32,
+    /// What the system said of the file before it was read.
+    pub(super) stamp: Stamp,
+    /// Whether the next snapshot may believe that stamp.
+    pub(super) is_settled: bool,
+}
+
+/// Reads `files`, which are ordered by path, below the open folder `root`.
+///
+/// For what is gone, or is no file or link any more, the kind of the inner error is `NotFound`.
+///
+/// # Errors
+///
+/// The pack cannot be written.
+pub(super) fn read(
+    store: &Store,
+    writer: &mut Writer,
+    root: BorrowedFd<'_>,
+    files: &[&Found],
+) -> Result<Vec<io::Result<Content>>, Error> {
+    let next = AtomicUsize::new(0);
+    let mut outcomes: Vec<io::Result<Content>> =
+        files.iter().map(|_| Err(io::ErrorKind::NotFound.into())).collect();
+    thread::scope(|scope| {
+        let (batches, incoming) = sync_channel(QUEUE);
+        let reader = || Reader { store, root, squeezer: Squeezer::new(), at: None, batches: batches.clone() };
+        let threads: Vec<_> = (0..threads().min(files.len()))
+            .map_while(|_| {
+                let reader = reader();
+                thread::Builder::new().spawn_scoped(scope, || reader.run(files, &next)).ok()
+            })
+            .collect();
+        drop(batches);
+        if threads.is_empty() && !files.is_empty() {
+            let no_thread = io::Error::from(rustix::io::Errno::AGAIN);
+            return Err(io("start a thread to write a pack in", store.folder())(no_thread));
+        }
+        // The last sender goes away with its thread; if writing fails, the threads end with the receiver.
+        for batch in incoming {
+            for new in batch {
+                write(writer, new, &mut outcomes).map_err(io("write a pack in", store.folder()))?;
+            }
+        }
+        for thread in threads {
+            let panicked = |_| io::Error::other("a thread that reads panicked");
+            for (at, outcome) in
+                thread.join().map_err(panicked).map_err(io("write a pack in", store.folder()))?
+            {
+                outcomes[at] = outcome;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(outcomes)
+}
+
+/// A content that the store does not have.
+enum New {
+    Squeezed { id: Digest, size: u64, bytes: Vec<u8> },
+    Large { at: usize, file: File, content: Content },
+}
+
+fn write(writer: &mut Writer, new: New, outcomes: &mut [io::Result<Content>]) -> io::Result<()> {
+    match new {
+        New::Squeezed { id, size, bytes } => writer.add(Kind::Blob, id, size, &bytes),
+        New::Large { at, mut file, content } => {
+            file.seek(SeekFrom::Start(0))?;
+            let written = writer.add_large(content.id, content.stamp.size, file)?;
+            outcomes[at] = match written {
+                Some(id) => Ok(Content { is_settled: content.is_settled && id == content.id, id, ..content }),
+                None => Err(changes()),
+            };
+            Ok(())
+        }
+    }
+}
+
+struct Reader<'a> {
+    store: &'a Store,
+    root: BorrowedFd<'a>,
+    squeezer: Squeezer,
+    /// The folder of the last file.
+    at: Option<(Vec<u8>, OwnedFd)>,
+    batches: SyncSender<Vec<New>>,
+}
+
+impl Reader<'_> {
+    fn run(mut self, files: &[&Found], next: &AtomicUsize) -> Vec<(usize, io::Result<Content>)> {
+        let mut outcomes = Vec::new();
+        loop {
+            let first = next.fetch_add(PORTION, Ordering::Relaxed);
+            let portion = files.iter().enumerate().skip(first).take(PORTION);
+            if portion.len() == 0 {
+                return outcomes;
+            }
+            let mut batch = Vec::new();
+            let mut held = 0;
+            for (at, file) in portion {
+                match self.file(at, &file.path, &mut batch) {
+                    Ok(None) => {}
+                    Ok(Some(content)) => {
+                        held += content.stamp.size;
+                        outcomes.push((at, Ok(content)));
+                    }
+                    Err(error) => outcomes.push((at, Err(error))),
+                }
+                if held > HELD_BYTES_MAX {
+                    held = 0;
+                    if self.batches.send(mem::take(&mut batch)).is_err() {
+                        return outcomes;
+                    }
+                }
+            }
+            if !batch.is_empty() && self.batches.send(batch).is_err() {
+                return outcomes;
+            }
+        }
+    }
+
+    /// Reads a file; `None` if the thread that writes will tell what became of it.
+    fn file(&mut self, at: usize, path: &[u8], batch: &mut Vec<New>) -> io::Result<Option<Content>> {
+        let (parent, name) = folder::split(path);
+        let folder = self.enter(parent)?;
+        let seen = folder::look(folder, name)?;
+        let read_at = now();
+        match seen.mode & TYPE {
+            LINK => {
+                let target = folder::read_link(folder, name)?;
+                let id = self.hold(&target, batch)?;
+                let is_settled = is_settled(&seen.stamp, read_at);
+                Ok(Some(Content { id, mode: seen.mode, stamp: seen.stamp, is_settled }))
+            }
+            FILE => {
+                let file = folder::open_file(folder, name)?;
+                self.regular(at, file, batch)
+            }
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn regular(&mut self, at: usize, mut file: File, batch: &mut Vec<New>) -> io::Result<Option<Content>> {
+        for _ in 0..TRIES {
+            let seen = folder::look_at(&file)?;
+            if !seen.is(FILE) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let is_settled = is_settled(&seen.stamp, now());
+            let mut content =
+                Content { id: Digest::default(), mode: seen.mode, stamp: seen.stamp, is_settled };
+            file.seek(SeekFrom::Start(0))?;
+            if seen.stamp.size > HELD_BYTES_MAX {
+                let Some(id) = name_large(&mut file, seen.stamp.size)? else { continue };
+                content.id = id;
+                if self.store.has(&id) {
+                    return Ok(Some(content));
+                }
+                batch.push(New::Large { at, file, content });
+                return Ok(None);
+            }
+            let mut bytes = Vec::with_capacity(seen.stamp.size as usize + 1);
+            (&mut file).take(HELD_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 <= HELD_BYTES_MAX {
+                content.is_settled &= bytes.len() as u64 == seen.stamp.size;
+                content.id = self.hold(&bytes, batch)?;
+                return Ok(Some(content));
+            }
+        }
+        Err(changes())
+    }
+
+    fn hold(&mut self, bytes: &[u8], batch: &mut Vec<New>) -> io::Result<Digest> {
+        let id = object::name(Kind::Blob, bytes);
+        if !self.store.has(&id) {
+            let squeezed = self.squeezer.squeeze(bytes)?;
+            batch.push(New::Squeezed { id, size: bytes.len() as u64, bytes: squeezed });
+        }
+        Ok(id)
+    }
+
+    fn enter(&mut self, path: &[u8]) -> io::Result<&OwnedFd> {
+        let (at, folder) = match self.at.take() {
+            Some((at, folder)) if at == path => (at, folder),
+            _ => (path.to_vec(), folder::open_below(self.root, path)?),
+        };
+        Ok(&self.at.insert((at, folder)).1)
+    }
+}
+
+/// Names the content of a file; `None` if it does not have `size` bytes.
+fn name_large(file: &mut File, size: u64) -> io::Result<Option<Digest>> {
+    let mut hash = object::hasher(Kind::Blob, size);
+    let mut chunk = vec![0; 256 * 1024];
+    let mut total = 0;
+    let mut content = file.take(size + 1);
+    loop {
+        match content.read(&mut chunk)? {
+            0 => return Ok((total == size).then(|| Digest(hash.finalize().into()))),
+            count => {
+                total += count as u64;
+                hash.update(&chunk[..count]);
+            }
+        }
+    }
+}
+
+fn changes() -> io::Error {
+    io::Error::other("it changes all the time")
+}

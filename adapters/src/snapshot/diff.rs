@@ -1,0 +1,162 @@
+//! Shows what differs between two snapshots as text that `git apply` understands.
+//!
+//! No attribute, filter or program of the repository has a say in it.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use similar::TextDiff;
+
+use super::Snapshot;
+use super::change::{self, Difference};
+use super::error::{Error, io};
+use super::folder;
+use super::object::{FILE, TYPE};
+use super::parts::Parts;
+use super::store::Store;
+use super::tree::{Pair, Place};
+
+/// What to show of a difference.
+#[derive(Clone, Debug, Default)]
+pub struct DiffOptions {
+    /// Files and folders from the root of the workspace; if there are none, all.
+    pub paths: Vec<PathBuf>,
+    /// Whether ignored files are shown too.
+    pub ignored: bool,
+}
+
+/// Larger files are only said to differ.
+const COMPARED_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Where git looks for a zero byte, to tell a binary file.
+const PROBE: usize = 8000;
+/// After so long, a difference is shown that is larger than it need be.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) fn diff(
+    store: &Store,
+    before: &Snapshot,
+    after: &Snapshot,
+    options: &DiffOptions,
+    to: &mut dyn Write,
+) -> Result<(), Error> {
+    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let paths: Vec<&[u8]> = options.paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+    for (path, Difference { pair, ignored }) in change::differences(store, &before, &after)? {
+        let is_asked = paths.is_empty() || paths.iter().any(|asked| folder::is_within(&path, asked));
+        if is_asked && (options.ignored || !ignored) {
+            file(store, &path, &pair, to)?;
+        }
+    }
+    Ok(())
+}
+
+fn file(store: &Store, path: &[u8], pair: &Pair, to: &mut dyn Write) -> Result<(), Error> {
+    let side = |place: Option<Place>| -> Result<_, Error> {
+        let Some(place) = place.filter(|place| !place.is_folder()) else { return Ok(None) };
+        Ok(Some(Side { mode: place.mode, content: store.blob(&place.id)? }))
+    };
+    let (before, after) = (side(pair.before)?, side(pair.after)?);
+    let is_other_type = matches!((&before, &after), (Some(a), Some(b)) if a.mode & TYPE != b.mode & TYPE);
+    let written = if is_other_type {
+        show(path, before.as_ref(), None, to).and_then(|()| show(path, None, after.as_ref(), to))
+    } else {
+        show(path, before.as_ref(), after.as_ref(), to)
+    };
+    written.map_err(io("write", "the difference".as_ref()))
+}
+
+/// A file on one side.
+struct Side {
+    mode: u32,
+    content: Vec<u8>,
+}
+
+fn show(path: &[u8], before: Option<&Side>, after: Option<&Side>, to: &mut dyn Write) -> io::Result<()> {
+    let (old_name, new_name) = (quoted(b"a/", path), quoted(b"b/", path));
+    let heading = match (before, after) {
+        (None, None) => return Ok(()),
+        (None, Some(new)) => format!("new file mode {:o}\n", git_mode(new.mode)),
+        (Some(old), None) => format!("deleted file mode {:o}\n", git_mode(old.mode)),
+        (Some(old), Some(new)) if old.mode == new.mode => String::new(),
+        (Some(old), Some(new)) => {
+            let (mut a, mut b) = (git_mode(old.mode), git_mode(new.mode));
+            if a == b {
+                (a, b) = (old.mode, new.mode);
+            }
+            format!("old mode {a:o}\nnew mode {b:o}\n")
+        }
+    };
+    write!(to, "diff --git {old_name} {new_name}\n{heading}")?;
+    let content = |side: Option<&Side>| side.map_or(Vec::new(), |side| side.content.clone());
+    let (old, new) = (content(before), content(after));
+    if old == new {
+        return Ok(());
+    }
+    let old_name = if before.is_some() { old_name } else { "/dev/null".to_owned() };
+    let new_name = if after.is_some() { new_name } else { "/dev/null".to_owned() };
+    let is_binary = |content: &[u8]| memchr::memchr(0, &content[..content.len().min(PROBE)]).is_some();
+    if is_binary(&old) || is_binary(&new) {
+        return writeln!(to, "Binary files {old_name} and {new_name} differ");
+    }
+    if old.len().max(new.len()) > COMPARED_BYTES_MAX {
+        return writeln!(
+            to,
+            "Files {old_name} and {new_name} differ; they are too large to be compared line by line"
+        );
+    }
+    writeln!(to, "--- {old_name}\n+++ {new_name}")?;
+    let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(old.as_slice(), new.as_slice());
+    difference.unified_diff().to_writer(to)
+}
+
+/// Returns one of the modes that git has for files.
+fn git_mode(mode: u32) -> u32 {
+    match mode & TYPE {
+        FILE if mode & 0o100 != 0 => FILE | 0o755,
+        FILE => FILE | 0o644,
+        other => other,
+    }
+}
+
+/// Returns a path as git prints it: bytes that are no plain text as octal numbers, in quotes.
+fn quoted(prefix: &[u8], path: &[u8]) -> String {
+    let path = [prefix, path].concat();
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if path.iter().all(is_plain) {
+        return path.into_iter().map(char::from).collect();
+    }
+    let mut text = "\"".to_owned();
+    for byte in path {
+        match byte {
+            b'\n' => text.push_str("\\n"),
+            b'\t' => text.push_str("\\t"),
+            b'"' | b'\\' => text.extend(['\\', char::from(byte)]),
+            byte if is_plain(&byte) => text.push(char::from(byte)),
+            byte => {
+                let _infallible = write!(text, "\\{byte:03o}");
+            }
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_as_git_does() {
+        for (path, expected) in [
+            (&b"src/a b.rs"[..], "a/src/a b.rs"),
+            (b"a\nb", r#""a/a\nb""#),
+            (b"\xff\"\\", r#""a/\377\"\\""#),
+            ("ä".as_bytes(), r#""a/\303\244""#),
+        ] {
+            assert_eq!(quoted(b"a/", path), expected);
+        }
+    }
+}

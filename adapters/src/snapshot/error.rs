@@ -1,0 +1,67 @@
+//! Why a snapshot cannot be taken, read or put back.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::id::Digest;
+
+/// Why something with snapshots did not work.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
+pub enum Error {
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot use the snapshots in {}: another process has been writing them for {waited_s} s", folder.display())]
+    Busy { folder: PathBuf, waited_s: u64 },
+    #[error("there is no object {id} among the snapshots in {}", folder.display())]
+    Missing { id: Digest, folder: PathBuf },
+    #[error("{} is damaged: {reason}", path.display())]
+    Damaged { path: PathBuf, reason: String },
+    #[error("{} was not made by this version: {reason}", folder.display())]
+    Foreign { folder: PathBuf, reason: String },
+    #[error(
+        "\"{name}\" is no name for a snapshot: use letters, digits, \"-\", \"_\" and \".\", with \"/\" between parts"
+    )]
+    Name { name: String },
+    #[error("cannot check a snapshot out to {}: it is not an empty folder", to.display())]
+    NotEmpty { to: PathBuf },
+}
+
+impl Error {
+    /// Returns what to do about it, if something can be said.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("free space on the disk; nothing in the workspace was changed".to_owned())
+            }
+            Self::Io { .. } | Self::Name { .. } => None,
+            Self::Busy { folder, .. } => {
+                Some(format!("find out who holds it: fuser {}", folder.join(super::store::LOCK).display()))
+            }
+            Self::Missing { folder, .. } => Some(format!(
+                "the snapshot was forgotten or the folder was emptied; what is there: git --git-dir={} for-each-ref",
+                folder.display()
+            )),
+            Self::Damaged { path, .. } => Some(format!(
+                "move {} away to go on without the snapshots in it, or restore it from a backup",
+                path.display()
+            )),
+            Self::Foreign { folder, .. } => {
+                Some(format!("move {} away, or use the version that made it", folder.display()))
+            }
+            Self::NotEmpty { .. } => Some("name a folder that is not there yet".to_owned()),
+        }
+    }
+}
+
+/// Says what was being done to what when the system refused.
+pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { what, path, source }
+}

@@ -1,0 +1,150 @@
+//! Keeps the objects of the user's repository, so that a deleted `.git` takes no commit with it.
+//!
+//! Git never changes a file of objects, it only adds and deletes them; so a second name (a hard link,
+//! as `git clone` of a local repository makes them) keeps one for nothing. On another file system they
+//! are copied, up to a bound. The second names stay until the last snapshot is forgotten; until then a
+//! `git gc` of the user frees less space.
+//!
+//! What is assumed: a worker may delete these files, but does not rewrite them in place. If it does,
+//! git notices when it reads them; the files of the workspace are not among them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, futimens, linkat, openat, renameat};
+
+use super::folder::{self, Stamp};
+use super::index::{is_settled, now};
+use super::object::{FILE, FOLDER};
+use super::pack::TEMPORARY_PREFIX;
+
+/// Adds the objects in `.git/objects` below `root` to those in `kept`. Returns how many could not be kept.
+pub(super) fn keep(root: &OwnedFd, kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
+    let objects = folder::open_below(root, b".git/objects")?;
+    fs::create_dir_all(kept)?;
+    Copier { kept, copied_bytes_max, budget: None, missed: 0 }.objects(&objects, &folder::root(kept)?)
+}
+
+/// Adds the objects that were kept to `objects`, an open folder.
+pub(super) fn give_back(kept: &Path, objects: &OwnedFd) -> io::Result<u64> {
+    let folder = match folder::root(kept) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        folder => folder?,
+    };
+    Copier { kept: Path::new(""), copied_bytes_max: u64::MAX, budget: Some(u64::MAX), missed: 0 }
+        .objects(&folder, objects)
+}
+
+struct Copier<'a> {
+    kept: &'a Path,
+    copied_bytes_max: u64,
+    /// How many bytes may still be copied; not known before the first is.
+    budget: Option<u64>,
+    missed: u64,
+}
+
+impl Copier<'_> {
+    fn objects(mut self, from: &OwnedFd, to: &OwnedFd) -> io::Result<u64> {
+        for name in folder::names(from)?.into_iter().filter(|name| is_folder_of_objects(name)) {
+            let seen = folder::look(from, &name)?;
+            if seen.is(FOLDER) {
+                self.folder(from, to, &name, &seen.stamp)?;
+            }
+        }
+        Ok(self.missed)
+    }
+
+    fn folder(&mut self, from: &OwnedFd, to: &OwnedFd, name: &[u8], stamp: &Stamp) -> io::Result<()> {
+        make_folder(to, name)?;
+        // What was not changed since it was last looked at bears the time of its original.
+        let read_at = now();
+        if folder::look(to, name)?.stamp.modified == stamp.modified {
+            return Ok(());
+        }
+        let (from, to) = (folder::open(from, name)?, folder::open(to, name)?);
+        let there: BTreeSet<Vec<u8>> = folder::names(&to)?.into_iter().collect();
+        let missed = self.missed;
+        for name in folder::names(&from)?.iter().filter(|name| is_object(name) && !there.contains(*name)) {
+            self.file(&from, &to, name)?;
+        }
+        let changed = Stamp { changed: stamp.modified, ..*stamp };
+        if missed == self.missed && is_settled(&changed, read_at) {
+            set_modified(&to, stamp.modified)?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &[u8]) -> io::Result<()> {
+        let seen = match folder::look(from, name) {
+            Ok(seen) if seen.is(FILE) => seen,
+            // Git has packed it this moment, or it is nothing of git's.
+            _ => return Ok(()),
+        };
+        if linkat(from, name, to, name, AtFlags::empty()).is_ok() {
+            return Ok(());
+        }
+        let budget = match self.budget {
+            Some(budget) => budget,
+            None => self.copied_bytes_max.saturating_sub(size_of(self.kept)?),
+        };
+        self.budget = Some(budget.saturating_sub(seen.stamp.size));
+        if seen.stamp.size > budget {
+            self.missed += 1;
+            return Ok(());
+        }
+        copy(from, to, name)
+    }
+}
+
+fn copy(from: &OwnedFd, to: &OwnedFd, name: &[u8]) -> io::Result<()> {
+    let temporary = format!("{TEMPORARY_PREFIX}{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(to, &temporary, flags, Mode::from_raw_mode(0o444))?);
+    io::copy(&mut folder::open_file(from, name)?, &mut file)?;
+    Ok(renameat(to, &temporary, to, name)?)
+}
+
+fn size_of(kept: &Path) -> io::Result<u64> {
+    let mut size = 0;
+    for folder in fs::read_dir(kept)? {
+        for file in fs::read_dir(folder?.path())? {
+            size += file?.metadata()?.len();
+        }
+    }
+    Ok(size)
+}
+
+/// Creates a folder in a folder if it is not there.
+pub(super) fn make_folder(at: impl AsFd, name: &[u8]) -> io::Result<()> {
+    match rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)) {
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        made => Ok(made?),
+    }
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::unnecessary_fallible_conversions,
+    reason = "the widths differ between systems"
+)]
+fn set_modified(folder: &OwnedFd, time: i64) -> io::Result<()> {
+    const SECOND: i64 = 1_000_000_000;
+    let time = Timespec { tv_sec: time.div_euclid(SECOND) as _, tv_nsec: time.rem_euclid(SECOND) as _ };
+    Ok(futimens(folder, &Timestamps { last_access: time, last_modification: time })?)
+}
+
+fn is_folder_of_objects(name: &[u8]) -> bool {
+    name == b"pack" || name == b"info" || name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Says whether a name is of a file of objects; others can be made again, or are not finished.
+fn is_object(name: &[u8]) -> bool {
+    let is_loose = name.len() >= 38 && name.iter().all(u8::is_ascii_hexdigit);
+    let of_pack = [&b".pack"[..], b".idx", b".rev", b".promisor"];
+    is_loose
+        || name == b"alternates"
+        || name.starts_with(b"pack-") && of_pack.iter().any(|end| name.ends_with(end))
+}

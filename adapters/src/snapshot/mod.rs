@@ -1,0 +1,375 @@
+//! Snapshots of the workspace: taken before and after every iteration, compared, and put back.
+//!
+//! A snapshot is a tree of everything in the workspace, whatever git thinks of it: committed, staged,
+//! untracked, marked `assume-unchanged` or `skip-worktree`, in a nested repository or a submodule.
+//! Unstuck walks the folders and reads the files itself. So no hook, filter, attribute, `fsmonitor`,
+//! `textconv` or exclude of a repository can run or hide anything, a workspace without a repository
+//! or a machine without git is no special case, and names are bytes. Nothing is written to the
+//! workspace but by [`Snapshots::restore`]; the index, HEAD and branches are never touched.
+//!
+//! **Where it is kept.** In a bare git directory of our own, in git's format with SHA-256 names, which
+//! any git since 2.29 can look into (`git --git-dir=... ls-tree -r unstuck/<run>/<n>`). It has no
+//! alternates: nothing that a snapshot needs is in a place where a `git gc` of the user or a
+//! worker could reach it, and no object of a worker is believed. Every object is checked against its
+//! name when it is read.
+//!
+//! **What is quick.** Beside the objects, each workspace has an index with what the last snapshot
+//! saw of every file (size, node, `mtime`, `ctime`). A file is read again unless all of it is the
+//! same and the file had been left alone for a moment when it was read. So an edit of the same size
+//! with its time put back (`touch -r`) is noticed: no program sets `ctime`.
+//!
+//! **What is ignored.** Judged by the `.gitignore` files of the *first* snapshot of a run, so that a
+//! worker cannot hide a change behind a new rule; `.git/info/exclude` and the user's own excludes
+//! are not asked, and what git tracked at the first snapshot is not ignored. Ignored files are
+//! covered too as long as they are small (a `.env`), and marked in [`Change::ignored`]; an ignored folder
+//! is covered as a whole or, with masses in it (`target`, `node_modules`), left out as a whole.
+//!
+//! **What is left out** is said in [`Snapshot::left_out`]: what exceeds [`Limits`], cannot be read, or is
+//! no file. The list is kept with the snapshot: what it does not cover is never deleted or
+//! overwritten. That a file changes while it is left out both before and after is not seen.
+//!
+//! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
+//! [`Snapshot::repository`]. If `.git` is a folder in the workspace, its small files (HEAD, refs, index,
+//! configuration) are a part of the snapshot, and its objects get a second name (`history`); so a
+//! `.git` that a worker has deleted can be [brought back](GitFolder::BringBack) with all commits. Not kept:
+//! `.git` of submodules and nested repositories, a `.git` above the workspace, and what `git lfs` and
+//! `git annex` store. A bare repository as workspace is a folder like others.
+//!
+//! **What is assumed.** Nobody works in the workspace while files are put back: what is written at that
+//! moment may be lost, though never outside of the workspace. Memory maps are written when the system
+//! does so. Owners and extended attributes are not kept, nor permissions of folders.
+//!
+//! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
+//! `store`, `tree`, `parts`; `change`, `diff`, `restore`; `repository`, `history`, `tracked`.
+
+mod change;
+mod content;
+mod cover;
+mod diff;
+mod error;
+mod folder;
+mod history;
+mod index;
+mod left_out;
+mod object;
+mod pack;
+mod parts;
+mod repository;
+mod restore;
+mod rules;
+mod store;
+mod take;
+mod tracked;
+mod tree;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use unstuck_core::id::Digest;
+
+use change::differences;
+use error::io;
+use index::Index;
+use parts::Parts;
+use restore::Unknown;
+use store::Store;
+
+pub use change::{Change, ChangeKind};
+pub use diff::DiffOptions;
+pub use error::Error;
+pub use left_out::Reason;
+pub use restore::{Applied, NotRestored};
+pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
+
+/// How much a snapshot takes. What is beyond is left out and said to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest file.
+    pub file_bytes_max: u64,
+    /// All files together.
+    pub bytes_max: u64,
+    /// Files, links and folders that are looked at. Bounds the memory: about 200 bytes for each.
+    pub files_max: u64,
+    /// The largest ignored file.
+    pub ignored_file_bytes_max: u64,
+    /// Files in an ignored folder, with all below.
+    pub ignored_folder_files_max: u64,
+    /// Size of an ignored folder, with all below.
+    pub ignored_folder_bytes_max: u64,
+    /// Objects of the repository that are copied, where a second name cannot be had.
+    pub history_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self {
+            file_bytes_max: 100 * MIB,
+            bytes_max: 2048 * MIB,
+            files_max: 500_000,
+            ignored_file_bytes_max: MIB,
+            ignored_folder_files_max: 100,
+            ignored_folder_bytes_max: 4 * MIB,
+            history_bytes_max: 256 * MIB,
+        }
+    }
+}
+
+/// What is a part of a snapshot.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How much is taken.
+    pub limits: Limits,
+    /// Paths from the root of the workspace that are not looked at: what is ours and not the worker's.
+    pub skipped: Vec<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { limits: Limits::default(), skipped: vec![PathBuf::from(".unstuck")] }
+    }
+}
+
+/// What becomes of a `.git` that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GitFolder {
+    /// Nothing.
+    Leave,
+    /// It comes back as it was at the snapshot. One that is there is never touched.
+    BringBack,
+}
+
+/// What [`Snapshots::restore`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The workspace as it was until then; restoring it undoes this.
+    pub before: Snapshot,
+    /// What was done in the workspace.
+    pub files: Applied,
+    /// Whether `.git` was brought back.
+    pub repository: bool,
+}
+
+/// The snapshots of one workspace, in a folder that several workspaces may share.
+#[derive(Debug)]
+pub struct Snapshots {
+    store: Store,
+    workspace: PathBuf,
+    /// What of the store belongs to this workspace only.
+    own: PathBuf,
+    limits: Limits,
+    skipped: BTreeSet<Vec<u8>>,
+}
+
+impl Snapshots {
+    /// Opens the snapshots in `folder`, which is made if need be, for a workspace.
+    ///
+    /// What a process that died has left unfinished is removed; a damaged index is made again.
+    ///
+    /// # Errors
+    ///
+    /// The workspace is not there; `folder` holds something else, or packs that are damaged; another
+    /// process has been writing for a minute.
+    pub fn open(folder: &Path, workspace: &Path, options: &Options) -> Result<Self, Error> {
+        let workspace = workspace.canonicalize().map_err(io("open the workspace", workspace))?;
+        let store = Store::open(folder)?;
+        let own = store.own_folder(&workspace);
+        fs::create_dir_all(&own).map_err(io("create", &own))?;
+        let mut skipped: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
+        let folder = folder.canonicalize().map_err(io("open", folder))?;
+        skipped.extend(folder.strip_prefix(&workspace).ok().map(plain));
+        Ok(Self { store, workspace, own, limits: options.limits.clone(), skipped })
+    }
+
+    /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the
+    /// run; by those in the workspace if this is the first.
+    ///
+    /// It is durable when this returns, and stays until the next is taken; [`Self::keep`] keeps it for good.
+    ///
+    /// # Errors
+    ///
+    /// The workspace is not there, the store cannot be written, or another process has been writing for
+    /// a minute. What cannot be read is no error but left out.
+    pub fn take(&self, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
+        take::take(self, first)
+    }
+
+    /// Keeps a snapshot under a name like `<run>/<sequence number>`.
+    ///
+    /// # Errors
+    ///
+    /// The name has other characters than letters, digits, `-`, `_`, `.` and `/`; the snapshot is gone.
+    pub fn keep(&self, name: &str, snapshot: &Snapshot) -> Result<(), Error> {
+        check_name(name)?;
+        let _lock = self.store.lock()?;
+        self.store.tree(&snapshot.id)?;
+        self.store.set_ref(name, &snapshot.id)
+    }
+
+    /// Forgets the snapshot with this name, or all whose names begin with it and a slash, and frees what no
+    /// other needs. Returns how many were forgotten.
+    ///
+    /// # Errors
+    ///
+    /// The name is none, or the store cannot be read or written.
+    pub fn forget(&self, prefix: &str) -> Result<usize, Error> {
+        check_name(prefix)?;
+        let _lock = self.store.lock()?;
+        let is_meant = |name: &str| {
+            name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let (forgotten, kept): (Vec<_>, Vec<_>) =
+            self.store.refs()?.into_iter().partition(|(name, _)| is_meant(name));
+        for (name, _) in &forgotten {
+            self.store.remove_ref(name)?;
+        }
+        let owns = self.store.own_folders();
+        let latest =
+            owns.iter().filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| self.store.has(id));
+        let roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).chain(latest).collect();
+        self.store.sweep(&roots)?;
+        if kept.is_empty() {
+            for objects in owns.iter().map(|own| own.join(OBJECTS)).filter(|objects| objects.exists()) {
+                fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
+            }
+        }
+        Ok(forgotten.len())
+    }
+
+    /// Returns which files differ between two snapshots, ordered by path.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Change>, Error> {
+        change::changes(&self.store, before, after)
+    }
+
+    /// Writes what differs between two snapshots, as text that `git apply` understands.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged; `to` cannot be written.
+    pub fn diff(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        options: &DiffOptions,
+        to: &mut dyn Write,
+    ) -> Result<(), Error> {
+        diff::diff(&self.store, before, after, options, to)
+    }
+
+    /// Returns the files that git tracks, and those of them that may hold work that is not in the index;
+    /// `None` where git cannot tell.
+    pub fn tracked(&self) -> Option<(BTreeSet<PathBuf>, BTreeSet<PathBuf>)> {
+        let paths = |names: BTreeSet<Vec<u8>>| {
+            names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name))).collect()
+        };
+        let all = tracked::files(&self.workspace).ok()?;
+        Some((paths(all), paths(tracked::unsaved(&self.workspace).ok()?)))
+    }
+
+    /// Makes the files of the workspace as they were, untracked ones too. A snapshot of what is there now
+    /// is taken first; it is for the caller to [keep](Self::keep). Files that are as they were are not
+    /// written; ignored files that were not there stay, as does everything that one of the two snapshots
+    /// does not cover.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot is gone or damaged, or none can be taken of what is there now; then nothing was changed.
+    /// What the system refuses in the workspace is told by what is returned.
+    pub fn restore(&self, snapshot: &Snapshot, git: GitFolder) -> Result<Restored, Error> {
+        fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
+        let before = self.take(Some(snapshot))?;
+        let (now, then) = (Parts::of(&self.store, &before)?, Parts::of(&self.store, snapshot)?);
+        let unknown = Unknown { before: now.uncovered(&self.store)?, after: then.uncovered(&self.store)? };
+        let differences = differences(&self.store, &now, &then)?;
+        let root = folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))?;
+        let mut files = restore::apply(&self.store, &root, &differences, &unknown)?;
+        let brought = match then.repository() {
+            Some(item) if git == GitFolder::BringBack => {
+                restore::bring_repository_back(&self.store, &root, item, &self.own.join(OBJECTS))?
+            }
+            _ => None,
+        };
+        let repository = brought.is_some();
+        files.left.extend(brought.into_iter().flat_map(|applied| applied.left));
+        Ok(Restored { before, files, repository })
+    }
+
+    /// Writes the files of a snapshot, ignored ones too, to a folder that is empty or not there yet.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot is gone or damaged; the folder is not empty or cannot be made.
+    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<Applied, Error> {
+        let parts = Parts::of(&self.store, snapshot)?;
+        let root = restore::empty_folder(to)?;
+        let mut pairs = tree::compare(&self.store, None, parts.ignored())?;
+        pairs.extend(tree::compare(&self.store, None, parts.work())?);
+        restore::apply(&self.store, &root, &restore::all(pairs), &Unknown::default())
+    }
+}
+
+/// Returns an error with its causes, as one sentence.
+pub fn explain(error: &Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Name of the index in the folder of a workspace.
+const INDEX: &str = "index";
+/// Name of the folder with the objects of the user's repository.
+const OBJECTS: &str = "objects";
+
+/// Returns a path without `.` components, as bytes.
+fn plain(path: &Path) -> Vec<u8> {
+    let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+    path.as_os_str().as_bytes().to_vec()
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && !part.ends_with(".lock")
+            && !part.ends_with('.')
+            && !part.contains("..")
+            && !part.starts_with(pack::TEMPORARY_PREFIX)
+            && part.chars().all(is_plain)
+    };
+    if name.split('/').all(is_part) { Ok(()) } else { Err(Error::Name { name: name.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_snapshots_are_plain() {
+        for (name, expected) in [
+            ("3f2a/12", true),
+            ("run.v2/step_1-a/7", true),
+            ("", false),
+            ("a//b", false),
+            ("/a", false),
+            ("../a", false),
+            ("a/..", false),
+            ("a/.b", false),
+            ("-a", false),
+            ("a.lock", false),
+            ("a b", false),
+            ("ä", false),
+            ("tmp_1", false),
+        ] {
+            assert_eq!(check_name(name).is_ok(), expected, "{name:?}");
+        }
+    }
+}

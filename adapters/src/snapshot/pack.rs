@@ -1,0 +1,474 @@
+//! Packs: many objects in one file, with an index beside it. Git's format (`gitformat-pack`, version 2
+//! of both), SHA-256, without deltas, so that a few lines of ours read it and every git does.
+//!
+//! A pack is durable before its index has a name, and a pack without an index does not count.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use sha2::{Digest as _, Sha256};
+use unstuck_core::id::Digest;
+
+use super::object::{self, Kind};
+
+const MAGIC: &[u8; 8] = b"PACK\0\0\0\x02";
+const INDEX_MAGIC: &[u8; 8] = b"\xfftOc\0\0\0\x02";
+const HEADER_SIZE: u64 = 12;
+const DIGEST_SIZE: usize = 32;
+
+/// How names of files begin that were never finished.
+pub(super) const TEMPORARY_PREFIX: &str = "tmp_";
+
+/// A finished pack, open for reading.
+#[derive(Debug)]
+pub(super) struct Pack {
+    /// Path of the pack itself.
+    pub(super) path: PathBuf,
+    pub(super) size: u64,
+    file: File,
+    /// Sorted by name.
+    entries: Vec<(Digest, u64)>,
+}
+
+impl Pack {
+    /// Opens the pack that belongs to an index.
+    ///
+    /// # Errors
+    ///
+    /// The kind is `InvalidData` where one of the two is damaged.
+    pub(super) fn open(index: &Path) -> io::Result<Self> {
+        let entries = read_index(&fs::read(index)?)
+            .ok_or_else(|| damaged("its index does not fit its own checksum"))?;
+        let path = index.with_extension("pack");
+        let file = File::open(&path)?;
+        let size = file.metadata()?.len();
+        let mut header = [0; HEADER_SIZE as usize];
+        file.read_exact_at(&mut header, 0)?;
+        if !header.starts_with(MAGIC) || header[8..] != (entries.len() as u32).to_be_bytes() {
+            return Err(damaged("it does not begin as a pack does"));
+        }
+        Ok(Self { path, size, file, entries })
+    }
+
+    pub(super) fn find(&self, id: &Digest) -> Option<u64> {
+        let at = self.entries.binary_search_by(|(entry, _)| entry.cmp(id)).ok()?;
+        Some(self.entries[at].1)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &Digest> {
+        self.entries.iter().map(|(id, _)| id)
+    }
+
+    /// Writes the content of the object at `offset`, and returns its kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind is `InvalidData` where what is there is not `id`; by then, some of it is written.
+    pub(super) fn copy(&self, id: &Digest, offset: u64, to: &mut dyn Write) -> io::Result<Kind> {
+        let mut raw = At { file: &self.file, offset };
+        let (number, size) = read_header(&mut raw)?;
+        let kind =
+            Kind::from_number(number).ok_or_else(|| damaged("an object is of a kind that is not ours"))?;
+        let mut hash = object::hasher(kind, size);
+        let mut content = ZlibDecoder::new(raw).take(size.saturating_add(1));
+        let mut chunk = [0; 32 * 1024];
+        loop {
+            match content.read(&mut chunk)? {
+                0 => break,
+                count => {
+                    hash.update(&chunk[..count]);
+                    to.write_all(&chunk[..count])?;
+                }
+            }
+        }
+        if hash.finalize().as_slice() != id.0 {
+            return Err(damaged(&format!("object {id} does not fit its name")));
+        }
+        Ok(kind)
+    }
+
+    /// Copies the objects that `keeps` names as they are.
+    pub(super) fn copy_raw(&self, to: &mut Writer, keeps: impl Fn(&Digest) -> bool) -> io::Result<()> {
+        let mut starts: Vec<(u64, Digest)> = self.entries.iter().map(|&(id, offset)| (offset, id)).collect();
+        starts.sort_unstable();
+        let end = self.size - DIGEST_SIZE as u64;
+        let ends: Vec<u64> = starts.iter().skip(1).map(|(offset, _)| *offset).chain([end]).collect();
+        for ((start, id), end) in starts.into_iter().zip(ends) {
+            if keeps(&id) && !to.has(&id) {
+                let size = end.checked_sub(start).ok_or_else(|| damaged("its index leads out of it"))?;
+                to.begin(id)?;
+                io::copy(&mut At { file: &self.file, offset: start }.take(size), &mut to.counted()?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the files; whoever has them open can go on reading.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        // Without an index, a pack does not count.
+        for extension in ["idx", "keep", "pack"] {
+            match fs::remove_file(self.path.with_extension(extension)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a file from a place on, without a position that threads would share.
+struct At<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+/// Compresses contents of moderate size, one after the other, with one set of tables.
+pub(super) struct Squeezer(Compress);
+
+impl Squeezer {
+    pub(super) fn new() -> Self {
+        Self(Compress::new(Compression::fast(), true))
+    }
+
+    pub(super) fn squeeze(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.reset();
+        let mut squeezed = Vec::with_capacity(content.len() / 2 + 64);
+        loop {
+            let rest = &content[self.0.total_in() as usize..];
+            match self.0.compress_vec(rest, &mut squeezed, FlushCompress::Finish)? {
+                Status::StreamEnd => return Ok(squeezed),
+                _ => squeezed.reserve(content.len() / 2 + 64),
+            }
+        }
+    }
+}
+
+/// A pack that is being written.
+pub(super) struct Writer {
+    folder: PathBuf,
+    open: Option<Open>,
+    written: BTreeSet<Digest>,
+}
+
+struct Open {
+    path: PathBuf,
+    file: BufWriter<File>,
+    offset: u64,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    id: Digest,
+    offset: u64,
+    crc: Crc,
+}
+
+impl Writer {
+    /// Prepares a pack in `folder`; a file is made when there is something to put in it.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), open: None, written: BTreeSet::new() }
+    }
+
+    pub(super) fn has(&self, id: &Digest) -> bool {
+        self.written.contains(id)
+    }
+
+    /// Adds an object whose content is squeezed already.
+    pub(super) fn add(&mut self, kind: Kind, id: Digest, size: u64, squeezed: &[u8]) -> io::Result<()> {
+        if self.has(&id) {
+            return Ok(());
+        }
+        self.begin(id)?;
+        let mut to = self.counted()?;
+        to.write_all(&header(kind, size))?;
+        to.write_all(squeezed)
+    }
+
+    /// Adds a content that is too large to be held, and returns its name; `None`, and nothing is added,
+    /// if it does not have `size` bytes.
+    ///
+    /// `expected` is what the content was when it was looked at; it may have changed since.
+    pub(super) fn add_large(
+        &mut self,
+        expected: Digest,
+        size: u64,
+        content: impl Read,
+    ) -> io::Result<Option<Digest>> {
+        if self.has(&expected) {
+            return Ok(Some(expected));
+        }
+        self.begin(expected)?;
+        let mut hash = object::hasher(Kind::Blob, size);
+        let mut to = self.counted()?;
+        to.write_all(&header(Kind::Blob, size))?;
+        let mut squeezer = ZlibEncoder::new(to, Compression::fast());
+        let mut content = content.take(size.saturating_add(1));
+        let mut chunk = vec![0; 256 * 1024];
+        let mut total = 0;
+        loop {
+            match content.read(&mut chunk)? {
+                0 => break,
+                count => {
+                    total += count as u64;
+                    hash.update(&chunk[..count]);
+                    squeezer.write_all(&chunk[..count])?;
+                }
+            }
+        }
+        squeezer.finish()?;
+        let id = Digest(hash.finalize().into());
+        let known = id != expected && self.has(&id);
+        if total != size || known {
+            self.take_back(&expected)?;
+            return Ok(known.then_some(id));
+        }
+        self.rename(expected, id);
+        Ok(Some(id))
+    }
+
+    /// Makes the pack durable and gives it its name; `None` if it is empty.
+    pub(super) fn finish(mut self) -> io::Result<Option<Pack>> {
+        let Some(Open { path, file, mut entries, .. }) = self.open.take() else { return Ok(None) };
+        let mut file = file.into_inner()?;
+        file.write_all_at(&(entries.len() as u32).to_be_bytes(), MAGIC.len() as u64)?;
+        let checksum = digest_of(&mut file)?;
+        file.write_all(&checksum)?;
+        file.sync_all()?;
+        entries.sort_unstable_by_key(|entry| entry.id);
+        let finished = self.folder.join(format!("pack-{}.pack", Digest(checksum)));
+        fs::rename(&path, &finished)?;
+        // A git that cleans up here leaves packs alone that have such a file.
+        fs::write(finished.with_extension("keep"), "")?;
+        let temporary = path.with_extension("idx");
+        let mut index = File::create_new(&temporary)?;
+        index.write_all(&write_index(&entries, &checksum))?;
+        index.sync_all()?;
+        let index = finished.with_extension("idx");
+        fs::rename(temporary, &index)?;
+        File::open(&self.folder)?.sync_all()?;
+        Pack::open(&index).map(Some)
+    }
+
+    /// Begins an entry; what is written to [`Self::counted`] afterwards belongs to it.
+    fn begin(&mut self, id: Digest) -> io::Result<()> {
+        if self.open.is_none() {
+            let path = self.folder.join(format!("{TEMPORARY_PREFIX}{}", std::process::id()));
+            let mut file = BufWriter::with_capacity(1 << 18, create(&path)?);
+            file.write_all(MAGIC)?;
+            file.write_all(&[0; 4])?;
+            self.open = Some(Open { path, file, offset: HEADER_SIZE, entries: Vec::new() });
+        }
+        let open = self.opened()?;
+        open.entries.push(Entry { id, offset: open.offset, crc: Crc::new() });
+        self.written.insert(id);
+        Ok(())
+    }
+
+    fn counted(&mut self) -> io::Result<Counted<'_>> {
+        let open = self.opened()?;
+        let entry = open.entries.last_mut().ok_or_else(|| damaged("no entry was begun"))?;
+        Ok(Counted { file: &mut open.file, offset: &mut open.offset, crc: &mut entry.crc })
+    }
+
+    fn take_back(&mut self, id: &Digest) -> io::Result<()> {
+        self.written.remove(id);
+        let open = self.opened()?;
+        if let Some(entry) = open.entries.pop() {
+            open.file.flush()?;
+            open.file.get_ref().set_len(entry.offset)?;
+            open.file.seek(SeekFrom::Start(entry.offset))?;
+            open.offset = entry.offset;
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self, from: Digest, to: Digest) {
+        self.written.remove(&from);
+        self.written.insert(to);
+        if let Some(entry) = self.open.as_mut().and_then(|open| open.entries.last_mut()) {
+            entry.id = to;
+        }
+    }
+
+    fn opened(&mut self) -> io::Result<&mut Open> {
+        self.open.as_mut().ok_or_else(|| damaged("no pack was begun"))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(open) = &self.open {
+            let _left_for_the_next = fs::remove_file(&open.path);
+        }
+    }
+}
+
+/// Counts what is written to an entry.
+struct Counted<'a> {
+    file: &'a mut BufWriter<File>,
+    offset: &'a mut u64,
+    crc: &'a mut Crc,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        *self.offset += count as u64;
+        self.crc.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    // A process with the same number may have died here; the lock says that it is not at work.
+    OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+}
+
+fn digest_of(file: &mut File) -> io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 18];
+    file.seek(SeekFrom::Start(0))?;
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hash.finalize().into()),
+            count => hash.update(&chunk[..count]),
+        }
+    }
+}
+
+fn header(kind: Kind, size: u64) -> Vec<u8> {
+    let mut rest = size >> 4;
+    let mut bytes = vec![(kind as u8) << 4 | (size & 15) as u8];
+    while rest > 0 {
+        if let Some(last) = bytes.last_mut() {
+            *last |= 0x80;
+        }
+        bytes.push((rest & 0x7f) as u8);
+        rest >>= 7;
+    }
+    bytes
+}
+
+fn read_header(from: &mut At<'_>) -> io::Result<(u8, u64)> {
+    let mut bytes = [0; 10];
+    let count = from.file.read_at(&mut bytes, from.offset)?;
+    let (mut size, mut shift) = (u64::from(bytes[0] & 15), 4);
+    for (used, &byte) in bytes[..count].iter().enumerate() {
+        if used > 0 {
+            size |= u64::from(byte & 0x7f).wrapping_shl(shift);
+            shift += 7;
+        }
+        if byte & 0x80 == 0 {
+            from.offset += used as u64 + 1;
+            return Ok((bytes[0] >> 4 & 7, size));
+        }
+    }
+    Err(damaged("an object has no beginning"))
+}
+
+fn write_index(entries: &[Entry], checksum: &[u8; 32]) -> Vec<u8> {
+    const LARGE: u64 = 1 << 31;
+    let mut bytes = INDEX_MAGIC.to_vec();
+    for first in 0..=u8::MAX {
+        let count = entries.partition_point(|entry| entry.id.0[0] <= first);
+        bytes.extend((count as u32).to_be_bytes());
+    }
+    entries.iter().for_each(|entry| bytes.extend(entry.id.0));
+    entries.iter().for_each(|entry| bytes.extend(entry.crc.sum().to_be_bytes()));
+    let mut large = Vec::new();
+    for Entry { offset, .. } in entries {
+        if *offset < LARGE {
+            bytes.extend((*offset as u32).to_be_bytes());
+        } else {
+            bytes.extend((LARGE as u32 | large.len() as u32).to_be_bytes());
+            large.push(*offset);
+        }
+    }
+    large.iter().for_each(|offset| bytes.extend(offset.to_be_bytes()));
+    bytes.extend(checksum);
+    let own = Sha256::digest(&bytes);
+    bytes.extend(own);
+    bytes
+}
+
+/// Reads names and offsets; `None` if anything is not as [`write_index`] writes it.
+fn read_index(bytes: &[u8]) -> Option<Vec<(Digest, u64)>> {
+    const LARGE: u32 = 1 << 31;
+    let (body, own) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_SIZE)?)?;
+    if Sha256::digest(body).as_slice() != own {
+        return None;
+    }
+    let tables = body.strip_prefix(INDEX_MAGIC)?;
+    let (fanout, tables) = tables.split_at_checked(256 * 4)?;
+    let count = u32::from_be_bytes(*fanout.last_chunk()?) as usize;
+    let (ids, tables) = tables.split_at_checked(count.checked_mul(DIGEST_SIZE)?)?;
+    let (_crcs, tables) = tables.split_at_checked(count * 4)?;
+    let (offsets, large) = tables.split_at_checked(count * 4)?;
+    let entry = |(id, offset): (&[u8], &[u8])| {
+        let offset = u32::from_be_bytes(offset.try_into().ok()?);
+        let offset = match offset & LARGE {
+            0 => u64::from(offset),
+            _ => u64::from_be_bytes(*large.get((offset ^ LARGE) as usize * 8..)?.first_chunk()?),
+        };
+        Some((Digest(id.try_into().ok()?), offset))
+    };
+    ids.chunks_exact(DIGEST_SIZE).zip(offsets.chunks_exact(4)).map(entry).collect()
+}
+
+fn damaged(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_not_what_its_name_says_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::new(folder.path());
+        let squeezed = Squeezer::new().squeeze(b"content").unwrap();
+        let names = [object::name(Kind::Blob, b"content"), object::name(Kind::Blob, b"another")];
+        for name in names {
+            writer.add(Kind::Blob, name, 7, &squeezed).unwrap();
+        }
+        let pack = writer.finish().unwrap().unwrap();
+        let read = |name: &Digest| {
+            let mut content = Vec::new();
+            pack.copy(name, pack.find(name).unwrap(), &mut content).map(|_| content)
+        };
+        assert_eq!(read(&names[0]).unwrap(), b"content");
+        assert_eq!(read(&names[1]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_size_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        for size in [0, 15, 16, 2047, 2048, u64::from(u32::MAX), u64::MAX] {
+            let path = folder.path().join(size.to_string());
+            fs::write(&path, [header(Kind::Blob, size), vec![0xff; 20]].concat()).unwrap();
+            let file = File::open(&path).unwrap();
+            let mut at = At { file: &file, offset: 0 };
+            assert_eq!(read_header(&mut at).unwrap(), (Kind::Blob as u8, size));
+            assert_eq!(at.offset, header(Kind::Blob, size).len() as u64);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What the root tree of a snapshot holds: one entry for each part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unstuck_core::id::Digest;
+
+use super::error::Error;
+use super::folder;
+use super::left_out::{self, Left, Uncovered};
+use super::object::{FILE, Item, Kind};
+use super::pack::{Squeezer, Writer};
+use super::rules::{self, Rules};
+use super::store::Store;
+use super::tree::{self, Node};
+use super::{Snapshot, error, object};
+
+const WORK: &[u8] = b"work";
+const IGNORED: &[u8] = b"ignored";
+const REPOSITORY: &[u8] = b"repository";
+const RULES: &[u8] = b"rules";
+const PREFIX: &[u8] = b"rules-prefix";
+const TRACKED: &[u8] = b"rules-tracked";
+const LEFT_OUT: &[u8] = b"left-out";
+/// Permissions mean nothing for what is not a file of the workspace.
+const PLAIN_FILE: u32 = FILE | 0o644;
+
+/// The parts of a snapshot, read back.
+#[derive(Debug)]
+pub(super) struct Parts(BTreeMap<Vec<u8>, Item>);
+
+impl Parts {
+    pub(super) fn of(store: &Store, snapshot: &Snapshot) -> Result<Self, Error> {
+        let items = store.tree(&snapshot.id)?;
+        Ok(Self(items.into_iter().map(|item| (item.name.clone(), item)).collect()))
+    }
+
+    pub(super) fn work(&self) -> Option<Digest> {
+        self.id(WORK)
+    }
+
+    pub(super) fn ignored(&self) -> Option<Digest> {
+        self.id(IGNORED)
+    }
+
+    /// How `.git` stood: a folder, a file that names one, or nothing.
+    pub(super) fn repository(&self) -> Option<&Item> {
+        self.0.get(REPOSITORY)
+    }
+
+    pub(super) fn rules(&self, store: &Store) -> Result<Rules, Error> {
+        let texts = self.id(RULES).map_or(Ok(BTreeMap::new()), |id| tree::contents(store, id))?;
+        let texts = texts.into_iter().map(|(path, text)| (folder::split(&path).0.to_vec(), text)).collect();
+        let tracked = self.blob(store, TRACKED)?;
+        let tracked = tracked.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
+        Ok(Rules { prefix: self.blob(store, PREFIX)?, texts, tracked: tracked.collect() })
+    }
+
+    pub(super) fn uncovered(&self, store: &Store) -> Result<Uncovered, Error> {
+        let bytes = self.blob(store, LEFT_OUT)?;
+        let damaged = || store.damaged("the list of what a snapshot left out cannot be read");
+        Uncovered::decode(&bytes).ok_or_else(damaged)
+    }
+
+    fn id(&self, name: &[u8]) -> Option<Digest> {
+        self.0.get(name).map(|item| item.id)
+    }
+
+    fn blob(&self, store: &Store, name: &[u8]) -> Result<Vec<u8>, Error> {
+        self.id(name).map_or(Ok(Vec::new()), |id| store.blob(&id))
+    }
+}
+
+/// Writes the root tree of a snapshot, part by part.
+pub(super) struct Root<'a> {
+    store: &'a Store,
+    writer: &'a mut Writer,
+    squeezer: Squeezer,
+    items: Vec<Item>,
+}
+
+impl<'a> Root<'a> {
+    pub(super) fn new(store: &'a Store, writer: &'a mut Writer) -> Self {
+        Self { store, writer, squeezer: Squeezer::new(), items: Vec::new() }
+    }
+
+    pub(super) fn work(&mut self, nodes: &[Node<'_>]) -> Result<Digest, Error> {
+        self.tree(WORK, nodes)
+    }
+
+    pub(super) fn ignored(&mut self, nodes: &[Node<'_>]) -> Result<(), Error> {
+        self.tree(IGNORED, nodes).map(drop)
+    }
+
+    /// Adds how `.git` stands; the paths of `nodes` begin with `.git`.
+    pub(super) fn repository(&mut self, nodes: &[Node<'_>]) -> Result<(), Error> {
+        match nodes {
+            [] => Ok(()),
+            [file] if !folder::is_folder(file.mode) => {
+                self.items.push(Item { mode: file.mode, name: REPOSITORY.to_vec(), id: file.id });
+                Ok(())
+            }
+            _ => {
+                let inner = nodes.iter().filter_map(|node| {
+                    Some(Node { path: node.path.strip_prefix(b".git/")?, mode: node.mode, id: node.id })
+                });
+                self.tree(REPOSITORY, &inner.collect::<Vec<_>>()).map(drop)
+            }
+        }
+    }
+
+    pub(super) fn rules(&mut self, rules: &Rules) -> Result<(), Error> {
+        let mut files = BTreeMap::new();
+        for (folder, text) in &rules.texts {
+            files.insert(folder::join(folder, rules::FILE_NAME), self.add(Kind::Blob, text)?);
+        }
+        let mut nodes: Vec<Node<'_>> =
+            files.iter().map(|(path, id)| Node { path, mode: PLAIN_FILE, id: *id }).collect();
+        nodes.sort_by(|a, b| object::path_order(a.path, b.path));
+        self.tree(RULES, &nodes)?;
+        self.blob(PREFIX, &rules.prefix)?;
+        self.blob(TRACKED, &joined(&rules.tracked))
+    }
+
+    pub(super) fn left_out(&mut self, left: &[Left]) -> Result<(), Error> {
+        self.blob(LEFT_OUT, &left_out::encode(left))
+    }
+
+    /// Returns the name of the snapshot.
+    pub(super) fn finish(mut self) -> Result<Digest, Error> {
+        let items = std::mem::take(&mut self.items);
+        self.add(Kind::Tree, &object::encode(items))
+    }
+
+    fn tree(&mut self, name: &[u8], nodes: &[Node<'_>]) -> Result<Digest, Error> {
+        let id = tree::build(nodes, &mut |_, content: &[u8]| self.add(Kind::Tree, content).map(drop))?;
+        self.items.push(Item { mode: object::FOLDER, name: name.to_vec(), id });
+        Ok(id)
+    }
+
+    fn blob(&mut self, name: &[u8], content: &[u8]) -> Result<(), Error> {
+        if !content.is_empty() {
+            let id = self.add(Kind::Blob, content)?;
+            self.items.push(Item { mode: PLAIN_FILE, name: name.to_vec(), id });
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, kind: Kind, content: &[u8]) -> Result<Digest, Error> {
+        let id = object::name(kind, content);
+        if !self.store.has(&id) && !self.writer.has(&id) {
+            let squeezed = self.squeezer.squeeze(content);
+            let written =
+                squeezed.and_then(|squeezed| self.writer.add(kind, id, content.len() as u64, &squeezed));
+            written.map_err(error::io("write a pack in", self.store.folder()))?;
+        }
+        Ok(id)
+    }
+}
+
+fn joined(paths: &BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for path in paths {
+        bytes.extend_from_slice(path);
+        bytes.push(0);
+    }
+    bytes
+}

@@ -1,0 +1,137 @@
+//! How the repository of a workspace stands: read from its files, without git, and without waiting for
+//! whatever a worker has put in their place.
+//!
+//! A switched branch, a moved HEAD, a new stash, a deleted `.git` and a switch in another checkout of
+//! the same repository show as a difference between two [`Standing`]s. Repositories that keep their
+//! refs in tables (`reftable`) show that they are there, but neither branch nor commit.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::CWD;
+
+use unstuck_core::snapshot::Standing;
+
+use super::folder;
+
+/// A repository that a workspace is in.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// The folder that holds `.git`.
+    pub(super) root: PathBuf,
+    /// The folder that holds HEAD.
+    own: PathBuf,
+    /// The folder that holds refs and objects.
+    common: PathBuf,
+}
+
+/// The largest list of packed refs that is read.
+const PACKED_REFS_SIZE_MAX: u64 = 64 * 1024 * 1024;
+/// The largest file of one line that is read.
+const LINE_SIZE_MAX: u64 = 4096;
+/// How many other checkouts are looked at.
+const CHECKOUTS_MAX: usize = 50;
+
+impl Repository {
+    /// Finds the repository of a workspace: in it, or in a folder above.
+    pub(super) fn find(workspace: &Path) -> Option<Self> {
+        workspace.ancestors().find_map(Self::at)
+    }
+
+    fn at(root: &Path) -> Option<Self> {
+        let git = root.join(".git");
+        let metadata = fs::symlink_metadata(&git).ok()?;
+        let own = if metadata.is_file() { linked(&git)? } else { git };
+        if !own.join("HEAD").is_file() {
+            return None;
+        }
+        let common = match line(&own.join("commondir")) {
+            Some(common) => own.join(common),
+            None => own.clone(),
+        };
+        Some(Self { root: root.to_owned(), own, common })
+    }
+
+    /// Returns how it stands now.
+    pub(super) fn standing(&self) -> Standing {
+        // Where refs are in tables, HEAD says this and no more.
+        let head = line(&self.own.join("HEAD")).filter(|head| head != "ref: refs/heads/.invalid");
+        let head = head.unwrap_or_default();
+        let branch = head.strip_prefix("ref: ").map(str::to_owned);
+        let commit = match &branch {
+            Some(name) => self.resolve(name),
+            None => is_object_name(&head).then_some(head),
+        };
+        Standing {
+            branch: branch.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)),
+            commit,
+            stash: self.resolve("refs/stash"),
+            elsewhere: self.elsewhere(),
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Option<String> {
+        let leads_out = name.split('/').any(|part| part == "..");
+        if leads_out || name.starts_with('/') {
+            return None;
+        }
+        let loose = line(&self.common.join(name)).filter(|target| is_object_name(target));
+        loose.or_else(|| {
+            let packed = text(&self.common.join("packed-refs"), PACKED_REFS_SIZE_MAX)?;
+            let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(_, packed)| *packed == name).map(|(target, _)| target.to_owned())
+        })
+    }
+
+    fn elsewhere(&self) -> BTreeMap<String, String> {
+        let mut heads = BTreeMap::new();
+        let mut add = |name: String, folder: &Path| {
+            if folder != self.own
+                && let Some(head) = line(&folder.join("HEAD"))
+            {
+                heads.insert(name, head);
+            }
+        };
+        if self.own != self.common {
+            add(String::new(), &self.common);
+        }
+        let own = self.own.canonicalize().unwrap_or_else(|_| self.own.clone());
+        for entry in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
+            let folder = entry.path();
+            if folder.canonicalize().is_ok_and(|folder| folder != own) {
+                add(entry.file_name().to_string_lossy().into_owned(), &folder);
+            }
+        }
+        heads.into_iter().take(CHECKOUTS_MAX).collect()
+    }
+}
+
+/// Says whether a path below `.git` is kept with a snapshot: small files that make up the repository,
+/// but not its objects, which have a place of their own, nor what only a running git needs.
+pub(super) fn keeps(path: &[u8]) -> bool {
+    let below = path.strip_prefix(b".git/").unwrap_or_default();
+    let first = below.split(|&byte| byte == b'/').next().unwrap_or_default();
+    !matches!(first, b"objects" | b"lfs" | b"modules" | b"annex" | b"fsmonitor--daemon.ipc")
+        && !below.ends_with(b".lock")
+}
+
+/// Returns the folder that the `.git` file of a worktree or submodule names.
+fn linked(file: &Path) -> Option<PathBuf> {
+    let text = line(file)?;
+    Some(file.parent()?.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+fn line(path: &Path) -> Option<String> {
+    Some(text(path, LINE_SIZE_MAX)?.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn text(path: &Path, size_max: u64) -> Option<String> {
+    let bytes = folder::read_small(CWD, path.as_os_str().as_bytes(), size_max)?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn is_object_name(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,345 @@
+//! The folder that snapshots are kept in: a bare git directory of our own.
+//!
+//! It shares nothing with the repository of the user, so no `git gc` there and no deletion of `.git`
+//! can take anything from it. What is in it can be looked at with any git since 2.29; nothing but a
+//! file system is needed to write and read it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use unstuck_core::id::Digest;
+
+use super::error::{Error, io};
+use super::object::{self, Item, Kind};
+use super::pack::{self, Pack, Writer};
+
+/// Name of the file whose lock a writer holds.
+pub(super) const LOCK: &str = "unstuck.lock";
+/// How long another writer is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+/// With more packs than so many, the small ones become one.
+const PACKS_MAX: usize = 32;
+
+/// What a git finds. It neither cleans up by itself nor makes deltas.
+const CONFIG: &str = "\
+# Snapshots of workspaces, written by Unstuck. Every snapshot is a tree: git ls-tree -r <ref>
+[core]
+\trepositoryformatversion = 1
+\tbare = true
+\tlogAllRefUpdates = false
+[extensions]
+\tobjectFormat = sha256
+[gc]
+\tauto = 0
+\tpackRefs = false
+[maintenance]
+\tauto = false
+[pack]
+\twindow = 0
+\tdepth = 0
+";
+
+/// An open store.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: PathBuf,
+    packs: RwLock<Vec<Arc<Pack>>>,
+}
+
+/// The right to write; given back when dropped, and by the system when the process dies.
+#[derive(Debug)]
+pub(super) struct Lock(#[expect(dead_code, reason = "holds the lock")] File);
+
+impl Store {
+    /// Opens the store in `folder`, or makes one there.
+    pub(super) fn open(folder: &Path) -> Result<Self, Error> {
+        let store = Self { folder: folder.to_owned(), packs: RwLock::default() };
+        // What only the user may read in the workspace, nobody else may read here.
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.and_then(|()| fs::create_dir_all(store.packs_folder())).map_err(io("create", folder))?;
+        let _lock = store.lock()?;
+        let config = folder.join("config");
+        match fs::read_to_string(&config) {
+            Ok(text) if text.contains("objectFormat = sha256") => {}
+            Ok(_) => {
+                let reason = "its objects have other names".to_owned();
+                return Err(Error::Foreign { folder: folder.to_owned(), reason });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => store.make(&config)?,
+            Err(error) => return Err(io("read", &config)(error)),
+        }
+        store.drop_unfinished()?;
+        store.refresh()?;
+        Ok(store)
+    }
+
+    fn make(&self, config: &Path) -> Result<(), Error> {
+        let refs = self.folder.join("refs");
+        fs::create_dir_all(&refs).map_err(io("create", &refs))?;
+        let head = self.folder.join("HEAD");
+        replace(&head, b"ref: refs/heads/none\n").map_err(io("write", &head))?;
+        replace(config, CONFIG.as_bytes()).map_err(io("write", config))
+    }
+
+    /// Waits for the right to write, and looks at what others have written since.
+    pub(super) fn lock(&self) -> Result<Lock, Error> {
+        let path = self.folder.join(LOCK);
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io("open", &path))?;
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(source)) => return Err(io("lock", &path)(source)),
+                Err(TryLockError::WouldBlock) if begun.elapsed() > LOCK_PATIENCE => {
+                    let waited_s = LOCK_PATIENCE.as_secs();
+                    return Err(Error::Busy { folder: self.folder.clone(), waited_s });
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        self.refresh()?;
+        Ok(Lock(file))
+    }
+
+    /// Returns the folder for what belongs to one workspace only.
+    pub(super) fn own_folder(&self, workspace: &Path) -> PathBuf {
+        let key = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+        self.folder.join("unstuck").join(&key[..16])
+    }
+
+    /// Returns the folders of all workspaces.
+    pub(super) fn own_folders(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.folder.join("unstuck")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Says that the store is damaged in a way that its reader has found.
+    pub(super) fn damaged(&self, reason: &str) -> Error {
+        Error::Damaged { path: self.folder.clone(), reason: reason.to_owned() }
+    }
+
+    pub(super) fn writer(&self) -> Writer {
+        Writer::new(&self.packs_folder())
+    }
+
+    /// Makes what was written durable and readable.
+    pub(super) fn adopt(&self, writer: Writer) -> Result<(), Error> {
+        let pack = writer.finish().map_err(io("write a pack in", &self.packs_folder()))?;
+        if let Some(pack) = pack {
+            self.packs.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(pack));
+        }
+        Ok(())
+    }
+
+    pub(super) fn has(&self, id: &Digest) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Writes the content of an object; it has been checked against its name when this returns.
+    pub(super) fn copy(&self, id: &Digest, to: &mut dyn Write) -> Result<Kind, Error> {
+        let found = self.find(id).or_else(|| {
+            // Another process may have put packs together.
+            self.refresh().ok()?;
+            self.find(id)
+        });
+        let Some((pack, offset)) = found else {
+            return Err(Error::Missing { id: *id, folder: self.folder.clone() });
+        };
+        pack.copy(id, offset, to).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+                Error::Damaged { path: pack.path.clone(), reason: source.to_string() }
+            }
+            _ => io("read", &pack.path)(source),
+        })
+    }
+
+    pub(super) fn blob(&self, id: &Digest) -> Result<Vec<u8>, Error> {
+        let mut content = Vec::new();
+        self.copy(id, &mut content)?;
+        Ok(content)
+    }
+
+    pub(super) fn tree(&self, id: &Digest) -> Result<Vec<Item>, Error> {
+        let content = self.blob(id)?;
+        object::decode(&content).ok_or_else(|| self.damaged(&format!("object {id} is no tree")))
+    }
+
+    /// Gives an object a name, which keeps it and all that it refers to.
+    pub(super) fn set_ref(&self, name: &str, id: &Digest) -> Result<(), Error> {
+        let path = self.refs_folder().join(name);
+        let parent = path.parent().unwrap_or(&self.folder);
+        fs::create_dir_all(parent).map_err(io("create", parent))?;
+        replace(&path, format!("{id}\n").as_bytes()).map_err(io("write", &path))
+    }
+
+    /// Returns names and their objects, ordered by name.
+    pub(super) fn refs(&self) -> Result<Vec<(String, Digest)>, Error> {
+        let mut refs = Vec::new();
+        read_refs(&self.refs_folder(), "", &mut refs)?;
+        refs.sort_unstable();
+        Ok(refs)
+    }
+
+    pub(super) fn remove_ref(&self, name: &str) -> Result<(), Error> {
+        let path = self.refs_folder().join(name);
+        fs::remove_file(&path).map_err(io("remove", &path))?;
+        for folder in path.ancestors().skip(1).take_while(|folder| **folder != self.refs_folder()) {
+            let _others_are_in_it = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    /// Removes every object that is not reached from `roots`.
+    pub(super) fn sweep(&self, roots: &[Digest]) -> Result<(), Error> {
+        let mut reached = BTreeSet::new();
+        for root in roots {
+            self.reach(root, &mut reached)?;
+        }
+        let packs = self.packs();
+        let is_whole = |pack: &&Arc<Pack>| pack.ids().all(|id| reached.contains(id));
+        let partial: Vec<_> = packs.iter().filter(|pack| !is_whole(pack)).cloned().collect();
+        self.rewrite(&partial, |id| reached.contains(id))
+    }
+
+    /// Puts small packs together when there are many, so that finding an object stays fast.
+    pub(super) fn tidy(&self) -> Result<(), Error> {
+        let mut packs = self.packs();
+        if packs.len() <= PACKS_MAX {
+            return Ok(());
+        }
+        packs.sort_by_key(|pack| pack.size);
+        packs.pop();
+        self.rewrite(&packs, |_| true)
+    }
+
+    fn rewrite(&self, packs: &[Arc<Pack>], keeps: impl Fn(&Digest) -> bool) -> Result<(), Error> {
+        let mut writer = self.writer();
+        for pack in packs {
+            pack.copy_raw(&mut writer, &keeps).map_err(io("copy objects of", &pack.path))?;
+        }
+        let new = writer.finish().map_err(io("write a pack in", &self.packs_folder()))?;
+        for pack in packs.iter().filter(|pack| new.as_ref().is_none_or(|new| new.path != pack.path)) {
+            pack.remove().map_err(io("remove", &pack.path))?;
+        }
+        self.refresh()
+    }
+
+    /// Adds an object that is there and all that it refers to.
+    fn reach(&self, id: &Digest, reached: &mut BTreeSet<Digest>) -> Result<(), Error> {
+        let mut open = vec![*id];
+        while let Some(tree) = open.pop() {
+            if !reached.insert(tree) {
+                continue;
+            }
+            for item in self.tree(&tree)? {
+                if item.is_folder() {
+                    open.push(item.id);
+                } else {
+                    reached.insert(item.id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, id: &Digest) -> Option<(Arc<Pack>, u64)> {
+        let packs = self.packs.read().unwrap_or_else(PoisonError::into_inner);
+        packs.iter().find_map(|pack| Some((pack.clone(), pack.find(id)?)))
+    }
+
+    fn packs(&self) -> Vec<Arc<Pack>> {
+        self.packs.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens packs that are new and forgets those that are gone.
+    fn refresh(&self) -> Result<(), Error> {
+        let folder = self.packs_folder();
+        let known = self.packs();
+        let mut packs = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(io("read", &folder))? {
+            let index = entry.map_err(io("read", &folder))?.path();
+            if index.extension().is_none_or(|extension| extension != "idx") || is_temporary(&index) {
+                continue;
+            }
+            let pack = index.with_extension("pack");
+            match known.iter().find(|known| known.path == pack) {
+                Some(known) => packs.push(known.clone()),
+                None => match Pack::open(&index) {
+                    Ok(pack) => packs.push(Arc::new(pack)),
+                    // Put together with others this moment.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(Error::Damaged { path: pack, reason: error.to_string() }),
+                },
+            }
+        }
+        *self.packs.write().unwrap_or_else(PoisonError::into_inner) = packs;
+        Ok(())
+    }
+
+    /// Removes what a writer that died has left. Only for who holds the lock.
+    fn drop_unfinished(&self) -> Result<(), Error> {
+        let folder = self.packs_folder();
+        for entry in fs::read_dir(&folder).map_err(io("read", &folder))? {
+            let path = entry.map_err(io("read", &folder))?.path();
+            let is_orphan =
+                path.extension().is_some_and(|extension| extension == "pack" || extension == "keep")
+                    && !path.with_extension("idx").exists();
+            if is_temporary(&path) || is_orphan {
+                fs::remove_file(&path).map_err(io("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn packs_folder(&self) -> PathBuf {
+        self.folder.join("objects/pack")
+    }
+
+    fn refs_folder(&self) -> PathBuf {
+        self.folder.join("refs/unstuck")
+    }
+}
+
+fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(pack::TEMPORARY_PREFIX))
+}
+
+fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> Result<(), Error> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(io("read", folder))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(io("read", folder))?.path();
+        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
+        if path.is_dir() {
+            read_refs(&path, &format!("{name}/"), refs)?;
+        } else if !is_temporary(&path) {
+            let text = fs::read_to_string(&path).map_err(io("read", &path))?;
+            let reason = "it does not hold the name of an object".to_owned();
+            let id = Digest::parse(text.trim_end()).ok_or(Error::Damaged { path, reason })?;
+            refs.push((name, id));
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a file in one step: a reader, now or after a crash, finds the old content or the new one.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = path.with_file_name(format!("{}{}", pack::TEMPORARY_PREFIX, std::process::id()));
+    let mut file = File::create(&temporary)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}

@@ -1,0 +1,188 @@
+//! Takes a snapshot: walk, leave out, read what changed, write what is new, remember what was seen.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use unstuck_core::id::Digest;
+
+use super::content::{self, Content};
+use super::cover::cover;
+use super::error::{self, Error};
+use super::folder::{self, Seen};
+use super::index::{Index, Known};
+use super::left_out::{self, Left, Reason};
+use super::object::{FOLDER, TYPE};
+use super::pack::Writer;
+use super::parts::{Parts, Root};
+use super::repository::Repository;
+use super::rules::{self, Rules};
+use super::tree::Node;
+use super::walk::{Area, Found, Walk};
+use super::{INDEX, OBJECTS, Snapshot, Snapshots, history, tracked};
+
+pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
+    let _lock = of.store.lock()?;
+    let refused = |source| error::io("read the workspace", &of.workspace)(source);
+    let root = folder::root(&of.workspace).map_err(refused)?;
+    let repository = Repository::find(&of.workspace);
+    let mut notes = Vec::new();
+
+    let rules = match first {
+        Some(first) => Parts::of(&of.store, first)?.rules(&of.store)?,
+        None => rules_above(of, repository.as_ref(), &mut notes),
+    };
+    let walk = Walk { limits: &of.limits, skipped: &of.skipped, rules: &rules, reads_rules: first.is_none() };
+    let mut listing = walk.run(root.try_clone().map_err(refused)?).map_err(refused)?;
+    let (found, mut left) = cover(listing.found, &of.limits);
+    left.append(&mut listing.left);
+    let rules = match first {
+        Some(_) => rules,
+        None => {
+            let mut texts = rules.texts;
+            texts.append(&mut listing.texts);
+            Rules { prefix: rules.prefix, texts, tracked: listing.tracked }
+        }
+    };
+
+    let mut writer = of.store.writer();
+    let index = Index::read(&of.own.join(INDEX));
+    let files = read(of, &root, &index, &mut writer, found, &mut left)?;
+    let standing = repository.as_ref().map(Repository::standing);
+    let is_ours = files.iter().any(|file| file.path == b".git" && file.mode & TYPE == FOLDER);
+    if is_ours {
+        keep_history(of, &root, &mut notes);
+    }
+    left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+
+    let (work, id) = write(of, &mut writer, &files, &rules, &left)?;
+    of.store.adopt(writer)?;
+    of.store.tidy()?;
+    remember(of, index, id, &files)?;
+    let of_work = || files.iter().filter(|file| file.area == Area::Work && folder::has_content(file.mode));
+    Ok(Snapshot {
+        id,
+        work,
+        files: of_work().count() as u64,
+        bytes: of_work().map(|file| file.content.stamp.size).sum(),
+        repository: standing,
+        left_out: left_out::summary(&left),
+        notes,
+    })
+}
+
+/// A file, link or folder that the snapshot takes.
+struct Taken {
+    path: Vec<u8>,
+    area: Area,
+    mode: u32,
+    content: Content,
+}
+
+/// Returns the rules that come from outside of the workspace.
+fn rules_above(of: &Snapshots, repository: Option<&Repository>, notes: &mut Vec<String>) -> Rules {
+    let Some(repository) = repository else { return Rules::default() };
+    let prefix = of.workspace.strip_prefix(&repository.root).map(super::plain).unwrap_or_default();
+    let mut rules = Rules { prefix, ..Rules::default() };
+    for above in of.workspace.ancestors().skip(1).take_while(|above| above.starts_with(&repository.root)) {
+        let text = folder::root(above).ok();
+        let text = text.and_then(|above| folder::read_small(&above, rules::FILE_NAME, rules::SIZE_MAX));
+        let place = above.strip_prefix(&repository.root).map(super::plain);
+        if let (Some(text), Ok(place)) = (text, place) {
+            rules.texts.insert(place, text);
+        }
+    }
+    match tracked::files(&of.workspace) {
+        Ok(tracked) => rules.tracked = tracked,
+        Err(reason) => notes.push(format!(
+            "which files git tracks is not known ({reason}): those that .gitignore names count as ignored"
+        )),
+    }
+    rules
+}
+
+/// Reads what has changed since the index was written. What cannot be read is left out, and what is
+/// gone is not there.
+fn read(
+    of: &Snapshots,
+    root: &OwnedFd,
+    index: &Index,
+    writer: &mut Writer,
+    found: Vec<Found>,
+    left: &mut Vec<Left>,
+) -> Result<Vec<Taken>, Error> {
+    // The store has the snapshot that the index comes from with all of its contents, or nothing of it.
+    let is_there = of.store.has(&index.root);
+    let mut known = index.cursor();
+    let mut contents: Vec<Option<Content>> = Vec::with_capacity(found.len());
+    for file in &found {
+        let (mode, stamp) = (file.mode, file.stamp);
+        let id = match folder::has_content(mode) {
+            true => known(&file.path, Seen { mode, stamp }).filter(|_| is_there),
+            false => Some(Digest::default()),
+        };
+        contents.push(id.map(|id| Content { id, mode, stamp, is_settled: true }));
+    }
+    let missing: Vec<&Found> =
+        found.iter().zip(&contents).filter(|(_, content)| content.is_none()).map(|(file, _)| file).collect();
+    let mut outcomes = content::read(&of.store, writer, root.as_fd(), &missing)?.into_iter();
+    let mut taken = Vec::with_capacity(found.len());
+    for (file, content) in found.into_iter().zip(contents) {
+        let outcome = content.map(Ok).or_else(|| outcomes.next());
+        match outcome.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())) {
+            Ok(content) => {
+                taken.push(Taken { path: file.path, area: file.area, mode: content.mode, content })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => left.push(Left { path: file.path, reason: Reason::Unreadable }),
+        }
+    }
+    Ok(taken)
+}
+
+fn keep_history(of: &Snapshots, root: &OwnedFd, notes: &mut Vec<String>) {
+    match history::keep(root, &of.own.join(OBJECTS), of.limits.history_bytes_max) {
+        Ok(0) => {}
+        Ok(missed) => notes.push(format!(
+            "{missed} files of .git/objects are elsewhere and too large to be copied: a deleted .git cannot be \
+             brought back whole"
+        )),
+        Err(error) => notes.push(format!(
+            "the objects in .git cannot be kept ({error}): a deleted .git cannot be brought back whole"
+        )),
+    }
+}
+
+/// Writes trees and lists; returns the names of the work and of the snapshot.
+fn write(
+    of: &Snapshots,
+    writer: &mut Writer,
+    files: &[Taken],
+    rules: &Rules,
+    left: &[Left],
+) -> Result<(Digest, Digest), Error> {
+    let nodes = |area: Area| -> Vec<Node<'_>> {
+        let files = files.iter().filter(|file| file.area == area);
+        files.map(|file| Node { path: &file.path, mode: file.mode, id: file.content.id }).collect()
+    };
+    let mut root = Root::new(&of.store, writer);
+    let work = root.work(&nodes(Area::Work))?;
+    root.ignored(&nodes(Area::Ignored))?;
+    root.repository(&nodes(Area::Repository))?;
+    root.rules(rules)?;
+    root.left_out(left)?;
+    Ok((work, root.finish()?))
+}
+
+/// Writes the index, unless it says all this already.
+fn remember(of: &Snapshots, old: Index, root: Digest, files: &[Taken]) -> Result<(), Error> {
+    let is_known = |file: &&Taken| folder::has_content(file.mode) && file.content.is_settled;
+    let known = files.iter().filter(is_known).map(|file| Known {
+        path: file.path.clone(),
+        kind: file.mode & TYPE,
+        stamp: file.content.stamp,
+        id: file.content.id,
+    });
+    let new = Index { root, known: known.collect() };
+    let path = of.own.join(INDEX);
+    if new == old { Ok(()) } else { new.write(&path).map_err(error::io("write", &path)) }
+}

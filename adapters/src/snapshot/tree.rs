@@ -1,0 +1,133 @@
+//! Trees of folders: made from a list of paths, read back, and compared.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::id::Digest;
+
+use super::error::Error;
+use super::folder;
+use super::object::{self, FOLDER, Item, Kind};
+use super::store::Store;
+
+/// A path and what is there.
+pub(super) struct Node<'a> {
+    pub(super) path: &'a [u8],
+    pub(super) mode: u32,
+    /// The content; of a folder, nothing.
+    pub(super) id: Digest,
+}
+
+/// Makes the tree of `nodes`, which are ordered by path, and hands every tree object to `keep`.
+///
+/// A folder need not be listed if something in it is.
+pub(super) fn build<E>(
+    nodes: &[Node<'_>],
+    keep: &mut impl FnMut(Digest, &[u8]) -> Result<(), E>,
+) -> Result<Digest, E> {
+    build_from(nodes, 0, keep)
+}
+
+fn build_from<E>(
+    nodes: &[Node<'_>],
+    skipped: usize,
+    keep: &mut impl FnMut(Digest, &[u8]) -> Result<(), E>,
+) -> Result<Digest, E> {
+    let mut items = Vec::new();
+    let mut rest = nodes;
+    while let Some(first) = rest.first() {
+        let path = &first.path[skipped..];
+        let name = &path[..memchr::memchr(b'/', path).unwrap_or(path.len())];
+        let full = &first.path[..skipped + name.len()];
+        let (same, others) = rest.split_at(rest.partition_point(|node| folder::is_within(node.path, full)));
+        let is_leaf = first.path == full && !folder::is_folder(first.mode);
+        let item = if is_leaf {
+            Item { mode: first.mode, name: name.to_vec(), id: first.id }
+        } else {
+            let inner = &same[usize::from(first.path == full)..];
+            Item { mode: FOLDER, name: name.to_vec(), id: build_from(inner, full.len() + 1, keep)? }
+        };
+        items.push(item);
+        rest = others;
+    }
+    let content = object::encode(items);
+    let id = object::name(Kind::Tree, &content);
+    keep(id, &content)?;
+    Ok(id)
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) mode: u32,
+    pub(super) id: Digest,
+}
+
+impl Place {
+    fn of(item: &Item) -> Self {
+        Self { mode: item.mode, id: item.id }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        folder::is_folder(self.mode)
+    }
+}
+
+/// What is at a path in the one and in the other tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) before: Option<Place>,
+    pub(super) after: Option<Place>,
+}
+
+/// Returns every path at which two trees differ; a folder only where the other tree has none.
+pub(super) fn compare(
+    store: &Store,
+    before: Option<Digest>,
+    after: Option<Digest>,
+) -> Result<BTreeMap<Vec<u8>, Pair>, Error> {
+    let mut pairs = BTreeMap::new();
+    compare_below(store, &[], before, after, &mut pairs)?;
+    Ok(pairs)
+}
+
+fn compare_below(
+    store: &Store,
+    path: &[u8],
+    before: Option<Digest>,
+    after: Option<Digest>,
+    pairs: &mut BTreeMap<Vec<u8>, Pair>,
+) -> Result<(), Error> {
+    if before == after {
+        return Ok(());
+    }
+    let items = |id: Option<Digest>| id.map_or(Ok(Vec::new()), |id| store.tree(&id));
+    let mut both: BTreeMap<Vec<u8>, Pair> = BTreeMap::new();
+    for item in items(before)? {
+        let place = Some(Place::of(&item));
+        both.entry(item.name).or_default().before = place;
+    }
+    for item in items(after)? {
+        let place = Some(Place::of(&item));
+        both.entry(item.name).or_default().after = place;
+    }
+    for (name, pair) in both.into_iter().filter(|(_, pair)| pair.before != pair.after) {
+        let path = folder::join(path, &name);
+        let inner = |place: Option<Place>| place.filter(Place::is_folder).map(|place| place.id);
+        compare_below(store, &path, inner(pair.before), inner(pair.after), pairs)?;
+        if !(inner(pair.before).is_some() && inner(pair.after).is_some()) {
+            pairs.insert(path, pair);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the contents of all files of a tree by their paths.
+pub(super) fn contents(store: &Store, tree: Digest) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
+    let mut contents = BTreeMap::new();
+    for (path, pair) in compare(store, None, Some(tree))? {
+        if let Some(place) = pair.after.filter(|place| !place.is_folder()) {
+            contents.insert(path, store.blob(&place.id)?);
+        }
+    }
+    Ok(contents)
+}

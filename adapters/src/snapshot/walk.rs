@@ -1,0 +1,321 @@
+//! Lists what is in a workspace, with several threads, without reading any content but that of
+//! `.gitignore` files.
+
+use std::cmp::Ordering::{Equal, Greater, Less};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{io, thread};
+
+use super::folder::{self, Stamp};
+use super::left_out::{Left, Reason};
+use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
+use super::rules::{self, Level, Rules};
+use super::{Limits, repository};
+
+/// How many folders may be in one another; a file below is left out.
+const DEPTH_MAX: usize = 256;
+
+/// The part of a snapshot that something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Area {
+    /// What git would call the work.
+    Work,
+    /// What the rules ignore.
+    Ignored,
+    /// How `.git` stands: its small files.
+    Repository,
+}
+
+/// A file, link or folder that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// From the root of the workspace, as bytes.
+    pub(super) path: Vec<u8>,
+    pub(super) area: Area,
+    pub(super) mode: u32,
+    pub(super) stamp: Stamp,
+    /// The highest ignored folder that it is in.
+    pub(super) group: Option<Arc<Group>>,
+}
+
+/// An ignored folder that is in no other; it is covered as a whole or not at all.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) path: Vec<u8>,
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Group {
+    pub(super) fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_over(&self, limits: &Limits) -> bool {
+        self.files() > limits.ignored_folder_files_max
+            || self.bytes.load(Ordering::Relaxed) > limits.ignored_folder_bytes_max
+    }
+}
+
+/// All that was found, ordered by path.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) found: Vec<Found>,
+    pub(super) left: Vec<Left>,
+    /// The texts of `.gitignore` files by their folders, if they were asked for.
+    pub(super) texts: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Files that the rules ignore although git tracks them.
+    pub(super) tracked: BTreeSet<Vec<u8>>,
+}
+
+/// What to walk and how.
+pub(super) struct Walk<'a> {
+    pub(super) limits: &'a Limits,
+    /// Paths from the root of the workspace that are not looked at.
+    pub(super) skipped: &'a BTreeSet<Vec<u8>>,
+    pub(super) rules: &'a Rules,
+    /// Whether the rules in the workspace are read, or those that are given hold.
+    pub(super) reads_rules: bool,
+}
+
+impl Walk<'_> {
+    /// Walks the folder `root`. What vanishes meanwhile is not there.
+    pub(super) fn run(&self, root: OwnedFd) -> io::Result<Listing> {
+        let first = Job {
+            parent: Arc::new(root),
+            name: b".".to_vec(),
+            path: Vec::new(),
+            depth: 0,
+            area: Area::Work,
+            group: None,
+            level: self.rules.above(),
+        };
+        let queue = Queue { jobs: Mutex::new((vec![first], 0)), changed: Condvar::new() };
+        let files = AtomicU64::new(0);
+        let mut listing = Listing::default();
+        let work = || Worker { walk: self, queue: &queue, files: &files, listing: Listing::default() }.run();
+        thread::scope(|scope| {
+            // The more the better, but one is enough.
+            let more = (1..threads()).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+            let more: Vec<_> = more.collect();
+            let parts = std::iter::once(Ok(work())).chain(more.into_iter().map(|thread| thread.join()));
+            for part in parts {
+                let mut part = part.map_err(|_| io::Error::other("a thread that walks panicked"))?;
+                listing.found.append(&mut part.found);
+                listing.left.append(&mut part.left);
+                listing.texts.append(&mut part.texts);
+                listing.tracked.append(&mut part.tracked);
+            }
+            Ok::<_, io::Error>(())
+        })?;
+        listing.found.sort_unstable_by(|a, b| path_order(&a.path, &b.path));
+        Ok(listing)
+    }
+}
+
+/// Returns how many threads share a walk or the reading of files.
+pub(super) fn threads() -> usize {
+    const THREADS_MAX: usize = 8;
+    thread::available_parallelism().map_or(2, |count| count.get().min(THREADS_MAX))
+}
+
+/// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
+struct Job {
+    parent: Arc<OwnedFd>,
+    name: Vec<u8>,
+    path: Vec<u8>,
+    depth: usize,
+    area: Area,
+    group: Option<Arc<Group>>,
+    level: Option<Arc<Level>>,
+}
+
+/// Folders to list, the last first, so that few are open at a time; and how many are being listed.
+struct Queue {
+    jobs: Mutex<(Vec<Job>, usize)>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a folder; `None` when nobody can find more.
+    fn next(&self) -> Option<(Job, Turn<'_>)> {
+        let mut jobs = self.lock();
+        loop {
+            if let Some(job) = jobs.0.pop() {
+                jobs.1 += 1;
+                return Some((job, Turn(self)));
+            }
+            if jobs.1 == 0 {
+                return None;
+            }
+            jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A folder is being listed until this is dropped, also by a panic, or the others would wait for ever.
+struct Turn<'a>(&'a Queue);
+
+impl Turn<'_> {
+    fn finds(&self, mut more: Vec<Job>) {
+        self.0.lock().0.append(&mut more);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.lock().1 -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+struct Worker<'a> {
+    walk: &'a Walk<'a>,
+    queue: &'a Queue,
+    files: &'a AtomicU64,
+    listing: Listing,
+}
+
+impl Worker<'_> {
+    fn run(mut self) -> Listing {
+        while let Some((job, turn)) = self.queue.next() {
+            turn.finds(self.folder(job));
+        }
+        self.listing
+    }
+
+    /// Lists a folder and returns those in it.
+    fn folder(&mut self, job: Job) -> Vec<Job> {
+        if self.group_is_over(&job) || self.files.load(Ordering::Relaxed) > self.walk.limits.files_max {
+            return Vec::new();
+        }
+        let opened = folder::open(&*job.parent, &job.name);
+        let (folder, names) = match opened.and_then(|folder| Ok((folder::names(&folder)?, folder))) {
+            Ok((names, folder)) => (Arc::new(folder), names),
+            Err(error) => {
+                self.leave_unreadable(&job.path, &error);
+                return Vec::new();
+            }
+        };
+        let level = self.enter(&job, &folder, &names);
+        let mut more = Vec::new();
+        for name in names {
+            let path = folder::join(&job.path, &name);
+            if !self.walk.skipped.contains(&path) {
+                self.entry(&job, &folder, level.as_ref(), name, path, &mut more);
+            }
+        }
+        more
+    }
+
+    fn entry(
+        &mut self,
+        job: &Job,
+        folder: &Arc<OwnedFd>,
+        level: Option<&Arc<Level>>,
+        name: Vec<u8>,
+        path: Vec<u8>,
+        more: &mut Vec<Job>,
+    ) {
+        let seen = match folder::look(folder, &name) {
+            Ok(seen) => seen,
+            Err(error) => return self.leave_unreadable(&path, &error),
+        };
+        let Some((area, group)) = self.belongs(job, level, &path, seen.is(FOLDER)) else { return };
+        match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
+            Less => {}
+            Equal => return self.leave(Vec::new(), Reason::TooMany),
+            Greater => return,
+        }
+        match seen.mode & TYPE {
+            FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep),
+            FOLDER => {
+                let (parent, depth) = (folder.clone(), job.depth + 1);
+                let (path, level, group) = (path.clone(), level.cloned(), group.clone());
+                more.push(Job { parent, name, path, depth, area, group, level });
+            }
+            FILE | LINK => {
+                if let Some(group) = &group {
+                    group.files.fetch_add(1, Ordering::Relaxed);
+                    // A file may claim any size; so many of them make no small sum.
+                    group.bytes.fetch_add(seen.stamp.size.min(1 << 40), Ordering::Relaxed);
+                }
+            }
+            _ => return self.leave(path, Reason::NoFile),
+        }
+        self.listing.found.push(Found { path, area, mode: seen.mode, stamp: seen.stamp, group });
+    }
+
+    /// Returns the part of the snapshot that something belongs to; `None` if to none.
+    fn belongs(
+        &mut self,
+        job: &Job,
+        level: Option<&Arc<Level>>,
+        path: &[u8],
+        is_folder: bool,
+    ) -> Option<(Area, Option<Arc<Group>>)> {
+        let rules = self.walk.rules;
+        if job.area == Area::Repository {
+            return repository::keeps(path).then_some((Area::Repository, None));
+        }
+        if folder::split(path).1 == b".git" {
+            return job.path.is_empty().then_some((Area::Repository, None));
+        }
+        let is_inner = job.area == Area::Ignored;
+        if !is_inner && !Level::ignores(level, &rules.place(path), is_folder) {
+            return Some((Area::Work, None));
+        }
+        if rules.tracked.contains(path) {
+            self.listing.tracked.insert(path.to_vec());
+            return Some((Area::Work, None));
+        }
+        if is_inner {
+            return Some((Area::Ignored, job.group.clone()));
+        }
+        let group = || Group { path: path.to_vec(), files: AtomicU64::new(0), bytes: AtomicU64::new(0) };
+        Some((Area::Ignored, is_folder.then(|| Arc::new(group()))))
+    }
+
+    /// Returns the rules that hold in a folder.
+    fn enter(&mut self, job: &Job, folder: &OwnedFd, names: &[Vec<u8>]) -> Option<Arc<Level>> {
+        let above = job.level.clone();
+        if job.area != Area::Work {
+            return above;
+        }
+        let place = self.walk.rules.place(&job.path);
+        if !self.walk.reads_rules {
+            return match self.walk.rules.texts.get(&*place) {
+                Some(text) => Some(Level::below(above, &place, text)),
+                None => above,
+            };
+        }
+        let has_rules = names.iter().any(|name| name == rules::FILE_NAME);
+        let text = has_rules.then(|| folder::read_small(folder, rules::FILE_NAME, rules::SIZE_MAX)).flatten();
+        let Some(text) = text else { return above };
+        let level = Level::below(above, &place, &text);
+        self.listing.texts.insert(place.into_owned(), text);
+        Some(level)
+    }
+
+    /// Says whether the folder need not be listed because it is a part of too large an ignored one.
+    fn group_is_over(&self, job: &Job) -> bool {
+        let over = job.group.as_ref().is_some_and(|group| group.is_over(self.walk.limits));
+        over && !self.walk.rules.tracks_below(&job.path)
+    }
+
+    fn leave_unreadable(&mut self, path: &[u8], error: &io::Error) {
+        if error.kind() != io::ErrorKind::NotFound {
+            self.leave(path.to_vec(), Reason::Unreadable);
+        }
+    }
+
+    fn leave(&mut self, path: Vec<u8>, reason: Reason) {
+        self.listing.left.push(Left { path, reason });
+    }
+}

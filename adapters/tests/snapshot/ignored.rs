@@ -1,0 +1,103 @@
+//! Ignored files are covered while they are small, and no rule of a worker hides anything.
+
+use unstuck_adapters::snapshot::{Limits, Options, Snapshots};
+
+use crate::world::{World, left_out, shown};
+
+const SETUP: &str = "git init --quiet -b work
+    printf '.env\\n*.log\\n/target/\\n!keep.log\\n' >.gitignore; mkdir -p src target/debug
+    echo a >src/a.rs; echo S=1 >.env; echo x >target/debug/x; echo l >kept.log; git add -A; git add -f kept.log
+    git commit --quiet -m init";
+
+#[test]
+fn rules_are_those_of_the_first_snapshot_of_the_run() {
+    for (change, expected) in [
+        ("echo x >>.env; echo x >y.log", "(M .env), (A y.log)"),
+        ("echo x >keep.log", "A keep.log"),
+        ("echo x >target/debug/new; rm target/debug/x", "(A target/debug/new), (D target/debug/x)"),
+        ("echo x >>kept.log", "M kept.log"),
+        ("git rm --quiet --cached kept.log; echo x >>kept.log", "M kept.log"),
+        ("echo '*' >>.gitignore; echo x >hidden", "M .gitignore, A hidden"),
+        ("echo '*' >src/.gitignore; echo x >src/hidden", "A src/.gitignore, A src/hidden"),
+        ("rm .gitignore; echo x >y.log", "D .gitignore, (A y.log)"),
+        ("mkdir -p src/target; echo x >src/target/x", "A src/target/x"),
+        ("git add -f .env; git commit --quiet -m x; echo x >>.env", "(M .env)"),
+        ("mkdir new; echo x >new/y.log", "(A new/y.log)"),
+        ("rm -r target; echo file >target", "A target, (D target/debug/x)"),
+    ] {
+        let world = World::new(SETUP);
+        let first = world.first();
+        world.sh(change);
+        assert_eq!(world.changes(&first), expected, "{change}");
+    }
+}
+
+#[test]
+fn two_runs_may_judge_the_same_file_differently_and_it_is_no_change() {
+    let world = World::new(SETUP);
+    let first = world.first();
+    world.sh("echo a.rs >>.gitignore; git rm --quiet --cached src/a.rs");
+    let snapshots = world.snapshots();
+    let other = snapshots.take(None).unwrap();
+    assert_eq!(shown(&snapshots.changes(&first, &other).unwrap()), "M .gitignore");
+    world.sh("echo x >>src/a.rs");
+    let other = snapshots.take(None).unwrap();
+    assert_eq!(shown(&snapshots.changes(&first, &other).unwrap()), "M .gitignore, M src/a.rs");
+}
+
+#[test]
+fn an_ignored_folder_is_covered_as_a_whole_or_not_at_all() {
+    let small = || Limits { ignored_folder_files_max: 2, ignored_folder_bytes_max: 10, ..Limits::default() };
+    for (change, expected) in [
+        ("true", ""),
+        ("echo x >target/y", ""),
+        ("echo x >target/y; echo x >target/z", "ignored and full: target"),
+        ("mkdir -p target/a/b; echo x >target/a/b/1; echo x >target/a/b/2", "ignored and full: target"),
+        ("echo 1234567890 >target/y", "ignored and full: target"),
+        ("rm -r target", ""),
+    ] {
+        let world = World::new(SETUP);
+        world.sh(change);
+        let snapshots = world.with_limits(small());
+        let first = snapshots.take(None).unwrap();
+        assert_eq!(left_out(&first), expected, "{change}");
+        world.sh("rm -rf target; echo x >>src/a.rs");
+        let now = snapshots.take(Some(&first)).unwrap();
+        let changes = shown(&snapshots.changes(&first, &now).unwrap());
+        assert_eq!(changes.contains("target"), expected.is_empty() && change != "rm -r target", "{changes}");
+    }
+}
+
+#[test]
+fn a_folder_that_grows_too_full_is_not_said_to_be_deleted() {
+    let world = World::new(SETUP);
+    let snapshots = world.with_limits(Limits { ignored_folder_files_max: 2, ..Limits::default() });
+    let first = snapshots.take(None).unwrap();
+    world.sh("touch target/1 target/2 target/3");
+    let now = snapshots.take(Some(&first)).unwrap();
+    assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "(? target/debug/x)");
+    assert_eq!(shown(&snapshots.changes(&now, &first).unwrap()), "(? target/debug/x)");
+}
+
+#[test]
+fn tracked_files_in_a_full_ignored_folder_are_covered() {
+    let world = World::new(SETUP);
+    world.sh("mkdir target/deep; echo t >target/deep/t; git add -f target/deep/t; touch target/{1..20}");
+    let snapshots = world.with_limits(Limits { ignored_folder_files_max: 2, ..Limits::default() });
+    let first = snapshots.take(None).unwrap();
+    world.sh("echo x >>target/deep/t");
+    let now = snapshots.take(Some(&first)).unwrap();
+    assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "M target/deep/t");
+}
+
+#[test]
+fn rules_above_the_workspace_hold_in_it() {
+    let world = World::new(SETUP);
+    world.sh("mkdir -p src/deep; printf '!y.log\\n/deep/out\\n' >src/.gitignore");
+    let deep = world.workspace().join("src/deep");
+    let snapshots = Snapshots::open(&world.store(), &deep, &Options::default()).unwrap();
+    let first = snapshots.take(None).unwrap();
+    world.sh("echo '*' >>.gitignore; cd src/deep; echo x >x.log; echo x >y.log; echo x >out; echo x >in");
+    let now = snapshots.take(Some(&first)).unwrap();
+    assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "A in, (A out), (A x.log), A y.log");
+}

@@ -1,0 +1,11 @@
+//! Snapshots of the workspace: what they see, what they put back, and what they stand.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod ignored;
+mod model;
+mod restored;
+mod seen;
+mod stored;
+mod surroundings;
+mod world;

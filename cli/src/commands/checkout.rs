@@ -1,0 +1,46 @@
+//! `unstuck checkout`: the workspace as it was at an event, in a folder of its own.
+
+use std::path::PathBuf;
+
+use crate::args::Global;
+use crate::commands::{run, undo};
+use crate::error::{Error, Result};
+use crate::exit;
+use crate::moment::{self, Moment, Past, Side};
+use crate::project::{Project, RunArg};
+
+/// Arguments of `unstuck checkout`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run and the event: RUN@SEQ, RUN@first, RUN@last.
+    #[arg(value_name = "RUN@SEQ")]
+    moment: String,
+    /// A folder that is empty or not there yet.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+}
+
+/// Writes the files.
+pub fn checkout(global: &Global, args: &Args) -> Result {
+    let (run, event) = moment::split(&args.moment);
+    let project = Project::open(global)?;
+    let found = project.find(&RunArg { run: run.to_owned() })?;
+    let events = found.begun()?;
+    let past = Past { short: found.short(), events: &events, step: None };
+    let moment = event.map_or(Ok(Moment::Last), Moment::of_event)?;
+    let Some(seen) = past.find(moment, Side::Before)? else {
+        return Err(Error::usage("@now is in the workspace already")
+            .hint(format!("name an event: unstuck events {}", found.short())));
+    };
+    let snapshots = run::snapshots(project.runs(), found.started(&events)?)?;
+    let applied = snapshots.checkout(seen.snapshot, &args.to).map_err(|error| run::of_snapshots(&error))?;
+    println!("{} holds the workspace of event {}", args.to.display(), seen.seq);
+    println!("  written  {}", undo::listed(&applied.written));
+    for left in seen.snapshot.left_out.iter().filter(|left| left.count > 0) {
+        println!("  left out {} {}: {}", left.count, left.reason, left.examples.join(", "));
+    }
+    for left in &applied.left {
+        println!("  left     {}: {}", undo::shown(&left.path), left.why);
+    }
+    Ok(if applied.left.is_empty() { exit::OK } else { exit::DIFFERENT })
+}

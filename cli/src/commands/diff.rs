@@ -1,0 +1,116 @@
+//! `unstuck diff`: what an iteration, or the whole run, changed.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
+use unstuck_core::id::StepId;
+
+use crate::args::Global;
+use crate::commands::{run, undo};
+use crate::error::Result;
+use crate::exit;
+use crate::moment::{self, Moment, Past, Side};
+use crate::project::{Project, RunArg};
+
+/// Arguments of `unstuck diff`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[arg(default_value = "@last")]
+    run: String,
+    /// An iteration, or @ and an event (@first, @last, @now); without it the whole run.
+    from: Option<String>,
+    /// The same, for the other side; without it what that one iteration changed.
+    to: Option<String>,
+    /// The step, where several have such an iteration.
+    #[arg(long)]
+    step: Option<String>,
+    /// Only these files and folders.
+    #[arg(long, value_name = "PATH")]
+    path: Vec<PathBuf>,
+    /// Ignored files, too.
+    #[arg(long)]
+    ignored: bool,
+    /// Names of files only.
+    #[arg(long)]
+    name_only: bool,
+    /// Print JSON: the files and how they differ.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the difference.
+pub fn diff(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let (run, event) = moment::split(&args.run);
+    let found = project.find(&RunArg { run: run.to_owned() })?;
+    let events = found.begun()?;
+    let past = Past { short: found.short(), events: &events, step: args.step.as_deref().map(StepId::from) };
+    let from = args.from.as_deref().map(Moment::parse).transpose()?;
+    let (from, to) = match (event.map(Moment::of_event).transpose()?, from, &args.to) {
+        (None, None, _) => (Moment::First, Moment::Last),
+        (None, Some(from @ Moment::Iteration(_)), None) => (from, from),
+        (None, Some(from), None) | (Some(from), None, _) => (from, Moment::Last),
+        (None, Some(from), Some(to)) => (from, Moment::parse(to)?),
+        (Some(from), Some(to), _) => (from, to),
+    };
+    let (before, after) = (past.find(from, Side::Before)?, past.find(to, Side::After)?);
+    let snapshots = run::snapshots(project.runs(), found.started(&events)?)?;
+    let first = past.find(Moment::First, Side::Before)?.map(|seen| seen.snapshot);
+    let failed = |error| run::of_snapshots(&error);
+    let now = match (&before, &after) {
+        (Some(_), Some(_)) => None,
+        _ => Some(snapshots.take(first).map_err(failed)?),
+    };
+    let (before, after) =
+        (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));
+    let (Some(before), Some(after)) = (before, after) else { return Ok(exit::OK) };
+    if args.json || args.name_only {
+        let mut changes = snapshots.changes(before, after).map_err(failed)?;
+        changes.retain(|change| wanted(change, args));
+        list(&changes, args.json);
+        return Ok(exit::OK);
+    }
+    let options = DiffOptions { paths: args.path.clone(), ignored: args.ignored };
+    let mut text = Vec::new();
+    snapshots.diff(before, after, &options, &mut text).map_err(failed)?;
+    crate::wrote(io::stdout().lock().write_all(&text));
+    Ok(exit::OK)
+}
+
+fn wanted(change: &Change, args: &Args) -> bool {
+    let named = args.path.is_empty() || args.path.iter().any(|path| change.path.starts_with(path));
+    named && (args.ignored || !change.ignored)
+}
+
+fn list(changes: &[Change], json: bool) {
+    if json {
+        let all: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                serde_json::json!({
+                    "path": change.path.to_string_lossy(),
+                    "change": word(change.kind),
+                    "ignored": change.ignored,
+                })
+            })
+            .collect();
+        println!("{:#}", serde_json::Value::from(all));
+        return;
+    }
+    for change in changes {
+        println!("{:<12} {}", word(change.kind), undo::shown(&change.path));
+    }
+}
+
+fn word(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Added => "added",
+        ChangeKind::Modified => "modified",
+        ChangeKind::Deleted => "deleted",
+        ChangeKind::ModeChanged => "mode",
+        ChangeKind::TypeChanged => "type",
+        ChangeKind::NotCovered => "not covered",
+    }
+}

@@ -1,0 +1,270 @@
+//! `unstuck doctor`: what is installed, locked, left over and unhealthy, and the command that mends it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+use unstuck_adapters::process;
+use unstuck_core::event::RunOutcome;
+use unstuck_core::id::RunId;
+use unstuck_replay::Story;
+use unstuck_store::lease::{Lease, Liveness};
+
+use crate::args::Global;
+use crate::commands::gc;
+use crate::error::Result;
+use crate::project::{self, Found, Project};
+use crate::{exit, text};
+
+/// Arguments of `unstuck doctor`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How well something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Ok,
+    /// It works, and less well.
+    Weak,
+    /// It has to be mended.
+    Bad,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Finding {
+    health: Health,
+    about: &'static str,
+    what: String,
+    mend: Option<String>,
+}
+
+impl Finding {
+    fn ok(about: &'static str, what: impl Into<String>) -> Self {
+        Self { health: Health::Ok, about, what: what.into(), mend: None }
+    }
+
+    fn weak(about: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { health: Health::Weak, about, what: what.into(), mend: Some(mend.into()) }
+    }
+
+    fn bad(about: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { health: Health::Bad, ..Self::weak(about, what, mend) }
+    }
+}
+
+/// Free space below which a run may not get through a night.
+const FREE_MIN: u64 = 1_000_000_000;
+/// Open files that one run needs, with some to spare.
+const FILES_MIN: u64 = 64;
+/// Runs that are looked into.
+const RUNS_MAX: usize = 50;
+
+/// Looks at everything that a run needs.
+pub fn doctor(global: &Global, args: &Args) -> Result {
+    let mut findings = programs();
+    findings.push(limits());
+    match Project::open(global) {
+        Ok(project) => findings.extend(of_project(global, &project)?),
+        Err(error) => findings.push(Finding::bad("state", error.to_string(), "see above")),
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
+    } else {
+        print(&findings);
+    }
+    let is_bad = findings.iter().any(|finding| finding.health == Health::Bad);
+    Ok(if is_bad { exit::DIFFERENT } else { exit::OK })
+}
+
+fn print(findings: &[Finding]) {
+    for Finding { health, about, what, mend } in findings {
+        let word = match health {
+            Health::Ok => "ok",
+            Health::Weak => "weak",
+            Health::Bad => "BAD",
+        };
+        println!("{word:<5} {about:<10} {}", text::wrap(what, text::width(), 17));
+        if let Some(mend) = mend {
+            println!("                 next: {mend}");
+        }
+    }
+    let count = |health| findings.iter().filter(|finding| finding.health == health).count();
+    println!("\n{} ok, {} weak, {} bad", count(Health::Ok), count(Health::Weak), count(Health::Bad));
+}
+
+/// Programs that are started.
+fn programs() -> Vec<Finding> {
+    let git = match version("git") {
+        Some(version) => Finding::ok("git", version),
+        None => Finding::weak(
+            "git",
+            "not installed: which files are tracked is not known, and branches are not looked at",
+            "install git",
+        ),
+    };
+    let bash = match version("bash") {
+        Some(version) => Finding::ok("bash", version),
+        None => Finding::bad(
+            "bash",
+            "not installed: workers and checks of kind CUSTOM are bash scripts",
+            "install bash",
+        ),
+    };
+    let agents = ["claude", "codex", "opencode", "gemini"];
+    let there: Vec<&str> = agents.into_iter().filter(|name| find(name).is_some()).collect();
+    let agents = match there.as_slice() {
+        [] => {
+            Finding::ok("agents", "none of claude, codex, opencode, gemini is in PATH; any command will do")
+        }
+        _ => Finding::ok("agents", there.join(", ")),
+    };
+    vec![git, bash, agents]
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+fn version(program: &str) -> Option<String> {
+    let output = Command::new(find(program)?).arg("--version").output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(|line| text::cut(line, 70))
+}
+
+fn limits() -> Finding {
+    use nix::sys::resource::{Resource, getrlimit};
+    match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((files, _)) if files < FILES_MIN => Finding::bad(
+            "limits",
+            format!("only {files} files may be open at a time"),
+            format!("ulimit -n {FILES_MIN}"),
+        ),
+        Ok((files, _)) => Finding::ok("limits", format!("{files} open files")),
+        Err(error) => Finding::weak("limits", format!("cannot be read: {error}"), "unstuck run, and see"),
+    }
+}
+
+fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
+    let mut findings = vec![state_folder(project.runs().path())];
+    findings.extend(workspace(&project::directory(global)?));
+    let found = project.latest(RUNS_MAX)?;
+    let before = findings.len();
+    for found in &found {
+        findings.extend(of_run(found));
+    }
+    if findings.len() == before {
+        findings.push(Finding::ok(
+            "runs",
+            format!("{}, none of them needs anything", text::count(found.len(), "run")),
+        ));
+    }
+    let snapshots = unstuck_runner::snapshots::folder(project.runs());
+    if snapshots.exists() {
+        let size = gc::size_of(&snapshots);
+        let what = format!("{} in {}", gc::bytes(size), snapshots.display());
+        findings.push(Finding::ok("snapshots", what));
+    }
+    Ok(findings)
+}
+
+fn state_folder(folder: &Path) -> Finding {
+    let place = folder.display();
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    if nix::unistd::access(there, nix::unistd::AccessFlags::W_OK).is_err() {
+        let mend = "make it writable, or name another one: export XDG_STATE_HOME=DIR";
+        return Finding::bad("state", format!("{place} cannot be written to"), mend);
+    }
+    let free = nix::sys::statvfs::statvfs(there).map(|it| it.blocks_available() * it.fragment_size());
+    match free {
+        Ok(free) if free < FREE_MIN => Finding::weak(
+            "state",
+            format!("{place} is on a disk with {} left", gc::bytes(free)),
+            "unstuck gc --older-than 7d",
+        ),
+        Ok(free) => Finding::ok("state", format!("{place}, {} free", gc::bytes(free))),
+        Err(error) => {
+            Finding::weak("state", format!("{place}: its free space is not known: {error}"), "df -h")
+        }
+    }
+}
+
+/// Who works in the workspace.
+fn workspace(folder: &Path) -> Option<Finding> {
+    let place = unstuck_store::state_dir::Project::locate(folder).ok()?;
+    let holder = Lease::holder(&place.path().join("workspace.lease"))?;
+    match holder.liveness() {
+        Liveness::Alive => Some(Finding::ok(
+            "workspace",
+            format!("process {} on {} works in {}", holder.pid, holder.host, folder.display()),
+        )),
+        Liveness::Elsewhere => Some(Finding::weak(
+            "workspace",
+            format!(
+                "process {} on {} may work in it; that cannot be seen from here",
+                holder.pid, holder.host
+            ),
+            format!("unstuck doctor, on {}", holder.host),
+        )),
+        Liveness::Gone => None,
+    }
+}
+
+/// What a run needs of a person.
+fn of_run(found: &Found) -> Vec<Finding> {
+    let short = found.short();
+    let mut findings = Vec::new();
+    if found.is_live() {
+        return findings;
+    }
+    let left = process::count_leftovers(&mark_of(&found.entry.run));
+    if left > 0 {
+        let what = format!("run {short} has left {}", text::count(left, "process"));
+        findings.push(Finding::bad("processes", what, format!("unstuck resume {short}")));
+    }
+    match found.good_events() {
+        Err(error) => findings.push(Finding::bad(
+            "log",
+            format!("run {short}: {error}"),
+            format!("unstuck verify {short}"),
+        )),
+        Ok((_, Some(error))) => {
+            findings.push(Finding::bad(
+                "log",
+                format!("run {short}: {error}"),
+                format!("unstuck verify {short}"),
+            ));
+        }
+        Ok((events, None)) => {
+            let story = Story::of(&events);
+            match story.outcome {
+                None => findings.push(Finding::weak(
+                    "run",
+                    format!("run {short} ({}) was interrupted: its supervisor is gone", story.workflow),
+                    format!("unstuck resume {short}"),
+                )),
+                Some(RunOutcome::Blocked) => findings.push(Finding::weak(
+                    "run",
+                    format!(
+                        "run {short} ({}) needs: {}",
+                        story.workflow,
+                        story.needs().unwrap_or("an answer")
+                    ),
+                    format!("unstuck answer {short} \"done\""),
+                )),
+                Some(_) => {}
+            }
+        }
+    }
+    findings
+}
+
+fn mark_of(run: &RunId) -> String {
+    unstuck_runner::perform::mark_of(run)
+}

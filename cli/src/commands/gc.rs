@@ -1,0 +1,163 @@
+//! `unstuck gc`: forgets old runs, with their snapshots.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use unstuck_core::id::Millis;
+use unstuck_store::lease::Lease;
+
+use crate::args::Global;
+use crate::commands::run;
+use crate::error::{Error, Result};
+use crate::project::{Found, Project};
+use crate::{exit, text};
+
+/// Arguments of `unstuck gc`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Forget runs whose last event is older than this, such as 30d.
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age_of)]
+    older_than: Millis,
+    /// Really do it; without this it is only said what would be freed.
+    #[arg(long)]
+    yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Forgets them, or says what would be forgotten.
+pub fn gc(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let old: Vec<(Found, u64)> = project
+        .every_run()?
+        .into_iter()
+        .filter(|found| {
+            !found.is_live() && age(&found.folder.mirror()) >= Duration::from_millis(args.older_than.0)
+        })
+        .map(|found| {
+            let size = size_of(found.folder.path());
+            (found, size)
+        })
+        .collect();
+    let size: u64 = old.iter().map(|(_, size)| size).sum();
+    let snapshots = unstuck_runner::snapshots::folder(project.runs());
+    let snapshots_before = size_of(&snapshots);
+    if args.yes {
+        for (found, _) in &old {
+            forget(&project, found)?;
+        }
+        project
+            .runs()
+            .rebuild_index()
+            .map_err(|error| Error::damaged(format!("cannot write the index: {error}")))?;
+    }
+    let of_snapshots = snapshots_before.saturating_sub(size_of(&snapshots));
+    if args.json {
+        let runs: Vec<_> = old.iter().map(|(found, _)| found.entry.run.to_string()).collect();
+        println!("{:#}", serde_json::json!({"runs": runs, "bytes": size + of_snapshots, "done": args.yes}));
+    } else {
+        print(&old, size, of_snapshots, snapshots_before, args);
+    }
+    Ok(exit::OK)
+}
+
+fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, args: &Args) {
+    let than = text::span(args.older_than);
+    if old.is_empty() {
+        println!("no run is older than {than}");
+        return;
+    }
+    for (found, size) in old {
+        let when = text::ago(found.entry.started_at, text::now());
+        let name = text::cut(&found.entry.workflow, 40);
+        println!("  {:<6} {when:<14} {:>9}  {name}", found.short(), bytes(*size));
+    }
+    let count = text::count(old.len(), "run");
+    if args.yes {
+        println!("{count} forgotten; freed {} of runs and {} of snapshots", bytes(size), bytes(of_snapshots));
+    } else {
+        println!(
+            "{count} older than {than}: {} of runs, and their part of {} of snapshots",
+            bytes(size),
+            bytes(snapshots)
+        );
+        println!("next: the same with --yes");
+    }
+}
+
+/// Removes a run: its snapshots first, so that what is left after a crash is a run that can be removed again.
+fn forget(project: &Project, found: &Found) -> Result<()> {
+    let failed = |error: io::Error| {
+        Error::damaged(format!("cannot forget run {}: {error}", found.short())).hint("unstuck doctor")
+    };
+    let Ok((lease, _)) = Lease::acquire(&found.folder.lease()) else { return Ok(()) };
+    let events = found.good_events().map(|(events, _)| events).unwrap_or_default();
+    if let Ok(started) = found.started(&events)
+        && Path::new(&started.workspace).is_dir()
+    {
+        let snapshots = run::snapshots(project.runs(), started)?;
+        snapshots.forget(found.entry.run.as_str()).map_err(|error| run::of_snapshots(&error))?;
+    }
+    fs::remove_dir_all(found.folder.path()).map_err(failed)?;
+    drop(lease);
+    Ok(())
+}
+
+/// Reads an age: days and weeks beside what durations have.
+fn age_of(text: &str) -> std::result::Result<Millis, String> {
+    const DAY_S: u64 = 86_400;
+    let days = [('d', 1), ('w', 7)].into_iter().find_map(|(unit, days)| {
+        let count: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(Millis::from_secs(count.checked_mul(days)?.checked_mul(DAY_S)?))
+    });
+    days.map_or_else(|| text.parse().map_err(|error| format!("{error} (such as 30d, 2w, 12h)")), Ok)
+}
+
+fn age(file: &Path) -> Duration {
+    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+    modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
+}
+
+/// Returns how many bytes the files below a folder have.
+pub fn size_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// Returns a size as people read it.
+#[expect(clippy::cast_precision_loss, reason = "a size for people")]
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_given_in_days_or_as_a_duration() {
+        for (text, want) in [
+            ("30d", Some(2_592_000)),
+            ("2w", Some(1_209_600)),
+            ("0d", Some(0)),
+            ("12h", Some(43_200)),
+            ("x", None),
+            ("d", None),
+        ] {
+            assert_eq!(age_of(text).ok(), want.map(Millis::from_secs), "{text}");
+        }
+    }
+}

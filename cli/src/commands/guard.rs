@@ -1,0 +1,36 @@
+//! `unstuck guard`: ends what is left of a run when its supervisor dies. Started by the supervisor.
+
+use std::process::Command;
+
+use unstuck_adapters::process::guard::{self, Guard};
+use unstuck_core::id::RunId;
+
+use crate::error::Result;
+use crate::exit;
+
+/// Arguments of `unstuck guard`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How the marks of the run's processes begin.
+    mark: String,
+}
+
+/// Waits for the end of whoever started it.
+pub fn guard(args: &Args) -> Result {
+    guard::serve(&args.mark);
+    Ok(exit::OK)
+}
+
+/// Starts the guard of a run; without one the run goes on, and a resume finds what was left.
+pub fn start(run: &RunId) -> Option<Guard> {
+    let started = std::env::current_exe().and_then(|program| {
+        let mut command = Command::new(program);
+        command.args(["guard", &unstuck_runner::perform::mark_of(run)]);
+        Guard::start(command)
+    });
+    started
+        .inspect_err(|error| {
+            tracing::warn!(%error, "no guard could be started: if this supervisor is killed, processes of its workers may live on until `unstuck resume`");
+        })
+        .ok()
+}

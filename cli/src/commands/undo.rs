@@ -1,0 +1,91 @@
+//! `unstuck undo`: the files of the workspace as they were.
+
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::snapshot::{GitFolder, Restored};
+use unstuck_core::id::StepId;
+
+use crate::args::Global;
+use crate::commands::run;
+use crate::error::Result;
+use crate::moment::{self, Moment, Past, Side};
+use crate::project::{Project, RunArg};
+use crate::{exit, text};
+
+/// Arguments of `unstuck undo`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, and perhaps an event of it: RUN@SEQ, RUN@first, RUN@last.
+    #[arg(default_value = "@last")]
+    run: String,
+    /// The iteration before which the files were so; without it the newest.
+    iteration: Option<String>,
+    /// The step, where several have such an iteration.
+    #[arg(long)]
+    step: Option<String>,
+    /// Bring a deleted .git back, too. One that is there is never touched.
+    #[arg(long)]
+    git: bool,
+}
+
+/// Puts the files back.
+pub fn undo(global: &Global, args: &Args) -> Result {
+    let (run, event) = moment::split(&args.run);
+    let project = Project::open(global)?;
+    let found = project.find(&RunArg { run: run.to_owned() })?;
+    let events = found.begun()?;
+    let step = args.step.as_deref().map(StepId::from);
+    let past = Past { short: found.short(), events: &events, step };
+    let moment = match (event, &args.iteration) {
+        (Some(event), _) => Moment::of_event(event)?,
+        (None, Some(iteration)) => Moment::parse(iteration)?,
+        (None, None) => past.newest_iteration().map_or(Moment::First, Moment::Iteration),
+    };
+    let Some(seen) = past.find(moment, Side::Before)? else {
+        println!("the workspace is as it is now");
+        return Ok(exit::OK);
+    };
+    let git = if args.git { GitFolder::BringBack } else { GitFolder::Leave };
+    let undone = run::quiet_site(project.runs().clone())
+        .undo(&found.folder, seen.seq, seen.snapshot, git)
+        .map_err(|error| run::explained(&error, found.short()))?;
+    let what = match seen.work.filter(|_| seen.before) {
+        Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
+        None => format!("at event {}", seen.seq),
+    };
+    println!("the files of the workspace are as they were {what}");
+    print(&undone.restored);
+    println!("\nto undo this: unstuck undo {}@{}", found.short(), undone.before);
+    Ok(if undone.restored.files.left.is_empty() { exit::OK } else { exit::DIFFERENT })
+}
+
+fn print(restored: &Restored) {
+    for (word, paths) in [("written", &restored.files.written), ("removed", &restored.files.removed)] {
+        if !paths.is_empty() {
+            println!("  {word}  {}", listed(paths));
+        }
+    }
+    if restored.repository {
+        println!("  .git     brought back");
+    }
+    for left in &restored.files.left {
+        println!("  left     {}: {}", left.path.display(), left.why);
+    }
+}
+
+/// Returns how many paths there are, and the first few.
+pub fn listed(paths: &[PathBuf]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let names: Vec<String> = paths.iter().take(SHOWN_MAX).map(|path: &PathBuf| shown(path)).collect();
+    let more = if paths.len() > SHOWN_MAX { ", ..." } else { "" };
+    text::wrap(
+        &format!("{}: {}{more}", text::count(paths.len(), "file"), names.join(", ")),
+        text::width(),
+        11,
+    )
+}
+
+/// Returns a path without control characters.
+pub fn shown(path: &Path) -> String {
+    path.to_string_lossy().chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
+}

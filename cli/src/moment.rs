@@ -1,0 +1,176 @@
+//! Which moment of a run is meant: `RUN@27`, an iteration, `@last`, `@now`.
+
+use unstuck_core::Event;
+use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_replay::{Seen, around, seen, seen_at};
+
+use crate::error::{Error, Result};
+
+/// Splits `RUN@SEQ` into the run and the event; `@last` and `@last@27` are runs, too.
+pub fn split(text: &str) -> (&str, Option<&str>) {
+    match text.rfind('@') {
+        Some(at) if at > 0 => (&text[..at], Some(&text[at + 1..])),
+        _ => (text, None),
+    }
+}
+
+/// A moment of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before, or after, an iteration.
+    Iteration(Iteration),
+    /// At an event.
+    Event(Seq),
+    /// At the first snapshot.
+    First,
+    /// At the last snapshot.
+    Last,
+    /// The workspace as it is now.
+    Now,
+}
+
+impl Moment {
+    /// Reads an event as it stands behind the `@` of `RUN@SEQ`.
+    pub fn of_event(text: &str) -> Result<Self> {
+        match text {
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            "now" => Ok(Self::Now),
+            _ => text.parse().map(|seq| Self::Event(Seq(seq))).map_err(|_| {
+                Error::usage(format!("@{text} is no event: use its number, @first, @last or @now"))
+                    .hint("unstuck events @last")
+            }),
+        }
+    }
+
+    /// Reads an iteration, or `@` and an event.
+    pub fn parse(text: &str) -> Result<Self> {
+        if let Some(event) = text.strip_prefix('@') {
+            return Self::of_event(event);
+        }
+        text.trim_start_matches('#').parse().map(|number| Self::Iteration(Iteration(number))).map_err(|_| {
+            Error::usage(format!("{text} is no iteration: use its number, or @ and the number of an event"))
+                .hint("unstuck show @last")
+        })
+    }
+}
+
+/// The side of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before it.
+    Before,
+    /// After it.
+    After,
+}
+
+/// What was recorded of the workspace of a run.
+pub struct Past<'a> {
+    /// Its short name, for messages.
+    pub short: &'a str,
+    /// All of its events.
+    pub events: &'a [Event],
+    /// The step whose iterations are meant.
+    pub step: Option<StepId>,
+}
+
+impl<'a> Past<'a> {
+    /// Finds the snapshot of a moment; `None` for now.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn find(&self, moment: Moment, side: Side) -> Result<Option<Seen<'a>>> {
+        let found = match moment {
+            Moment::Now => return Ok(None),
+            Moment::First => seen(self.events).next(),
+            Moment::Last => seen(self.events).next_back(),
+            Moment::Event(seq) => seen_at(self.events, seq),
+            Moment::Iteration(iteration) => {
+                let (before, after) = around(self.events, &self.step_with(iteration)?, iteration);
+                if side == Side::Before { before } else { after }
+            }
+        };
+        let nothing = || {
+            Error::usage(format!("run {} has no snapshot {}", self.short, described(moment, side)))
+                .hint(format!("unstuck show {}    unstuck events {}", self.short, self.short))
+        };
+        found.map(Some).ok_or_else(nothing)
+    }
+
+    /// Returns the newest iteration that was begun.
+    pub fn newest_iteration(&self) -> Option<Iteration> {
+        let of_step = |step: &StepId| self.step.as_ref().is_none_or(|wanted| wanted == step);
+        seen(self.events).rev().filter_map(|seen| seen.work).find(|(step, _)| of_step(step)).map(|it| it.1)
+    }
+
+    fn step_with(&self, iteration: Iteration) -> Result<StepId> {
+        if let Some(step) = &self.step {
+            return Ok(step.clone());
+        }
+        let mut steps: Vec<&StepId> = seen(self.events)
+            .filter_map(|seen| seen.work)
+            .filter(|it| it.1 == iteration)
+            .map(|it| it.0)
+            .collect();
+        steps.sort();
+        steps.dedup();
+        match steps.as_slice() {
+            [step] => Ok((*step).clone()),
+            [] => {
+                Err(Error::usage(format!("run {} has no snapshot of an iteration {iteration}", self.short))
+                    .hint(format!("unstuck show {}", self.short)))
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|step| step.as_str()).collect();
+                Err(Error::usage(format!(
+                    "several steps have an iteration {iteration}: {}",
+                    names.join(", ")
+                ))
+                .hint(format!("name one: --step {}", names[0])))
+            }
+        }
+    }
+}
+
+fn described(moment: Moment, side: Side) -> String {
+    match (moment, side) {
+        (Moment::Iteration(iteration), Side::Before) => format!("before iteration {iteration}"),
+        (Moment::Iteration(iteration), Side::After) => format!("after iteration {iteration}"),
+        (Moment::Event(seq), _) => format!("at or before event {seq}"),
+        _ => "at all".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_and_an_event_are_told_apart() {
+        for (text, want) in [
+            ("f13a", ("f13a", None)),
+            ("f13a@27", ("f13a", Some("27"))),
+            ("@last", ("@last", None)),
+            ("@last@27", ("@last", Some("27"))),
+            ("f13a@last", ("f13a", Some("last"))),
+        ] {
+            assert_eq!(split(text), want);
+        }
+    }
+
+    #[test]
+    fn a_moment_is_an_iteration_or_an_event() {
+        for (text, want) in [
+            ("3", Some(Moment::Iteration(Iteration(3)))),
+            ("#3", Some(Moment::Iteration(Iteration(3)))),
+            ("@27", Some(Moment::Event(Seq(27)))),
+            ("@now", Some(Moment::Now)),
+            ("@first", Some(Moment::First)),
+            ("three", None),
+            ("@three", None),
+        ] {
+            assert_eq!(Moment::parse(text).ok(), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What all files of a workspace were at a moment, as an event can carry it.
+//!
+//! The files themselves are kept by whoever took the snapshot, under its name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Digest;
+
+/// A snapshot of the workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its name: of a tree with all its parts. Differs too when only `.git` has changed.
+    pub id: Digest,
+    /// The name of the tree of all files that are not ignored. If it is the same, so are they.
+    pub work: Digest,
+    /// How many files and links that tree has.
+    pub files: u64,
+    /// How large they are together, in bytes.
+    pub bytes: u64,
+    /// How the repository stood; `None` if the workspace is in none.
+    pub repository: Option<Standing>,
+    /// What is not covered, by reason.
+    pub left_out: Vec<LeftOut>,
+    /// Sentences about what is weaker than usual, for people.
+    pub notes: Vec<String>,
+}
+
+/// Where HEAD, the stash and the other checkouts of a repository are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The branch; `None` where HEAD is detached.
+    pub branch: Option<String>,
+    /// The commit; `None` where there is none yet.
+    pub commit: Option<String>,
+    /// The newest stash.
+    pub stash: Option<String>,
+    /// The HEADs of the other checkouts of the repository, by name; `""` is the main one.
+    pub elsewhere: BTreeMap<String, String>,
+}
+
+/// What was left out for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Why, in a few words.
+    pub reason: String,
+    /// How many files, or folders with all below.
+    pub count: u64,
+    /// The first few, for people; bytes that are no text are replaced.
+    pub examples: Vec<String>,
+}
+
+impl Snapshot {
+    /// Says whether the work is the same: the files that are not ignored, the commit and the branch.
+    pub fn same_work(&self, other: &Self) -> bool {
+        let head = |it: &Self| it.repository.as_ref().map(|it| (it.branch.clone(), it.commit.clone()));
+        self.work == other.work && head(self) == head(other)
+    }
+}

@@ -1,0 +1,88 @@
+//! What the workspace was, as the events of a run tell.
+
+use unstuck_core::event::{Event, Fact, Observation};
+use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::snapshot::Snapshot;
+
+/// A snapshot, and the event that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen<'a> {
+    /// The event.
+    pub seq: Seq,
+    /// The workspace then.
+    pub snapshot: &'a Snapshot,
+    /// The work that it was taken before or after, if any.
+    pub work: Option<(&'a StepId, Iteration)>,
+    /// It was taken before that work.
+    pub before: bool,
+}
+
+/// Returns all snapshots of a run, in order.
+pub fn seen(events: &[Event]) -> impl DoubleEndedIterator<Item = Seen<'_>> {
+    events.iter().filter_map(|event| {
+        let seq = event.seq;
+        let Fact::Observed(observation) = &event.fact else { return None };
+        let (snapshot, work, before) = match observation {
+            Observation::WorkerStarted(e) => (e.snapshot.as_deref()?, Some((&e.step, e.iteration)), true),
+            Observation::WorkerFinished(e) => (e.snapshot.as_deref()?, Some((&e.step, e.iteration)), false),
+            Observation::SnapshotTaken(e) => (&*e.snapshot, None, false),
+            _ => return None,
+        };
+        Some(Seen { seq, snapshot, work, before })
+    })
+}
+
+/// Returns what the workspace was at an event: the last snapshot that is not younger.
+pub fn seen_at(events: &[Event], seq: Seq) -> Option<Seen<'_>> {
+    seen(events).take_while(|seen| seen.seq <= seq).last()
+}
+
+/// Returns the snapshots before the first and after the last attempt of an iteration, where there are
+/// such; the second is missing while it runs, or when its supervisor died.
+pub fn around<'a>(
+    events: &'a [Event],
+    step: &StepId,
+    iteration: Iteration,
+) -> (Option<Seen<'a>>, Option<Seen<'a>>) {
+    let of_it = |seen: &Seen<'_>| seen.work == Some((step, iteration));
+    let before = seen(events).find(|seen| of_it(seen) && seen.before);
+    let after = seen(events).rfind(|seen| of_it(seen) && !seen.before);
+    (before, after)
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::event::{SnapshotMoment, SnapshotTaken};
+    use unstuck_core::id::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn at_an_event_the_workspace_is_what_was_last_seen() {
+        let snapshot = |work: u8| Snapshot {
+            id: unstuck_core::id::Digest([work; 32]),
+            work: unstuck_core::id::Digest([work; 32]),
+            files: 0,
+            bytes: 0,
+            repository: None,
+            left_out: Vec::new(),
+            notes: Vec::new(),
+        };
+        let event =
+            |seq: u64, fact: Observation| Event { seq: Seq(seq), at: Timestamp(0), fact: fact.into() };
+        let taken = |seq: u64| {
+            let moment = SnapshotMoment::Ended;
+            let snapshot = Box::new(snapshot(u8::try_from(seq).unwrap()));
+            event(seq, Observation::SnapshotTaken(SnapshotTaken { snapshot, moment }))
+        };
+        let events = [
+            event(1, Observation::DeadlinePassed),
+            taken(2),
+            event(3, Observation::DeadlinePassed),
+            taken(4),
+        ];
+        for (at, want) in [(1, None), (2, Some(2)), (3, Some(2)), (4, Some(4)), (9, Some(4))] {
+            assert_eq!(seen_at(&events, Seq(at)).map(|seen| seen.seq.0), want, "event {at}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a person can do about an error of the disk. The errors themselves name the thing and the place.
+
+use std::io::{Error, ErrorKind};
+
+use nix::errno::Errno;
+
+/// Returns what to do about `error` before the work is taken up again.
+pub fn for_io(error: &Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EMFILE | Errno::ENFILE) => return "allow more open files (ulimit -n)",
+        Some(Errno::EAGAIN) => return "allow more processes and threads (ulimit -u)",
+        _ => {}
+    }
+    match error.kind() {
+        ErrorKind::StorageFull => "make room on the disk",
+        ErrorKind::QuotaExceeded => "make room within the quota of the disk",
+        ErrorKind::FileTooLarge => "allow larger files (ulimit -f)",
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+            "make the folder writable, or name another with --store sled:PATH"
+        }
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::StaleNetworkFileHandle => {
+            "put back the folder that is gone, or name another with --store sled:PATH"
+        }
+        ErrorKind::OutOfMemory => "allow more memory (ulimit -v)",
+        _ => "see whether the disk is all right (dmesg)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_that_a_person_can_remove_has_a_hint_of_its_own() {
+        let cases = [
+            (Errno::ENOSPC, "room on the disk"),
+            (Errno::EDQUOT, "quota"),
+            (Errno::EFBIG, "ulimit -f"),
+            (Errno::EROFS, "writable"),
+            (Errno::EACCES, "writable"),
+            (Errno::ENOENT, "put back"),
+            (Errno::EMFILE, "ulimit -n"),
+            (Errno::EAGAIN, "ulimit -u"),
+            (Errno::ENOMEM, "ulimit -v"),
+            (Errno::EIO, "dmesg"),
+        ];
+        for (errno, words) in cases {
+            let hint = for_io(&Error::from_raw_os_error(errno as i32));
+            assert!(hint.contains(words), "{errno}: {hint}");
+        }
+    }
+}

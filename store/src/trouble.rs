@@ -1,0 +1,87 @@
+//! Remembers that a payload could not be stored, so that no event follows it.
+//!
+//! What a worker prints is stored while it works. If the disk refuses that, the worker is not to blame, and
+//! what it did is not to be judged by half of its output: the log takes no more events, which stops the
+//! run, and a resume tries the same again.
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unstuck_core::id::Blob;
+
+use crate::blobs::{BlobStore, BlobWriter};
+
+/// The first payload that could not be stored, if there was one.
+#[derive(Clone, Default)]
+pub(crate) struct Trouble(Arc<Mutex<Option<io::Error>>>);
+
+impl Trouble {
+    /// Returns why a payload could not be stored.
+    pub(crate) fn first(&self) -> Option<io::Error> {
+        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.as_ref().map(copy)
+    }
+
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        // Whoever is interrupted tries again.
+        if let Some(error) = result.as_ref().err().filter(|error| error.kind() != io::ErrorKind::Interrupted)
+        {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| copy(error));
+        }
+        result
+    }
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+/// Blobs whose failures are remembered.
+pub(crate) struct WatchedBlobs {
+    inner: Arc<dyn BlobStore>,
+    trouble: Trouble,
+}
+
+impl WatchedBlobs {
+    /// Watches over `inner`.
+    pub(crate) fn over(inner: Arc<dyn BlobStore>, trouble: Trouble) -> Self {
+        Self { inner, trouble }
+    }
+}
+
+impl BlobStore for WatchedBlobs {
+    fn writer(&self) -> io::Result<Box<dyn BlobWriter>> {
+        let writer = self.trouble.note(self.inner.writer())?;
+        Ok(Box::new(Watched { writer, trouble: self.trouble.clone() }))
+    }
+
+    fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
+        self.inner.open(blob)
+    }
+}
+
+struct Watched {
+    writer: Box<dyn BlobWriter>,
+    trouble: Trouble,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.writer.write(bytes);
+        self.trouble.note(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.writer.flush();
+        self.trouble.note(result)
+    }
+}
+
+impl BlobWriter for Watched {
+    fn finish(self: Box<Self>) -> io::Result<Blob> {
+        self.trouble.note(self.writer.finish())
+    }
+}

@@ -1,0 +1,77 @@
+//! Wakes a flush of sled's that would sleep for ever.
+//!
+//! Where a write fails of a buffer that was still being filled when it was closed, sled 0.34.7 keeps the
+//! error and wakes nobody (`exit_reservation` in its `pagecache/logger.rs`, other than
+//! `maybe_seal_and_write_iobuf`): who waits in `flush` waits on. Whoever calls `flush` after that finds the
+//! error at once and wakes all that wait. So a second flush is begun beside one that takes long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::engine::{EngineError, fenced};
+
+/// After so long a flush is helped for the first time; each further time after twice as long.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE_MAX: Duration = Duration::from_secs(60);
+
+/// Looks after the flushes of one database.
+pub(crate) struct Waker {
+    /// Odd while a flush is under way; one more at each beginning and end.
+    flushes: Arc<AtomicU64>,
+    /// Nothing is ever sent: the thread ends when it is gone.
+    ended: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Waker {
+    /// Begins to look after `db`.
+    pub(crate) fn start(db: &sled::Db) -> Result<Self, EngineError> {
+        let flushes = Arc::new(AtomicU64::new(0));
+        let (ended, when_ended) = mpsc::channel::<()>();
+        let (db, seen) = (db.clone(), Arc::clone(&flushes));
+        let watch = move || {
+            let (mut last, mut patience) = (0, PATIENCE);
+            while when_ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                let now = seen.load(Ordering::Relaxed);
+                let takes_long = now % 2 == 1 && now == last;
+                if takes_long {
+                    begin_flush(&db);
+                }
+                patience = if takes_long { PATIENCE_MAX.min(2 * patience) } else { PATIENCE };
+                last = now;
+            }
+        };
+        let thread = thread::Builder::new().name("unstuck-waker".to_owned()).spawn(watch);
+        let thread = thread.map_err(EngineError::Io)?;
+        Ok(Self { flushes, ended: Some(ended), thread: Some(thread) })
+    }
+
+    /// Runs a flush that is looked after.
+    pub(crate) fn guard<T>(&self, flush: impl FnOnce() -> T) -> T {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        let result = flush();
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+}
+
+/// Begins a flush that nobody waits for; it ends with the one that it helps.
+fn begin_flush(db: &sled::Db) {
+    let db = db.clone();
+    let helper = thread::Builder::new().name("unstuck-flush".to_owned());
+    if let Err(error) = helper.spawn(move || drop(fenced(move || db.flush()))) {
+        tracing::debug!("no thread to wake a flush with: {error}");
+    }
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        self.ended = None;
+        if let Some(thread) = self.thread.take() {
+            let _panics_nowhere = thread.join();
+        }
+    }
+}
