@@ -4,6 +4,7 @@
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
 //! [`branch`], [`artifacts`], [`context`], [`workspace`], [`snapshot`].
 
+pub mod blocking;
 pub mod workflow_file;
 
 pub mod decision_file;

@@ -245,12 +245,17 @@ impl Site {
         Ok((runner, workspace))
     }
 
-    /// Returns what a person has made of the workspace since the run came to rest, if that is accepted.
+    /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, or what a
+    /// person has made of it since the run came to rest, if that is accepted.
     fn drift(&self, runner: &Runner, accepted: bool) -> Result<Option<Box<Snapshot>>, Error> {
         let state = runner.state();
-        let at_rest = self.parent.is_none() && state.in_flight().next().is_none();
-        let Some(last) = state.last_snapshot().filter(|_| at_rest) else { return Ok(None) };
+        let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else { return Ok(None) };
         let Some(now) = runner.look() else { return Ok(None) };
+        // What a lost attempt left is nobody's edit. It is recorded while the attempt still counts as under
+        // way: if this supervisor dies too, the next one must not take it for a person's.
+        if state.in_flight().next().is_some() {
+            return Ok(Some(now).filter(|now| **now != *last));
+        }
         let mut files = runner.drift(last, &now);
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());

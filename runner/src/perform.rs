@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::context;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
@@ -670,7 +671,7 @@ struct SeenAfter {
 async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec<String>) -> SeenAfter {
     let world = Arc::clone(world);
     let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
-    let looked = tokio::task::spawn_blocking(move || {
+    let (after, said) = blocking(move || {
         let mut notes = Vec::new();
         let Some(after) = look(&world, Some(&seen.first), Some(&seen.before), &mut notes) else {
             return (SeenAfter::default(), notes);
@@ -680,8 +681,8 @@ async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec
         let changed = keeper.differ(&seen.before, &after).ok();
         let changed_files = if has_rules { keeper.drift(&seen.of_step, &after).ok() } else { None };
         (SeenAfter { changed, changed_files, snapshot: Some(after) }, notes)
-    });
-    let Ok((after, said)) = looked.await else { return SeenAfter::default() };
+    })
+    .await;
     notes.extend(said);
     after
 }

@@ -48,7 +48,13 @@ pub fn folder(project: &Project) -> PathBuf {
 pub fn open(project: &Project, workspace: &Path, context_dir: &str) -> Result<Snapshots, Error> {
     // The folder of a child run is in that of its parent, which is ours as a whole.
     let context_dir = context_dir.split("/_subworkflows/").next().unwrap_or(context_dir);
-    let skipped = vec![PathBuf::from(OURS), PathBuf::from(context_dir)];
+    let mut skipped = vec![PathBuf::from(OURS), PathBuf::from(context_dir)];
+    // Somebody may work in the folder that our state is in, such as the home folder.
+    let state = project.path();
+    let of_all = state.parent().filter(|folder| folder.ends_with("unstuck")).unwrap_or(state);
+    let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let of_all = of_all.canonicalize().unwrap_or_else(|_| of_all.to_owned());
+    skipped.extend(of_all.strip_prefix(&root).ok().map(Path::to_owned));
     Snapshots::open(&folder(project), workspace, &Options { skipped, ..Options::default() })
 }
 

@@ -160,7 +160,10 @@ impl Project {
         };
         for entry in entries {
             let run = RunId::new(entry?.file_name().to_string_lossy());
-            runs.extend(indexed.remove(&run).or_else(|| first_event(&self.run(&run))));
+            match indexed.remove(&run) {
+                Some(entry) => runs.push(entry),
+                None => runs.extend(first_event(&self.run(&run))?),
+            }
         }
         runs.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
         Ok(runs)
@@ -250,11 +253,21 @@ fn ends_line(file: &fs::File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-/// Reads what the index would know of a run from the first line of its mirror.
-fn first_event(folder: &RunFolder) -> Option<RunEntry> {
+/// Reads what the index would know of a run from the first line of its mirror; nothing if it never began.
+fn first_event(folder: &RunFolder) -> io::Result<Option<RunEntry>> {
+    let mirror = match fs::File::open(folder.mirror()) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        mirror => mirror?,
+    };
     let mut first = Vec::new();
-    BufReader::new(fs::File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
-    let (_, event) = Event::from_line(first.strip_suffix(b"\n")?, &mut Scratch::default()).ok()?;
+    BufReader::new(mirror).read_until(b'\n', &mut first)?;
+    Ok(first.strip_suffix(b"\n").and_then(|line| how_it_began(folder, line)))
+}
+
+fn how_it_began(folder: &RunFolder, line: &[u8]) -> Option<RunEntry> {
+    let (_, event) = Event::from_line(line, &mut Scratch::default()).ok()?;
     match event.fact {
         Fact::Observed(Observation::RunStarted(started)) => Some(RunEntry {
             run: folder.run().clone(),

@@ -14,12 +14,10 @@ use crate::tracer::{self, Calls, Fault, Plan, Traced};
 enum Play {
     /// A new run.
     Run,
-    /// The resume of a run that was killed at its n-th call.
-    Resume(usize),
+    /// The resume of a run that was killed half-way.
+    Resume,
 }
 
-/// Kills a run within an iteration.
-const WITHIN: usize = 72;
 /// So many calls of each row are tried on every change.
 const SAMPLES: usize = 3;
 
@@ -33,12 +31,13 @@ fn check(play: Play, fault: Fault, calls: Calls) {
     let undisturbed = Place::new();
     assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
     let want = undisturbed.end().expect("an undisturbed run has an end");
-    let count = disturb(play, Plan { fault, calls, at: 0 }, &want).0.counted;
+    let half_way = count_writes() / 2;
+    let count = disturb(play, half_way, Plan { fault, calls, at: 0 }, &want).0.counted;
     assert!(count > 5, "{row}: only {count} calls");
     let (mut wrong, mut statuses) = (Vec::new(), BTreeMap::new());
     // A run that is disturbed may need a few calls more than the one that was counted.
     for at in sample::of(&row, count, SAMPLES) {
-        let (traced, result) = disturb(play, Plan { fault, calls, at }, &want);
+        let (traced, result) = disturb(play, half_way, Plan { fault, calls, at }, &want);
         let status = traced.status.map_or("killed".to_owned(), |status| format!("status {status}"));
         *statuses.entry(status).or_insert(0) += 1;
         if let Err(why) = result {
@@ -49,12 +48,18 @@ fn check(play: Play, fault: Fault, calls: Calls) {
     assert!(wrong.is_empty(), "{row}:\n{}", wrong.join("\n"));
 }
 
-fn disturb(play: Play, plan: Plan, want: &Value) -> (Traced, Result<(), String>) {
+/// Returns how many writes an undisturbed run makes.
+fn count_writes() -> usize {
+    trace(&Place::new(), &["run", "flow.yaml"], Plan { fault: Fault::Kill, calls: Calls::Writing, at: 0 })
+        .counted
+}
+
+fn disturb(play: Play, half_way: usize, plan: Plan, want: &Value) -> (Traced, Result<(), String>) {
     let place = Place::new();
     let traced = match play {
         Play::Run => trace(&place, &["run", "flow.yaml"], plan),
-        Play::Resume(killed_at) => {
-            let kill = Plan { fault: Fault::Kill, calls: Calls::Writing, at: killed_at };
+        Play::Resume => {
+            let kill = Plan { fault: Fault::Kill, calls: Calls::Writing, at: half_way };
             let killed = trace(&place, &["run", "flow.yaml"], kill);
             assert_eq!(killed.status, None, "{killed:?}");
             trace(&place, &["resume"], plan)
@@ -99,21 +104,21 @@ macro_rules! rows {
 
 rows! {
     a_run_killed_at_any_write_goes_on: Play::Run, Fault::Kill, Calls::Writing;
-    a_resume_killed_at_any_write_goes_on: Play::Resume(WITHIN), Fault::Kill, Calls::Writing;
+    a_resume_killed_at_any_write_goes_on: Play::Resume, Fault::Kill, Calls::Writing;
     a_write_that_fails_once_stops_a_run: Play::Run, Fault::Once(Errno::EIO), Calls::Writing;
-    a_write_that_fails_once_stops_a_resume: Play::Resume(WITHIN), Fault::Once(Errno::EIO), Calls::Writing;
+    a_write_that_fails_once_stops_a_resume: Play::Resume, Fault::Once(Errno::EIO), Calls::Writing;
     a_disk_that_is_full_from_any_write_on_stops_a_run: Play::Run, Fault::FromThenOn(Errno::ENOSPC), Calls::Writing;
     a_disk_that_is_full_from_any_write_on_stops_a_resume:
-        Play::Resume(WITHIN), Fault::FromThenOn(Errno::ENOSPC), Calls::Writing;
+        Play::Resume, Fault::FromThenOn(Errno::ENOSPC), Calls::Writing;
     a_disk_that_can_only_be_read_from_any_write_on_stops_a_run:
         Play::Run, Fault::FromThenOn(Errno::EROFS), Calls::Writing;
     a_quota_that_is_used_up_at_any_write_stops_a_run:
         Play::Run, Fault::FromThenOn(Errno::EDQUOT), Calls::Writing;
     a_read_that_fails_stops_a_run: Play::Run, Fault::Once(Errno::EIO), Calls::Reading;
-    a_read_that_fails_stops_a_resume: Play::Resume(WITHIN), Fault::Once(Errno::EIO), Calls::Reading;
+    a_read_that_fails_stops_a_resume: Play::Resume, Fault::Once(Errno::EIO), Calls::Reading;
     a_call_that_moves_half_of_the_bytes_is_no_failure: Play::Run, Fault::Short, Calls::Moving;
     a_call_that_moves_half_of_the_bytes_is_no_failure_of_a_resume:
-        Play::Resume(WITHIN), Fault::Short, Calls::Moving;
+        Play::Resume, Fault::Short, Calls::Moving;
     a_call_that_is_interrupted_is_no_failure: Play::Run, Fault::Once(Errno::EINTR), Calls::Moving;
     a_disk_that_is_slow_is_no_failure: Play::Run, Fault::Slow, Calls::Syncing;
 }

@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
-use tokio::sync::oneshot;
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::{BlobStore, BlobWriter};
 
 use super::lines::Lines;
+use crate::blocking::blocking;
 use crate::redact::{self, Redactor};
 
 /// A line of more bytes is not looked at as a whole.
@@ -73,7 +73,7 @@ impl<'a> Capture<'a> {
         self.keep(lines);
         self.lines.end(lines);
         let blob = match self.writer.take() {
-            Some(writer) => finish_beside(writer).await.map(Some),
+            Some(writer) => blocking(|| writer.finish()).await.map(Some),
             None => Ok(None),
         };
         if let Err(error) = &blob {
@@ -114,14 +114,6 @@ impl<'a> Capture<'a> {
     fn fail(&mut self, error: &std::io::Error) {
         self.trouble.get_or_insert_with(|| format!("cannot store {}: {error}", self.name));
     }
-}
-
-/// Makes a blob durable, which may take long. The pool of the runtime panics where it gets no thread.
-async fn finish_beside(writer: Box<dyn BlobWriter>) -> std::io::Result<Blob> {
-    let (tell, told) = oneshot::channel();
-    let finish = move || tell.send(writer.finish());
-    std::thread::Builder::new().name("unstuck-blob".to_owned()).spawn(finish)?;
-    told.await.map_err(std::io::Error::other).flatten()
 }
 
 /// The last bytes of a text that comes in pieces.

@@ -5,7 +5,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
 use super::folder::{self, Stamp};
@@ -118,7 +118,9 @@ impl Walk<'_> {
 /// Returns how many threads share a walk or the reading of files.
 pub(super) fn threads() -> usize {
     const THREADS_MAX: usize = 8;
-    thread::available_parallelism().map_or(2, |count| count.get().min(THREADS_MAX))
+    // Asking takes the system longer than a small walk.
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| thread::available_parallelism().map_or(2, |count| count.get().min(THREADS_MAX)))
 }
 
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.

@@ -435,10 +435,11 @@ fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     // Whoever started us with `nohup` wants the loss of the terminal to be ignored.
     let signals: &[i32] = if hangup_is_ignored() { &[2, 15] } else { &[2, 15, 1] };
     for &signal in signals {
+        use tokio::signal::unix::{SignalKind, signal as listen};
+        // Before any worker is started.
+        let Ok(mut arrivals) = listen(SignalKind::from_raw(signal)) else { continue };
         let send = send.clone();
         tokio::spawn(async move {
-            use tokio::signal::unix::{SignalKind, signal as listen};
-            let Ok(mut arrivals) = listen(SignalKind::from_raw(signal)) else { return };
             while arrivals.recv().await.is_some() {
                 send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
             }
