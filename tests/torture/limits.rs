@@ -9,7 +9,7 @@ use crate::place::{self, Place};
 use crate::sample;
 
 /// So many sizes of each limit are tried on every change.
-const SAMPLES: usize = 5;
+const SAMPLES: usize = 4;
 
 /// What a command came to: its status, and all that it said.
 fn said(output: &Output) -> (Option<i32>, String) {

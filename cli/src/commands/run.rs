@@ -426,7 +426,11 @@ pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
 
 /// Says what went wrong with snapshots.
 pub fn of_snapshots(error: &unstuck_adapters::snapshot::Error) -> Error {
-    Error::store(error).hint_if(error.hint())
+    let about = match error {
+        unstuck_adapters::snapshot::Error::NotEmpty { .. } => Error::usage(error),
+        _ => Error::store(error),
+    };
+    about.hint_if(error.hint())
 }
 
 /// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.

@@ -204,3 +204,21 @@ fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone(
     assert_eq!(stage.calls(), 2, "the second one put it back");
     stage.verify();
 }
+
+#[test]
+fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_checked_out_to() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
+    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    crate::stage::wait_until("it works", || stage.calls() == 1);
+    stage.unstuck(&["undo"]).with_status(64).complains("is being worked on by process");
+    crate::stage::tell(&stage.scratch("go"));
+    live.wait().with_status(0);
+    let here = stage.workspace();
+    let to = ["checkout", "@last@last", "--to", here.to_str().expect("a plain path")];
+    stage.unstuck(&to).with_status(64).complains("not an empty folder");
+    let there = stage.scratch("there");
+    let to = ["checkout", "@last@first", "--to", there.to_str().expect("a plain path")];
+    stage.unstuck(&to).with_status(0);
+    assert!(there.join("src/add.sh").exists() && !there.join("notes.txt").exists());
+    stage.unstuck(&["diff", "@last", "1", "--name-only"]).with_status(0).says("added notes.txt");
+}
