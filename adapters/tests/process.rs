@@ -598,13 +598,13 @@ async fn a_silent_process_is_ended_for_what_it_is_up_to() {
         ("echo 'Which port shall I use?' >&2; sleep 300", Exit::Asks("Which port shall I use?".to_owned())),
         (verdict, Exit::Settled),
         // Silent, and busy with something.
-        ("end=$(($(date +%s%N) + 1500000000)); while [ $(date +%s%N) -lt $end ]; do :; done", Exit::Code(0)),
-        ("for i in 1 2 3 4 5 6 7; do sleep 0.2; echo $i > progress; done", Exit::Code(0)),
-        ("for i in 1 2 3 4 5 6 7; do sleep 0.2; echo $i; done", Exit::Code(0)),
+        ("end=$(($(date +%s%N) + 3000000000)); while [ $(date +%s%N) -lt $end ]; do :; done", Exit::Code(0)),
+        ("for i in 1 2 3 4 5 6 7 8; do sleep 0.3; echo $i > progress; done", Exit::Code(0)),
+        ("for i in 1 2 3 4 5 6 7 8; do sleep 0.3; echo $i; done", Exit::Code(0)),
     ] {
         let mut bench = Bench::new();
         let patience = Patience {
-            idle: Duration::from_millis(600),
+            idle: Duration::from_millis(1500),
             verdict: Some(bench.folder.path().join("verdict.json")),
         };
         let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
