@@ -1,6 +1,7 @@
 //! Work that blocks, beside the loop that must not.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::mpsc;
 use std::thread;
 
 use tokio::sync::oneshot;
@@ -11,19 +12,24 @@ use tokio::sync::oneshot;
 /// # Panics
 ///
 /// If `work` does.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let (send, received) = oneshot::channel();
-    let (hand_over, work_of_thread) = std::sync::mpsc::sync_channel(1);
+pub async fn blocking<T, W>(work: W) -> T
+where
+    T: Send + 'static,
+    W: FnOnce() -> T + Send + 'static,
+{
+    // Not moved into the thread: it must be at hand if there is none.
+    let (hand_over, handed_over) = mpsc::sync_channel::<W>(1);
+    let (tell, told) = oneshot::channel();
     let thread = thread::Builder::new().name("unstuck-blocking".to_owned()).spawn(move || {
-        let work: Box<dyn FnOnce() -> T + Send> = work_of_thread.recv()?;
-        let _nobody_waits = send.send(panic::catch_unwind(AssertUnwindSafe(work)));
-        Ok::<_, std::sync::mpsc::RecvError>(())
+        if let Ok(work) = handed_over.recv() {
+            let _nobody_waits = tell.send(panic::catch_unwind(AssertUnwindSafe(work)));
+        }
     });
     if thread.is_err() {
         return work();
     }
-    let _received_by_the_thread = hand_over.send(Box::new(work) as Box<dyn FnOnce() -> T + Send>);
-    match received.await {
+    let _it_waits_for_this = hand_over.send(work);
+    match told.await {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => panic::resume_unwind(panic),
         Err(_) => unreachable!("the thread answers before it ends"),

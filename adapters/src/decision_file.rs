@@ -4,14 +4,13 @@
 //! following links, opened without waiting (a pipe would hang us), and read up to [`SIZE_MAX`].
 //! What it says is not looked at here.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::verdict::Refusal;
-
-use crate::workspace::split;
 
 /// Larger files are refused.
 pub const SIZE_MAX: u64 = 1024 * 1024;
@@ -192,6 +191,22 @@ fn rename_with(
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "there are too many old ones beside it"))
+}
+
+/// Splits a path from the root of the workspace into its folders and its name.
+///
+/// `None` where it would lead out: an absolute path, or one with a `..` component.
+fn split(path: &Path) -> Option<(Vec<&OsStr>, &OsStr)> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => names.push(name),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    let name = names.pop()?;
+    Some((names, name))
 }
 
 #[cfg(unix)]

@@ -2,9 +2,8 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`artifacts`], [`context`], [`workspace`], [`snapshot`].
+//! [`branch`], [`artifacts`], [`context`], [`snapshot`], [`blocking`].
 
-pub mod blocking;
 pub mod workflow_file;
 
 pub mod decision_file;
@@ -16,4 +15,5 @@ pub mod artifacts;
 pub mod branch;
 pub mod context;
 pub mod snapshot;
-pub mod workspace;
+
+pub mod blocking;

@@ -24,16 +24,14 @@ mod screen;
 mod text;
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory as _, Parser as _};
-use unstuck_store::hint;
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::Args;
-use crate::error::Error;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
@@ -42,11 +40,7 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     log_to_stderr(args.global.verbose);
-    if let Err(error) = outlive_a_limit_of_file_size() {
-        let refused = Error::usage(format!("cannot start: {error}"));
-        eprintln!("{}", refused.hint(format!("{}, then try again", hint::for_io(&error))));
-        return exit::code(i32::from(exit::USAGE));
-    }
+    outlive_a_limit_of_file_size();
     let works = args.command.as_ref().is_some_and(|command| command.works());
     match commands::run(args) {
         // The status of a run is about the run, whoever reads about it.
@@ -67,22 +61,10 @@ fn main() -> ExitCode {
 /// Something could not be written although somebody would have read it: a full disk, for instance.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// The signal of a write beyond the limit of file size (`ulimit -f`).
-const SIGXFSZ: i32 = 25;
-/// More than listening to signals needs.
-const DESCRIPTORS: usize = 8;
-
-/// Sees to it that such a write fails, and can be reported, instead of killing us. A signal that is listened
-/// to, other than one that is ignored, is as before in the processes that we start.
-fn outlive_a_limit_of_file_size() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    // What listens panics where it gets no descriptor.
-    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect();
-    drop(room?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let _entered = runtime.enter();
-    // The system keeps on telling us, although nobody listens any more.
-    signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+/// Sees to it that a write beyond the limit of file size (`ulimit -f`) fails, and can be reported, instead of
+/// killing us. Workers and checks are started with no signal blocked.
+fn outlive_a_limit_of_file_size() {
+    let _dies_as_before = SigSet::from(Signal::SIGXFSZ).thread_block();
 }
 
 fn say(out: &mut dyn Write, text: fmt::Arguments<'_>) {

@@ -164,6 +164,7 @@ impl RunState {
     }
 
     fn worker_started(&mut self, event: &WorkerStarted, place: Place) -> Fold {
+        let snapshot = event.snapshot.as_ref().and(self.last_snapshot.clone());
         self.with_step(&event.step, |step| {
             if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -173,7 +174,7 @@ impl RunState {
             step.phase = StepPhase::Working(in_flight);
             step.worker_calls = step.worker_calls.saturating_add(1);
             if step.began_with.is_none() {
-                step.began_with = event.snapshot.as_deref().cloned().map(Arc::new);
+                step.began_with = snapshot;
             }
             step.begun_at.get_or_insert(place.at);
             Fold::Done

@@ -26,7 +26,7 @@ use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
-use crate::perform::{ChildRun, Children, Place, World};
+use crate::perform::{ChildRun, Children, Place, World, mark_of};
 use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
 
@@ -86,7 +86,11 @@ pub enum Error {
         source: AcquireError,
     },
     /// Somebody has changed files since the run came to rest.
-    #[error("{} changed in the workspace since the run came to rest: {}", counted(files), shown(files))]
+    #[error(
+        "{} changed in the workspace since the run came to rest: {}",
+        counted(files),
+        snapshots::named(files)
+    )]
     Drift {
         /// From the root of the workspace.
         files: Vec<String>,
@@ -101,12 +105,6 @@ pub enum Error {
 
 fn counted(files: &[String]) -> String {
     if files.len() == 1 { "1 file was".to_owned() } else { format!("{} files were", files.len()) }
-}
-
-fn shown(files: &[String]) -> String {
-    const SHOWN_MAX: usize = 5;
-    let more = if files.len() > SHOWN_MAX { ", ..." } else { "" };
-    format!("{}{more}", files.iter().take(SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
 fn described(holder: Option<&Holder>) -> String {
@@ -364,7 +362,7 @@ impl Site {
         let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
         let here = runs.iter().filter(|entry| entry.run != *run && Path::new(&entry.workspace) == workspace);
         for entry in here.take(DEAD_RUNS_MAX) {
-            let ended = process::end_leftovers(&format!("unstuck-{}", entry.run));
+            let ended = process::end_leftovers(&mark_of(&entry.run));
             if ended > 0 {
                 tracing::warn!("ended {ended} processes that run {} had left in this workspace", entry.run);
             }

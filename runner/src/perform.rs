@@ -37,7 +37,7 @@ use crate::snapshots::Keeper;
 const SCRIPT_ARG_MAX: usize = 100_000;
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
-const OWN_FOLDER: &str = ".unstuck";
+pub(crate) const OWN_FOLDER: &str = ".unstuck";
 
 /// What surrounds one run.
 pub struct World {
@@ -677,8 +677,9 @@ async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec
             return (SeenAfter::default(), notes);
         };
         let Some(keeper) = &world.snapshots else { return (SeenAfter::default(), notes) };
-        notes.extend(keeper.thrown_away(&seen.first, &seen.before, &after).unwrap_or_default());
-        let changed = keeper.differ(&seen.before, &after).ok();
+        let compared = keeper.compare(&seen.first, &seen.before, &after).ok();
+        let changed = compared.as_ref().map(|compared| compared.changed);
+        notes.extend(compared.into_iter().flat_map(|compared| compared.said));
         let changed_files = if has_rules { keeper.drift(&seen.of_step, &after).ok() } else { None };
         (SeenAfter { changed, changed_files, snapshot: Some(after) }, notes)
     })

@@ -1,5 +1,6 @@
 //! The snapshots of a run's workspace: taken, compared, and kept as long as the run.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,8 +11,7 @@ use unstuck_core::id::RunId;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_store::state_dir::Project;
 
-/// The folder of ours in a workspace.
-const OURS: &str = ".unstuck";
+use crate::perform::OWN_FOLDER;
 
 /// Takes snapshots for one run.
 #[derive(Debug)]
@@ -32,6 +32,15 @@ struct Known {
     unsaved: BTreeSet<PathBuf>,
 }
 
+/// What a worker has made of the workspace.
+#[derive(Debug)]
+pub struct Compared {
+    /// Whether anything differs but what git notes for itself.
+    pub changed: bool,
+    /// What it threw away that is in no commit, and where it moved the repository, in sentences.
+    pub said: Vec<String>,
+}
+
 /// How many files are named.
 const NAMED_MAX: usize = 5;
 
@@ -48,7 +57,7 @@ pub fn folder(project: &Project) -> PathBuf {
 pub fn open(project: &Project, workspace: &Path, context_dir: &str) -> Result<Snapshots, Error> {
     // The folder of a child run is in that of its parent, which is ours as a whole.
     let context_dir = context_dir.split("/_subworkflows/").next().unwrap_or(context_dir);
-    let mut skipped = vec![PathBuf::from(OURS), PathBuf::from(context_dir)];
+    let mut skipped = vec![PathBuf::from(OWN_FOLDER), PathBuf::from(context_dir)];
     // Somebody may work in the folder that our state is in, such as the home folder.
     let state = project.path();
     let of_all = state.parent().filter(|folder| folder.ends_with("unstuck")).unwrap_or(state);
@@ -89,15 +98,6 @@ impl Keeper {
         self.snapshots.restore(snapshot, git)
     }
 
-    /// Says whether anything in the workspace differs but what git notes for itself.
-    ///
-    /// # Errors
-    ///
-    /// As [`Snapshots::changes`].
-    pub fn differ(&self, before: &Snapshot, after: &Snapshot) -> Result<bool, Error> {
-        Ok(!before.same_work(after) || !self.snapshots.changes(before, after)?.is_empty())
-    }
-
     /// Returns the files that differ and are not ignored, as they can be shown. A file that one snapshot does
     /// not cover is not said to differ.
     ///
@@ -110,59 +110,71 @@ impl Keeper {
         }
         let changes = self.snapshots.changes(before, after)?;
         let work = changes.into_iter().filter(|it| !it.ignored && it.kind != ChangeKind::NotCovered);
-        Ok(work.map(|change| change.path.to_string_lossy().into_owned()).collect())
+        Ok(work.map(shown).collect())
     }
 
     /// Asks git what it has, once, before a worker can change that.
     pub fn ask_git(&self, before: &Snapshot) {
         self.known.get_or_init(|| {
             before.repository.as_ref()?;
-            let (tracked, unsaved) = self.snapshots.tracked()?;
-            Some(Known { tracked, unsaved })
+            Some(Known { tracked: self.snapshots.tracked()?, unsaved: self.snapshots.unsaved()? })
         });
     }
 
-    /// Says in sentences what a worker threw away that is in no commit, and where it moved the repository.
-    /// `first` is the first snapshot of the run: what the worker itself made may go.
+    /// Compares the workspace before and after a worker. `first` is the first snapshot of the run: what the
+    /// worker itself made may go.
     ///
     /// # Errors
     ///
     /// As [`Snapshots::changes`].
-    pub fn thrown_away(
+    pub fn compare(&self, first: &Snapshot, before: &Snapshot, after: &Snapshot) -> Result<Compared, Error> {
+        let changes = self.snapshots.changes(before, after)?;
+        let said = self.thrown_away(first, before, after, &changes).unwrap_or_default();
+        let changed = !before.same_work(after) || !changes.is_empty();
+        Ok(Compared { changed, said })
+    }
+
+    fn thrown_away(
         &self,
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
+        changes: &[Change],
     ) -> Result<Vec<String>, Error> {
         let mut said = moved(before, after);
-        let lost = self.lost(first, before, after)?;
         if let Some(file) = &self.workflow_file
-            && self.snapshots.changes(before, after)?.iter().any(|change| change.path == *file)
+            && changes.iter().any(|change| change.path == *file)
         {
             said.push(format!(
                 "edited {}, but the workflow file was read when the run began",
                 file.display()
             ));
         }
+        let lost = self.lost(first, before, after, changes)?;
         if !lost.is_empty() {
             said.push(format!("{} that no commit has: {}", counted(lost.len()), named(&lost)));
         }
         Ok(said.into_iter().map(|what| format!("the worker {what}; put it back: unstuck undo")).collect())
     }
 
-    fn lost(&self, first: &Snapshot, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
-        if before.id == after.id {
+    fn lost(
+        &self,
+        first: &Snapshot,
+        before: &Snapshot,
+        after: &Snapshot,
+        changes: &[Change],
+    ) -> Result<Vec<String>, Error> {
+        if changes.is_empty() {
             return Ok(Vec::new());
         }
-        let now: BTreeSet<PathBuf> =
-            self.snapshots.changes(before, after)?.into_iter().map(|change| change.path).collect();
-        let of_run = self.snapshots.changes(first, after)?.into_iter().filter(|it| now.contains(&it.path));
+        let now: BTreeSet<&Path> = changes.iter().map(|change| change.path.as_path()).collect();
         let known = self.known.get().and_then(Option::as_ref);
         let committed =
-            |path: &PathBuf| known.is_some_and(|it| it.tracked.contains(path) && !it.unsaved.contains(path));
-        let still_unsaved = self.snapshots.tracked().map(|(_, unsaved)| unsaved).unwrap_or_default();
+            |path: &Path| known.is_some_and(|it| it.tracked.contains(path) && !it.unsaved.contains(path));
         let commit = |it: &Snapshot| it.repository.as_ref().and_then(|it| it.commit.clone());
         let same_commit = commit(before) == commit(after);
+        // Asks git, which few iterations need.
+        let still_unsaved = LazyCell::new(|| self.snapshots.unsaved().unwrap_or_default());
         let is_lost = |change: &Change| match change.kind {
             ChangeKind::Deleted => !committed(&change.path),
             // Like the last commit again, without a commit.
@@ -172,8 +184,14 @@ impl Keeper {
             }
             _ => false,
         };
-        Ok(of_run.filter(is_lost).map(|change| change.path).collect())
+        let of_run = self.snapshots.changes(first, after)?.into_iter();
+        let lost = of_run.filter(|change| now.contains(change.path.as_path()) && is_lost(change));
+        Ok(lost.map(shown).collect())
     }
+}
+
+fn shown(change: Change) -> String {
+    change.path.to_string_lossy().into_owned()
 }
 
 fn counted(files: usize) -> String {
@@ -184,10 +202,10 @@ fn counted(files: usize) -> String {
     }
 }
 
-fn named(paths: &[PathBuf]) -> String {
-    let names: Vec<_> = paths.iter().take(NAMED_MAX).map(|path| path.to_string_lossy()).collect();
-    let more = if paths.len() > NAMED_MAX { ", ..." } else { "" };
-    format!("{}{more}", names.join(", "))
+/// Returns the first few of some files, for a sentence.
+pub(crate) fn named(files: &[String]) -> String {
+    let more = if files.len() > NAMED_MAX { ", ..." } else { "" };
+    format!("{}{more}", files[..files.len().min(NAMED_MAX)].join(", "))
 }
 
 /// Says where the repository stands now, if that is not where it stood. Commits are work.

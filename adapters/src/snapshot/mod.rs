@@ -265,14 +265,14 @@ impl Snapshots {
         diff::diff(&self.store, before, after, options, to)
     }
 
-    /// Returns the files that git tracks, and those of them that may hold work that is not in the index;
-    /// `None` where git cannot tell.
-    pub fn tracked(&self) -> Option<(BTreeSet<PathBuf>, BTreeSet<PathBuf>)> {
-        let paths = |names: BTreeSet<Vec<u8>>| {
-            names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name))).collect()
-        };
-        let all = tracked::files(&self.workspace).ok()?;
-        Some((paths(all), paths(tracked::unsaved(&self.workspace).ok()?)))
+    /// Returns the files that git tracks; `None` where git cannot tell.
+    pub fn tracked(&self) -> Option<BTreeSet<PathBuf>> {
+        tracked::files(&self.workspace).ok().map(paths)
+    }
+
+    /// Returns the tracked files that may hold work that is not in the index; `None` where git cannot tell.
+    pub fn unsaved(&self) -> Option<BTreeSet<PathBuf>> {
+        tracked::unsaved(&self.workspace).ok().map(paths)
     }
 
     /// Makes the files of the workspace as they were, untracked ones too. A snapshot of what is there now
@@ -321,6 +321,10 @@ impl Snapshots {
 pub fn explain(error: &Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
+    names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name))).collect()
 }
 
 /// Name of the index in the folder of a workspace.

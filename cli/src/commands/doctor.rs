@@ -6,8 +6,8 @@ use std::process::Command;
 use serde::Serialize;
 use unstuck_adapters::process;
 use unstuck_core::event::RunOutcome;
-use unstuck_core::id::RunId;
 use unstuck_replay::Story;
+use unstuck_runner::perform::mark_of;
 use unstuck_store::lease::{Lease, Liveness};
 
 use crate::args::Global;
@@ -263,8 +263,4 @@ fn of_run(found: &Found) -> Vec<Finding> {
         }
     }
     findings
-}
-
-fn mark_of(run: &RunId) -> String {
-    unstuck_runner::perform::mark_of(run)
 }

@@ -1,6 +1,8 @@
 //! `unstuck run`: a workflow file, or a goal with a worker and checks.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use unstuck_core::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind, Wor
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
+use unstuck_store::hint;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
 use crate::args::Global;
@@ -353,8 +356,12 @@ where
     let Shown { run, short, header, before } = shown;
     let mirror = runs.as_ref().map(|runs| runs.run(run).mirror());
     let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::usage(format!("cannot start: {error}")))?;
+    let runtime = room_to_listen()
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
+        .map_err(|error| {
+            Error::usage(format!("cannot start: {error}"))
+                .hint(format!("{}, then try again", hint::for_io(&error)))
+        })?;
     let guard = super::guard::start(run);
     let ended = runtime.block_on(async {
         let site =
@@ -433,6 +440,13 @@ pub fn of_snapshots(error: &unstuck_adapters::snapshot::Error) -> Error {
     about.hint_if(error.hint())
 }
 
+/// Looks whether there are descriptors: what listens to signals panics where it gets none.
+fn room_to_listen() -> io::Result<()> {
+    const DESCRIPTORS: usize = 8;
+    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect();
+    room.map(drop)
+}
+
 /// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
 fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     let (send, receive) = watch::channel(None);
@@ -461,7 +475,6 @@ fn hangup_is_ignored() -> bool {
 /// Says what stopped the supervisor, and how to go on.
 pub fn explained(error: &launch::Error, short: &str) -> Error {
     use unstuck_core::Rejection;
-    use unstuck_store::hint;
     use unstuck_store::lease::AcquireError;
     use unstuck_store::opening::OpenError;
     let message = chain(error);
