@@ -19,8 +19,12 @@ impl Clock {
     /// set back does not make time run backwards.
     pub fn start(not_before: Timestamp) -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall = Timestamp(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)).max(not_before);
-        Self { wall, start: Instant::now() }
+        Self::at(Timestamp(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)), not_before)
+    }
+
+    /// Starts where a wall clock stands, but not before the newest event.
+    pub fn at(wall: Timestamp, not_before: Timestamp) -> Self {
+        Self { wall: wall.max(not_before), start: Instant::now() }
     }
 
     /// Returns the time.
