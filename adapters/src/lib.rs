@@ -2,7 +2,7 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`artifacts`], [`context`], [`snapshot`], [`blocking`].
+//! [`branch`], [`worktree`], [`artifacts`], [`context`], [`snapshot`], [`blocking`].
 
 pub mod workflow_file;
 
@@ -15,5 +15,6 @@ pub mod artifacts;
 pub mod branch;
 pub mod context;
 pub mod snapshot;
+pub mod worktree;
 
 pub mod blocking;
