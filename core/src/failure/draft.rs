@@ -156,12 +156,23 @@ impl<'a> Found<'a> {
         self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))
     }
 
-    /// Drops those that `keep` refuses, of the ones from `start` on.
-    pub(super) fn retain_from(&mut self, start: usize, keep: impl Fn(&Failure) -> bool) {
+    /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
+    /// test, so the text adds only what belongs to none; but where the text of the same runner tells of as
+    /// many tests as its JSON does, the text says more of each.
+    pub(super) fn choose(&mut self, reported: usize) {
+        let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
+        let (report, text) = self.failures.split_at(reported);
+        let same = text
+            .first()
+            .is_some_and(|it| it.tool == "jest" && report.iter().all(|other| other.tool == it.tool));
+        if same && tests(text) >= tests(report) {
+            self.failures.drain(..reported);
+            return;
+        }
         let mut at = 0;
         self.failures.retain(|failure| {
             at += 1;
-            at <= start || keep(failure)
+            at <= reported || failure.test.is_none()
         });
     }
 

@@ -62,7 +62,7 @@ static OBJECT: LazyLock<Regex> =
 /// Text that compares: its quoted strings are values and not names.
 static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)[!=<>]==?|≠|\bexpect|\bactual\b|\bassert|\bwant\b|\bgot\b|\breceived\b|\bdiffer|\bequal|\bmismatch|\b(?:not )?(?:less|greater) than\b|\bto (?:be|have|match|contain)\b|\bnot found in\b|\bunexpected(?:ly)?\b",
+        r"(?i)[!=<>]==?|≠|\bexpect|\bactual\b|\bassert|\bwant\b|\bgot\b|\breceived\b|\bdiffer|\bequal|\bmismatch|\b(?:not )?(?:less|greater) than\b|\bto (?:be|have|match|contain)\b|\bnot found in\b|\bconvert\b|\bparse\b|\binvalid (?:literal|value|argument|input|number|date)|\bunexpected(?:ly)?\b",
     )
     .expect("the pattern is well formed")
 });
@@ -135,7 +135,10 @@ impl Normaliser {
             Some("date") => "<time>".into(),
             Some("net") => "<net>".into(),
             Some("address") => "<addr>".into(),
-            Some("hash") if whole.bytes().any(|byte| byte.is_ascii_digit()) => "<hash>".into(),
+            // The decimals of a number are not a hash.
+            Some("hash") if before != Some('.') && whole.bytes().any(|byte| byte.is_ascii_digit()) => {
+                "<hash>".into()
+            }
             Some("lasted") => "<time>".into(),
             _ => whole.into(),
         }
@@ -192,7 +195,9 @@ fn is_name(quoted: &str) -> bool {
 /// Masks the random part of the last component of a path.
 fn steady(name: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '.');
-    if name.chars().all(plain) && !(name.starts_with("tmp") && name.len() == 11) {
+    let made_up = (name.starts_with("tmp") && name.len() == 11)
+        || name.rsplit_once(['_', '-', '.']).is_some_and(|(_, last)| last.len() == 6 && !name.contains('.'));
+    if name.chars().all(plain) && !made_up {
         return name.into();
     }
     if name.chars().filter(char::is_ascii_digit).count() <= 2 && name.contains('.') {

@@ -68,14 +68,12 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
     while let Some(at) = memchr::memchr2(ESCAPE, b'\r', rest) {
         kept.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
-        if rest[0] == ESCAPE {
-            rest = &rest[escape_len(rest)..];
-        } else {
-            rest = &rest[1..];
-            // A bare carriage return begins to write over a line: what was there is a line by itself.
-            if !matches!(rest.first(), Some(b'\n' | b'\r')) && kept.last() != Some(&b'\n') {
-                kept.push(b'\n');
-            }
+        let len = if rest[0] == ESCAPE { escape_len(rest) } else { 1 };
+        // What begins to write over a line: what was there is a line by itself.
+        let to_margin = matches!(&rest[..len], b"\r" | b"\x1b[G" | b"\x1b[0G" | b"\x1b[1G");
+        rest = &rest[len..];
+        if to_margin && !matches!(rest.first(), Some(b'\n' | b'\r')) && kept.last() != Some(&b'\n') {
+            kept.push(b'\n');
         }
     }
     kept.extend_from_slice(rest);
@@ -107,6 +105,11 @@ static STAMP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$)")
         .expect("the pattern is well formed")
 });
+
+/// Says whether a line begins with a moment.
+pub(super) fn is_stamped(line: &str) -> bool {
+    STAMP.is_match(line)
+}
 
 /// A time stamp before every line is a wrapper's (`ts`, a CI log), and not part of what the tool said.
 fn strip_stamps(lines: &mut [&str]) {
@@ -143,6 +146,7 @@ mod tests {
         check(b"a\r\nb\r\r\n", &["a", "b"]);
         check(b"\x1b[1m\x1b[91merror\x1b[0m: x\x1b(B\n", &["error: x"]);
         check(b"Building [=> ] 1/2\r\x1b[Kerror: x", &["Building [=> ] 1/2", "error: x"]);
+        check(b"a b\x1b[1G c d\x1b[K\n", &["a b", " c d"]);
         check(b"\x1b]8;;http://x\x07link\x1b]8;;\x07", &["link"]);
         check(b"\xff\x1b[", &["\u{fffd}"]);
     }

@@ -59,7 +59,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
     Format { name: "mocha", title: "mocha, jasmine, cypress", stage: Tool, marks: &[" failing\n", " failing (", "\nFailures:", "Failures: \n"], read: format::mocha::read },
     Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [fail]", "✖ [fail]", " uncaught exception", "tests failed\n", "test failed\n"], read: format::ava::read },
-    Format { name: "deno-test", title: "deno test", stage: Tool, marks: &[" ERRORS \n", "(uncaught error)", "error: Module not found", "error: The module's source code"], read: format::deno_test::read },
+    Format { name: "deno-test", title: "deno test", stage: Tool, marks: &[" ERRORS \n", "(uncaught error)", "error: Module not found", "error: The module's source code", "error: SyntaxError", "error: Uncaught"], read: format::deno_test::read },
     Format { name: "deno-check", title: "deno check", stage: Tool, marks: &["[ERROR]: "], read: format::deno_check::read },
     Format { name: "deno-fmt", title: "deno fmt --check", stage: Tool, marks: &["not formatted file"], read: format::deno_fmt::read },
     Format { name: "tsc", title: "tsc", stage: Tool, marks: &["error TS"], read: format::tsc::read },
@@ -113,12 +113,10 @@ pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
     let page = Page::new(report.bytes);
     let lines = page.lines();
     let sheet = Sheet { text: page.text(), lines: &lines };
-    let named = FORMATS.iter().find(|format| format.name == report.format);
-    match named.or_else(|| {
-        FORMATS.iter().zip(marked(sheet.text)).find(|(_, marked)| *marked).map(|(format, _)| format)
-    }) {
-        Some(format) => (format.read)(&sheet, found),
-        None => {}
+    let alike =
+        || FORMATS.iter().zip(marked(sheet.text)).find(|(_, marked)| *marked).map(|(format, _)| format);
+    if let Some(format) = format(report.format).or_else(alike) {
+        (format.read)(&sheet, found);
     }
 }
 
@@ -137,13 +135,15 @@ pub(super) fn read_pages(
     let reported = found.len();
     for stage in [Tool, Diagnostics, Shape] {
         for (at, format) in FORMATS.iter().enumerate() {
-            if forced.map_or(format.stage != stage, |forced| forced.name != format.name) {
-                continue;
-            }
-            for (sheet, marks) in sheets.iter().zip(&marks) {
-                if forced.is_some() || format.marks.is_empty() || marks[at] {
-                    (format.read)(sheet, found);
+            // A tool may write its names to one stream and its reasons to the other.
+            let wanted = match forced {
+                Some(forced) => forced.name == format.name,
+                None => {
+                    format.stage == stage && (format.marks.is_empty() || marks.iter().any(|marks| marks[at]))
                 }
+            };
+            if wanted {
+                sheets.iter().for_each(|sheet| (format.read)(sheet, found));
             }
             // What looks like a failure is taken at its word once.
             if stage == Shape && !found.is_empty() {
@@ -151,8 +151,7 @@ pub(super) fn read_pages(
             }
         }
         if reported > 0 {
-            // The report names every test; the text adds only what belongs to none.
-            found.retain_from(reported, |failure| failure.test.is_none());
+            found.choose(reported);
         }
         if !found.is_empty() {
             return if stage == Shape { Confidence::Medium } else { Confidence::High };

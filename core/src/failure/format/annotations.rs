@@ -14,7 +14,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let first = message.lines().next().unwrap_or_default();
         // Some repeat the place within the message, in the form of a diagnostic.
         if let Some(diagnostic) = diagnostics::parse(first) {
-            found.push(diagnostic.draft("annotations"));
+            found.push(diagnostic.draft());
             continue;
         }
         let line = field("line").and_then(|line| line.parse().ok());

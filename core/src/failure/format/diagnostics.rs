@@ -20,7 +20,7 @@ pub(super) struct Diagnostic<'a> {
 
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:\[\w+\] )?(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()\[\]]*?)(?::(?P<line>\d+)(?:[:.,-]\d+)*|\((?P<line2>\d+)(?:,\d+)*\)):? +(?:- )?(?:(?P<severity>fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor|ERROR|WARNING|E|W|C|R|F)(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?: +)?(?:(?P<code>[A-Z]{1,4}\d{2,5}|SC\d+):? +)?(?:\[(?P<code3>[A-Z]\d{4})\([\w-]+\), \S*\] +)?(?P<what>\S.*)$",
+        r"^(?:\[\w+\] |vet: )?(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()\[\]]*?)(?::(?P<line>\d+)(?:[:.,-]\d+)*|\((?P<line2>\d+)(?:,\d+)*\)):? +(?:- )?(?:(?P<severity>fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor|ERROR|WARNING|E|W|C|R|F)(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?: +)?(?:(?P<code>[A-Z]{1,4}\d{2,5}|SC\d+):? +)?(?:\[(?P<code3>[A-Z]\d{4})\([\w-]+\), \S*\] +)?(?P<what>\S.*)$",
     )
     .expect("the pattern is well formed")
 });
@@ -106,8 +106,10 @@ impl Diagnostic<'_> {
     }
 
     /// Makes a draft of it.
-    pub(super) fn draft(&self, tool: &'static str) -> Draft {
-        Draft::diagnostic(tool, self.file, self.line, self.message).kind(&self.code).message(self.whole)
+    pub(super) fn draft(&self) -> Draft {
+        Draft::diagnostic("diagnostics", self.file, self.line, self.message)
+            .kind(&self.code)
+            .message(self.whole)
     }
 }
 
@@ -135,7 +137,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         {
             continue;
         }
-        found.push(it.draft("diagnostics"));
+        found.push(it.draft());
     }
     sheet.lines.iter().filter(|line| is_linker(line)).for_each(|line| linker(line, found));
     modules(sheet, found);

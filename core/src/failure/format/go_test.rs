@@ -29,8 +29,8 @@ fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
     if !package.starts_with(|c: char| c.is_alphanumeric()) {
         return;
     }
-    for diagnostic in lines.iter().map_while(|line| diagnostics::parse(line.trim_start_matches("vet: "))) {
-        found.push(diagnostic.draft("go"));
+    for diagnostic in lines.iter().map_while(|line| diagnostics::parse(line)) {
+        found.push(diagnostic.draft());
     }
 }
 

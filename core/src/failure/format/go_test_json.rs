@@ -67,7 +67,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn diagnostic(line: &str, found: &mut Found<'_>) -> bool {
     let parsed =
         diagnostics::parse(line).filter(|it| it.file.ends_with(".go") && !line.starts_with([' ', '\t']));
-    parsed.map(|it| found.push(it.draft("go"))).is_some()
+    parsed.map(|it| found.push(it.draft())).is_some()
 }
 
 impl Package {

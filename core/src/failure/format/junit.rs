@@ -134,7 +134,8 @@ impl Case {
 
     fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {
         let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
-        if is_parent(message) || (message.is_empty() && body.trim().is_empty()) {
+        let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
+        if is_parent(message) || whole_file || (message.is_empty() && body.trim().is_empty()) {
             return None;
         }
         let lines: Vec<&str> = block(dialect, message, body);

@@ -38,13 +38,18 @@ fn place(line: &str) -> Option<(&str, Option<u32>)> {
     Some((parts.next()?, number))
 }
 
+/// Says whether the failure is that of a whole file: the runner only knows that its process failed.
+pub(super) fn is_file(name: &str, reason: &str) -> bool {
+    let ends = [".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx"];
+    ends.iter().any(|end| name.ends_with(end)) && reason.contains("test failed")
+}
+
 /// A file that could not be run says why before the tree.
 pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft {
-    let is_file =
-        [".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx"].iter().any(|end| name.ends_with(end));
-    if !is_file || !draft.about.contains("test failed") {
+    if !is_file(name, &draft.about) {
         return draft;
     }
+    let draft = Draft { test: None, ..draft }.at(name, None);
     let bare = |line: &&str| line.trim_start_matches("# ").trim_start().to_owned();
     let told: Vec<String> = lines.iter().map(bare).collect();
     let told: Vec<&str> = told.iter().map(String::as_str).collect();

@@ -34,10 +34,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             // What the test printed may look like anything.
             let block = until(lines, at + 1, |line| ends(line) || framed(line, '-').is_some());
             let Some(entry) = entry(title, section, &ids, &mut used) else { continue };
-            if block
-                .first()
-                .is_some_and(|line| line.starts_with("contains ") && line.contains("failed subtest"))
-            {
+            if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 used.insert(entry.at);
                 continue;
             }
@@ -91,11 +88,9 @@ fn id<'a>(found: &regex::Captures<'a>) -> Option<Id<'a>> {
     });
     let (name, reason) = end.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 3..]));
     let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
-    let sub = [found.name("message"), found.name("params")]
-        .into_iter()
-        .flatten()
-        .map(|it| it.as_str().replace('\'', ""));
-    let sub = sub.map(|it| format!("[{it}]")).collect();
+    let message = found.name("message").map(|it| format!(" [{}]", it.as_str()));
+    let params = found.name("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
+    let sub = message.into_iter().chain(params).collect();
     Some(Id { status: found.name("status")?.as_str(), file: file.trim(), test, sub, reason })
 }
 

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
+use super::super::page;
 use super::super::{Confidence, Output, UNPARSED};
 use super::Sheet;
 
@@ -35,11 +36,7 @@ pub(in crate::failure) fn read(
     }
     let code = output.exit_code.map_or_else(String::new, |code| format!("exit {code}: "));
     let about = format!("{code}{}", tail.join("\n"));
-    found.push(
-        Draft { style: Style::Diagnostic, ..Draft::process("process", UNPARSED, &[]) }
-            .about(&about)
-            .message(&about),
-    );
+    found.push(Draft::process("process", UNPARSED, &[]).about(&about).message(&about));
     Confidence::Low
 }
 
@@ -59,9 +56,14 @@ fn ended(code: Option<i32>) -> Option<&'static str> {
     }
 }
 
+/// Returns the last lines; those of a log, which begin with a moment, only where there are no others.
 fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let telling = lines.iter().rev().filter(|line| is_telling(line));
-    let mut tail: Vec<&str> = telling.take(TAIL_LINES).copied().collect();
+    let telling = || lines.iter().rev().filter(|line| is_telling(line));
+    let mut tail: Vec<&str> =
+        telling().take(TAIL_LINES).filter(|line| !page::is_stamped(line)).copied().collect();
+    if tail.is_empty() {
+        tail.extend(telling().next());
+    }
     tail.reverse();
     tail
 }

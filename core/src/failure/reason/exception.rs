@@ -76,6 +76,10 @@ fn prose(block: &[&str]) -> String {
             sentences.push(line);
         }
     }
+    // Two values side by side are the difference.
+    if sentences.iter().any(|line| line.contains(" !== ") || line.contains(" != ")) {
+        signs = (false, false);
+    }
     let signs = match signs {
         (true, true) => " (+-)",
         (true, false) => " (+)",

@@ -18,6 +18,15 @@ pub(super) fn log(block: &[&str]) -> Option<Reason> {
     if let Some(at) = block.iter().position(|line| line.starts_with("panic: ")) {
         return Some(panic(&block[at..]));
     }
+    if let [first, ..] = block
+        && *first == "got:"
+    {
+        return Some(Reason {
+            about: "example output".into(),
+            values: block.join("\n"),
+            ..Reason::default()
+        });
+    }
     let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, LOGGED.captures(line)?)))?;
     let mut about = head["what"].to_owned();
     for line in block[at + 1..].iter().map(|line| line.trim()) {

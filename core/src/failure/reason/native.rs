@@ -8,7 +8,7 @@ use super::Reason;
 use crate::failure::draft::Style;
 
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:(?P<file>.+?)[:(](?P<line>\d+)\)?|unknown file): (?:Failure|error)$")
+    Regex::new(r"^(?:(?:(?P<file>.+?)[:(](?P<line>\d+)\)?|unknown file): (?:Failure|error)|(?P<file2>\S+\.(?:c|cc|cpp|cxx|h|hh|hpp)):(?P<line2>\d+)|unknown file)$")
         .expect("well formed")
 });
 
@@ -28,8 +28,8 @@ pub(super) fn googletest(block: &[&str]) -> Option<Reason> {
         kind: kind.into(),
         about,
         values: told.join("\n"),
-        file: head.name("file").map(|file| file.as_str().to_owned()),
-        line: head.name("line").and_then(|line| line.as_str().parse().ok()),
+        file: head.name("file").or(head.name("file2")).map(|file| file.as_str().to_owned()),
+        line: head.name("line").or(head.name("line2")).and_then(|line| line.as_str().parse().ok()),
         style: Style::Diagnostic,
     })
 }
