@@ -7,7 +7,7 @@
 //! environment or a random number.
 //!
 //! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
-//! [`convergence`], [`verdict`].
+//! [`convergence`], [`verdict`], [`failure`].
 
 pub mod duration;
 pub mod id;
@@ -22,6 +22,7 @@ pub mod effect;
 mod evolve;
 pub mod state;
 
+pub mod failure;
 pub mod interpolate;
 pub mod prompt;
 pub mod question;

@@ -1,5 +1,7 @@
 //! `unstuck probe`: one piece alone.
 
+mod failures;
+
 use std::io::{self, BufRead as _, Write as _};
 
 use clap::Subcommand;
@@ -24,12 +26,17 @@ enum Piece {
     /// Input: {"id", "file": null | {"text"} | {"base64"} | {"refused": "missing"}, "file_fresh": true,
     /// "answer": null | "text", "check_id"}.
     Verdict,
+    /// Read what failed from the output of a command, with fingerprints.
+    ///
+    /// `cargo test 2>&1 | unstuck probe failures`
+    Failures(failures::Args),
 }
 
 /// Tries the piece.
 pub fn probe(args: &Args) -> Result {
-    match args.piece {
+    match &args.piece {
         Piece::Verdict => verdict(),
+        Piece::Failures(args) => failures::failures(args),
     }
 }
 

@@ -1,0 +1,235 @@
+//! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
+
+use std::collections::BTreeSet;
+
+use super::normalise::Normaliser;
+use super::reason::Reason;
+use super::{Confidence, Extraction, FAILURES_MAX, Failure, Fingerprint, Location, Source};
+
+/// A message is kept up to this many bytes.
+const MESSAGE_MAX: usize = 4096;
+
+/// How the text that tells one kind of failure from another is masked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Only what varies by itself: the message of a compiler names things, and its numbers mean something.
+    Diagnostic,
+    /// Literal values too: an assertion is the same whatever it got.
+    #[default]
+    Values,
+}
+
+/// A failure as a reader found it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    /// The tool.
+    pub(super) tool: &'static str,
+    /// The name of the test.
+    pub(super) test: Option<String>,
+    /// The file.
+    pub(super) file: Option<String>,
+    /// The line.
+    pub(super) line: Option<u32>,
+    /// The kind.
+    pub(super) kind: String,
+    /// What tells this failure from another of the same thing.
+    pub(super) about: String,
+    /// What belongs to the exact fingerprint in addition.
+    pub(super) values: String,
+    /// What people read.
+    pub(super) message: String,
+    /// How `about` is masked.
+    pub(super) style: Style,
+}
+
+impl Draft {
+    /// Begins the failure of a test; `block` is what the tool says of it.
+    pub(super) fn test(tool: &'static str, name: &str, block: &[&str]) -> Self {
+        let reason = Reason::of(block);
+        let message = reason.message(block);
+        Self { tool, test: Some(name.trim().to_owned()), message, ..Self::default() }.because(reason)
+    }
+
+    /// Begins a diagnostic: a message about a place, in the words of the tool.
+    pub(super) fn diagnostic(tool: &'static str, file: &str, line: Option<u32>, message: &str) -> Self {
+        Self {
+            tool,
+            file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+            line,
+            about: message.to_owned(),
+            message: message.to_owned(),
+            style: Style::Diagnostic,
+            ..Self::default()
+        }
+    }
+
+    /// Begins the failure of a process or of a file as a whole.
+    pub(super) fn process(tool: &'static str, kind: &str, block: &[&str]) -> Self {
+        let reason = Reason::of(block);
+        let message = reason.message(block);
+        let draft = Self { tool, message, ..Self::default() }.because(reason);
+        if kind.is_empty() { draft } else { draft.kind(kind) }
+    }
+
+    /// Takes over what a block says.
+    fn because(self, reason: Reason) -> Self {
+        Self {
+            kind: reason.kind,
+            about: reason.about,
+            values: reason.values,
+            file: self.file.or(reason.file),
+            line: self.line.or(reason.line),
+            style: reason.style,
+            ..self
+        }
+    }
+
+    /// Sets the kind.
+    pub(super) fn kind(self, kind: &str) -> Self {
+        Self { kind: kind.to_owned(), ..self }
+    }
+
+    /// Sets the place.
+    pub(super) fn at(self, file: &str, line: Option<u32>) -> Self {
+        Self { file: Some(file.to_owned()).filter(|file| !file.is_empty()), line, ..self }
+    }
+
+    /// Sets what tells it from another.
+    pub(super) fn about(self, about: &str) -> Self {
+        Self { about: about.to_owned(), ..self }
+    }
+
+    /// Sets what people read.
+    pub(super) fn message(self, message: &str) -> Self {
+        Self { message: message.to_owned(), ..self }
+    }
+}
+
+/// What was found so far.
+pub(super) struct Found<'a> {
+    normaliser: &'a Normaliser,
+    failures: Vec<Failure>,
+    seen: BTreeSet<Fingerprint>,
+    /// The tool that printed the output, where it is known although nothing failed.
+    tool: &'static str,
+    source: Source,
+    left_out: u64,
+}
+
+impl<'a> Found<'a> {
+    /// Begins with nothing.
+    pub(super) fn new(normaliser: &'a Normaliser) -> Self {
+        Self {
+            normaliser,
+            failures: Vec::new(),
+            seen: BTreeSet::new(),
+            tool: "",
+            source: Source::Report,
+            left_out: 0,
+        }
+    }
+
+    /// Says from where the following is read.
+    pub(super) fn reading(&mut self, source: Source) {
+        self.source = source;
+    }
+
+    /// Notes which tool it is.
+    pub(super) fn tool(&mut self, tool: &'static str) {
+        if self.tool.is_empty() {
+            self.tool = tool;
+        }
+    }
+
+    /// Says whether nothing was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// Returns how many were found.
+    pub(super) fn len(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// Says whether a test whose name begins like this was found.
+    pub(super) fn has_test_below(&self, prefix: &str) -> bool {
+        self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))
+    }
+
+    /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
+    /// test, so the text adds only what belongs to none; but where the text of the same runner tells of as
+    /// many tests as its JSON does, the text says more of each.
+    pub(super) fn choose(&mut self, reported: usize) {
+        let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
+        let (report, text) = self.failures.split_at(reported);
+        let same = text
+            .first()
+            .is_some_and(|it| it.tool == "jest" && report.iter().all(|other| other.tool == it.tool));
+        if same && tests(text) >= tests(report) {
+            self.failures.drain(..reported);
+            return;
+        }
+        let mut at = 0;
+        self.failures.retain(|failure| {
+            at += 1;
+            at <= reported || failure.test.is_none()
+        });
+    }
+
+    /// Adds a failure, once.
+    pub(super) fn push(&mut self, draft: Draft) {
+        self.tool(draft.tool);
+        if self.failures.len() >= FAILURES_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let failure = self.finish(draft);
+        if self.seen.insert(failure.fingerprint.clone()) {
+            self.failures.push(failure);
+        }
+    }
+
+    fn finish(&self, draft: Draft) -> Failure {
+        let test = draft.test.map(|name| self.normaliser.name(&name));
+        let file = draft.file.map(|file| self.normaliser.path(&file));
+        let subject = test.as_deref().or(file.as_deref()).unwrap_or_default();
+        let about = match draft.style {
+            Style::Diagnostic => self.normaliser.volatile(&draft.about),
+            Style::Values => self.normaliser.values(&draft.about, &draft.kind),
+        };
+        let fingerprint = Fingerprint::of(&[draft.tool, subject, &draft.kind, &about]);
+        let told = self.normaliser.volatile(&draft.about);
+        let values = self.normaliser.volatile(&draft.values);
+        let exact = Fingerprint::of(&[fingerprint.as_str(), &told, &values]);
+        Failure {
+            fingerprint,
+            exact,
+            tool: draft.tool.to_owned(),
+            test,
+            location: file.map(|file| Location { file, line: draft.line }),
+            kind: draft.kind,
+            message: bounded(draft.message),
+            source: self.source,
+        }
+    }
+
+    /// Ends the search.
+    pub(super) fn extraction(self, confidence: Confidence, bytes_left_out: u64) -> Extraction {
+        Extraction {
+            tool: self.tool.to_owned(),
+            failures: self.failures,
+            confidence,
+            bytes_left_out,
+            failures_left_out: self.left_out,
+        }
+    }
+}
+
+/// Cuts a message at a character.
+fn bounded(mut message: String) -> String {
+    if message.len() > MESSAGE_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_MAX));
+        message.push('…');
+    }
+    message
+}

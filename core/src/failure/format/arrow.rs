@@ -1,0 +1,92 @@
+//! A headline and an arrow: `error[E0308]: mismatched types` and `--> src/lib.rs:3:5`. So speak rustc and
+//! clippy, and after them ruff, ty and deno lint.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+static ARROW: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*--> (?P<file>.+?)(?::(?P<line>\d+)(?::\d+)?)?\s*$").expect("well formed")
+});
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)(?P<what>.*)$").expect("well formed")
+});
+
+/// Reads every headline that an arrow follows, and errors of the linker.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    for (at, line) in lines.iter().enumerate() {
+        if line.starts_with("error: linking with") {
+            link(until(lines, at, |line| line.starts_with("error: could not compile")), found);
+        }
+        let trimmed = line.trim_start();
+        if !trimmed.starts_with("--> ") || at == 0 {
+            continue;
+        }
+        let (Some(arrow), Some(head)) = (ARROW.captures(line), head_above(lines, at)) else { continue };
+        let level = head.name("level").map_or("error", |level| level.as_str());
+        if level != "error" {
+            continue;
+        }
+        let body = until(lines, at + 1, |line| line.trim().is_empty());
+        let code = head.name("code").or(head.name("rule")).map_or("", |code| code.as_str());
+        let tool = if head.name("rule").is_some() { "ruff" } else { "rustc" };
+        let draft = Draft::diagnostic(tool, &arrow["file"], line_of(&arrow), &head["what"]).kind(code);
+        let label = if tool == "rustc" { label(body) } else { "" };
+        let shown: Vec<&str> = [head.get(0).map_or("", |head| head.as_str()), line]
+            .into_iter()
+            .chain(body.iter().copied())
+            .collect();
+        found.push(draft.about(&about(&head["what"], label)).message(&shown.join("\n")));
+    }
+}
+
+/// Returns what tells a diagnostic from another: the message and the label of its span.
+pub(super) fn about(message: &str, label: &str) -> String {
+    format!("{message} {}", label.split("help:").next().unwrap_or_default().trim()).trim().to_owned()
+}
+
+fn line_of(arrow: &regex::Captures<'_>) -> Option<u32> {
+    arrow.name("line")?.as_str().parse().ok()
+}
+
+/// A headline may go on for a few lines.
+fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<regex::Captures<'a>> {
+    const LINES: usize = 4;
+    let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
+    above.take_while(|line| !line.trim().is_empty()).find_map(|line| HEAD.captures(line))
+}
+
+/// Returns the text behind the carets of the first span that has them.
+fn label<'a>(body: &[&'a str]) -> &'a str {
+    let pointing = body.iter().find(|line| line.contains('^') && line.contains('|'));
+    let Some(line) = pointing else { return "" };
+    let behind = line.rsplit('^').next().unwrap_or_default();
+    // A second span may be underlined on the same line, with its own text.
+    let behind = behind.trim_start_matches(['-', ' ', '~']);
+    if line[line.find('^').unwrap_or_default()..].contains(" -") { "" } else { behind.trim() }
+}
+
+/// Reads which symbols the linker does not find.
+pub(super) fn link(block: &[&str], found: &mut Found<'_>) {
+    static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:undefined symbol: |undefined reference to [`'‘])(?P<name>[^\s'’]+)")
+            .expect("well formed")
+    });
+    static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r">>> referenced by .*\((?P<file>[^:()]+):(?P<line>\d+)\)").expect("well formed")
+    });
+    for (at, line) in block.iter().enumerate() {
+        let Some(symbol) = SYMBOL.captures(line) else { continue };
+        let what = format!("undefined symbol: {}", &symbol["name"]);
+        let mut draft = Draft::diagnostic("rustc", "", None, &what).kind("link").message(line.trim());
+        if let Some(place) = block.get(at + 1).and_then(|next| REFERENCE.captures(next)) {
+            draft = draft.at(&place["file"], place["line"].parse().ok());
+        }
+        found.push(draft);
+    }
+}

@@ -1,0 +1,62 @@
+//! ava.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+const TOOL: &str = "ava";
+
+/// Reads the blocks behind the line `─`, of the tests that the list before it marks.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
+    let lines = sheet.lines;
+    let Some(rule) = lines.iter().position(|line| line.trim() == "─") else { return };
+    let marked: Vec<&str> = lines[..rule].iter().filter_map(|line| failed(line)).collect();
+    let mut at = rule + 1;
+    while at < lines.len() {
+        let Some(name) = title(lines[at], &marked) else {
+            at += 1;
+            continue;
+        };
+        let len =
+            lines[at + 1..].iter().position(|line| line.trim() == "─" || title(line, &marked).is_some());
+        let end = at + 1 + len.unwrap_or(lines.len() - at - 1);
+        // The place comes first, with some source around it, cut at the width of the terminal.
+        let place = lines[at + 1..end].iter().map(|line| line.trim()).find(|line| !line.is_empty());
+        let place = place.filter(|line| !line.contains(' ')).and_then(|line| line.rsplit_once(':'));
+        let is_place =
+            |line: &str| place.is_some_and(|(file, number)| line.trim() == format!("{file}:{number}"));
+        let block: Vec<&str> = lines[at + 1..end]
+            .iter()
+            .copied()
+            .filter(|line| !SOURCE.is_match(line) && !is_place(line))
+            .map(|line| line.strip_prefix("  ").unwrap_or(line))
+            .collect();
+        let draft = Draft::test(TOOL, name, &block);
+        let message = format!("{name}\n{}", draft.message);
+        let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
+        found.push(draft.message(&message));
+        at = end;
+    }
+    for line in lines[..rule].iter().filter(|line| line.contains("uncaught exception")) {
+        found.push(Draft::process(TOOL, "uncaught", &[line]));
+    }
+}
+
+/// Returns the name behind the mark of a failed test.
+fn failed(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    ["✘ [fail]: ", "✖ [fail]: "].iter().find_map(|mark| line.strip_prefix(mark))
+}
+
+/// Returns the name in a line that is the title of a marked test; a short reason may follow in the mark.
+fn title<'a>(line: &'a str, marked: &[&str]) -> Option<&'a str> {
+    let name = line.strip_prefix("  ").filter(|name| !name.starts_with(' ') && !name.is_empty())?;
+    let is_marked = |marked: &&str| {
+        *marked == name || marked.strip_prefix(name).is_some_and(|rest| rest.starts_with(' '))
+    };
+    marked.iter().any(is_marked).then_some(name)
+}

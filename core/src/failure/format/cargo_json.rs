@@ -1,0 +1,91 @@
+//! JSON messages of cargo, rustc and clippy, and of libtest.
+
+use serde::Deserialize;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, arrow};
+
+#[derive(Deserialize)]
+struct Line {
+    message: Option<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    message: String,
+    #[serde(default)]
+    code: Option<Code>,
+    #[serde(default)]
+    spans: Vec<Span>,
+    #[serde(default)]
+    rendered: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Code {
+    code: String,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    file_name: String,
+    line_start: u32,
+    is_primary: bool,
+    label: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Test {
+    event: String,
+    name: String,
+    #[serde(default)]
+    stdout: String,
+}
+
+/// Reads every error, and every failed test.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for line in sheet.lines.iter().filter(|line| line.starts_with('{')) {
+        if line.contains("\"level\":\"error") {
+            let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
+            if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {
+                diagnostic.push(found);
+            }
+        } else if line.contains("\"failed\"") {
+            if let Ok(test) = serde_json::from_str::<Test>(line)
+                && test.event == "failed"
+            {
+                let block: Vec<&str> = test.stdout.lines().collect();
+                // nextest writes the crate and the binary before the name.
+                let name = test.name.rsplit('$').next().unwrap_or_default();
+                found.push(Draft::test("cargo-test", name.split('#').next().unwrap_or_default(), &block));
+            }
+        }
+    }
+}
+
+impl Diagnostic {
+    fn push(self, found: &mut Found<'_>) {
+        let rendered = self.rendered.unwrap_or_default();
+        if self.spans.is_empty() {
+            let lines: Vec<&str> = rendered.lines().collect();
+            found_without_place(&self.message, &lines, found);
+            return;
+        }
+        let primary = self.spans.iter().find(|span| span.is_primary).unwrap_or(&self.spans[0]);
+        let label = primary.label.as_deref().unwrap_or_default();
+        let code = self.code.map(|code| code.code).filter(|code| is_code(code)).unwrap_or_default();
+        let draft = Draft::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
+        found.push(draft.kind(&code).about(&arrow::about(&self.message, label)).message(&rendered));
+    }
+}
+
+/// A lint has a name, but the text does not tell it; both have to be the same failure.
+fn is_code(code: &str) -> bool {
+    code.starts_with('E') && code[1..].bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn found_without_place(message: &str, rendered: &[&str], found: &mut Found<'_>) {
+    if message.starts_with("linking with") {
+        arrow::link(rendered, found);
+    }
+}

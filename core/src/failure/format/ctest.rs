@@ -1,0 +1,57 @@
+//! CTest.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::Reason;
+use super::{Sheet, until};
+
+static LISTED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^\s+\d+ - (?P<name>\S+) \((?P<status>[^)]+)\)").expect("well formed"));
+
+static RESULT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*(?:\d+/\d+ )?Test +#\d+: (?P<name>\S+) \.*\s*(?P<status>.*?)\s+[\d.]+ sec")
+        .expect("well formed")
+});
+
+/// Reads the list at the end; what each test wrote stands below its result.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let Some(list) = lines.iter().rposition(|line| line.starts_with("The following tests FAILED:")) else {
+        return;
+    };
+    let mut results: BTreeMap<String, (String, &[&str])> = BTreeMap::new();
+    for (at, line) in lines[..list].iter().enumerate().filter(|(_, line)| line.contains(" sec")) {
+        let Some(result) = RESULT
+            .captures(line)
+            .filter(|result| result["status"].contains("***") || result["status"].contains("Failed"))
+        else {
+            continue;
+        };
+        let block = until(lines, at + 1, |line| {
+            RESULT.is_match(line) || line.trim_start().starts_with("Start ") || line.starts_with("test ")
+        });
+        results.insert(result["name"].to_owned(), ((*line).to_owned(), block));
+    }
+    for listed in lines[list + 1..].iter().map_while(|line| LISTED.captures(line)) {
+        let (name, status) = (&listed["name"], &listed["status"]);
+        let (line, block) =
+            results.get(name).map_or((listed[0].to_owned(), &[][..]), |(line, block)| (line.clone(), *block));
+        let draft = Draft::test("ctest", name, block);
+        let missing = lines[..list].iter().find(|line| line.starts_with("Could not find executable"));
+        let shown = if status == "Not Run" { missing.copied().unwrap_or_default() } else { "" };
+        let message = format!("{}\n{shown}\n{}\n{}", line.trim(), draft.message, listed[0].trim());
+        // An output that asserts says more than the way in which the process ended; other output is noise.
+        let reason = Reason::of(block);
+        let asserted = !reason.kind.is_empty();
+        let draft = if asserted {
+            draft
+        } else {
+            Draft { about: String::new(), values: String::new(), ..draft }.kind(status)
+        };
+        found.push(draft.message(&message));
+    }
+}

@@ -1,0 +1,51 @@
+//! deno test.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+const TOOL: &str = "deno-test";
+
+/// Reads the blocks between `ERRORS` and `FAILURES`, or why a module could not be loaded.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let Some(start) = lines.iter().rposition(|line| line.trim() == "ERRORS") else {
+        load(lines, found);
+        return;
+    };
+    let listed = until(lines, start + 1, |line| line.trim() == "FAILURES");
+    for (at, line) in listed.iter().enumerate() {
+        let Some((name, file, number)) = head(line) else { continue };
+        let block = until(listed, at + 1, |line| head(line).is_some());
+        let block: Vec<&str> =
+            block.iter().map(|line| line.strip_prefix("error: ").unwrap_or(line)).collect();
+        let whole = name.ends_with("(uncaught error)");
+        let full = if whole { file.to_owned() } else { format!("{file} => {name}") };
+        let draft = Draft::test(TOOL, &full, &block);
+        let draft = if whole { Draft { test: None, ..draft } } else { draft };
+        let message = format!("{name}\n{}", draft.message);
+        found.push(draft.at(file, number).message(&message));
+    }
+}
+
+/// Reads `name => ./file.ts:6:6`; an uncaught error stands as `./file.ts (uncaught error)`.
+fn head(line: &str) -> Option<(&str, &str, Option<u32>)> {
+    if let Some(file) = line.trim_end().strip_suffix(" (uncaught error)") {
+        return Some((line.trim_end(), file.trim_start_matches("./"), None));
+    }
+    let (name, place) = line.trim_end().rsplit_once(" => ")?;
+    let mut parts = place.rsplitn(3, ':').skip(1);
+    let number = parts.next()?.parse().ok();
+    Some((name, parts.next()?.trim_start_matches("./"), number))
+}
+
+/// A module that cannot be parsed or found ends everything before the first test.
+fn load(lines: &[&str], found: &mut Found<'_>) {
+    let raised = |line: &str| {
+        line.strip_prefix("error: ")
+            .is_some_and(|rest| !rest.starts_with("Test failed") && !rest.starts_with("Type checking"))
+    };
+    let Some(at) = lines.iter().position(|line| raised(line)) else { return };
+    let mut block: Vec<&str> = until(lines, at, str::is_empty).to_vec();
+    block[0] = block[0].trim_start_matches("error: ").trim_start_matches("Uncaught ");
+    found.push(Draft::process(TOOL, "load", &block));
+}

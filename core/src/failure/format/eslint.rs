@@ -1,0 +1,37 @@
+//! eslint and stylelint with the reporter for people: a file, and its problems indented below.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?P<line>\d+):\d+\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*))?\s*$").expect("well formed")
+});
+
+/// Reads the errors; the warnings only when there is nothing else that failed.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let mut file = "";
+    let mut warnings = Vec::new();
+    let before = found.len();
+    for line in sheet.lines {
+        if line.starts_with(|c: char| !c.is_whitespace()) {
+            file = line.trim_end();
+            continue;
+        }
+        let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };
+        let rule = problem.name("rule").map_or("", |rule| rule.as_str());
+        let draft = Draft::diagnostic("eslint", file, problem["line"].parse().ok(), &problem["what"])
+            .kind(rule)
+            .message(line.trim());
+        match &problem["mark"] {
+            "warning" | "⚠" => warnings.push(draft),
+            _ => found.push(draft),
+        }
+    }
+    if found.len() == before {
+        warnings.into_iter().for_each(|draft| found.push(draft));
+    }
+}

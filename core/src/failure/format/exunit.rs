@@ -1,0 +1,40 @@
+//! ExUnit.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, numbered};
+
+/// Reads the numbered list; an item is headed `test name (Module)`, with the place below.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    if !lines.iter().any(|line| {
+        line.contains(" test")
+            && (line.ends_with(" failures") || line.ends_with(" failure") || line.contains(" failure"))
+    }) {
+        return;
+    }
+    for item in numbered::items(lines, 0, |line| line.starts_with("Finished in ")) {
+        let Some((name, module)) = item.head.strip_suffix(')').and_then(|head| head.rsplit_once(" (")) else {
+            continue;
+        };
+        let body: Vec<&str> = item.body.iter().map(|line| line.trim()).collect();
+        let Some((place, rest)) = body.split_first() else { continue };
+        let Some((file, number)) = place.rsplit_once(':').filter(|(file, _)| file.contains(".ex")) else {
+            continue;
+        };
+        let told: Vec<&str> = rest.iter().copied().take_while(|line| *line != "stacktrace:").collect();
+        let head = told.first().copied().unwrap_or_default().trim_start_matches("** (");
+        let kind = head.split([')', ' ']).next().unwrap_or_default();
+        let shown: Vec<&str> = told
+            .iter()
+            .copied()
+            .filter(|line| !line.starts_with("left:") && !line.starts_with("right:"))
+            .take(4)
+            .collect();
+        let draft = Draft::test("exunit", &format!("{module} {name}"), &[]);
+        let draft = Draft { values: told.join("\n"), ..draft }
+            .kind(kind)
+            .about(&shown.join(" "))
+            .at(file, number.parse().ok());
+        found.push(draft.message(&format!("{}\n{}", item.head, body.join("\n"))));
+    }
+}

@@ -1,0 +1,120 @@
+//! go test: `--- FAIL: Name (0.00s)`, packages that do not build, binaries that die.
+
+use std::collections::BTreeSet;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, diagnostics, until, without_time};
+
+const TOOL: &str = "go-test";
+
+/// Reads the failures of each package, whose line comes after them.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut start = 0;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(package) = line.strip_prefix("# ") {
+            built(package, &lines[at + 1..], found);
+        } else if line.starts_with("ok  \t") || line.starts_with("?   \t") {
+            start = at + 1;
+        } else if let Some(rest) = line.strip_prefix("FAIL\t") {
+            package(rest.split(['\t', ' ']).next().unwrap_or_default(), rest, &lines[start..at], found);
+            start = at + 1;
+        }
+    }
+}
+
+/// Reads the diagnostics of a package that does not build.
+fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
+    if !package.starts_with(|c: char| c.is_alphanumeric()) {
+        return;
+    }
+    for diagnostic in lines.iter().map_while(|line| diagnostics::parse(line)) {
+        found.push(diagnostic.draft());
+    }
+}
+
+/// Reads what stands between the line of one package and that of the next.
+pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut Found<'_>) {
+    let before = found.len();
+    let heads: Vec<(usize, &str)> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?))).collect();
+    let parents: BTreeSet<&str> =
+        heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
+    for (at, name) in &heads {
+        let block = block(lines, *at);
+        // A parent fails because one below it does, unless it says something of its own.
+        let own = block.iter().any(|line| !line.trim().is_empty());
+        if !parents.contains(name) || own {
+            let name = if package.is_empty() { (*name).to_owned() } else { format!("{package}.{name}") };
+            found.push(Draft::test(TOOL, &name, &block).message(&format!(
+                "{}\n{}",
+                lines[*at].trim(),
+                block.join("\n")
+            )));
+        }
+    }
+    let verdict = result.split_once(['\t', ' ']).map_or("", |(_, verdict)| verdict.trim());
+    // `[build failed]` has its diagnostics above; so has `[setup failed]`, but for a missing module.
+    if found.len() == before && !verdict.starts_with("[build failed") && !verdict.starts_with("[setup failed")
+    {
+        died(package, lines, result, found);
+    }
+}
+
+/// A test binary that left in the middle names no test.
+fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
+    let panic =
+        lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
+    let status =
+        lines.iter().rev().find(|line| line.starts_with("exit status ") || line.starts_with("signal: "));
+    let draft = match (panic, status) {
+        (Some(at), _) => Draft::process(TOOL, "", &lines[at..]),
+        (None, Some(status)) => {
+            Draft::process(TOOL, status.split(" (").next().unwrap_or_default(), &[]).message(status)
+        }
+        (None, None) => Draft::process(TOOL, "package failed", &[]).message(result),
+    };
+    let file = draft.file.clone().unwrap_or_else(|| package.to_owned());
+    let line = draft.line;
+    found.push(draft.at(&file, line));
+}
+
+/// Returns the name on a line `--- FAIL: Name (0.00s)`.
+fn failed(line: &str) -> Option<&str> {
+    let name = line.trim_start_matches(' ').strip_prefix("--- FAIL: ")?;
+    let bare = without_time(name);
+    (bare.len() < name.len()).then_some(bare)
+}
+
+/// Returns what was logged under a head. With `-v` it stands above: after the test was run.
+fn block<'a>(lines: &[&'a str], head: usize) -> Vec<&'a str> {
+    let depth = indentation(lines[head]);
+    let is_mark = |line: &str| {
+        ["--- ", "=== ", "FAIL", "PASS", "ok  \t", "coverage:"]
+            .iter()
+            .any(|mark| line.trim_start().starts_with(mark))
+    };
+    // Of an example that prints something else, what it printed follows at the margin.
+    let example = lines.get(head + 1).is_some_and(|line| *line == "got:");
+    let panic = lines.get(head + 1).is_some_and(|line| line.starts_with("panic: "));
+    let below = until(lines, head + 1, |line| {
+        is_mark(line) || (!example && !panic && indentation(line) <= depth && !line.trim().is_empty())
+    });
+    if below.iter().any(|line| !line.trim().is_empty()) {
+        return below.to_vec();
+    }
+    let name = failed(lines[head]).unwrap_or_default();
+    let mut block = Vec::new();
+    let mut inside = false;
+    for line in &lines[..head] {
+        if let Some(marked) = line.strip_prefix("=== ") {
+            inside = marked.split_ascii_whitespace().nth(1) == Some(name);
+        } else if inside && line.starts_with("    ") {
+            block.push(*line);
+        } else if line.trim_start().starts_with("--- ") {
+            inside = false;
+        }
+    }
+    block
+}

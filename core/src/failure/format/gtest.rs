@@ -1,0 +1,49 @@
+//! GoogleTest.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until, without_time};
+
+/// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended took the
+/// process down.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut running: Option<(usize, &str)> = None;
+    // In brief mode only failures are printed, without a line where they begin.
+    let mut since = 0;
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('[')) {
+        if let Some(name) = line.strip_prefix("[ RUN      ] ") {
+            running = Some((at, name.trim()));
+        } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
+            let name = rest.split(", where ").next().unwrap_or(rest);
+            let name = without_time(name);
+            let ended = name.len() < rest.trim_end().len() && rest.trim_end().ends_with(" ms)");
+            let start = match running {
+                Some((start, of)) if of == name && ended => start + 1,
+                None if ended => since,
+                _ => continue,
+            };
+            push(name, &lines[start..at], line, found);
+            running = None;
+            since = at + 1;
+        } else if let Some(rest) = line.strip_prefix("[       OK ] ").or(line.strip_prefix("[  SKIPPED ] ")) {
+            // A test may print such a line itself.
+            if running.is_some_and(|(_, name)| name == without_time(rest)) {
+                running = None;
+            }
+            since = at + 1;
+        } else if line.starts_with("[=====") || line.starts_with("[-----") {
+            since = at + 1;
+        }
+    }
+    if let Some((at, name)) = running {
+        let block = until(lines, at + 1, |line| line.starts_with("[=====") || line.starts_with("make"));
+        let message = format!("{}\n{}", lines[at], block.join("\n"));
+        found.push(Draft::test("gtest", name, &[]).kind("crash").message(&message));
+    }
+}
+
+fn push(name: &str, block: &[&str], line: &str, found: &mut Found<'_>) {
+    let draft = Draft::test("gtest", name, block);
+    let message = format!("{}\n{line}", draft.message);
+    found.push(draft.message(&message));
+}

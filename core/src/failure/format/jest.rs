@@ -1,0 +1,65 @@
+//! jest.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, until};
+
+const TOOL: &str = "jest";
+
+/// Reads the blocks under `●`, each below the `FAIL` of its file.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    if !lines.iter().any(|line| line.starts_with("Test Suites:") || line.starts_with("Tests:")) {
+        return;
+    }
+    let mut file = None;
+    for (at, line) in lines.iter().enumerate() {
+        let bare = line.trim_start();
+        if indentation(line) <= 1
+            && let Some(name) = bare.strip_prefix("FAIL ")
+        {
+            file = Some(name.trim().split(" (").next().unwrap_or_default());
+        } else if indentation(line) <= 1 && bare.starts_with("PASS ") {
+            file = None;
+        } else if line.starts_with("  ● ")
+            && !line.ends_with(" ● Console")
+            && let Some(file) = file
+        {
+            let name = line.trim_start_matches("  ● ").trim();
+            let ends = |line: &str| line.starts_with("  ● ") || (!line.is_empty() && indentation(line) <= 1);
+            push(file, name, until(lines, at + 1, ends), found);
+        }
+    }
+}
+
+fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
+    if name == "Console"
+        || name.starts_with("Cannot log after tests are done")
+        || name.starts_with("Obsolete")
+    {
+        return;
+    }
+    let whole_file = name == "Test suite failed to run";
+    let full = format!("{file} › {name}");
+    let mut draft = Draft::test(TOOL, &full, block);
+    let message = format!("FAIL {file}\n● {name}\n{}", draft.message);
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
+    if whole_file {
+        draft.test = None;
+    } else if let Some(source) = asserted(block) {
+        draft.about = format!("{} | {source}", draft.about);
+    }
+    found.push(draft.at(file, line).message(&message));
+}
+
+/// Returns the source line that jest points at: which assertion of the test it was.
+fn asserted<'a>(block: &[&'a str]) -> Option<&'a str> {
+    static POINTED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\s*>\s*\d+ \| (?P<source>.*)$").expect("well formed"));
+    let found = block.iter().find_map(|line| POINTED.captures(line))?;
+    Some(found.name("source")?.as_str().trim())
+}

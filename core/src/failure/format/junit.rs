@@ -1,0 +1,209 @@
+//! JUnit XML, in the dialects that tools write.
+//!
+//! | tool | class | name | what is particular |
+//! |---|---|---|---|
+//! | pytest | dotted module | test\[param\] | a file that cannot be collected is a case |
+//! | nextest | crate or crate::binary | test | the message is only a place, the text is in the body |
+//! | node | "test" | bare name, nested in suites | an entry for each parent |
+//! | vitest, deno, bats | file | name | |
+//! | GoogleTest | suite | test | |
+//! | CTest | as the name | name | an empty message: the text says more, and is read instead |
+//! | Surefire | class | method(params) | |
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+/// A test case while it is read.
+#[derive(Default)]
+struct Case {
+    class: String,
+    name: String,
+    file: String,
+    line: Option<u32>,
+    /// The first failure or error: element, type, message, body.
+    failure: Option<[String; 4]>,
+    skipped: bool,
+}
+
+/// Reads every failed case.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let Some(start) = sheet.text.find("<testsuite") else { return };
+    let text = &sheet.text[start..];
+    let dialect = dialect(text);
+    found.tool(dialect);
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().check_end_names = false;
+    let (mut suites, mut case, mut in_failure) = (Vec::new(), None::<Case>, false);
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag)) => match tag.name().as_ref() {
+                "testsuite" => suites.push(attribute(&tag, "name")),
+                "testcase" => case = Some(Case::of(&tag)),
+                name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
+            },
+            Ok(Event::Empty(tag)) => match (tag.name().as_ref(), case.as_mut()) {
+                ("testcase" | "testsuite", _) | (_, None) => {}
+                (name, Some(case)) => _ = case.element(name, &tag),
+            },
+            Ok(Event::Text(text)) if in_failure => {
+                append(case.as_mut(), &text);
+            }
+            Ok(Event::CData(text)) if in_failure => append(case.as_mut(), &text),
+            Ok(Event::GeneralRef(entity)) if in_failure => {
+                let entity = format!("&{};", &*entity);
+                append(case.as_mut(), &quick_xml::escape::unescape(&entity).unwrap_or_default());
+            }
+            Ok(Event::End(tag)) => match tag.name().as_ref() {
+                "testsuite" => _ = suites.pop(),
+                "testcase" => {
+                    if let Some(draft) = case.take().and_then(|case| case.draft(dialect, &suites)) {
+                        found.push(draft);
+                    }
+                }
+                _ => in_failure = false,
+            },
+            Ok(Event::Eof) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+fn append(case: Option<&mut Case>, text: &str) {
+    if let Some([.., body]) = case.and_then(|case| case.failure.as_mut()) {
+        body.push_str(text);
+    }
+}
+
+/// Recognises who wrote a report.
+fn dialect(text: &str) -> &'static str {
+    const HEAD: usize = 1500;
+    let head = &text[..text.floor_char_boundary(HEAD)];
+    let dialects: &[(&str, &'static str)] = &[
+        ("name=\"nextest-run\"", "cargo-nextest"),
+        ("name=\"pytest", "pytest"),
+        ("name=\"deno test\"", "deno-test"),
+        ("name=\"vitest tests\"", "vitest"),
+        ("name=\"jest tests\"", "jest"),
+        ("surefire-test-report", "surefire"),
+        ("name=\"AllTests\"", "gtest"),
+        ("classname=\"test\"", "node-test"),
+        ("name=\"Mocha Tests\"", "mocha"),
+        ("name=\"rspec", "rspec"),
+    ];
+    dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
+    let attribute = tag.try_get_attribute(name).ok().flatten();
+    let unescaped = attribute.map(|attribute| match quick_xml::escape::unescape(&attribute.value) {
+        Ok(text) => text.into_owned(),
+        Err(_) => attribute.value.to_string(),
+    });
+    unescaped.unwrap_or_default()
+}
+
+impl Case {
+    fn of(tag: &BytesStart<'_>) -> Self {
+        Self {
+            class: attribute(tag, "classname"),
+            name: attribute(tag, "name"),
+            file: attribute(tag, "file"),
+            line: attribute(tag, "line").parse().ok(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes in an element of the case; says whether the text that follows belongs to the failure.
+    fn element(&mut self, name: &str, tag: &BytesStart<'_>) -> bool {
+        match name {
+            "failure" | "error" if self.failure.is_none() => {
+                self.failure =
+                    Some([name.to_owned(), attribute(tag, "type"), attribute(tag, "message"), String::new()]);
+                true
+            }
+            "skipped" => {
+                self.skipped = true;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {
+        let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
+        let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
+        if is_parent(message) || whole_file || (message.is_empty() && body.trim().is_empty()) {
+            return None;
+        }
+        let lines: Vec<&str> = block(dialect, message, body);
+        let name = self.full_name(dialect, suites);
+        let mut draft = Draft::test(dialect, &name, &lines);
+        if dialect == "pytest" {
+            draft = super::pytest::from_report(draft, &self.class, &self.name, message);
+        }
+        if draft.kind.is_empty() {
+            draft.kind = class.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
+        }
+        if dialect == "cargo-nextest" {
+            draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
+        }
+        if !self.file.is_empty() {
+            draft = draft.at(&self.file, self.line);
+        } else if matches!(dialect, "deno-test" | "vitest") || self.class.ends_with(".bats") {
+            draft = draft.at(&self.class, self.line);
+        }
+        Some(draft)
+    }
+
+    /// Returns the name as the tool itself would give it.
+    fn full_name(&self, dialect: &str, suites: &[String]) -> String {
+        let file = |path: &str| path.trim_start_matches("./").to_owned();
+        match dialect {
+            "cargo-nextest" => self.name.clone(),
+            "node-test" => {
+                let parents = suites.iter().map(String::as_str).filter(|name| !name.is_empty());
+                parents.chain([self.name.as_str()]).collect::<Vec<_>>().join(" > ")
+            }
+            "vitest" => format!("{} > {}", self.class, self.name),
+            "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),
+            "gtest" => format!("{}.{}", self.class, self.name),
+            "pytest" => super::pytest::name_of_case(&self.class, &self.name),
+            _ if self.class.ends_with(".bats") || self.class == self.name || self.class.is_empty() => {
+                self.name.clone()
+            }
+            _ if self.name.starts_with(&self.class) => self.name.clone(),
+            _ => format!("{}.{}", self.class, self.name),
+        }
+    }
+}
+
+/// Says whether a case failed only because one below it did.
+pub(super) fn is_parent(message: &str) -> bool {
+    let message = message.trim().trim_end_matches('.');
+    let counted =
+        message.split_once(' ').filter(|(count, _)| count.bytes().all(|byte| byte.is_ascii_digit()));
+    counted.is_some_and(|(_, what)| {
+        matches!(what, "subtest failed" | "subtests failed" | "test step failed" | "test steps failed")
+    }) || (message.starts_with("contains ") && message.contains("failed subtest"))
+}
+
+/// Chooses what of message and body says most.
+fn block<'c>(dialect: &str, message: &'c str, body: &'c str) -> Vec<&'c str> {
+    let body_says_more = !body.trim().is_empty()
+        && (message.trim().is_empty()
+            || matches!(
+                dialect,
+                "cargo-nextest" | "pytest" | "deno-test" | "surefire" | "vitest" | "rspec" | "jest"
+            ));
+    let text = if body_says_more { body } else { message };
+    if dialect == "node-test" {
+        // The body wraps the cause in an error of the runner's own.
+        if let Some(at) = body.find("cause: ") {
+            return body[at + "cause: ".len()..].lines().collect();
+        }
+    }
+    text.lines().collect()
+}

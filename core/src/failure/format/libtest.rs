@@ -1,0 +1,89 @@
+//! cargo test: what libtest prints, and what cargo says of a test binary that died.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+const TOOL: &str = "cargo-test";
+
+/// Reads the list of failures of each binary; the blocks before it say why.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let mut blocks: BTreeMap<&str, &[&str]> = BTreeMap::new();
+    let mut file = "";
+    for (at, line) in lines.iter().enumerate() {
+        match line.as_bytes().first() {
+            Some(b'-') => {
+                let name = line.strip_prefix("---- ").and_then(|name| name.strip_suffix(" ----"));
+                if let Some(name) = name.and_then(|name| name.rsplit_once(" std")).map(|(name, _)| name) {
+                    let block = until(lines, at + 1, |line| line.starts_with("---- ") || line == "failures:");
+                    blocks.entry(name).or_insert(block);
+                }
+            }
+            Some(b't') => {
+                // Output that was not captured stands between the lines of the tests.
+                if let Some(name) = line.strip_prefix("thread '").and_then(|rest| rest.split_once("' "))
+                    && name.1.contains("panicked at ")
+                {
+                    let ends = |line: &str| {
+                        line.is_empty() || line.starts_with("test ") || line.starts_with("note: run with")
+                    };
+                    blocks.entry(name.0).or_insert(until(lines, at, ends));
+                }
+                if line.starts_with("test result: FAILED") {
+                    for name in listed(&lines[..at]) {
+                        let block = blocks.get(name).copied().unwrap_or_default();
+                        found.push(Draft::test(TOOL, name, block));
+                    }
+                    blocks.clear();
+                } else if line.starts_with("test result: ") {
+                    blocks.clear();
+                }
+            }
+            Some(b' ') => {
+                let trimmed = line.trim_start();
+                if let Some(running) = trimmed.strip_prefix("Running ") {
+                    file = running.trim_start_matches("unittests ").split(" (").next().unwrap_or_default();
+                } else if trimmed.starts_with("process didn't exit successfully: ") {
+                    died(trimmed, file, found);
+                }
+            }
+            Some(b'e')
+                if line.starts_with("error: doctest failed") || line.starts_with("error: test failed") =>
+            {
+                found.tool(TOOL);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the names in the list that ends here.
+fn listed<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let names = lines.iter().rev().skip_while(|line| line.is_empty());
+    let names: Vec<&str> = names.map_while(|line| line.strip_prefix("    ")).collect();
+    names.into_iter().rev().map(str::trim_end).collect()
+}
+
+/// A binary that a signal ended, or that left with a code of its own: the test is not known.
+fn died(line: &str, file: &str, found: &mut Found<'_>) {
+    static DEATH: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"`(?P<program>[^`\s]*?)(?:-[0-9a-f]{16})?(?:\.exe)?(?: [^`]*)?` \((?:signal: \d+, (?P<signal>\w+).*|exit (?:status|code): (?P<code>\S+))\)").expect("well formed")
+    });
+    let Some(death) = DEATH.captures(line) else { return };
+    let program = death["program"].rsplit(['/', '\\']).next().unwrap_or_default();
+    // The build script and the compiler are the compiler's matter; 101 is a list of failed tests.
+    if matches!(program, "rustc" | "build-script-build" | "clippy-driver")
+        || death.name("code").is_some_and(|it| it.as_str() == "101")
+    {
+        return;
+    }
+    let kind =
+        death.name("signal").map_or_else(|| format!("exit {}", &death["code"]), |it| it.as_str().to_owned());
+    let draft = Draft::process(TOOL, &kind, &[]).about(program).message(line);
+    found.push(draft.at(file, None).about(program));
+}

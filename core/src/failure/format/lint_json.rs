@@ -1,0 +1,90 @@
+//! JSON reports of linters. They differ in their names for the same five things, and are read by one walk:
+//! an object that has a message and a position is a diagnostic, and the file may be told further out.
+
+use serde_json::Value;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+/// A diagnostic and how much it weighs.
+struct Problem {
+    draft: Draft,
+    is_error: bool,
+}
+
+/// Reads every document; the warnings count only where nothing is an error.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let mut problems = Vec::new();
+    for document in sheet.documents() {
+        walk(&document, "", &mut problems);
+    }
+    let errors = problems.iter().any(|problem| problem.is_error);
+    problems
+        .into_iter()
+        .filter(|problem| problem.is_error || !errors)
+        .for_each(|problem| found.push(problem.draft));
+}
+
+fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| walk(item, file, problems)),
+        Value::Object(fields) => {
+            let inner = ["filePath", "filename", "file", "path", "source", "uri"]
+                .iter()
+                .find_map(|name| fields.get(*name)?.as_str());
+            let inner = inner
+                .or_else(|| value["Pos"]["Filename"].as_str())
+                .or_else(|| value["location"]["path"].as_str())
+                .filter(|it| !it.contains('\n'));
+            let file = inner.unwrap_or(file);
+            if let Some(problem) = problem(value, file) {
+                problems.push(problem);
+                return;
+            }
+            for (_, item) in fields.iter().filter(|(name, _)| {
+                !matches!(name.as_str(), "suppressedMessages" | "fix" | "suggestions" | "relatedInformation")
+            }) {
+                walk(item, file, problems);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn problem(value: &Value, file: &str) -> Option<Problem> {
+    let message = ["message", "text", "Text", "description"].iter().find_map(|name| value[*name].as_str())?;
+    let positions = [
+        &value["line"],
+        &value["location"]["row"],
+        &value["location"]["line"],
+        &value["Pos"]["Line"],
+        &value["range"]["start"]["line"],
+        &value["row"],
+        &value["startLine"],
+        &value["location"]["positions"]["begin"]["line"],
+        &value["location"]["start"]["line"],
+    ];
+    let line = positions.into_iter().find_map(Value::as_u64)?;
+    let rules = ["ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "symbol"];
+    let rule = rules.iter().find_map(|name| match &value[*name] {
+        Value::String(rule) => Some(rule.clone()),
+        Value::Number(rule) => Some(rule.to_string()),
+        _ => None,
+    });
+    // eslint counts severities, the others name them; what says nothing is an error.
+    let severity = &value["severity"];
+    let named =
+        [severity, &value["level"], &value["type"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    let is_error = match severity.as_u64() {
+        Some(weight) => weight >= 2,
+        None => {
+            !matches!(named, "warning" | "info" | "note" | "information" | "style")
+                || value.get("messageId").is_some()
+                || value.get("message-id").is_some()
+        }
+    };
+    let line = u32::try_from(line).ok();
+    let draft = Draft::diagnostic("lint", file, line, message.trim()).kind(&rule.unwrap_or_default());
+    let shown = format!("{} {}", draft.kind, message.trim());
+    Some(Problem { draft: draft.message(shown.trim()), is_error })
+}

@@ -1,0 +1,43 @@
+//! minitest and test-unit.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::exception;
+use super::{Sheet, numbered};
+
+const TOOL: &str = "minitest";
+
+/// Reads the numbered list; an item is headed `Failure:` or `Error:`.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let counted = |line: &str| {
+        line.contains(" runs, ") && line.contains(" assertions, ")
+            || line.contains(" tests, ") && line.contains(" assertions, ")
+    };
+    let Some(end) = lines.iter().rposition(|line| counted(line)) else { return };
+    for item in numbered::items(&lines[..end], 0, |_| false) {
+        let Some((title, body)) = item.body.split_first() else { continue };
+        if item.head.starts_with("Skipped") {
+            continue;
+        }
+        // `Class#test [file:line]:`, or `Class#test:` and an exception below.
+        let (name, place) = title.split_once(" [").unwrap_or((title.trim_end_matches(':'), ""));
+        let (file, number) = place.trim_end_matches([':', ']']).rsplit_once(':').unwrap_or_default();
+        let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
+        let mut draft = Draft::test(TOOL, name, &body);
+        if item.head.starts_with("Failure") && draft.kind.is_empty() {
+            draft = draft.kind("Failure");
+        }
+        if let Some((kind, _)) = body.first().and_then(|line| exception(line)) {
+            draft = draft.kind(kind).about(body[0]);
+        }
+        let message = format!("{title}\n{}", draft.message);
+        found.push(
+            if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.message(&message),
+        );
+    }
+}
+
+/// Frames of a Ruby stack: `    lib/a.rb:12:in 'add'`.
+fn is_frame(line: &str) -> bool {
+    line.starts_with("    ") && line.contains(":in ")
+}

@@ -1,0 +1,64 @@
+//! mocha, and what prints like it: cypress and jasmine.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, numbered};
+
+const TOOL: &str = "mocha";
+
+/// Reads the numbered list behind `2 failing`, or jasmine's behind `Failures:`.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let counted = |line: &str| {
+        line.trim()
+            .split(" (")
+            .next()
+            .unwrap_or_default()
+            .strip_suffix(" failing")
+            .is_some_and(|count| count.parse::<u32>().is_ok())
+    };
+    if let Some(start) = lines.iter().rposition(|line| line.starts_with("  ") && counted(line)) {
+        for item in numbered::items(lines, start + 1, |line| line.starts_with("npm ")) {
+            let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));
+            push(&name, body, found);
+        }
+    }
+    let jasmine = lines.iter().any(|line| line.contains(" specs, ") || line.contains(" spec, "));
+    if let Some(start) = lines.iter().rposition(|line| line.trim_end() == "Failures:").filter(|_| jasmine) {
+        for item in
+            numbered::items(lines, start + 1, |line| line.contains(" specs, ") || line.contains(" spec, "))
+        {
+            let body: Vec<&str> = item
+                .body
+                .iter()
+                .map(|line| line.trim())
+                .filter(|line| !matches!(*line, "Message:" | "Stack:" | ""))
+                .collect();
+            push(item.head, &body, found);
+        }
+    }
+}
+
+/// The titles of the suites stand one below the other, each deeper; the last ends with a colon.
+fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, &'s [&'a str]) {
+    let mut path = vec![head.trim_end_matches(':')];
+    if head.ends_with(':') && body.first().is_none_or(|line| indentation(line) <= depth + 3) {
+        return (path.join(" "), body);
+    }
+    for (at, line) in body.iter().enumerate() {
+        if line.trim().is_empty() || indentation(line) <= depth + 2 {
+            return (path.join(" "), &body[at..]);
+        }
+        path.push(line.trim().trim_end_matches(':'));
+        if line.trim_end().ends_with(':') {
+            return (path.join(" "), &body[at + 1..]);
+        }
+    }
+    (path.join(" "), body)
+}
+
+fn push(name: &str, body: &[&str], found: &mut Found<'_>) {
+    let draft = Draft::test(TOOL, name, body);
+    let message = format!("{name}\n{}", draft.message);
+    found.push(draft.message(&message));
+}

@@ -1,0 +1,78 @@
+//! cargo nextest.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found, Style};
+use super::{Sheet, until};
+
+const TOOL: &str = "cargo-nextest";
+
+static STATUS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?:TRY (?P<try>\d+) )?(?P<status>[A-Z]{3,}(?: \+ LEAK)?|FL\+LK)\s+\[\s*>?\s*[\d.]+s\](?: \([ \d/]+\))? +(?P<binary>\S+) (?P<name>.+)$").expect("well formed")
+});
+
+/// Reads every test whose last status is a failure.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let Some(summary) = lines.iter().rposition(|line| line.trim_start().starts_with("Summary [")) else {
+        return;
+    };
+    let listed = lines[summary..].iter().filter_map(|line| STATUS.captures(line));
+    let listed = listed.filter(|status| !passed(&status["status"]));
+    let failed: BTreeSet<&str> =
+        listed.filter_map(|status| status.name("name")).map(|name| name.as_str().trim_end()).collect();
+    let mut told = BTreeSet::new();
+    for (at, line) in lines[..summary].iter().enumerate().filter(|(_, line)| line.contains('[')) {
+        let Some(status) = STATUS.captures(line) else { continue };
+        let name = status.name("name").map_or("", |name| name.as_str().trim_end());
+        if passed(&status["status"]) || !failed.contains(name) {
+            continue;
+        }
+        let block = until(lines, at + 1, |line| STATUS.is_match(line) || line.starts_with('─'));
+        // What the test wrote is indented, and its panic is on standard error.
+        let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+        let panic = block.iter().position(|line| line.contains("panicked at ")).unwrap_or_default();
+        if told.insert(name) {
+            let draft = Draft::test(TOOL, name, &block[panic..]);
+            let draft = process_kind(draft, &status["status"], &block.join("\n"));
+            let message = format!("{}\n{}", line.trim(), draft.message);
+            found.push(draft.message(&message));
+        }
+    }
+    for status in lines[summary..].iter().filter_map(|line| STATUS.captures(line)) {
+        let name = status["name"].trim_end();
+        if failed.contains(name) && !told.contains(name) {
+            let draft = Draft::test(TOOL, name, &[]).message(status[0].trim());
+            found.push(process_kind(draft, &status["status"], ""));
+        }
+    }
+}
+
+fn passed(status: &str) -> bool {
+    matches!(status, "PASS" | "LEAK" | "SKIP" | "SLOW" | "FLAKY" | "SETUP" | "START" | "RETRY")
+}
+
+/// Says by what a process ended that did not end by a panic: a signal, the time limit.
+pub(super) fn process_kind(draft: Draft, status: &str, text: &str) -> Draft {
+    static SIGNAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bSIG[A-Z]{2,6}\b").expect("well formed"));
+    let timed_out = matches!(status, "TIMEOUT" | "TMT")
+        || status.contains("timeout")
+        || text.contains("(test timed out)");
+    let signal = SIGNAL.find(status).or_else(|| SIGNAL.find(text)).map(|signal| signal.as_str().to_owned());
+    let kind = if timed_out { Some("timeout".to_owned()) } else { signal };
+    match kind {
+        Some(kind) => {
+            let message = if draft.message.contains(&kind) {
+                draft.message.clone()
+            } else {
+                format!("{status} {kind}\n{}", draft.message)
+            };
+            Draft { about: String::new(), values: String::new(), style: Style::Values, message, ..draft }
+                .kind(&kind)
+        }
+        None => draft,
+    }
+}

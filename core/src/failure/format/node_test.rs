@@ -1,0 +1,88 @@
+//! node --test with the reporter for people.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::indentation;
+use super::{Sheet, until, without_time};
+
+const TOOL: &str = "node-test";
+
+/// Reads the list at the end; the tree above it knows the parents of each test.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let Some(list) = lines.iter().rposition(|line| *line == "✖ failing tests:") else { return };
+    let mut names = names(&lines[..list]);
+    for at in list + 1..lines.len() {
+        let Some(name) = lines[at].strip_prefix("✖ ").map(without_time) else { continue };
+        let block = until(lines, at + 1, |line| line.starts_with("✖ ") || line.starts_with("test at "));
+        // Parents are not in the list, but a file that failed as a whole is.
+        let full =
+            names.iter().position(|full| full.rsplit(" > ").next() == Some(name)).map(|at| names.remove(at));
+        let first = block.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
+        if super::junit::is_parent(first.trim_matches('\'')) {
+            continue;
+        }
+        let draft = Draft::test(TOOL, full.as_deref().unwrap_or(name), block);
+        let message = format!("{name}\n{}", draft.message);
+        let draft = match place(lines[at - 1]) {
+            Some((file, line)) => draft.at(file, line),
+            None => draft,
+        };
+        found.push(file_of_its_own(draft, name, &lines[..list]).message(&message));
+    }
+}
+
+/// Reads `test at a.js:1:2`.
+fn place(line: &str) -> Option<(&str, Option<u32>)> {
+    let mut parts = line.strip_prefix("test at ")?.rsplitn(3, ':').skip(1);
+    let number = parts.next()?.parse().ok();
+    Some((parts.next()?, number))
+}
+
+/// Says whether the failure is that of a whole file: the runner only knows that its process failed.
+pub(super) fn is_file(name: &str, reason: &str) -> bool {
+    let ends = [".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx"];
+    ends.iter().any(|end| name.ends_with(end)) && reason.contains("test failed")
+}
+
+/// A file that could not be run says why before the tree.
+pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft {
+    if !is_file(name, &draft.about) {
+        return draft;
+    }
+    let draft = Draft { test: None, ..draft }.at(name, None);
+    let bare = |line: &&str| line.trim_start_matches("# ").trim_start().to_owned();
+    let told: Vec<String> = lines.iter().map(bare).collect();
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    let raised =
+        |line: &&str| super::super::reason::exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
+    let Some(at) = told.iter().position(|line| raised(line)) else { return draft };
+    let why = Draft::process(TOOL, "", until(&told, at, str::is_empty));
+    let message = format!("{}\n{}", draft.message, why.message);
+    Draft {
+        kind: why.kind,
+        about: why.about,
+        values: why.values,
+        style: super::super::draft::Style::Diagnostic,
+        ..draft
+    }
+    .message(&message)
+}
+
+/// Returns the full names of the failed tests in a tree that shows depth by indentation.
+fn names(lines: &[&str]) -> Vec<String> {
+    let mut parents: Vec<&str> = Vec::new();
+    let mut names = Vec::new();
+    for line in lines {
+        let depth = indentation(line) / 2;
+        let entry = line.trim_start();
+        if let Some(name) = entry.strip_prefix("▶ ") {
+            parents.truncate(depth);
+            parents.push(without_time(name));
+        } else if let Some(name) = entry.strip_prefix("✖ ") {
+            let mut path = parents[..depth.min(parents.len())].to_vec();
+            path.push(without_time(name));
+            names.push(path.join(" > "));
+        }
+    }
+    names
+}

@@ -1,0 +1,54 @@
+//! Numbered lists of failures: `1) Name`, and the block below. The number is no part of the name.
+
+use super::super::reason::indentation;
+
+/// An item of a list.
+pub(super) struct Item<'s, 'a> {
+    /// Where its head stands.
+    pub(super) at: usize,
+    /// What is behind the number.
+    pub(super) head: &'a str,
+    /// The lines below.
+    pub(super) body: &'s [&'a str],
+}
+
+/// Returns the items of the list that starts at `start`; the numbers count up from 1.
+pub(super) fn items<'s, 'a>(
+    lines: &'s [&'a str],
+    start: usize,
+    ends: impl Fn(&str) -> bool,
+) -> Vec<Item<'s, 'a>> {
+    let mut items: Vec<Item<'s, 'a>> = Vec::new();
+    let mut wanted = 1;
+    let mut depth = None;
+    let mut last = lines.len();
+    for (at, line) in lines.iter().enumerate().skip(start) {
+        if ends(line) {
+            last = at;
+            break;
+        }
+        let Some(head) = head(line, wanted) else { continue };
+        // The number may be set to the right, so that 10 begins one column before 9.
+        if depth.is_none_or(|depth: usize| depth.abs_diff(indentation(line)) <= 2) {
+            depth = Some(indentation(line));
+            if let Some(item) = items.last_mut() {
+                item.body = &lines[item.at + 1..at];
+            }
+            items.push(Item { at, head, body: &[] });
+            wanted += 1;
+        }
+    }
+    if let Some(item) = items.last_mut() {
+        item.body = &lines[item.at + 1..last];
+    }
+    items
+}
+
+fn head(line: &str, wanted: usize) -> Option<&str> {
+    let rest = line.trim_start();
+    if !rest.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (number, head) = rest.split_once(')')?;
+    (number.parse() == Ok(wanted)).then(|| head.trim())
+}

@@ -1,0 +1,38 @@
+//! PHPUnit, and Pest in its list.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, numbered};
+
+/// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let counted = line.starts_with("There was ") || line.starts_with("There were ");
+        if !counted
+            || !["failure", "error"].iter().any(|word| line.trim_end_matches([':', 's']).ends_with(word))
+        {
+            continue;
+        }
+        let ends = |line: &str| {
+            line == "--" || line.starts_with("There w") || matches!(line, "FAILURES!" | "ERRORS!")
+        };
+        for item in numbered::items(lines, at + 1, ends) {
+            let block: Vec<&str> = item.body.iter().copied().take_while(|line| !is_place(line)).collect();
+            let name = item.head.split(" with data set ").next().unwrap_or_default();
+            let data = item.head[name.len()..].split(" (").next().unwrap_or_default();
+            let draft = Draft::test("phpunit", &format!("{name}{data}"), &block);
+            let message = format!("{}\n{}", item.head, draft.message);
+            let place =
+                item.body.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
+            let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
+            found.push(draft.message(&message));
+        }
+    }
+}
+
+/// The stack of PHPUnit is bare: a path and a line.
+fn is_place(line: &str) -> bool {
+    line.rsplit_once(".php:").is_some_and(|(path, number)| {
+        !path.contains(' ') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}

@@ -1,0 +1,202 @@
+//! pytest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+const TOOL: &str = "pytest";
+
+/// A line of the summary: `FAILED tests/a.py::test_b[1] - assert ...`.
+static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: \((?P<params>[^)]*)\))? (?P<id>\S.*)$").expect("well formed")
+});
+
+/// Reads the blocks under the headings and takes the names from the summary, where there is one.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let ids = summary(lines);
+    let mut used = BTreeSet::new();
+    let mut section = "";
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(title) = framed(line, '=') {
+            section = if matches!(title, "FAILURES" | "ERRORS") { title } else { "" };
+        } else if !section.is_empty()
+            && let Some(title) = framed(line, '_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
+        {
+            let ends = |line: &str| {
+                framed(line, '=').is_some()
+                    || framed(line, '_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty())
+            };
+            // What the test printed may look like anything.
+            let block = until(lines, at + 1, |line| ends(line) || framed(line, '-').is_some());
+            let Some(entry) = entry(title, section, &ids, &mut used) else { continue };
+            if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
+                used.insert(entry.at);
+                continue;
+            }
+            push(title, &entry, block, found);
+        }
+    }
+    // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
+    for (at, id) in
+        ids.iter().enumerate().filter(|(at, id)| !used.contains(at) && !super::junit::is_parent(id.reason))
+    {
+        let reason = [id.reason];
+        let draft = match id.test {
+            Some(_) => Draft::test(TOOL, &id.full(), &reason),
+            None => Draft::process(TOOL, "", &reason).at(id.file, None),
+        };
+        let _ = at;
+        found.push(if id.status == "ERROR" && id.test.is_some() { staged(draft, "setup") } else { draft });
+    }
+}
+
+/// An entry of the summary.
+struct Id<'a> {
+    status: &'a str,
+    file: &'a str,
+    test: Option<&'a str>,
+    sub: String,
+    reason: &'a str,
+}
+
+impl Id<'_> {
+    fn full(&self) -> String {
+        let name = self.test.map(|test| format!("{}::{test}", self.file)).unwrap_or_default();
+        format!("{name}{}", self.sub)
+    }
+}
+
+fn summary<'a>(lines: &[&'a str]) -> Vec<Id<'a>> {
+    let start = lines.iter().rposition(|line| framed(line, '=') == Some("short test summary info"));
+    let Some(start) = start else { return Vec::new() };
+    let listed = until(lines, start + 1, |line| line.starts_with("==") || line.starts_with("!!!"));
+    listed.iter().filter_map(|line| SUMMARY.captures(line)).filter_map(|found| id(&found)).collect()
+}
+
+fn id<'a>(found: &regex::Captures<'a>) -> Option<Id<'a>> {
+    let text = found.name("id")?.as_str();
+    // A parameter may contain the separator; the name ends at the first one outside of brackets.
+    let mut depth = 0_i32;
+    let end = text.char_indices().find(|(at, c)| {
+        depth += i32::from(*c == '[') - i32::from(*c == ']');
+        depth <= 0 && text[*at..].starts_with(" - ")
+    });
+    let (name, reason) = end.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 3..]));
+    let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
+    let message = found.name("message").map(|it| format!(" [{}]", it.as_str()));
+    let params = found.name("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
+    let sub = message.into_iter().chain(params).collect();
+    Some(Id { status: found.name("status")?.as_str(), file: file.trim(), test, sub, reason })
+}
+
+/// What a block is about.
+struct Entry {
+    at: usize,
+    name: String,
+    file: String,
+    stage: &'static str,
+}
+
+/// Finds the name of a block: its title is `TestClass.test_name[param]`, or tells of a stage or a file.
+fn entry(title: &str, section: &str, ids: &[Id<'_>], used: &mut BTreeSet<usize>) -> Option<Entry> {
+    let stages = [
+        ("ERROR at setup of ", "setup"),
+        ("ERROR at teardown of ", "teardown"),
+        ("ERROR collecting ", "collect"),
+    ];
+    let (rest, stage) = stages
+        .iter()
+        .find_map(|(head, stage)| Some((title.strip_prefix(head)?, *stage)))
+        .unwrap_or((title, ""));
+    if stage == "collect" {
+        let at = ids.iter().position(|id| id.test.is_none() && id.file == rest).unwrap_or(usize::MAX);
+        used.insert(at);
+        return Some(Entry { at, name: String::new(), file: rest.to_owned(), stage });
+    }
+    // A subtest has its message and its parameters behind the name.
+    let bare = rest.split(" [").next().unwrap_or(rest).split(" (").next().unwrap_or(rest);
+    let is_sub = bare.len() < rest.len() && !bare.contains('[');
+    let wanted = bare.replace("::", ".");
+    let fits = |(at, id): &(usize, &Id<'_>)| {
+        let same = id.test.is_some_and(|test| {
+            test.replace("::", ".") == wanted || is_sub && test.replace("::", ".") == bare
+        });
+        let right = (id.status == "ERROR") == (section == "ERRORS") && id.status.starts_with("SUB") == is_sub;
+        same && right && !used.contains(at)
+    };
+    let (at, name, file) = match ids.iter().enumerate().find(fits) {
+        Some((at, id)) => (at, id.full(), id.file.to_owned()),
+        None => (usize::MAX, rest.to_owned(), String::new()),
+    };
+    used.insert(at);
+    Some(Entry { at, name, file, stage })
+}
+
+fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {
+    let mut draft = if entry.name.is_empty() {
+        Draft::process(TOOL, "", block)
+    } else {
+        Draft::test(TOOL, &entry.name, block)
+    };
+    if !entry.file.is_empty() {
+        let line = draft.line.filter(|_| draft.file.as_deref() == Some(&entry.file));
+        draft = draft.at(&entry.file, line);
+    }
+    let message = format!("{title}\n{}", draft.message);
+    found.push(staged(draft, entry.stage).message(&message));
+}
+
+/// A failure in setup is another one than the same failure in the test.
+fn staged(draft: Draft, stage: &str) -> Draft {
+    let kind = if draft.about.contains("Timeout (>") { "Timeout".to_owned() } else { draft.kind.clone() };
+    draft.kind(format!("{stage} {kind}").trim())
+}
+
+/// Returns the title in a line like `==== title ====`.
+fn framed(line: &str, frame: char) -> Option<&str> {
+    let title = line.trim_end().strip_prefix(frame)?.strip_prefix(frame).unwrap_or(&line[1..]);
+    let title = title.trim_start_matches(frame);
+    let title = title.strip_suffix(frame)?.trim_end_matches(frame);
+    let title = title.strip_prefix(' ')?.strip_suffix(' ')?;
+    (!title.is_empty()).then_some(title)
+}
+
+/// Turns the class and the name of a case in a report into the name that pytest itself prints.
+pub(super) fn name_of_case(class: &str, name: &str) -> String {
+    // Modules are in lower case, classes are not.
+    let parts: Vec<&str> = class.split('.').collect();
+    let classes =
+        parts.iter().position(|part| part.starts_with(|c: char| c.is_uppercase())).unwrap_or(parts.len());
+    let file = parts[..classes].join("/");
+    let tail: BTreeMap<usize, &str> = parts[classes..].iter().copied().enumerate().collect();
+    let mut full = if file.is_empty() { String::new() } else { format!("{file}.py") };
+    for part in tail.into_values().chain([name]) {
+        if !full.is_empty() {
+            full.push_str("::");
+        }
+        full.push_str(part);
+    }
+    full
+}
+
+/// Finishes a draft that was read from a report.
+pub(super) fn from_report(draft: Draft, class: &str, name: &str, message: &str) -> Draft {
+    if message.starts_with("collection failure") {
+        let file = format!("{}.py", name.replace('.', "/"));
+        let message = format!("ERROR collecting {file}\n{}", draft.message);
+        return staged(Draft { test: None, ..draft }.at(&file, None), "collect").message(&message);
+    }
+    let stages = [("failed on setup", "setup"), ("failed on teardown", "teardown")];
+    let stage = stages.iter().find(|(head, _)| message.starts_with(head)).map_or("", |(_, stage)| stage);
+    let title = if stage.is_empty() { name.to_owned() } else { format!("ERROR at {stage} of {name}") };
+    let file = name_of_case(class, "");
+    let file = file.split("::").next().unwrap_or_default().to_owned();
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(&file));
+    let message = format!("{title}\n{}", draft.message);
+    staged(draft.at(&file, line), stage).message(&message)
+}

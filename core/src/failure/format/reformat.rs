@@ -1,0 +1,24 @@
+//! Formatters in check mode that name the files they would change: black, isort, ruff, prettier, clang-format.
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+/// Reads every file that would change.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for line in sheet.lines {
+        let black = line.strip_prefix("would reformat ").or(line.strip_prefix("Would reformat: "));
+        let isort = line
+            .strip_prefix("ERROR: ")
+            .and_then(|rest| rest.split_once(" Imports are incorrectly sorted"))
+            .map(|(file, _)| file);
+        let prettier = line.strip_prefix("[warn] ").filter(|rest| !rest.contains(' ') && rest.contains('.'));
+        if let Some(file) = black.or(isort).or(prettier) {
+            found.push(
+                Draft::diagnostic("format", file.trim(), None, "not formatted").kind("format").message(line),
+            );
+        } else if let Some(rest) = line.strip_prefix("error: cannot format ") {
+            let (file, what) = rest.split_once(": ").unwrap_or((rest, ""));
+            found.push(Draft::diagnostic("format", file, None, what).kind("syntax").message(line));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! RSpec.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, numbered, until};
+
+const TOOL: &str = "rspec";
+
+/// Reads the numbered list behind `Failures:`, and what went wrong outside of the examples.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let is_own = lines.iter().any(|line| line.contains(" examples, ") || line.contains(" example, "));
+    if !is_own {
+        return;
+    }
+    if let Some(start) = lines.iter().position(|line| line.trim_end() == "Failures:") {
+        for item in numbered::items(lines, start + 1, |line| {
+            line.starts_with("Finished in ") || line.starts_with("Failed examples:")
+        }) {
+            let draft = Draft::test(TOOL, item.head, item.body);
+            let message = format!("{}\n{}", item.head, draft.message);
+            found.push(draft.message(&message));
+        }
+    }
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(file) = line.trim_start().strip_prefix("An error occurred while loading ") {
+            load(file, &lines[at..], found);
+        } else if line.starts_with("An error occurred in ") {
+            let block = until(lines, at + 1, |line| {
+                line.starts_with("An error occurred ") || line.starts_with("Finished in ")
+            });
+            let draft = Draft::process(TOOL, "", block);
+            let kind = format!("hook {}", draft.kind);
+            found.push(draft.kind(&kind));
+        }
+    }
+}
+
+/// A file that could not be loaded.
+pub(super) fn load(file: &str, lines: &[&str], found: &mut Found<'_>) {
+    let file =
+        file.trim_end_matches('.').trim_end_matches(". - Did you mean?").split(". - ").next().unwrap_or(file);
+    let block = until(lines, 1, |line| {
+        line.starts_with("# ./") || line.starts_with("Finished in ") || line.contains("An error occurred")
+    });
+    let draft = Draft::process(TOOL, "", block);
+    let (kind, message) = (format!("load {}", draft.kind), format!("{}\n{}", lines[0].trim(), draft.message));
+    found.push(draft.kind(&kind).at(file, None).message(&message));
+}

@@ -1,0 +1,24 @@
+//! rustfmt in check mode: `Diff in <file>:<line>:`.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+/// Reads every file that would change, once.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for (at, line) in sheet.lines.iter().enumerate() {
+        let Some(place) = line.strip_prefix("Diff in ") else { continue };
+        // Older versions: `Diff in <file> at line 3:`.
+        let file = place.trim_end_matches(':').split(" at line ").next().unwrap_or_default();
+        let (file, number) = match file.rsplit_once(':') {
+            Some((file, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (file, number.parse().ok())
+            }
+            _ => (file, None),
+        };
+        let block = until(sheet.lines, at + 1, |line| line.starts_with("Diff in "));
+        let message = format!("{line}\n{}", block.join("\n"));
+        found.push(
+            Draft::diagnostic("rustfmt", file, number, "not formatted").kind("format").message(&message),
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! Sanitizers of the compilers, and Valgrind.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+const TOOL: &str = "sanitizer";
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:ERROR|WARNING): (?P<who>(?:Address|Leak|Thread|Memory|HWAddress)Sanitizer): (?P<what>[a-z][\w-]*(?: [a-z]+){0,3})").expect("well formed")
+});
+
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+#\d+ (?:0x[0-9a-f]+ )?(?:in )?(?P<function>.+?) (?P<place>\S+?):(?P<line>\d+)(?::\d+)?(?: \(.*\))?$").expect("well formed")
+});
+
+static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>\S+?):(?P<line>\d+):\d+: runtime error: (?P<what>.*)$").expect("well formed")
+});
+
+/// Reads every report: what it is and the first function of the project on its stack.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(head) = HEAD.captures(line).filter(|_| !line.starts_with("SUMMARY")) {
+            let block = until(lines, at, |line| line.starts_with("SUMMARY: "));
+            let summary = lines.get(at + block.len()).copied().unwrap_or_default();
+            let what = head["what"]
+                .trim_end_matches(" on address")
+                .trim_end_matches(" on unknown address")
+                .trim_end_matches(" on");
+            let frame =
+                block.iter().filter_map(|line| FRAME.captures(line)).find(|frame| is_own(&frame["place"]));
+            let (function, file, number) = frame.map_or_else(Default::default, |frame| {
+                (frame["function"].to_owned(), frame["place"].to_owned(), frame["line"].parse().ok())
+            });
+            let message =
+                format!("{}\n{summary}", block.iter().take(8).copied().collect::<Vec<_>>().join("\n"));
+            found.push(
+                Draft::diagnostic(TOOL, &file, number, &format!("{what} in {function}"))
+                    .kind(what)
+                    .message(&message),
+            );
+        } else if let Some(error) = UNDEFINED.captures(line) {
+            let draft = Draft::diagnostic(TOOL, &error["file"], error["line"].parse().ok(), &error["what"]);
+            let draft = Draft { style: super::super::draft::Style::Values, ..draft };
+            found.push(draft.kind("undefined-behaviour").message(line));
+        }
+    }
+    valgrind(lines, found);
+}
+
+/// Says whether a frame is not one of the runtime.
+fn is_own(place: &str) -> bool {
+    !["/libsanitizer/", "/sysdeps/", "/csu/", "/nptl/", "/compiler-rt/", "/lib/asan/"]
+        .iter()
+        .any(|it| place.contains(it))
+}
+
+fn valgrind(lines: &[&str], found: &mut Found<'_>) {
+    static AT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^==\d+==    (?:at|by) 0x[0-9A-F]+: (?P<function>\S+) \((?P<file>[^:()]+):(?P<line>\d+)\)",
+        )
+        .expect("well formed")
+    });
+    const KINDS: &[&str] = &[
+        "Invalid read",
+        "Invalid write",
+        "Invalid free",
+        "Conditional jump",
+        "Use of uninitialised",
+        "Syscall param",
+        "Mismatched free",
+    ];
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("==")) {
+        let told = line.trim_start_matches(|c: char| c == '=' || c.is_ascii_digit()).trim();
+        let lost = told.contains(" definitely lost in loss record");
+        let Some(kind) =
+            KINDS.iter().find(|kind| told.starts_with(**kind)).copied().or(lost.then_some("definitely lost"))
+        else {
+            continue;
+        };
+        let stack = &lines[at + 1..];
+        let frame = stack
+            .iter()
+            .take_while(|line| line.contains(" 0x"))
+            .find_map(|line| AT.captures(line).filter(|frame| !frame["file"].starts_with("vg_")));
+        let (function, file, number) = frame.map_or_else(Default::default, |frame| {
+            (frame["function"].to_owned(), frame["file"].to_owned(), frame["line"].parse().ok())
+        });
+        found.push(
+            Draft::diagnostic(TOOL, &file, number, &format!("{kind} in {function}")).kind(kind).message(told),
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! What shells and system tools say: `ci.sh: line 13: NAME: unbound variable`, `cat: x: No such file`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+/// The sentences of the system, and those of shells.
+static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<what>[Nn]o such file or directory|[Pp]ermission denied|command not found|not found|unbound variable|parameter not set|syntax error.*|[Ii]s a directory|Not a directory|Connection refused|Connection reset by peer|Could not resolve host.*|Name or service not known|No space left on device|Too many open files|Text file busy|Exec format error|Segmentation fault|Aborted|Killed|Bus error|Illegal instruction|File exists|Directory not empty|Operation not permitted|Read-only file system|invalid option.*|unrecognized option.*|bad substitution|No rule to make target.*)(?: \(core dumped\))?\.?$").expect("well formed")
+});
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<who>[^\s:]+): (?:line )?(?P<line>\d+): (?P<rest>.*)$").expect("well formed")
+});
+
+/// Reads the last such line: what came before it did not end the script.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let own =
+        |line: &&&str| !line.starts_with(' ') && line.contains(": ") && !super::unparsed::is_epilogue(line);
+    let Some(line) = sheet.lines.iter().rev().filter(own).find(|line| SAID.is_match(line)) else { return };
+    let kind = SAID.captures(line).map_or_else(String::new, |said| said["what"].to_owned());
+    let draft = match PLACE.captures(line) {
+        Some(place) => Draft::diagnostic("shell", &place["who"], place["line"].parse().ok(), &place["rest"]),
+        None => Draft::diagnostic("shell", "", None, line),
+    };
+    found.push(draft.kind(kind.trim_end_matches('.')).message(line));
+}

@@ -1,0 +1,152 @@
+//! TAP, with the diagnostics in comments (bats, prove) or in YAML blocks (node, ava, tape).
+
+use super::super::draft::{Draft, Found, Style};
+use super::super::reason::indentation;
+use super::{Sheet, node_test, until};
+
+/// Reads every point that is not ok and not expected to be so.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    // A plan makes it TAP; a line alone may be anything.
+    if !lines.iter().any(|line| line.starts_with("TAP version") || is_plan(line)) {
+        return;
+    }
+    let bats = lines.iter().any(|line| line.contains("in test file ") && line.starts_with("# ("));
+    let tool = if bats { "bats" } else { "tap" };
+    let mut children: Vec<(usize, &str)> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(reason) = line.strip_prefix("Bail out!") {
+            found.push(Draft::process(tool, "bail out", &[reason]));
+        }
+        let depth = indentation(line);
+        if depth > 0
+            && !line.trim_start().starts_with("not ok ")
+            && !line.trim_start().starts_with("# Subtest: ")
+        {
+            continue;
+        }
+        let point = line.trim_start();
+        if let Some(parent) = point.strip_prefix("# Subtest: ") {
+            children.retain(|(of, _)| *of < depth);
+            children.push((depth, parent));
+        }
+        let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
+        let body = until(lines, at + 1, |line| ends(line, depth));
+        let path: Vec<&str> =
+            children.iter().filter(|(of, _)| *of < depth).map(|(_, parent)| *parent).chain([name]).collect();
+        push(tool, &path.join(" > "), line, body, &lines[..at], found);
+    }
+}
+
+fn is_plan(line: &str) -> bool {
+    line.strip_prefix("1..").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the name behind the number; nothing for a point that is skipped or yet to be done.
+fn name(rest: &str) -> Option<&str> {
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let rest = rest.strip_prefix("- ").unwrap_or(rest);
+    let (name, directive) = rest.rsplit_once(" # ").unwrap_or((rest, ""));
+    let directive = directive.trim_start().to_ascii_lowercase();
+    let excused = directive.starts_with("todo") || directive.starts_with("skip");
+    let timed = directive.starts_with("time=") || directive.contains("in ") && directive.contains("ms");
+    match (excused, timed) {
+        (true, _) => None,
+        (_, true) => Some(name.trim()),
+        _ => Some(super::without_time(rest)),
+    }
+}
+
+fn ends(line: &str, depth: usize) -> bool {
+    let bare = line.trim_start();
+    let point = bare.starts_with("ok ") || bare.starts_with("not ok ") || bare.starts_with("# Subtest: ");
+    (point && indentation(line) <= depth) || is_plan(line)
+}
+
+fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&str], found: &mut Found<'_>) {
+    let yaml = body.iter().position(|line| line.trim() == "---");
+    let block: Vec<&str> = match yaml {
+        Some(start) => until(body, start + 1, |line| line.trim() == "...").to_vec(),
+        None => body
+            .iter()
+            .map(|line| line.strip_prefix("# ").or(line.strip_prefix('#')).unwrap_or(line))
+            .collect(),
+    };
+    let draft = if yaml.is_some() { of_yaml(tool, name, &block) } else { of_comments(tool, name, &block) };
+    let Some(draft) = draft else { return };
+    let message = format!("{}\n{}", line.trim(), draft.message);
+    let draft = draft.message(&message);
+    let draft = if yaml.is_some() { node_test::file_of_its_own(draft, name, before) } else { draft };
+    found.push(draft);
+}
+
+/// Reads the fields that say why; a block of a field is indented below it.
+fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+    let field = |wanted: &[&str]| {
+        let at = block.iter().position(|line| {
+            line.trim_start().split_once(':').is_some_and(|(name, _)| wanted.contains(&name))
+        })?;
+        let (_, value) = block[at].trim_start().split_once(':')?;
+        let below = until(block, at + 1, |line| {
+            indentation(line) <= indentation(block[at]) && !line.trim().is_empty()
+        });
+        let value = value.trim().trim_matches('\'');
+        Some(if value.starts_with('|') || value.starts_with('>') {
+            below.join("\n")
+        } else {
+            value.replace("\\'", "'")
+        })
+    };
+    let error = field(&["error", "message"]).unwrap_or_default();
+    if super::junit::is_parent(&error) {
+        return None;
+    }
+    let kind = [
+        field(&["name"]),
+        field(&["failureType"]),
+        field(&["code"]),
+        field(&["assertion"]),
+        field(&["severity"]),
+    ];
+    let kind = kind.into_iter().flatten().find(|kind| kind != "testCodeFailure").unwrap_or_default();
+    let lines: Vec<&str> = error.lines().collect();
+    let values: Vec<&str> = block
+        .iter()
+        .copied()
+        .filter(|line| !line.contains("duration_ms:") && !line.contains("stack:") && !line.contains("at:"))
+        .collect();
+    let draft = Draft::test(tool, name, &lines);
+    let place = field(&["location", "at"]).unwrap_or_default();
+    let mut parts = place.rsplitn(3, ':').skip(1);
+    let number = parts.next().and_then(|number| number.parse().ok());
+    let file = parts.next().unwrap_or_default().rsplit('(').next().unwrap_or_default().to_owned();
+    Some(draft.kind(&kind).at(&file, number).message(&values.join("\n")))
+}
+
+/// Reads comments: those of bats name the place and the command; others stand for themselves.
+fn of_comments(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+    let Some(at) = block.iter().position(|line| line.starts_with('(')) else {
+        return Some(Draft::test(tool, name, block));
+    };
+    Some(of_bats(name, &block[at..]))
+}
+
+/// Reads `(in test file a.bats, line 3)` and the command below.
+pub(super) fn of_bats(name: &str, block: &[&str]) -> Draft {
+    let place =
+        until(block, 0, |line| !line.trim_start().starts_with(['(', ' ']) && !line.contains("in test file "));
+    let place_text = place.join(" ");
+    let (_, behind) = place_text.rsplit_once("file ").unwrap_or_default();
+    let (file, number) = behind.split_once(", line ").unwrap_or((behind, ""));
+    let command = block[place.len().min(block.len())..].first().copied().unwrap_or_default();
+    let function = place_text
+        .contains("`setup")
+        .then_some("setup ")
+        .or(place_text.contains("`teardown").then_some("teardown "))
+        .unwrap_or_default();
+    let draft = Draft::test("bats", name, block)
+        .about(command.trim())
+        .at(file, number.trim_end_matches([')', ' ']).parse().ok());
+    Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft }
+        .kind(format!("{function}command").trim())
+}

@@ -1,0 +1,90 @@
+//! JSON reports of test runners: jest and vitest, mocha, RSpec.
+
+use serde_json::Value;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, rspec};
+
+/// Reads every document.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    for document in sheet.documents() {
+        list(&document["testResults"]).iter().for_each(|file| jest(file, found));
+        list(&document["failures"]).iter().for_each(|test| mocha(test, found));
+        list(&document["examples"]).iter().for_each(|example| ruby(example, found));
+        for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
+            let lines: Vec<&str> = message.trim().lines().collect();
+            if let Some(file) =
+                lines.first().and_then(|line| line.strip_prefix("An error occurred while loading "))
+            {
+                rspec::load(file, &lines, found);
+            }
+        }
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn jest(file: &Value, found: &mut Found<'_>) {
+    let path = text(&file["name"]);
+    let tests = list(&file["assertionResults"]);
+    for test in tests.iter().filter(|test| test["status"] == "failed") {
+        let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
+        let name = titles.filter(|title| !title.is_empty()).collect::<Vec<_>>().join(" › ");
+        let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
+        let block: Vec<&str> = told.lines().collect();
+        let draft = Draft::test("jest", &format!("{path} › {name}"), &block);
+        let number = test["location"]["line"].as_u64().and_then(|line| u32::try_from(line).ok());
+        let number = number.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
+        found.push(draft.at(path, number));
+    }
+    // A file that could not be run has no tests.
+    if tests.is_empty() && file["status"] == "failed" {
+        let told = clean(text(&file["message"]).to_owned());
+        let block: Vec<&str> = told
+            .lines()
+            .skip_while(|line| line.contains("Test suite failed to run") || line.trim().is_empty())
+            .collect();
+        found.push(Draft::process("jest", "", &block).at(path, None));
+    }
+}
+
+fn mocha(test: &Value, found: &mut Found<'_>) {
+    let told = [text(&test["err"]["stack"]), text(&test["err"]["message"])]
+        .into_iter()
+        .find(|told| !told.is_empty())
+        .unwrap_or_default();
+    let block: Vec<&str> = told.lines().collect();
+    let draft = Draft::test("mocha", text(&test["fullTitle"]), &block);
+    found.push(match text(&test["file"]) {
+        "" => draft,
+        file => draft.at(file, None),
+    });
+}
+
+fn ruby(example: &Value, found: &mut Found<'_>) {
+    if example["status"] != "failed" {
+        return;
+    }
+    let exception = &example["exception"];
+    let told = format!("{}: {}", text(&exception["class"]), text(&exception["message"]).trim());
+    let block: Vec<&str> = told.lines().map(str::trim).filter(|line| *line != "Diff:").collect();
+    let number = example["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
+    found.push(
+        Draft::test("rspec", text(&example["full_description"]), &block)
+            .at(text(&example["file_path"]), number),
+    );
+}
+
+/// Messages keep their colours within JSON.
+fn clean(told: String) -> String {
+    if !told.contains('\u{1b}') {
+        return told;
+    }
+    super::super::page::Page::new(told.as_bytes()).text().to_owned()
+}

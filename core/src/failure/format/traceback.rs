@@ -1,0 +1,111 @@
+//! A program that died of an exception and printed its stack.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::{exception, is_frame};
+use super::{Sheet, until};
+
+/// Reads the last exception of each language that a stack belongs to.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    python(lines, found);
+    rust(lines, found);
+    go(lines, found);
+    java(lines, found);
+    node(lines, found);
+    ruby(lines, found);
+    php(lines, found);
+}
+
+fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
+    found.push(Draft::process("traceback", kind, block));
+}
+
+fn python(lines: &[&str], found: &mut Found<'_>) {
+    let starts: Vec<usize> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("Traceback (most recent call last):"))
+        .map(|(at, _)| at)
+        .collect();
+    if let Some(at) = starts.last() {
+        push("", &lines[*at..], found);
+    } else if let Some(at) =
+        lines.iter().position(|line| line.trim_start().starts_with("File \"") && line.contains(", line "))
+    {
+        // A syntax error has no traceback.
+        let raised = lines[at..]
+            .iter()
+            .position(|line| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error")));
+        if let Some(raised) = raised {
+            let place: Vec<&str> = lines[at].split('"').collect();
+            let file = place.get(1).copied().unwrap_or_default();
+            found.push(Draft::process("traceback", "", &[lines[at + raised]]).at(file, None));
+        }
+    }
+}
+
+fn rust(lines: &[&str], found: &mut Found<'_>) {
+    for (at, _) in lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("thread '") && line.contains("panicked at "))
+    {
+        push("", until(lines, at, str::is_empty), found);
+    }
+}
+
+fn go(lines: &[&str], found: &mut Found<'_>) {
+    let dies = |line: &str| line.starts_with("panic: ") || line.starts_with("fatal error: ");
+    let Some(at) = lines.iter().position(|line| dies(line)) else { return };
+    if lines[at..].iter().any(|line| line.starts_with("goroutine ")) {
+        push("", &lines[at..], found);
+    }
+}
+
+fn java(lines: &[&str], found: &mut Found<'_>) {
+    let Some(at) = lines.iter().position(|line| line.starts_with("Exception in thread \"")) else { return };
+    let rest = lines[at].splitn(3, '"').nth(2).unwrap_or_default().trim();
+    let block: Vec<&str> = std::iter::once(rest).chain(lines[at + 1..].iter().copied()).collect();
+    push("", &block, found);
+}
+
+/// Node prints the source, the exception, its stack, and its own version at the end.
+fn node(lines: &[&str], found: &mut Found<'_>) {
+    if let Some(at) = lines.iter().position(|line| line.contains("JavaScript heap out of memory")) {
+        found.push(Draft::process("traceback", "heap out of memory", &[]).message(lines[at]));
+        return;
+    }
+    let raised = |(at, line): &(usize, &&str)| {
+        exception(line).is_some()
+            && lines.get(at + 1).is_some_and(|next| is_frame(next) || next.starts_with("    at "))
+    };
+    let Some((at, _)) = lines.iter().enumerate().filter(raised).last() else { return };
+    push("", until(lines, at, |line| line.starts_with("Node.js v")), found);
+}
+
+/// Ruby: `a.rb:3:in 'm': message (Kind)`.
+fn ruby(lines: &[&str], found: &mut Found<'_>) {
+    static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<file>\S+\.rb):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
+            .expect("well formed")
+    });
+    if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
+        let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
+    }
+}
+
+/// PHP: `PHP Fatal error:  Uncaught Kind: message in a.php:3`.
+fn php(lines: &[&str], found: &mut Found<'_>) {
+    static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:PHP )?(?P<kind>Fatal error|Parse error|Error):\s+(?P<what>.*?) in (?P<file>/?\S+\.php)(?: on line |:)(?P<line>\d+)").expect("well formed")
+    });
+    if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
+        let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
+    }
+}

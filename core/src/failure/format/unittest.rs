@@ -1,0 +1,66 @@
+//! Python unittest.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+const TOOL: &str = "unittest";
+
+/// Reads the blocks between the double lines.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("====")) {
+        if !is_rule(line, '=') || at + 1 >= lines.len() {
+            continue;
+        }
+        let heads = [("ERROR: ", ""), ("FAIL: ", ""), ("UNEXPECTED SUCCESS: ", "unexpected success")];
+        let head = lines[at + 1];
+        let Some((title, kind)) =
+            heads.iter().find_map(|(mark, kind)| Some((head.strip_prefix(mark)?, *kind)))
+        else {
+            continue;
+        };
+        // A description of the test may stand below its name, before the rule.
+        let body = at + 2 + until(lines, at + 2, |line| is_rule(line, '-')).len() + 1;
+        let block = if kind.is_empty() {
+            until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:"))
+        } else {
+            &[]
+        };
+        let (name, stage) = name(title);
+        let mut draft = Draft::test(TOOL, &name, block);
+        let message = format!("{head}\n{}", draft.message);
+        if !kind.is_empty() {
+            draft = draft.kind(kind);
+        }
+        let stage = stage.or_else(|| stage_of(block));
+        let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
+        found.push(draft.kind(&kind).message(&message));
+    }
+}
+
+/// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class.
+fn name(title: &str) -> (String, Option<&'static str>) {
+    let Some((method, rest)) = title.split_once(" (") else { return (title.to_owned(), None) };
+    let (path, params) = rest.split_once(')').unwrap_or((rest, ""));
+    let stage = match method {
+        "setUpClass" | "setUpModule" => Some("setup"),
+        "tearDownClass" | "tearDownModule" => Some("teardown"),
+        _ => None,
+    };
+    // A module that cannot be loaded is reported as a test of the loader's own.
+    let is_full = path.ends_with(&format!(".{method}")) || stage.is_some();
+    let full = if is_full { path.to_owned() } else { format!("{path}.{method}") };
+    let full = full.trim_start_matches("unittest.loader._FailedTest.").to_owned();
+    (format!("{full}{}", params.trim_end()), stage)
+}
+
+/// Says in which fixture a test failed: the first frame of its traceback tells.
+fn stage_of(block: &[&str]) -> Option<&'static str> {
+    let frame = block.iter().find(|line| line.trim_start().starts_with("File \""))?;
+    match frame.rsplit(", in ").next()?.trim() {
+        "setUp" | "asyncSetUp" => Some("setup"),
+        "tearDown" | "asyncTearDown" => Some("teardown"),
+        _ => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! vitest.
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::exception;
+use super::{Sheet, until};
+
+const TOOL: &str = "vitest";
+
+/// Reads the blocks under `FAIL` and the unhandled errors.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let is_rule = |line: &str| line.starts_with('⎯');
+    let Some(start) = lines
+        .iter()
+        .position(|line| is_rule(line) && (line.contains(" Failed ") || line.contains(" Unhandled ")))
+    else {
+        return;
+    };
+    let mut heads: Vec<&str> = Vec::new();
+    let mut unhandled = false;
+    for (at, line) in lines.iter().enumerate().skip(start) {
+        if is_rule(line) {
+            unhandled = line.contains(" Unhandled ") || (unhandled && !line.contains(" Failed "));
+        }
+        if let Some(name) = line.strip_prefix(" FAIL  ") {
+            heads.push(name);
+            // Several retries, or several tests with one reason, share a block.
+            if lines.get(at + 1).is_some_and(|next| next.starts_with(" FAIL  ")) {
+                continue;
+            }
+            let block = until(lines, at + 1, |line| is_rule(line) || line.starts_with(" FAIL  "));
+            let mut told = heads.clone();
+            told.dedup();
+            for name in told {
+                push(name, block, found);
+            }
+            heads.clear();
+        } else if unhandled && !is_rule(line) && exception(line).is_some() && is_rule(lines[at - 1]) {
+            let block = until(lines, at, is_rule);
+            let draft = Draft::process(TOOL, "", block);
+            let kind = format!("unhandled {}", draft.kind);
+            found.push(draft.kind(&kind));
+        }
+    }
+}
+
+fn push(name: &str, block: &[&str], found: &mut Found<'_>) {
+    // A project's name stands before the file in brackets or bars.
+    let name = name.trim_start_matches(|c: char| c == '|').trim_start();
+    let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
+    let (file, rest) = name.split_once(" > ").unwrap_or((name.split(" [ ").next().unwrap_or(name), ""));
+    let draft = Draft::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
+    let message = format!("{name}\n{}", draft.message);
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
+    let draft = if rest.is_empty() { Draft { test: None, ..draft } } else { draft };
+    found.push(draft.at(file, line).message(&message));
+}

@@ -1,0 +1,163 @@
+//! What failed: from the output of a command to a set of failures with fingerprints.
+//!
+//! [`extract`] takes what a command printed, and better the machine reports it wrote, and returns the
+//! [`Failure`]s in it. Four steps, one file each:
+//!
+//! 1. `page`: bytes become lines without colours, progress bars and the time stamps of a wrapper.
+//! 2. [`registry`]: one search over the text tells which formats may be present; each of these reads the
+//!    lines by its own grammar (`format`, one file for each) and finds the *block* of each failure.
+//! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
+//! 4. `normalise`: what varies by itself is masked, and the rest is hashed.
+//!
+//! Extraction comes first and normalisation second, so a number in the name of a test, in a code or in a
+//! parameter is never masked. Everything is pure and total: any bytes give an answer, in linear time.
+//!
+//! What nothing recognises, and failed, is one failure of kind [`UNPARSED`] with low confidence. A failure
+//! that is absent is not one that passed; whoever compares sets has to know which tests ran.
+
+mod draft;
+mod fingerprint;
+mod format;
+mod normalise;
+mod page;
+mod reason;
+pub mod registry;
+mod set;
+
+use serde::{Deserialize, Serialize};
+
+pub use fingerprint::{Fingerprint, VERSION};
+pub use set::FailureSet;
+
+use draft::Found;
+use normalise::Normaliser;
+use page::Page;
+
+/// The kind of the failure that stands for output which nothing recognised.
+pub const UNPARSED: &str = "unparsed";
+
+/// So many failures are kept; of more, only the number is told.
+pub const FAILURES_MAX: usize = 10_000;
+
+/// What a command left behind, as bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Output<'a> {
+    /// The command line.
+    pub command: &'a str,
+    /// The folder that it ran in, absolute; paths below it become relative.
+    pub cwd: &'a str,
+    /// Its exit code, where it is known; negative for a process that did not end by itself.
+    pub exit_code: Option<i32>,
+    /// Standard output.
+    pub stdout: &'a [u8],
+    /// Standard error.
+    pub stderr: &'a [u8],
+    /// The machine reports that it wrote.
+    pub reports: Vec<Report<'a>>,
+}
+
+/// A machine report.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The name of its format, see [`registry::REPORTS`]; empty to have it recognised.
+    pub format: &'a str,
+    /// Its content.
+    pub bytes: &'a [u8],
+}
+
+/// One thing that failed: a test, a diagnostic, a file that is not formatted, or a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The same failing thing with the same kind of failure, whatever the values were.
+    pub fingerprint: Fingerprint,
+    /// The same also in its values.
+    pub exact: Fingerprint,
+    /// The tool, or the format, that tells of it.
+    pub tool: String,
+    /// The name of the test, as the tool gives it.
+    pub test: Option<String>,
+    /// Where it is, as far as the tool says.
+    pub location: Option<Location>,
+    /// The kind: an exception, a rule, an error code, a signal, `timeout`.
+    pub kind: String,
+    /// What the tool says, without colours; bounded.
+    pub message: String,
+    /// Where it was read from.
+    pub source: Source,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// The file, relative to the folder of the command where it is below that.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<u32>,
+}
+
+/// Where a failure was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The output that people read.
+    Text,
+    /// A machine report.
+    Report,
+}
+
+/// How far an extraction can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Nothing was recognised; what there is stands for the whole output.
+    Low,
+    /// Read by the general shape of errors, not by the grammar of a tool.
+    Medium,
+    /// Read by the grammar of a tool; or the command passed and there was nothing to read.
+    High,
+}
+
+/// What was read from an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extraction {
+    /// The tool that was recognised; empty where none was.
+    pub tool: String,
+    /// The failures, each fingerprint once, in the order of the output.
+    pub failures: Vec<Failure>,
+    /// How far this can be relied on. An extraction of low confidence satisfies no gate.
+    pub confidence: Confidence,
+    /// Output that was left out because there was too much of it, in bytes.
+    pub bytes_left_out: u64,
+    /// Failures that were left out because there were too many.
+    pub failures_left_out: u64,
+}
+
+impl Extraction {
+    /// Returns the failures as a set.
+    pub fn set(&self) -> FailureSet {
+        FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
+    }
+}
+
+/// Reads the failures of an output, the format being recognised.
+pub fn extract(output: &Output<'_>) -> Extraction {
+    extract_as(output, None)
+}
+
+/// Reads the failures of an output; `format` forces one of [`registry::FORMATS`] on its text.
+///
+/// A command that passed has no failures in its text, whatever is printed there; its reports are still read.
+pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
+    let normaliser = Normaliser::new(output.cwd);
+    let mut found = Found::new(&normaliser);
+    for report in &output.reports {
+        registry::read_report(report, &mut found);
+    }
+    if output.exit_code == Some(0) {
+        return found.extraction(Confidence::High, 0);
+    }
+    let pages = [Page::new(output.stdout), Page::new(output.stderr)];
+    let left_out = pages.iter().map(Page::left_out).sum();
+    let confidence = registry::read_pages(&pages, format, output, &mut found);
+    found.extraction(confidence, left_out)
+}

@@ -1,0 +1,160 @@
+//! A page: what one stream printed, as lines without colours, carriage returns and wrapper time stamps.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Of more output than this, the beginning and the end are kept.
+const BYTES_MAX: usize = 128 << 20;
+
+/// How much of the beginning is kept of output that is too long.
+const HEAD_BYTES: usize = 32 << 20;
+
+const ESCAPE: u8 = 0x1b;
+
+/// The output of one stream.
+pub(super) struct Page<'a> {
+    text: Cow<'a, str>,
+    left_out: u64,
+}
+
+impl<'a> Page<'a> {
+    /// Cleans the bytes; borrows them where there is nothing to clean.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        if bytes.len() <= BYTES_MAX {
+            return Self { text: clean(bytes), left_out: 0 };
+        }
+        let (head, tail) = (&bytes[..HEAD_BYTES], &bytes[bytes.len() - (BYTES_MAX - HEAD_BYTES)..]);
+        let mut text = clean(head).into_owned();
+        text.push('\n');
+        text.push_str(&clean(tail));
+        Self { text: text.into(), left_out: (bytes.len() - BYTES_MAX) as u64 }
+    }
+
+    /// Returns how many bytes were left out because there were too many.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Returns the text.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the lines, without the time stamps that a wrapper set before each of them.
+    pub(super) fn lines(&self) -> Vec<&str> {
+        let mut lines = Vec::with_capacity(self.text.len() / 48 + 1);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', self.text.as_bytes()) {
+            lines.push(&self.text[start..end]);
+            start = end + 1;
+        }
+        if start < self.text.len() {
+            lines.push(&self.text[start..]);
+        }
+        strip_stamps(&mut lines);
+        lines
+    }
+}
+
+/// Takes colours and cursor movements out and makes every carriage return an end of line.
+fn clean(bytes: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr2(ESCAPE, b'\r', bytes).is_none() {
+        return String::from_utf8_lossy(bytes);
+    }
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = memchr::memchr2(ESCAPE, b'\r', rest) {
+        kept.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let len = if rest[0] == ESCAPE { escape_len(rest) } else { 1 };
+        // What begins to write over a line: what was there is a line by itself.
+        let to_margin = matches!(&rest[..len], b"\r" | b"\x1b[G" | b"\x1b[0G" | b"\x1b[1G");
+        rest = &rest[len..];
+        if to_margin && !matches!(rest.first(), Some(b'\n' | b'\r')) && kept.last() != Some(&b'\n') {
+            kept.push(b'\n');
+        }
+    }
+    kept.extend_from_slice(rest);
+    match String::from_utf8(kept) {
+        Ok(text) => text.into(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned().into(),
+    }
+}
+
+/// Returns how long the escape sequence is that `bytes` begins with.
+fn escape_len(bytes: &[u8]) -> usize {
+    let len = match bytes.get(1) {
+        Some(b'[') => {
+            bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |at| at + 3)
+        }
+        // A title or a link: up to the bell or the string terminator, which is soon or not at all.
+        Some(b']') => {
+            let body = &bytes[2..bytes.len().min(4096)];
+            let end = body.iter().position(|byte| matches!(*byte, 0x07 | ESCAPE | b'\n'));
+            end.map_or(2, |at| at + if body[at] == 0x07 { 3 } else { 2 })
+        }
+        Some(b'(' | b')' | b'#') => 3,
+        _ => 2,
+    };
+    len.min(bytes.len())
+}
+
+static STAMP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$)")
+        .expect("the pattern is well formed")
+});
+
+/// Says whether a line begins with a moment.
+pub(super) fn is_stamped(line: &str) -> bool {
+    STAMP.is_match(line)
+}
+
+/// A time stamp before every line is a wrapper's (`ts`, a CI log), and not part of what the tool said.
+fn strip_stamps(lines: &mut [&str]) {
+    const LOOKED_AT: usize = 12;
+    let mut seen = 0;
+    for line in lines.iter().filter(|line| !line.trim().is_empty()).take(LOOKED_AT) {
+        if !STAMP.is_match(line) {
+            return;
+        }
+        seen += 1;
+    }
+    if seen < LOOKED_AT.min(4) {
+        return;
+    }
+    for line in lines {
+        if let Some(stamp) = STAMP.find(line) {
+            *line = &line[stamp.end()..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], expected: &[&str]) {
+        assert_eq!(Page::new(bytes).lines(), expected, "{}", String::from_utf8_lossy(bytes));
+    }
+
+    #[test]
+    fn lines_come_without_what_a_terminal_makes_of_them() {
+        check(b"", &[]);
+        check(b"a\nb", &["a", "b"]);
+        check(b"a\r\nb\r\r\n", &["a", "b"]);
+        check(b"\x1b[1m\x1b[91merror\x1b[0m: x\x1b(B\n", &["error: x"]);
+        check(b"Building [=> ] 1/2\r\x1b[Kerror: x", &["Building [=> ] 1/2", "error: x"]);
+        check(b"a b\x1b[1G c d\x1b[K\n", &["a b", " c d"]);
+        check(b"\x1b]8;;http://x\x07link\x1b]8;;\x07", &["link"]);
+        check(b"\xff\x1b[", &["\u{fffd}"]);
+    }
+
+    #[test]
+    fn a_stamp_before_every_line_is_a_wrappers() {
+        let stamped = b"21:00:01 a\n21:00:01 b\n21:00:02   c\n21:00:02 d\n";
+        check(stamped, &["a", "b", "  c", "d"]);
+        check(b"21:00:01 a\nb\n", &["21:00:01 a", "b"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! What an exception says: `Kind: message`, perhaps a difference, perhaps a stack. JavaScript, Java, PHP
+//! and most others speak like this.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Reason, is_frame, told};
+
+/// Takes `Kind: message` apart, where the first word is the name of an exception.
+pub(in crate::failure) fn exception(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_prefix("Uncaught ").unwrap_or(line);
+    let line = line.strip_prefix("(in promise) ").unwrap_or(line);
+    let end = line
+        .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | ':' | '\\')))
+        .unwrap_or(line.len());
+    let name = line[..end].trim_end_matches(':');
+    let last = name.rsplit(['.', ':', '\\', '$']).next().unwrap_or_default();
+    if !last.starts_with(|c: char| c.is_ascii_uppercase()) || !is_kind(name, last) {
+        return None;
+    }
+    let mut rest = &line[name.len()..];
+    if let Some((code, behind)) = rest.strip_prefix(" [").and_then(|rest| rest.split_once(']')) {
+        rest = if code.contains(' ') { rest } else { behind };
+    }
+    match rest.strip_prefix(':') {
+        Some(message) if message.is_empty() || message.starts_with(' ') => Some((last, message.trim())),
+        None if rest.trim().is_empty() || rest.starts_with(" {") => Some((last, "")),
+        _ => None,
+    }
+}
+
+/// Says whether this names an exception: by its ending, by its path, or by being made of several words.
+fn is_kind(name: &str, last: &str) -> bool {
+    const ENDINGS: &[&str] =
+        &["Error", "Exception", "Failure", "Failed", "Fault", "Interrupt", "Exit", "Warning", "Rejection"];
+    let humps = last
+        .bytes()
+        .zip(last.bytes().skip(1))
+        .filter(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    ENDINGS.iter().any(|ending| last.ends_with(ending))
+        || (name.len() > last.len() && !name.starts_with(|c: char| c.is_ascii_digit()))
+        || (humps.count() > 0 && last.len() >= 6)
+}
+
+/// Reads a block that begins with the name of an exception, or with a sentence.
+pub(super) fn raised(block: &[&str]) -> Option<Reason> {
+    let first = block.iter().copied().find(|line| !line.trim().is_empty())?;
+    let (kind, _) = exception(first.trim()).unwrap_or_default();
+    let about = prose(block);
+    if kind.is_empty() && about.is_empty() {
+        return None;
+    }
+    let values = told(block).filter(|line| !is_code(line)).collect::<Vec<_>>().join("\n");
+    Some(Reason { kind: kind.to_owned(), about, values, ..Reason::default() })
+}
+
+/// Returns the sentences of a block, with the signs of a difference in place of its lines.
+fn prose(block: &[&str]) -> String {
+    const SENTENCES: usize = 8;
+    let (mut sentences, mut signs, mut in_difference) = (Vec::new(), (false, false), false);
+    for line in told(block) {
+        let line = line.trim();
+        if line.is_empty() || is_code(line) || is_pointer(line) {
+            continue;
+        }
+        if is_difference_head(line) {
+            if in_difference && signs != (false, false) {
+                break; // The same again, by the runner and with the signs the other way round.
+            }
+            in_difference = true;
+        } else if in_difference {
+            signs.0 |= line.starts_with('+');
+            signs.1 |= line.starts_with('-');
+        } else if sentences.len() < SENTENCES {
+            sentences.push(line);
+        }
+    }
+    // Two values side by side are the difference.
+    if sentences.iter().any(|line| line.contains(" !== ") || line.contains(" != ")) {
+        signs = (false, false);
+    }
+    let signs = match signs {
+        (true, true) => " (+-)",
+        (true, false) => " (+)",
+        (false, true) => " (-)",
+        (false, false) => "",
+    };
+    format!("{}{signs}", sentences.join(" "))
+}
+
+/// Says whether a difference begins here.
+fn is_difference_head(line: &str) -> bool {
+    let low = line.to_ascii_lowercase();
+    let names = |word: &str| low.contains(word);
+    let signed = line.starts_with(['+', '-', '@']) || names("difference");
+    signed
+        && (names("actual") || names("expected") || names("received") || line.starts_with("@@"))
+        && !low.trim_start_matches(['+', '-', '@', ' ']).starts_with(['\'', '"', '{', '['])
+}
+
+/// Says whether a line is source text that a tool shows, with its number.
+fn is_code(line: &str) -> bool {
+    static CODE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^(?:[>❯]?\s*\d+\s?[|│]|\|)").expect("well formed"));
+    CODE.is_match(line.trim_start())
+}
+
+/// Says whether a line only points at the one above.
+fn is_pointer(line: &str) -> bool {
+    line.chars().all(|c| matches!(c, '^' | '~' | '-' | '|' | ' ' | '─' | '⎯' | '='))
+}
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<file>(?:file://|\./|/|\b[A-Za-z]:[/\\])?[\w@.+~$/\\-]*\.[A-Za-z]\w{0,4}):(?P<line>\d+)")
+        .expect("well formed")
+});
+
+/// Returns the first place of a stack that is not in a library.
+pub(super) fn first_frame(block: &[&str]) -> (Option<String>, Option<u32>) {
+    const FOREIGN: &[&str] = &[
+        "node:",
+        "node_modules/",
+        "ext:",
+        "java.base/",
+        "org.junit.",
+        "/rustc/",
+        "/lib/ruby/",
+        "/gems/",
+        "site-packages/",
+        "/vendor/",
+    ];
+    for line in block.iter().filter(|line| is_frame(line) && !FOREIGN.iter().any(|it| line.contains(it))) {
+        if let Some(place) = PLACE.captures(line) {
+            return (Some(place["file"].to_owned()), place["line"].parse().ok());
+        }
+    }
+    (None, None)
+}

@@ -1,0 +1,123 @@
+//! A reason: what a block of text says about a failure, whatever tool printed it.
+//!
+//! A format knows where the block of a failed test begins and ends; what stands in it is a matter of the
+//! language and its assertion library, and the same in every report. One file for each way of speaking.
+
+mod exception;
+mod go;
+mod native;
+mod python;
+mod ruby;
+mod rust;
+
+use super::draft::Style;
+
+pub(super) use exception::exception;
+
+/// What a block says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reason {
+    /// The kind: an exception, `panic`, `assert`; empty when the block does not say.
+    pub(super) kind: String,
+    /// What tells this failure from another of the same test.
+    pub(super) about: String,
+    /// Everything that it says, the values included.
+    pub(super) values: String,
+    /// The file.
+    pub(super) file: Option<String>,
+    /// The line.
+    pub(super) line: Option<u32>,
+    /// How `about` is masked.
+    pub(super) style: Style,
+}
+
+/// The ways of speaking, the most distinct first; the last understands everything.
+const READERS: &[fn(&[&str]) -> Option<Reason>] = &[
+    rust::panic,
+    python::marked_lines,
+    python::traceback,
+    native::googletest,
+    native::assertion,
+    ruby::example,
+    go::log,
+    exception::raised,
+];
+
+/// So many lines of a block are looked at.
+const LINES_MAX: usize = 400;
+
+impl Reason {
+    /// Reads a block.
+    pub(super) fn of(block: &[&str]) -> Self {
+        let block = &block[..block.len().min(LINES_MAX)];
+        let mut reason = READERS.iter().find_map(|read| read(block)).unwrap_or_else(|| plain(block));
+        if reason.file.is_none() {
+            (reason.file, reason.line) = exception::first_frame(block);
+        }
+        if reason.values.is_empty() {
+            reason.values = told(block).collect::<Vec<_>>().join("\n");
+        }
+        reason
+    }
+
+    /// Returns what people should read: the block as far as the stack, without its indentation.
+    pub(super) fn message(&self, block: &[&str]) -> String {
+        const LINES_SHOWN: usize = 60;
+        let block = &block[..block.len().min(LINES_MAX)];
+        let shown = block.iter().filter(|line| !is_frame(line));
+        let shown: Vec<&str> = shown.take(LINES_SHOWN).map(|line| line.trim_end()).collect();
+        let indentation = shown.iter().filter(|line| !line.is_empty()).map(|line| indentation(line)).min();
+        let shown: Vec<&str> = shown
+            .iter()
+            .map(|line| line.get(indentation.unwrap_or_default()..).unwrap_or_default())
+            .collect();
+        shown.join("\n").trim_matches('\n').to_owned()
+    }
+}
+
+/// Says only what the first lines are.
+fn plain(block: &[&str]) -> Reason {
+    const LINES: usize = 3;
+    let lines: Vec<&str> = told(block).map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();
+    Reason { about: lines.join(" "), ..Reason::default() }
+}
+
+/// Returns the lines of a block as far as its stack.
+fn told<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
+    block.iter().copied().take_while(|line| !is_frame(line))
+}
+
+/// Returns how many blanks a line begins with.
+pub(super) fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
+}
+
+/// Says whether a line is one of a stack trace.
+pub(super) fn is_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    match line.as_bytes().first() {
+        Some(b'a') => line
+            .strip_prefix("at ")
+            .is_some_and(|place| place.ends_with([')', '>', ']']) || ends_in_number(place)),
+        Some(b'#') => {
+            line.starts_with("# ./")
+                || line.starts_with("# /")
+                || line[1..].starts_with(|c: char| c.is_ascii_digit())
+        }
+        Some(0xe2) => ["❯ ", "› "].iter().any(|mark| line.strip_prefix(mark).is_some_and(ends_in_position)),
+        Some(b's') => line == "stack backtrace:",
+        Some(b'g') => line.starts_with("goroutine ") && line.ends_with(':'),
+        _ => false,
+    }
+}
+
+fn ends_in_number(text: &str) -> bool {
+    text.trim_end()
+        .rsplit(':')
+        .next()
+        .is_some_and(|last| !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn ends_in_position(text: &str) -> bool {
+    text.contains(':') && (ends_in_number(text) || text.ends_with(')'))
+}

@@ -1,0 +1,54 @@
+//! What programs in C and C++ say: GoogleTest, and `assert`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Reason;
+use crate::failure::draft::Style;
+
+static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:(?:(?P<file>.+?)[:(](?P<line>\d+)\)?|unknown file): (?:Failure|error)|(?P<file2>\S+\.(?:c|cc|cpp|cxx|h|hh|hpp)):(?P<line2>\d+)|unknown file)$")
+        .expect("well formed")
+});
+
+/// Reads `file:line: Failure` and the expressions behind it; of several, the first.
+pub(super) fn googletest(block: &[&str]) -> Option<Reason> {
+    let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, FAILURE.captures(line)?)))?;
+    let told =
+        block[at + 1..].iter().copied().take_while(|line| !line.starts_with('[') && !FAILURE.is_match(line));
+    let told: Vec<&str> = told.collect();
+    let lines = told.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+    // The expressions are source text and stand as they are; what they evaluate to is a value.
+    let stated = lines.filter(|line| !["Which is:", "Actual:"].iter().any(|name| line.starts_with(name)));
+    let stated = stated.filter(|line| !line.contains(" evaluates to "));
+    let about = stated.take(6).collect::<Vec<_>>().join(" ");
+    let kind = if about.starts_with("C++ exception") { "exception" } else { "expectation" };
+    Some(Reason {
+        kind: kind.into(),
+        about,
+        values: told.join("\n"),
+        file: head.name("file").or(head.name("file2")).map(|file| file.as_str().to_owned()),
+        line: head.name("line").or(head.name("line2")).and_then(|line| line.as_str().parse().ok()),
+        style: Style::Diagnostic,
+    })
+}
+
+static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|\s)(?P<file>[^\s:]+):(?P<line>\d+): (?:.+: )?Assertion [`'](?P<what>.*)' failed\.?$")
+        .expect("well formed")
+});
+
+/// Reads the line that `assert` prints.
+pub(super) fn assertion(block: &[&str]) -> Option<Reason> {
+    let found =
+        block.iter().filter(|line| line.contains("Assertion ")).find_map(|line| ASSERTION.captures(line))?;
+    Some(Reason {
+        kind: "assert".into(),
+        about: found["what"].to_owned(),
+        values: String::new(),
+        file: Some(found["file"].to_owned()),
+        line: found["line"].parse().ok(),
+        style: Style::Diagnostic,
+    })
+}

@@ -1,0 +1,102 @@
+//! What Python says: the marked lines of pytest, and tracebacks.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::exception::exception;
+use super::{Reason, indentation};
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>[^\s:][^:]*\.\w+):(?P<line>\d+): (?P<what>.*)$").expect("well formed")
+});
+
+/// The lines by which pytest says in what two values differ; what follows them is the value.
+const DIFFERENCES: &[&str] = &[
+    "Extra items in the left",
+    "Extra items in the right",
+    "Left contains",
+    "Right contains",
+    "Differing items",
+];
+
+/// Reads the lines that pytest marks with `E`.
+pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
+    let marked: Vec<&str> = block.iter().filter_map(|line| line.strip_prefix("E  ")).map(str::trim).collect();
+    let head = marked.iter().copied().find(|line| !line.is_empty())?;
+    // A syntax error points at the text before it says what it is.
+    let named =
+        marked.iter().copied().find(|line| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error")));
+    let head = if exception(head).is_some() {
+        head
+    } else {
+        named.filter(|_| !head.starts_with("assert")).unwrap_or(head)
+    };
+    let mut reason = Reason { about: head.to_owned(), values: marked.join("\n"), ..Reason::default() };
+    reason.kind = match exception(head) {
+        Some((kind, _)) => kind.to_owned(),
+        None if head.starts_with("assert") => "AssertionError".into(),
+        None => String::new(),
+    };
+    if reason.kind == "AssertionError" && !head.contains("assert ") {
+        // The message of the author comes first, what was compared after it.
+        let compared = marked.iter().find(|line| line.starts_with("assert "));
+        reason.about.extend(compared.iter().flat_map(|line| [" ", **line]));
+    }
+    let searched =
+        marked.iter().any(|line| line.starts_with("Failing test case") || line.starts_with("Falsifying"));
+    if searched {
+        reason.about = "found by search".into();
+    } else {
+        for name in DIFFERENCES.iter().filter(|name| marked.iter().any(|line| line.starts_with(*name))) {
+            reason.about.push_str(" / ");
+            reason.about.push_str(name);
+        }
+    }
+    let places = block.iter().rev().filter_map(|line| PLACE.captures(line));
+    if let Some(place) = places.into_iter().next() {
+        (reason.file, reason.line) = (Some(place["file"].to_owned()), place["line"].parse().ok());
+        if reason.kind.is_empty() {
+            place["what"].clone_into(&mut reason.kind);
+        }
+    }
+    Some(reason)
+}
+
+static FRAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)"#).expect("well formed"));
+
+/// Reads a traceback; of several that caused each other, the last.
+pub(super) fn traceback(block: &[&str]) -> Option<Reason> {
+    let start =
+        block.iter().rposition(|line| line.trim_start().starts_with("Traceback (most recent call last):"))?;
+    let margin = indentation(block[start]);
+    let mut reason = Reason::default();
+    let mut rest = block[start + 1..].iter().copied();
+    for line in rest.by_ref() {
+        if let Some(frame) = FRAME.captures(line) {
+            let own = !["/lib/python", "/site-packages/", "<frozen", "<string>"]
+                .iter()
+                .any(|it| frame["file"].contains(it));
+            if own || reason.file.is_none() {
+                (reason.file, reason.line) = (Some(frame["file"].to_owned()), frame["line"].parse().ok());
+            }
+        } else if !line.trim().is_empty() && indentation(line) <= margin {
+            let kind = exception(line.trim()).map_or(line.trim(), |(kind, _)| kind);
+            kind.clone_into(&mut reason.kind);
+            line.trim().clone_into(&mut reason.about);
+            break;
+        }
+    }
+    if reason.about.is_empty() {
+        return None;
+    }
+    let more: Vec<&str> =
+        rest.take_while(|line| !line.trim().is_empty() || !line.starts_with("---")).collect();
+    reason.values = format!("{}\n{}", reason.about, more.join("\n"));
+    // Of a comparison, what differs is a value: two lists, two dictionaries.
+    if let Some(at) = reason.about.find(" differ: ") {
+        reason.about.truncate(at + " differ".len());
+    }
+    Some(reason)
+}

@@ -1,0 +1,161 @@
+//! The formats, one line each.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::draft::Found;
+use super::format::{self, Sheet};
+use super::page::Page;
+use super::{Confidence, Output, Report, Source};
+
+/// A format that failures are read from.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// The name that `--format` and a report take.
+    pub name: &'static str,
+    /// What prints it.
+    pub title: &'static str,
+    /// When it is looked for.
+    pub stage: Stage,
+    /// Text of which one must be there. Without any, it is always looked for in its stage.
+    pub marks: &'static [&'static str],
+    read: fn(&Sheet<'_>, &mut Found<'_>),
+}
+
+/// When a format is looked for: a later stage only where the ones before found nothing, since what a test
+/// runner or a compiler said is more than what the same lines look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The grammar of one tool.
+    Tool,
+    /// The common shape of diagnostics: `file:line: message`.
+    Diagnostics,
+    /// What a process says when it dies, and marks that many tools use.
+    Shape,
+}
+
+use Stage::{Diagnostics, Shape, Tool};
+
+/// All formats, in the order in which they are looked for.
+#[rustfmt::skip]
+pub const FORMATS: &[Format] = &[
+    Format { name: "junit", title: "JUnit XML, in the dialects of pytest, nextest, node, vitest, deno, GoogleTest, CTest, Surefire, bats and others", stage: Tool, marks: &["<testcase"], read: format::junit::read },
+    Format { name: "sarif", title: "SARIF", stage: Tool, marks: &["sarif"], read: format::sarif::read },
+    Format { name: "go-test-json", title: "go test -json", stage: Tool, marks: &["\"Action\":\"fail\"", "\"Action\":\"build-fail\""], read: format::go_test_json::read },
+    Format { name: "cargo-json", title: "cargo and rustc with JSON messages, clippy too; libtest with --format json", stage: Tool, marks: &["\"reason\":\"compiler-message\"", "\"$message_type\":\"diagnostic\"", "\"event\": \"failed\"", "\"event\":\"failed\""], read: format::cargo_json::read },
+    Format { name: "test-json", title: "jest, vitest, mocha and RSpec with a JSON report", stage: Tool, marks: &["\"assertionResults\"", "\"full_description\"", "\"fullTitle\""], read: format::test_json::read },
+    Format { name: "lint-json", title: "eslint, ruff, pylint, pyright, shellcheck, stylelint, golangci-lint and others with a JSON report", stage: Tool, marks: &["\"ruleId\"", "\"messageId\"", "\"message-id\"", "\"end_location\"", "\"generalDiagnostics\"", "\"FromLinter\"", "\"endLine\"", "\"fix_availability\"", "\"check_name\"", "\"errored\""], read: format::lint_json::read },
+    Format { name: "annotations", title: "GitHub workflow commands (::error file=...)", stage: Tool, marks: &["::error "], read: format::annotations::read },
+    Format { name: "cargo-nextest", title: "cargo nextest", stage: Tool, marks: &["error: test run failed"], read: format::nextest::read },
+    Format { name: "cargo-test", title: "cargo test (libtest)", stage: Tool, marks: &["test result: FAILED", "process didn't exit successfully"], read: format::libtest::read },
+    Format { name: "rustc", title: "rustc, clippy, ruff, deno lint: a headline and an arrow", stage: Tool, marks: &["--> ", "error: linking with"], read: format::arrow::read },
+    Format { name: "rustfmt", title: "cargo fmt --check", stage: Tool, marks: &["Diff in "], read: format::rustfmt::read },
+    Format { name: "go-test", title: "go test", stage: Tool, marks: &["--- FAIL: ", "\nFAIL\t", "FAIL    "], read: format::go_test::read },
+    Format { name: "pytest", title: "pytest, pytest-xdist", stage: Tool, marks: &["= FAILURES =", "= ERRORS =", "short test summary info"], read: format::pytest::read },
+    Format { name: "unittest", title: "Python unittest", stage: Tool, marks: &["FAILED ("], read: format::unittest::read },
+    Format { name: "node-test", title: "node --test (spec)", stage: Tool, marks: &["✖ failing tests:"], read: format::node_test::read },
+    Format { name: "vitest", title: "vitest", stage: Tool, marks: &["⎯ Failed ", "⎯ Unhandled ", "⎯⎯ Unhandled "], read: format::vitest::read },
+    Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
+    Format { name: "mocha", title: "mocha, jasmine, cypress", stage: Tool, marks: &[" failing\n", " failing (", "\nFailures:", "Failures: \n"], read: format::mocha::read },
+    Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [fail]", "✖ [fail]", " uncaught exception", "tests failed\n", "test failed\n"], read: format::ava::read },
+    Format { name: "deno-test", title: "deno test", stage: Tool, marks: &[" ERRORS \n", "(uncaught error)", "error: Module not found", "error: The module's source code", "error: SyntaxError", "error: Uncaught"], read: format::deno_test::read },
+    Format { name: "deno-check", title: "deno check", stage: Tool, marks: &["[ERROR]: "], read: format::deno_check::read },
+    Format { name: "deno-fmt", title: "deno fmt --check", stage: Tool, marks: &["not formatted file"], read: format::deno_fmt::read },
+    Format { name: "tsc", title: "tsc", stage: Tool, marks: &["error TS"], read: format::tsc::read },
+    Format { name: "eslint", title: "eslint, stylelint, standard (stylish)", stage: Tool, marks: &[" problem"], read: format::eslint::read },
+    Format { name: "maven", title: "Maven: Surefire, javac", stage: Tool, marks: &["<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR", "Failed to execute goal"], read: format::maven::read },
+    Format { name: "gradle", title: "Gradle test", stage: Tool, marks: &[" FAILED\n"], read: format::gradle::read },
+    Format { name: "ctest", title: "CTest", stage: Tool, marks: &["tests failed out of"], read: format::ctest::read },
+    Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]"], read: format::gtest::read },
+    Format { name: "tap", title: "TAP: bats, node, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!"], read: format::tap::read },
+    Format { name: "bats", title: "bats (pretty)", stage: Tool, marks: &[" ✗ "], read: format::bats::read },
+    Format { name: "phpunit", title: "PHPUnit", stage: Tool, marks: &["FAILURES!", "ERRORS!", "There was ", "There were "], read: format::phpunit::read },
+    Format { name: "rspec", title: "RSpec", stage: Tool, marks: &["\nFailed examples:", "error occurred outside of examples", "errors occurred outside of examples", "An error occurred while loading", " examples, "], read: format::rspec::read },
+    Format { name: "minitest", title: "minitest, test-unit", stage: Tool, marks: &[" assertions, "], read: format::minitest::read },
+    Format { name: "exunit", title: "ExUnit", stage: Tool, marks: &[" tests, ", " test, "], read: format::exunit::read },
+    Format { name: "busted", title: "busted", stage: Tool, marks: &["Failure → ", "Error → ", "Failure -> ", "Error -> "], read: format::busted::read },
+    Format { name: "dotnet", title: "dotnet test", stage: Tool, marks: &["Error Message:", "Failed! "], read: format::dotnet::read },
+    Format { name: "sanitizer", title: "AddressSanitizer, LeakSanitizer, ThreadSanitizer, UndefinedBehaviorSanitizer, Valgrind", stage: Tool, marks: &["Sanitizer: ", ": runtime error: ", "== ERROR SUMMARY: "], read: format::sanitizer::read },
+    Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] "], read: format::reformat::read },
+    Format { name: "diagnostics", title: "gcc, clang, go build, go vet, mypy, flake8, pylint, ruff, shellcheck, swiftc and others: file:line: message", stage: Diagnostics, marks: &[], read: format::diagnostics::read },
+    Format { name: "traceback", title: "stack traces: Python, JavaScript, Java, Ruby, PHP; panics of Rust and Go", stage: Shape, marks: &[], read: format::traceback::read },
+    Format { name: "markers", title: "lines that begin with FAIL, ✗, ✖, × or [FAIL], of a tool that is not known", stage: Shape, marks: &[], read: format::markers::read },
+    Format { name: "shell", title: "shells and system tools: name: message", stage: Shape, marks: &[], read: format::shell::read },
+];
+
+/// Returns the format of this name.
+pub fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// All marks, and the formats that they belong to.
+static MARKS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
+    let marks =
+        FORMATS.iter().enumerate().flat_map(|(at, format)| format.marks.iter().map(move |mark| (*mark, at)));
+    let (marks, formats): (Vec<&str>, Vec<usize>) = marks.unzip();
+    (AhoCorasick::new(marks).expect("the marks are few"), formats)
+});
+
+/// Says which formats may be in a text, by their marks.
+fn marked(text: &str) -> [bool; FORMATS.len()] {
+    let mut found = [false; FORMATS.len()];
+    let (marks, formats) = &*MARKS;
+    for mark in marks.find_overlapping_iter(text) {
+        found[formats[mark.pattern().as_usize()]] = true;
+    }
+    found
+}
+
+/// Reads a machine report by the name of its format, or by what it looks like.
+pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
+    found.reading(Source::Report);
+    let page = Page::new(report.bytes);
+    let lines = page.lines();
+    let sheet = Sheet { text: page.text(), lines: &lines };
+    let alike =
+        || FORMATS.iter().zip(marked(sheet.text)).find(|(_, marked)| *marked).map(|(format, _)| format);
+    if let Some(format) = format(report.format).or_else(alike) {
+        (format.read)(&sheet, found);
+    }
+}
+
+/// Reads what was printed, stage after stage.
+pub(super) fn read_pages(
+    pages: &[Page<'_>],
+    forced: Option<&Format>,
+    output: &Output<'_>,
+    found: &mut Found<'_>,
+) -> Confidence {
+    found.reading(Source::Text);
+    let lines: Vec<Vec<&str>> = pages.iter().map(Page::lines).collect();
+    let sheets: Vec<Sheet<'_>> =
+        pages.iter().zip(&lines).map(|(page, lines)| Sheet { text: page.text(), lines }).collect();
+    let marks: Vec<_> = sheets.iter().map(|sheet| marked(sheet.text)).collect();
+    let reported = found.len();
+    for stage in [Tool, Diagnostics, Shape] {
+        for (at, format) in FORMATS.iter().enumerate() {
+            // A tool may write its names to one stream and its reasons to the other.
+            let wanted = match forced {
+                Some(forced) => forced.name == format.name,
+                None => {
+                    format.stage == stage && (format.marks.is_empty() || marks.iter().any(|marks| marks[at]))
+                }
+            };
+            if wanted {
+                sheets.iter().for_each(|sheet| (format.read)(sheet, found));
+            }
+            // What looks like a failure is taken at its word once.
+            if stage == Shape && !found.is_empty() {
+                break;
+            }
+        }
+        if reported > 0 {
+            found.choose(reported);
+        }
+        if !found.is_empty() {
+            return if stage == Shape { Confidence::Medium } else { Confidence::High };
+        }
+    }
+    format::unparsed::read(&sheets, output, found)
+}
