@@ -2,7 +2,8 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`artifacts`], [`context`], [`snapshot`], [`blocking`].
+//! [`branch`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below them
+//! `folder`, which knows what systems do differently with files.
 
 pub mod workflow_file;
 
@@ -17,3 +18,5 @@ pub mod context;
 pub mod snapshot;
 
 pub mod blocking;
+
+mod folder;
