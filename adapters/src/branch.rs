@@ -175,7 +175,7 @@ fn matches(text: &str, pattern: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn git<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
+pub(crate) fn git<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
     let mut command = Command::new("git");
     command.arg("-C").arg(workspace).args([
         "--no-optional-locks",

@@ -2,7 +2,7 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below them
+//! [`branch`], [`worktree`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below them
 //! `folder`, which knows what systems do differently with files.
 
 pub mod workflow_file;
@@ -16,6 +16,7 @@ pub mod artifacts;
 pub mod branch;
 pub mod context;
 pub mod snapshot;
+pub mod worktree;
 
 pub mod blocking;
 

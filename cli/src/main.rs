@@ -22,6 +22,7 @@ mod moment;
 mod project;
 mod screen;
 mod text;
+mod worktrees;
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};

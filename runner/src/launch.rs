@@ -26,7 +26,7 @@ use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
-use crate::perform::{ChildRun, Children, Place, World, mark_of};
+use crate::perform::{ChildRun, Children, Machine, Place, mark_of};
 use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
 
@@ -229,7 +229,7 @@ impl Site {
     }
 
     /// Opens the log of a run and takes the right to work in its workspace. Damage that was mended is recorded.
-    fn open(&self, folder: &RunFolder) -> Result<(Runner, Option<Lease>), Error> {
+    fn open(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Option<Lease>), Error> {
         let (log, opening) = RunLog::open_for_writing(folder)?;
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
@@ -245,7 +245,7 @@ impl Site {
 
     /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, or what a
     /// person has made of it since the run came to rest, if that is accepted.
-    fn drift(&self, runner: &Runner, accepted: bool) -> Result<Option<Box<Snapshot>>, Error> {
+    fn drift(&self, runner: &Runner<Machine>, accepted: bool) -> Result<Option<Box<Snapshot>>, Error> {
         let state = runner.state();
         let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else { return Ok(None) };
         let Some(now) = runner.look() else { return Ok(None) };
@@ -283,12 +283,12 @@ impl Site {
         Some(project.run(run))
     }
 
-    fn runner(&self, log: RunLog, started: &RunStarted, state: RunState) -> Runner {
+    fn runner(&self, log: RunLog, started: &RunStarted, state: RunState) -> Runner<Machine> {
         let artifacts = match log.folder() {
             Some(folder) => folder.artifacts(),
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
         };
-        let world = World {
+        let machine = Machine {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
             artifacts,
@@ -306,7 +306,8 @@ impl Site {
             verbose: self.verbose,
             grace: self.grace,
         };
-        Runner::new(Arc::new(log), Arc::new(world), state, self.interrupts.clone())
+        let clock = Clock::start(state.last_at());
+        Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())
     }
 
     fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
@@ -370,8 +371,37 @@ impl Site {
     }
 }
 
+impl Runner<Machine> {
+    /// Removes prompts and scripts of a run whose log is gone with the process.
+    fn remove_what_memory_does_not_keep(&self) {
+        if self.log.folder().is_none() {
+            let _may_be_gone = std::fs::remove_dir_all(&self.world.artifacts);
+        }
+    }
+
+    /// Returns the text by which the processes of this run are found again.
+    fn mark(&self) -> String {
+        self.world.mark()
+    }
+
+    /// Takes a snapshot of the workspace, if it can be.
+    fn look(&self) -> Option<Box<Snapshot>> {
+        let keeper = self.world.snapshots.as_ref()?;
+        keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
+    }
+
+    /// Returns the files that differ between two snapshots, as far as that can be told.
+    fn drift(&self, before: &Snapshot, after: &Snapshot) -> Vec<String> {
+        self.world.snapshots.as_ref().and_then(|keeper| keeper.drift(before, after).ok()).unwrap_or_default()
+    }
+}
+
 /// Folds a log: from its checkpoint if it has one, and every record checked.
-fn fold(log: &RunLog) -> Result<RunState, Error> {
+///
+/// # Errors
+///
+/// When a record cannot be read, or is not the one that was written.
+pub fn fold(log: &RunLog) -> Result<RunState, ReadError> {
     let saved = log.checkpoint(RunState::REDUCER_VERSION);
     let restored = saved.and_then(|saved| {
         let state: RunState = serde_json::from_slice(&saved.state).ok()?;
@@ -384,7 +414,7 @@ fn fold(log: &RunLog) -> Result<RunState, Error> {
     Ok(state)
 }
 
-async fn finish(mut runner: Runner) -> Result<Ended, Error> {
+async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
     // What a person changes from now on is to be told from what the run has left.
     if outcome != RunOutcome::Complete

@@ -1,14 +1,16 @@
 //! The loop that ties core, store and adapters together.
 //!
 //! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
-//! with what was decided, fold, repeat. What it means to begin and to end something is in
-//! [`perform`]; how a run is opened, for the first time or again, is in [`launch`].
+//! with what was decided, fold, repeat. What a run needs of the world is in [`world`]; what it means to
+//! begin and to end something on a real machine in [`perform`]; how a run is opened, for the first time or
+//! again, in [`launch`].
 
 pub mod branch_lock;
 pub mod clock;
 pub mod launch;
 pub mod perform;
 pub mod snapshots;
+pub mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +20,6 @@ use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
 use unstuck_core::id::StepId;
-use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Effect, Event, Observation, Rejection, RunState};
 use unstuck_store::chain::Head;
@@ -26,7 +27,7 @@ use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
 use unstuck_store::run_log::RunLog;
 
 use crate::clock::Clock;
-use crate::perform::World;
+use crate::world::World;
 
 /// Who wants to know what happens while it happens. Display never touches a decision.
 pub trait Watcher: Send + Sync {
@@ -69,11 +70,11 @@ pub enum Error {
 const CHECKPOINT_EVERY: usize = 10_000;
 
 /// Drives one run.
-pub struct Runner {
+pub struct Runner<W> {
     log: Arc<RunLog>,
     head: Option<Head>,
     since_checkpoint: usize,
-    world: Arc<World>,
+    world: Arc<W>,
     state: RunState,
     clock: Clock,
     interrupts: watch::Receiver<Option<Interrupt>>,
@@ -81,15 +82,15 @@ pub struct Runner {
     stops: BTreeMap<StepId, watch::Sender<Stop>>,
 }
 
-impl Runner {
+impl<W: World> Runner<W> {
     /// Takes a run up where `state` stands.
     pub fn new(
         log: Arc<RunLog>,
-        world: Arc<World>,
+        world: Arc<W>,
         state: RunState,
+        clock: Clock,
         interrupts: watch::Receiver<Option<Interrupt>>,
     ) -> Self {
-        let clock = Clock::start(state.last_at());
         let (in_flight, stops) = (JoinSet::new(), BTreeMap::new());
         let (head, since_checkpoint) = (None, 0);
         Self { log, head, since_checkpoint, world, state, clock, interrupts, in_flight, stops }
@@ -156,12 +157,14 @@ impl Runner {
                 return Ok(());
             }
         };
-        let prepared = perform::prepare(&self.world, &self.state, &due, is_check)
+        let (started, prepared) = self
+            .world
+            .prepare(&self.state, &due, is_check)
             .map_err(|source| Error::Prepare { what: format!("step {}", due.step), source })?;
-        self.record(prepared.started.clone())?;
+        self.record(started)?;
         let (stop, stopped) = watch::channel(Stop::Run);
         self.stops.insert(due.step, stop);
-        self.in_flight.spawn(perform::perform(Arc::clone(&self.world), prepared, stopped));
+        self.in_flight.spawn(Arc::clone(&self.world).perform(prepared, stopped));
         Ok(())
     }
 
@@ -169,10 +172,8 @@ impl Runner {
     async fn next_command(&mut self) -> Option<Observation> {
         let deadline = self.state.next_deadline();
         tokio::select! {
-            Some(ended) = self.in_flight.join_next() => Some(ended.unwrap_or_else(|error| match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(error) => unreachable!("no task is cancelled while its run goes on: {error}"),
-            })),
+            // In a fixed order, so that the same world gives the same run.
+            biased;
             interrupt = interrupted(&mut self.interrupts) => {
                 if interrupt.now {
                     self.stop_all(Stop::StopNow);
@@ -180,6 +181,10 @@ impl Runner {
                 let running = *self.state.phase() == unstuck_core::state::Phase::Active;
                 running.then_some(Observation::RunInterrupted(RunInterrupted { signal: interrupt.signal }))
             }
+            Some(ended) = self.in_flight.join_next() => Some(ended.unwrap_or_else(|error| match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(error) => unreachable!("no task is cancelled while its run goes on: {error}"),
+            })),
             () = self.clock.reach(deadline) => Some(Observation::DeadlinePassed),
         }
     }
@@ -194,8 +199,7 @@ impl Runner {
         let batch = self.state.decide(command, self.clock.now())?;
         let head = self.log.append(&batch, Expected::Exactly(self.state.version()))?;
         self.state = batch.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
-        self.world.watcher.recorded(&batch, &self.state);
-        self.world.write_views(&self.state, &batch);
+        self.world.recorded(&batch, &self.state);
         self.head = Some(head);
         self.since_checkpoint += batch.len();
         if self.since_checkpoint >= CHECKPOINT_EVERY {
@@ -213,29 +217,6 @@ impl Runner {
         if let Err(error) = self.log.save_checkpoint(head, RunState::REDUCER_VERSION, state) {
             tracing::warn!(%error, "the checkpoint was not saved");
         }
-    }
-
-    /// Removes prompts and scripts of a run whose log is gone with the process.
-    pub(crate) fn remove_what_memory_does_not_keep(&self) {
-        if self.log.folder().is_none() {
-            let _may_be_gone = std::fs::remove_dir_all(&self.world.artifacts);
-        }
-    }
-
-    /// Returns the text by which the processes of this run are found again.
-    pub fn mark(&self) -> String {
-        self.world.mark()
-    }
-
-    /// Takes a snapshot of the workspace, if it can be.
-    pub(crate) fn look(&self) -> Option<Box<Snapshot>> {
-        let keeper = self.world.snapshots.as_ref()?;
-        keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
-    }
-
-    /// Returns the files that differ between two snapshots, as far as that can be told.
-    pub(crate) fn drift(&self, before: &Snapshot, after: &Snapshot) -> Vec<String> {
-        self.world.snapshots.as_ref().and_then(|keeper| keeper.drift(before, after).ok()).unwrap_or_default()
     }
 
     /// Returns where the run stands, for good.

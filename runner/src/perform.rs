@@ -1,7 +1,6 @@
-//! What it means to begin and to end a worker or a check.
+//! What it means to begin and to end a worker or a check on a real machine.
 //!
-//! [`prepare`] looks at the state once and says what is to be recorded before anything runs;
-//! [`perform`] runs it and says what is to be recorded after. Nothing here decides anything.
+//! Nothing here decides anything.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -32,6 +31,7 @@ use unstuck_store::blobs::BlobStore;
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
 use crate::snapshots::Keeper;
+use crate::world::World;
 
 /// Scripts above this length are run from a file: an argument has a bound.
 const SCRIPT_ARG_MAX: usize = 100_000;
@@ -39,8 +39,8 @@ const SCRIPT_ARG_MAX: usize = 100_000;
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
 
-/// What surrounds one run.
-pub struct World {
+/// The machine that one run is carried out on, and what is known of it.
+pub struct Machine {
     /// The run.
     pub run: RunId,
     /// Absolute path of the workspace.
@@ -97,9 +97,19 @@ pub trait Children: Send + Sync {
     fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun;
 }
 
-impl World {
+impl World for Machine {
+    type Prepared = Prepared;
+
+    fn prepare(&self, state: &RunState, due: &Due, is_check: bool) -> io::Result<(Observation, Prepared)> {
+        prepare(self, state, due, is_check)
+    }
+
+    async fn perform(self: Arc<Self>, prepared: Prepared, stop: StopSignal) -> Observation {
+        perform(self, prepared, stop).await
+    }
+
     /// Takes secret values out of all texts of an observation.
-    pub fn redact(&self, mut observation: Observation) -> Observation {
+    fn redact(&self, mut observation: Observation) -> Observation {
         let of_file = self.redact_decision_file(&mut observation);
         let (mut clean, of_texts) = self.redact_texts(observation);
         match (of_file + of_texts, &mut clean) {
@@ -114,6 +124,13 @@ impl World {
         clean
     }
 
+    fn recorded(&self, batch: &[Event], state: &RunState) {
+        self.watcher.recorded(batch, state);
+        self.write_views(state, batch);
+    }
+}
+
+impl Machine {
     /// As bytes, because what is no UTF-8 is recorded in digits.
     fn redact_decision_file(&self, observation: &mut Observation) -> u32 {
         let file = match observation {
@@ -154,7 +171,7 @@ impl World {
 
     /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
     /// is said and does not stop the run.
-    pub fn write_views(&self, state: &RunState, events: &[Event]) {
+    fn write_views(&self, state: &RunState, events: &[Event]) {
         if state.started().is_none_or(|started| started.workflow_file.is_none()) {
             return;
         }
@@ -224,8 +241,6 @@ fn secret_texts(
 
 /// An effect that is about to be performed.
 pub struct Prepared {
-    /// What is recorded first.
-    pub started: Observation,
     step: Step,
     due: Due,
     /// The check, and the id that its verdict carries; for a worker only where it is its own check.
@@ -254,12 +269,12 @@ enum Job {
     Child(Box<(Parent, Subworkflow, Place)>),
 }
 
-/// Looks at the state once and says what is to be done.
-///
-/// # Errors
-///
-/// When a prompt or an old decision file cannot be kept in the run's own folder.
-pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io::Result<Prepared> {
+fn prepare(
+    world: &Machine,
+    state: &RunState,
+    due: &Due,
+    is_check: bool,
+) -> io::Result<(Observation, Prepared)> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
     let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
     let asked = step.check.clone().filter(|_| is_check || claims);
@@ -307,12 +322,12 @@ pub fn prepare(world: &World, state: &RunState, due: &Due, is_check: bool) -> io
         of_step: at.began_with.as_deref().cloned().map_or_else(|| before.clone(), Box::new),
         before,
     });
-    Ok(Prepared { started, step, due, check, is_check, job, in_the_way, notes, context_dir, seen })
+    Ok((started, Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, seen }))
 }
 
 /// Takes a snapshot of the workspace. A run can do without, and says so.
 fn look(
-    world: &World,
+    world: &Machine,
     first: Option<&Snapshot>,
     last: Option<&Snapshot>,
     notes: &mut Vec<String>,
@@ -345,7 +360,7 @@ struct Asked<'a> {
     limit: Millis,
 }
 
-fn context_dir(world: &World, state: &RunState) -> PathBuf {
+fn context_dir(world: &Machine, state: &RunState) -> PathBuf {
     let configured = state.workflow().map_or("context", |workflow| workflow.context_dir.as_str());
     world.workspace.join(configured)
 }
@@ -392,7 +407,7 @@ fn started(
 /// Puts an old decision file out of the way before whoever writes it is started: the worker, where
 /// a script checks (it may read what the worker wrote) or the worker checks itself; else the checker.
 fn move_aside(
-    world: &World,
+    world: &Machine,
     step: &Step,
     id: Option<&CheckId>,
     is_check: bool,
@@ -420,7 +435,7 @@ fn decision_path(check: &Check, id: Option<&CheckId>) -> Option<PathBuf> {
     Some(PathBuf::from(path))
 }
 
-fn spec(world: &World, asked: &Asked<'_>) -> io::Result<Spec> {
+fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
     let worker = match (&asked.step.work, asked.check.map(|(check, _)| &check.by)) {
         (_, Some(CheckBy::Exit(worker) | CheckBy::Agent(worker))) if asked.is_check => worker,
         (Work::Worker(worker), _) => worker,
@@ -472,7 +487,7 @@ fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsS
     Ok(argv)
 }
 
-fn facts(world: &World, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
+fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
     let Asked { state, step, at, due, is_check, .. } = *asked;
     let kept = |name: &str, text: &str| -> io::Result<Option<String>> {
         if text.is_empty() {
@@ -545,9 +560,8 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// Performs what was prepared and says what is to be recorded.
-pub async fn perform(world: Arc<World>, prepared: Prepared, stop: StopSignal) -> Observation {
-    let Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, seen, .. } = prepared;
+async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> Observation {
+    let Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, seen } = prepared;
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
     let ready = in_the_way
         .map_or(Ok(()), Err)
@@ -625,7 +639,7 @@ fn read_and_tidy(workspace: &Path, path: &Path) -> DecisionFile {
     file
 }
 
-async fn run(world: &World, step: &Step, job: Job, stop: StopSignal, context_dir: &Path) -> Outcome {
+async fn run(world: &Machine, step: &Step, job: Job, stop: StopSignal, context_dir: &Path) -> Outcome {
     match job {
         Job::Process(spec) => {
             let show = |line: &str| world.watcher.line(&step.id, line);
@@ -668,7 +682,7 @@ struct SeenAfter {
 }
 
 /// Takes a snapshot after the work, and says what is different.
-async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec<String>) -> SeenAfter {
+async fn look_again(world: &Arc<Machine>, step: &Step, seen: Seen, notes: &mut Vec<String>) -> SeenAfter {
     let world = Arc::clone(world);
     let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
     let (after, said) = blocking(move || {
@@ -688,14 +702,14 @@ async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec
     after
 }
 
-fn inputs(world: &World, step: &Step, is_check: bool, context_dir: &Path) -> Result<Vec<String>, String> {
+fn inputs(world: &Machine, step: &Step, is_check: bool, context_dir: &Path) -> Result<Vec<String>, String> {
     if is_check || step.inputs.is_empty() {
         return Ok(Vec::new());
     }
     artifacts::copy_inputs(&world.workspace, context_dir, &step.inputs).map_err(|error| error.to_string())
 }
 
-fn outputs(world: &World, step: &Step, context_dir: &Path, outcome: &mut Outcome) {
+fn outputs(world: &Machine, step: &Step, context_dir: &Path, outcome: &mut Outcome) {
     if step.outputs.is_empty() {
         return;
     }

@@ -53,7 +53,12 @@ impl RunLog {
     /// Makes a log that is gone with the process.
     pub fn in_memory() -> Self {
         let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
-        Self { store: Box::new(MemoryStore::new(blobs.clone())), blobs, folder: None }
+        Self::of(Box::new(MemoryStore::new(blobs.clone())), blobs)
+    }
+
+    /// Makes a log of a store and a place of blobs that are nobody's folder.
+    pub fn of(store: Box<dyn EventStore>, blobs: Arc<dyn BlobStore>) -> Self {
+        Self { store, blobs, folder: None }
     }
 
     /// Opens the log of a run to go on with it, and says what was found and mended.

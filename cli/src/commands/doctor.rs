@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
-use unstuck_adapters::process;
+use unstuck_adapters::{process, worktree};
 use unstuck_core::event::RunOutcome;
+use unstuck_core::id::RunId;
 use unstuck_replay::Story;
 use unstuck_runner::perform::mark_of;
 use unstuck_store::lease::{Lease, Liveness};
@@ -14,7 +15,7 @@ use crate::args::Global;
 use crate::commands::gc;
 use crate::error::Result;
 use crate::project::{self, Found, Project};
-use crate::{exit, text};
+use crate::{exit, text, worktrees};
 
 /// Arguments of `unstuck doctor`.
 #[derive(Debug, clap::Args)]
@@ -159,6 +160,9 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     for found in &found {
         findings.extend(of_run(found));
     }
+    findings.extend(
+        worktrees::left(project.runs()).iter().filter_map(|(run, root)| of_worktree(&found, run, root)),
+    );
     if findings.len() == before {
         findings.push(Finding::ok(
             "runs",
@@ -214,6 +218,31 @@ fn workspace(folder: &Path) -> Option<Finding> {
         )),
         Liveness::Gone => None,
     }
+}
+
+/// What a checkout that was made for a run needs, once nobody works in it.
+fn of_worktree(found: &[Found], run: &RunId, root: &Path) -> Option<Finding> {
+    if found.iter().any(|found| found.entry.run == *run && found.is_live()) {
+        return None;
+    }
+    let place = root.display();
+    Some(match worktree::uncommitted(root) {
+        Ok(0) => Finding::weak(
+            "worktree",
+            format!("{place} is left of run {run}; everything in it is committed"),
+            format!("git worktree remove {place}"),
+        ),
+        Ok(files) => Finding::weak(
+            "worktree",
+            format!("{place} is left of run {run}, with {} in no commit", text::count(files, "changed file")),
+            format!("git -C {place} status"),
+        ),
+        Err(error) => Finding::weak(
+            "worktree",
+            format!("{place} is left of run {run}, and git does not read it: {error}"),
+            format!("ls {place}"),
+        ),
+    })
 }
 
 /// What a run needs of a person.

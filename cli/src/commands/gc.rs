@@ -10,9 +10,9 @@ use unstuck_store::lease::Lease;
 
 use crate::args::Global;
 use crate::commands::run;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, chain};
 use crate::project::{Found, Project};
-use crate::{exit, text};
+use crate::{exit, text, worktrees};
 
 /// Arguments of `unstuck gc`.
 #[derive(Debug, clap::Args)]
@@ -54,12 +54,20 @@ pub fn gc(global: &Global, args: &Args) -> Result {
             .rebuild_index()
             .map_err(|error| Error::damaged(format!("cannot write the index: {error}")))?;
     }
+    let kept: Vec<String> = if args.yes {
+        old.iter().filter_map(|it| checkout_kept(&project, &it.0)).collect()
+    } else {
+        Vec::new()
+    };
     let of_snapshots = snapshots_before.saturating_sub(size_of(&snapshots));
     if args.json {
         let runs: Vec<_> = old.iter().map(|(found, _)| found.entry.run.to_string()).collect();
         println!("{:#}", serde_json::json!({"runs": runs, "bytes": size + of_snapshots, "done": args.yes}));
     } else {
         print(&old, size, of_snapshots, snapshots_before, args);
+    }
+    for kept in kept {
+        eprintln!("warning: {kept}");
     }
     Ok(exit::OK)
 }
@@ -86,6 +94,12 @@ fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, arg
         );
         println!("next: the same with --yes");
     }
+}
+
+/// Removes the checkout that a run was given for itself, or says why it stays.
+fn checkout_kept(project: &Project, found: &Found) -> Option<String> {
+    let error = worktrees::remove(project.runs(), &found.entry.run).err()?;
+    Some(format!("the worktree of run {} stays: {}", found.short(), chain(&error)))
 }
 
 /// Removes a run: its snapshots first, so that what is left after a crash is a run that can be removed again.

@@ -12,6 +12,7 @@ use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
+use unstuck_adapters::worktree;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind, Workflow};
@@ -26,6 +27,7 @@ use crate::branches::{self, BranchArgs, Branches};
 use crate::error::{Error, Result, chain};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode, Screen};
+use crate::worktrees;
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -47,6 +49,9 @@ pub struct Args {
     /// Most time of the run, such as 90m [default: as the file says, or 4h].
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
+    /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
+    #[arg(long)]
+    worktree: bool,
     /// What decides how a file is read.
     #[command(flatten)]
     reading: Reading,
@@ -114,10 +119,18 @@ pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
 /// Runs the workflow.
 pub fn run(global: &Global, args: Args) -> Result {
     let workspace = project::directory(global)?;
-    let started = started(&workspace, &args)?;
+    let mut started = started(&workspace, &args)?;
     let runs = Project::locate(global)?;
+    let own =
+        if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
+    let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
+    started.workspace = workspace.to_string_lossy().into_owned();
     let rules = args.with.is_none().then_some(&started.workflow.branch);
-    let branches = args.driving.branches.look(&workspace, rules, false)?;
+    let branches = args.driving.branches.look(&workspace, rules, false).inspect_err(|_| {
+        if let Some(own) = &own {
+            let _is_left_for_doctor = worktree::remove(&own.root);
+        }
+    })?;
     let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();
     let short = match &runs {
         Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
@@ -127,6 +140,9 @@ pub fn run(global: &Global, args: Args) -> Result {
     let mut header = screen::header(&started, &short, on);
     if let Some(before) = runs.as_ref().and_then(|runs| before(runs, &known, &started.workspace)) {
         header.push_str(&format!("\n  before   {before}"));
+    }
+    if let (Some(own), Some(runs)) = (&own, &runs) {
+        header.push_str(&worktrees::note(own, runs));
     }
     let run = started.run.clone();
     let shown = Shown { run, short, header, before: Story::default() };
@@ -510,7 +526,7 @@ pub fn explained(error: &launch::Error, short: &str) -> Error {
         )),
         launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
         launch::Error::WorkspaceBusy { .. } => Error::usage(message)
-            .hint("see what runs: unstuck runs    or work in another folder: unstuck -C DIR run ..."),
+            .hint("see what runs: unstuck runs    or give this one a checkout of its own: unstuck run --worktree ..."),
         launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
             Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
         }

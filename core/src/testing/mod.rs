@@ -20,7 +20,7 @@ mod strategies;
 mod world;
 
 pub use strategies::{events, histories, scripts, workflows};
-pub use world::{Act, History, Script, World, finished, run_started, script_worker, snapshot, step};
+pub use world::{Act, History, Script, World, finished, run_started, script_worker, snapshot, started, step};
 
 use crate::{Event, RunState};
 

@@ -144,33 +144,7 @@ impl World {
         };
         self.checks_made += 1;
         let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", self.checks_made));
-        let Due { step, iteration, attempt } = due.clone();
-        let (prompt, limit) = (Blob { digest: Digest::of(b""), size: 0 }, Millis(1000));
-        let started = if is_check {
-            Observation::CheckStarted(CheckStarted {
-                step,
-                iteration,
-                attempt,
-                check_id,
-                prompt,
-                limit,
-                moved_aside: None,
-            })
-        } else {
-            let (step_of, _) = self.state.step(&step).expect("effects name steps of the workflow");
-            let claims = step_of.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
-            let check_id = claims.then_some(check_id);
-            Observation::WorkerStarted(WorkerStarted {
-                step,
-                iteration,
-                attempt,
-                prompt,
-                limit,
-                check_id,
-                moved_aside: None,
-                snapshot: None,
-            })
-        };
+        let started = started(&self.state, &due, is_check, check_id, Digest::of(b""));
         self.give(started).ok().map(|()| (due, is_check))
     }
 
@@ -254,6 +228,46 @@ fn id_in_flight(phase: &StepPhase) -> Option<CheckId> {
 fn stopped(due: &Due, is_check: bool, id: Option<CheckId>) -> Observation {
     let outcome = Outcome::of(Exit::Stopped);
     observation(due, is_check, outcome, DecisionFile::NotConfigured, id.as_ref())
+}
+
+/// Returns the observation that a process of the scripted world is about to be started.
+///
+/// # Panics
+///
+/// When the workflow does not have the step.
+pub fn started(
+    state: &RunState,
+    due: &Due,
+    is_check: bool,
+    check_id: CheckId,
+    prompt: Digest,
+) -> Observation {
+    let (of_workflow, _) = state.step(&due.step).expect("effects name steps of the workflow");
+    let claims = of_workflow.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+    let Due { step, iteration, attempt } = due.clone();
+    let (prompt, limit, moved_aside) = (Blob { digest: prompt, size: 0 }, Millis(1000), None);
+    if is_check {
+        return Observation::CheckStarted(CheckStarted {
+            step,
+            iteration,
+            attempt,
+            check_id,
+            prompt,
+            limit,
+            moved_aside,
+        });
+    }
+    let (check_id, snapshot) = (claims.then_some(check_id), None);
+    Observation::WorkerStarted(WorkerStarted {
+        step,
+        iteration,
+        attempt,
+        prompt,
+        limit,
+        check_id,
+        moved_aside,
+        snapshot,
+    })
 }
 
 /// Returns the observation that a process of the scripted world leaves.

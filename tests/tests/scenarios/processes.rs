@@ -53,6 +53,57 @@ fn s51_of_two_that_start_at_the_same_moment_one_works() {
 }
 
 #[test]
+fn s51_two_runs_in_one_repository_work_beside_each_other_in_worktrees() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
+    stage.write("notes.txt", "of a person, in no commit\n");
+    let command = worker("count.sh");
+    let arguments = ["run", "count", "--with", &command, "--iterations", "3", "--worktree"];
+    let first = stage.start(&arguments);
+    wait_until("the first works", || stage.calls() == 1);
+    let second = stage.unstuck(&arguments).with_status(0);
+    assert!(second.out.contains("without  1 file") && second.out.contains("1 other worktree"), "{second:?}");
+    tell(&stage.scratch("go"));
+    let first = first.wait().with_status(0);
+    assert!(first.out.contains("git merge unstuck/"), "{first:?}");
+
+    let branches = stage.git(&["branch", "--list", "unstuck/*"]);
+    assert_eq!(branches.lines().count(), 2, "{branches}");
+    assert_eq!(stage.git(&["status", "--porcelain"]), "?? notes.txt\n", "nothing happened here");
+    assert_eq!(std::fs::read_to_string(stage.workspace().join("notes.txt")).unwrap().lines().count(), 1);
+    let left = stage.unstuck(&["doctor", "--json"]).out;
+    assert_eq!(left.matches("is left of run").count(), 2, "{left}");
+    assert!(left.contains("with 1 changed file in no commit"), "{left}");
+    stage.leaves_nothing_running();
+    stage.verify();
+}
+
+#[test]
+fn a_worktree_goes_with_its_run_unless_something_in_it_is_in_no_commit() {
+    let stage = Stage::repository().with_variable("DONE_AT", "1");
+    let noted = worker("count.sh");
+    let changes = ["run", "count", "--with", &noted, "--worktree"];
+    let commits =
+        ["run", "commit", "--with", "git commit -qm done --allow-empty", "--check", "true", "--worktree"];
+    stage.unstuck(&changes).with_status(0);
+    stage.unstuck(&commits).with_status(0);
+    let ended = stage.unstuck(&["gc", "--older-than", "0d", "--yes"]).with_status(0);
+    assert!(ended.err.contains("stays") && ended.err.contains("modified or untracked files"), "{ended:?}");
+    let worktrees = stage.git(&["worktree", "list"]);
+    assert_eq!(worktrees.lines().count(), 2, "{worktrees}");
+    let branches = stage.git(&["branch", "--list", "unstuck/*"]);
+    assert_eq!(branches.lines().count(), 2, "what is not merged stays: {branches}");
+}
+
+#[test]
+fn a_worktree_of_no_repository_is_refused_before_anything_is_made() {
+    let stage = Stage::new();
+    let arguments = ["run", "count", "--with", "true", "--worktree"];
+    stage.unstuck(&arguments).with_status(64).complains("is in no git repository");
+    stage.git(&["init", "-q"]);
+    stage.unstuck(&arguments).with_status(64).complains("has no commit yet");
+}
+
+#[test]
 fn a_crash_and_a_resume_leave_no_process_behind() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "3");
     let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);

@@ -1,0 +1,68 @@
+//! Checkouts of their own that runs were given with `--worktree`: made, listed, and removed with their runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::worktree::{self, Worktree};
+use unstuck_core::id::RunId;
+use unstuck_store::state_dir::Project as Runs;
+
+use crate::error::{Error, Result, chain};
+use crate::text;
+
+/// Returns the folder that the checkouts of a project are in.
+fn folder(runs: &Runs) -> PathBuf {
+    runs.path().join("worktrees")
+}
+
+/// Gives a run a checkout of its own.
+pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktree> {
+    let runs = runs.ok_or_else(|| {
+        Error::usage("a run that is kept in memory has no folder for a checkout of its own")
+            .hint("--store sled:PATH, or without --worktree")
+    })?;
+    runs.create().map_err(|error| Error::usage(format!("cannot make {}: {error}", runs.path().display())))?;
+    let root = folder(runs).join(run.as_str());
+    worktree::add(workspace, &root, &format!("unstuck/{run}")).map_err(|error| {
+        let hint = match error {
+            worktree::Error::NoCommit => "commit something first, or run without --worktree",
+            _ => "run without --worktree",
+        };
+        Error::usage(chain(&error)).hint(hint)
+    })
+}
+
+/// Says where a run works, and what other checkouts are left.
+pub fn note(own: &Worktree, runs: &Runs) -> String {
+    let mut lines = format!(
+        "\n  branch   {} · commit what it leaves in the folder above, then: git merge {0}",
+        own.branch
+    );
+    if own.uncommitted > 0 {
+        let files = text::count(own.uncommitted, "file");
+        lines.push_str(&format!("\n  without  {files} with changes that are in no commit"));
+    }
+    let others = left(runs).len().saturating_sub(1);
+    if others > 0 {
+        let worktrees = text::count(others, "other worktree");
+        lines.push_str(&format!("\n  left     {worktrees} · unstuck doctor"));
+    }
+    lines
+}
+
+/// Returns the checkouts that are there, each with the run that it was made for.
+pub fn left(runs: &Runs) -> Vec<(RunId, PathBuf)> {
+    let entries = fs::read_dir(folder(runs)).into_iter().flatten().flatten();
+    let mut left: Vec<(RunId, PathBuf)> = entries
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| (RunId::new(entry.file_name().to_string_lossy()), entry.path()))
+        .collect();
+    left.sort();
+    left
+}
+
+/// Removes the checkout of a run, if it has one and everything in it is committed. Its branch stays.
+pub fn remove(runs: &Runs, run: &RunId) -> std::result::Result<(), worktree::Error> {
+    let root = folder(runs).join(run.as_str());
+    if root.is_dir() { worktree::remove(&root) } else { Ok(()) }
+}

@@ -1,0 +1,40 @@
+//! What a run needs of the world around it: a real machine, or one that a test plays.
+
+use std::io;
+use std::sync::Arc;
+
+use unstuck_adapters::process::StopSignal;
+use unstuck_core::{Due, Event, Observation, RunState};
+
+/// Where effects are performed. It decides nothing: it looks, acts and tells.
+pub trait World: Send + Sync + 'static {
+    /// An effect that is about to be performed.
+    type Prepared: Send + 'static;
+
+    /// Looks at the state once, and says what is to be recorded before anything runs and what runs then.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be kept that an event is going to name.
+    fn prepare(
+        &self,
+        state: &RunState,
+        due: &Due,
+        is_check: bool,
+    ) -> io::Result<(Observation, Self::Prepared)>;
+
+    /// Performs what was prepared, until it has ended or is to be stopped, and says what is to be recorded.
+    fn perform(
+        self: Arc<Self>,
+        prepared: Self::Prepared,
+        stop: StopSignal,
+    ) -> impl Future<Output = Observation> + Send;
+
+    /// Takes out of an observation what must not be recorded.
+    fn redact(&self, observation: Observation) -> Observation {
+        observation
+    }
+
+    /// Hears of events that were recorded and led to this state. Display never touches a decision.
+    fn recorded(&self, batch: &[Event], state: &RunState);
+}

@@ -1,0 +1,254 @@
+//! Whole runs in a simulated world: the real runner over a disk that fails, supervisors that are killed,
+//! overtaken and interrupted, clocks that jump, and processes that do whatever a script says.
+//!
+//! A seed decides everything. First there is trouble, and the log must stay right; then the world is healed,
+//! and the run must end. Without `UNSTUCK_SEED` other seeds are tried each time; `UNSTUCK_SIMULATIONS` says how
+//! many. A failure prints the smallest plan that fails, and the command that repeats it.
+
+mod plan;
+mod safety;
+mod world;
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::strategy::Strategy as _;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Notify, watch};
+use tokio::time;
+use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed};
+use unstuck_core::id::{Digest, Seq};
+use unstuck_core::testing::run_started;
+use unstuck_core::{Event, Observation, Rejection};
+use unstuck_runner::clock::Clock;
+use unstuck_runner::launch::fold;
+use unstuck_runner::{Error, Interrupt, Runner};
+use unstuck_store::blobs::MemoryBlobs;
+use unstuck_store::event_store::EventStore as _;
+use unstuck_store::faulty::{Fault, Faulty, When};
+use unstuck_store::memory::MemoryStore;
+use unstuck_store::run_log::RunLog;
+
+use crate::plan::{BEGINNING, Fate, Life, Plan, plans};
+use crate::world::{Simulated, Stage};
+
+/// How many runs are simulated unless somebody says otherwise.
+const SIMULATIONS: u64 = 400;
+
+/// How often a run in a healed world may be resumed or answered before it must have ended.
+const HEALED_LIVES_MAX: usize = 100;
+
+#[test]
+fn a_run_ends_whatever_befell_its_supervisors() {
+    if let Some(seed) = number("UNSTUCK_SEED") {
+        return check(seed);
+    }
+    let first = RandomState::new().build_hasher().finish();
+    let count = number("UNSTUCK_SIMULATIONS").unwrap_or(SIMULATIONS);
+    let begun = std::time::Instant::now();
+    for seed in (0..count).map(|at| first.wrapping_add(at)) {
+        check(seed);
+    }
+    println!("{count} runs simulated in {:.1} s, seeds from {first}", begun.elapsed().as_secs_f64());
+}
+
+#[test]
+fn a_seed_gives_the_same_run_each_time() {
+    for seed in 0..20 {
+        let plan = plan_of(seed);
+        let (first, again) = (simulate(&plan), simulate(&plan));
+        assert_eq!(first, again, "seed {seed}");
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
+
+fn runner_of(seed: u64) -> TestRunner {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &Digest::of(&seed.to_be_bytes()).0);
+    let config = Config { cases: 1, failure_persistence: None, ..Config::default() };
+    TestRunner::new_with_rng(config, rng)
+}
+
+fn plan_of(seed: u64) -> Plan {
+    use proptest::strategy::ValueTree as _;
+    plans().new_tree(&mut runner_of(seed)).expect("a plan can be made").current()
+}
+
+fn check(seed: u64) {
+    let result = runner_of(seed).run(&plans(), |plan| match simulate(&plan) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(TestCaseError::fail(why)),
+    });
+    if let Err(error) = result {
+        panic!(
+            "seed {seed}: {error}\nto repeat it: UNSTUCK_SEED={seed} cargo test -p unstuck-tests --test simulation"
+        );
+    }
+}
+
+/// Simulates a run. Returns its events, or what went wrong.
+fn simulate(plan: &Plan) -> Result<Vec<Event>, String> {
+    let runtime: Runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime of one thread");
+    runtime.block_on(async {
+        let mut run = Run::new(plan);
+        for life in &plan.lives {
+            run.live(life).await?;
+        }
+        run.heal().await?;
+        run.events()
+    })
+}
+
+/// A run, and what all who work on it share.
+struct Run {
+    plan: Plan,
+    store: MemoryStore,
+    stage: Arc<Stage>,
+    /// A supervisor that was stopped, and knows nothing of the one after it.
+    overtaken: Option<Drive>,
+}
+
+type Drive = Pin<Box<dyn Future<Output = Result<RunOutcome, Error>>>>;
+
+/// How a supervisor's work on the run came to its end.
+#[derive(PartialEq)]
+enum End {
+    /// The run is over, and there is nothing to go on with.
+    Over,
+    /// Somebody has to take it up.
+    TakeUp,
+}
+
+/// More than any generated run can take; a run that has not ended by then waits for nothing.
+const FOR_EVER: Duration = Duration::from_secs(300 * 86_400);
+
+impl Run {
+    fn new(plan: &Plan) -> Self {
+        let stage = Arc::new(Stage::new(plan.clone()));
+        Self { plan: plan.clone(), store: MemoryStore::default(), stage, overtaken: None }
+    }
+
+    fn events(&self) -> Result<Vec<Event>, String> {
+        self.store.read(Seq(1)).and_then(Iterator::collect).map_err(|error| error.to_string())
+    }
+
+    /// Goes on in a world without trouble until the run is over.
+    async fn heal(&mut self) -> Result<(), String> {
+        self.stage.heal();
+        let life = Life { wall: BEGINNING, fault: None, fate: None };
+        for _ in 0..HEALED_LIVES_MAX {
+            if self.live(&life).await? == End::Over {
+                return Ok(());
+            }
+        }
+        Err("the run does not end although the world is healed".to_owned())
+    }
+
+    /// Lets one supervisor work on the run, and looks at what it leaves.
+    async fn live(&mut self, life: &Life) -> Result<End, String> {
+        let before = self.overtaken.take();
+        let end = self.work(life).await?;
+        if let Some(before) = before {
+            self.wake(before).await?;
+        }
+        let performed = self.stage.performed.lock().expect("nobody panics with it").clone();
+        safety::violation(&self.store, &performed).map_or(Ok(end), Err)
+    }
+
+    /// Lets a supervisor go on that was overtaken while it was stopped.
+    async fn wake(&self, overtaken: Drive) -> Result<(), String> {
+        let head = self.store.head();
+        match time::timeout(FOR_EVER, overtaken).await {
+            Ok(Ok(_) | Err(Error::Store(_))) if self.store.head() == head => Ok(()),
+            Ok(_) if self.store.head() != head => Err("an overtaken supervisor wrote to the run".to_owned()),
+            Ok(end) => Err(format!("an overtaken supervisor ended otherwise: {end:?}")),
+            Err(_) => Err("an overtaken supervisor waits for ever".to_owned()),
+        }
+    }
+
+    async fn work(&mut self, life: &Life) -> Result<End, String> {
+        let (nth, when) = life.fault.unwrap_or((u64::MAX, When::Before));
+        let store = Faulty::new(self.store.take_over(), Fault::at(nth, when));
+        let log = RunLog::of(Box::new(store), Arc::new(MemoryBlobs::default()));
+        let Ok(state) = fold(&log) else { return Ok(End::TakeUp) };
+        let clock = Clock::at(life.wall, state.last_at());
+        let killed = Arc::new(Notify::new());
+        let (interrupt, interrupts) = watch::channel(None);
+        let world = Simulated {
+            stage: Arc::clone(&self.stage),
+            killed: Arc::clone(&killed),
+            interrupt: interrupt.clone(),
+        };
+        let mut runner = Runner::new(Arc::new(log), Arc::new(world), state, clock, interrupts);
+        match self.begin(&mut runner) {
+            Ok(()) => {}
+            Err(Error::Store(_)) => return Ok(End::TakeUp),
+            Err(Error::Rejected(rejection)) => return refused(&rejection),
+            Err(error) => return Err(error.to_string()),
+        }
+        let mut drive: Drive = Box::pin(async move { runner.drive().await });
+        let (after, fate) = life.fate.unwrap_or((FOR_EVER, Fate::Killed));
+        tokio::select! {
+            biased;
+            ended = &mut drive => return came_to(ended),
+            () = killed.notified() => return Ok(End::TakeUp),
+            () = time::sleep(after) => {}
+        }
+        match fate {
+            _ if life.fate.is_none() => return Err("the run waits for ever".to_owned()),
+            Fate::Killed => return Ok(End::TakeUp),
+            Fate::Overtaken => {
+                self.overtaken = Some(drive);
+                return Ok(End::TakeUp);
+            }
+            Fate::Interrupted => interrupt.send_replace(Some(Interrupt { signal: 2, now: false })),
+            Fate::InterruptedNow => interrupt.send_replace(Some(Interrupt { signal: 2, now: true })),
+        };
+        tokio::select! {
+            biased;
+            ended = drive => came_to(ended),
+            () = killed.notified() => Ok(End::TakeUp),
+            () = time::sleep(FOR_EVER) => Err("an interrupted run does not end".to_owned()),
+        }
+    }
+
+    /// Starts the run, or takes it up as a person would.
+    fn begin(&self, runner: &mut Runner<Simulated>) -> Result<(), Error> {
+        if runner.state().version() == Seq(0) {
+            let started = run_started(self.plan.workflow.clone());
+            return runner.record(Observation::RunStarted(Box::new(started)));
+        }
+        let text = "go on".to_owned();
+        runner.record(match runner.state().outcome() {
+            Some(RunOutcome::Blocked) => Observation::AnswerGiven(AnswerGiven { text }),
+            _ => Observation::RunResumed(RunResumed::default()),
+        })?;
+        runner.record_lost(1)
+    }
+}
+
+/// What a run that cannot be taken up has come to.
+fn refused(rejection: &Rejection) -> Result<End, String> {
+    match rejection {
+        Rejection::AlreadyComplete | Rejection::NeedsIterations | Rejection::NeedsTime => Ok(End::Over),
+        other => Err(format!("the run cannot be taken up: {other}")),
+    }
+}
+
+fn came_to(ended: Result<RunOutcome, Error>) -> Result<End, String> {
+    match ended {
+        Ok(RunOutcome::Interrupted(_) | RunOutcome::Blocked) | Err(Error::Store(_)) => Ok(End::TakeUp),
+        Ok(_) => Ok(End::Over),
+        Err(error) => Err(format!("the runner gave up: {error}")),
+    }
+}

@@ -1,0 +1,126 @@
+//! The world of a simulated run: processes that do what the plan says, in time that is only told.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Notify, watch};
+use tokio::time;
+use unstuck_adapters::process::{Stop, StopSignal};
+use unstuck_core::id::{CheckId, Digest, StepId};
+use unstuck_core::testing::{Act, finished, started};
+use unstuck_core::{Due, Event, Observation, RunState};
+use unstuck_runner::Interrupt;
+use unstuck_runner::world::World;
+
+use crate::plan::Plan;
+
+/// What all supervisors of a run have in common.
+pub struct Stage {
+    plan: Plan,
+    calls: Mutex<BTreeMap<(StepId, bool), usize>>,
+    prepared: AtomicUsize,
+    /// The processes that were begun, by the digest that the event before them carries.
+    pub performed: Mutex<Vec<Digest>>,
+    /// Nothing kills or interrupts anybody any more.
+    healed: AtomicBool,
+}
+
+impl Stage {
+    pub fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            calls: Mutex::default(),
+            prepared: AtomicUsize::new(0),
+            performed: Mutex::default(),
+            healed: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes all trouble out of the world.
+    pub fn heal(&self) {
+        self.healed.store(true, Ordering::Relaxed);
+    }
+
+    fn next_act(&self, step: &StepId, is_check: bool) -> Act {
+        let mut calls = self.calls.lock().expect("nobody panics with it");
+        let call = calls.entry((step.clone(), is_check)).or_default();
+        *call += 1;
+        let script = &self.plan.script;
+        let acts = if is_check { script.checks.get(step) } else { script.work.get(step) };
+        let acts = acts.map_or(&[][..], Vec::as_slice);
+        acts.get(*call - 1).or(acts.last()).cloned().unwrap_or(Act::Exits(0, String::new()))
+    }
+}
+
+/// The world as one supervisor meets it.
+pub struct Simulated {
+    pub stage: Arc<Stage>,
+    pub killed: Arc<Notify>,
+    pub interrupt: watch::Sender<Option<Interrupt>>,
+}
+
+/// A process that is about to be begun.
+pub struct Prepared {
+    number: usize,
+    due: Due,
+    is_check: bool,
+    check_id: CheckId,
+}
+
+fn mark(number: usize) -> Digest {
+    Digest::of(&number.to_be_bytes())
+}
+
+impl World for Simulated {
+    type Prepared = Prepared;
+
+    fn prepare(&self, state: &RunState, due: &Due, is_check: bool) -> io::Result<(Observation, Prepared)> {
+        let number = self.stage.prepared.fetch_add(1, Ordering::Relaxed);
+        let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{number:012x}"));
+        let event = started(state, due, is_check, check_id.clone(), mark(number));
+        Ok((event, Prepared { number, due: due.clone(), is_check, check_id }))
+    }
+
+    async fn perform(self: Arc<Self>, prepared: Prepared, mut stop: StopSignal) -> Observation {
+        let Prepared { number, due, is_check, check_id } = prepared;
+        self.stage.performed.lock().expect("nobody panics with it").push(mark(number));
+        let act = self.stage.next_act(&due.step, is_check);
+        let act = match act {
+            Act::IsLost | Act::IsInterrupted if self.stage.healed.load(Ordering::Relaxed) => {
+                Act::Exits(0, String::new())
+            }
+            act => act,
+        };
+        match &act {
+            Act::IsLost => self.killed.notify_one(),
+            Act::IsInterrupted => {
+                self.interrupt.send_replace(Some(Interrupt { signal: 2, now: false }));
+            }
+            _ => {}
+        }
+        let ends = !matches!(act, Act::IsLost | Act::IsInterrupted);
+        let durations = &self.stage.plan.durations;
+        let by_itself = async {
+            time::sleep(durations[number % durations.len()]).await;
+            if !ends {
+                std::future::pending::<()>().await;
+            }
+        };
+        let is_stopped = async {
+            while *stop.borrow_and_update() == Stop::Run {
+                if stop.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = by_itself => finished(&due, is_check, &act, Some(&check_id)),
+            () = is_stopped => finished(&due, is_check, &Act::IsInterrupted, Some(&check_id)),
+        }
+    }
+
+    fn recorded(&self, _batch: &[Event], _state: &RunState) {}
+}
