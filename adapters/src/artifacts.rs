@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{Export, Input, Output};
 
+use crate::folder;
+
 /// An artifact that cannot be copied. Ends the step.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot copy {artifact}: {}: {reason}", path.display())]
@@ -180,7 +182,7 @@ impl Copy {
                 self.entry(&from, &target.join(&name), &metadata)?;
             }
         }
-        at(target, keep_writable(target, &metadata))
+        at(target, folder::keep_writable(target, &metadata))
     }
 
     fn entry(&mut self, source: &Path, target: &Path, metadata: &Metadata) -> Result<(), Problem> {
@@ -200,7 +202,7 @@ impl Copy {
         }
         let temporary = temporary_beside(target);
         let copied = if metadata.is_symlink() {
-            at(source, fs::read_link(source)).and_then(|to| at(target, make_link(&to, &temporary)))
+            at(source, fs::read_link(source)).and_then(|to| at(target, folder::link(&to, &temporary)))
         } else {
             at(source, fs::copy(source, &temporary).map(drop))
         };
@@ -264,24 +266,13 @@ fn swap(new: &Path, place: &Path) -> io::Result<()> {
     if fs::symlink_metadata(place).is_err() {
         return fs::rename(new, place);
     }
-    if exchange(new, place).is_ok() {
+    if folder::exchange(new, place).is_ok() {
         return Ok(());
     }
     let old = temporary_beside(place);
     fs::rename(place, &old)?;
     fs::rename(new, place)?;
     fs::rename(&old, new)
-}
-
-#[cfg(target_os = "linux")]
-fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -303,7 +294,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Somebody may have taken the right to write from folders in there.
 fn make_removable(folder: &Path) -> io::Result<()> {
-    keep_writable(folder, &fs::symlink_metadata(folder)?)?;
+    folder::keep_writable(folder, &fs::symlink_metadata(folder)?)?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
@@ -341,31 +332,4 @@ fn temporary_beside(target: &Path) -> PathBuf {
 fn is_temporary(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX)
-}
-
-/// Gives a folder the permissions of another, and its owner all.
-#[cfg(unix)]
-fn keep_writable(folder: &Path, like: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(folder, fs::Permissions::from_mode(like.permissions().mode() & 0o777 | 0o700))
-}
-
-#[cfg(not(unix))]
-fn keep_writable(_folder: &Path, _like: &Metadata) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn make_link(to: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(to, link)
-}
-
-#[cfg(windows)]
-fn make_link(to: &Path, link: &Path) -> io::Result<()> {
-    let leads_to_folder = link.with_file_name(to).is_dir();
-    if leads_to_folder {
-        std::os::windows::fs::symlink_dir(to, link)
-    } else {
-        std::os::windows::fs::symlink_file(to, link)
-    }
 }

@@ -8,6 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::folder::as_path;
+
 /// Protected branches where nothing else is said.
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
@@ -202,7 +204,7 @@ fn parse(output: &[u8]) -> io::Result<GitFacts> {
     };
     let branch = String::from_utf8_lossy(branch);
     Ok(GitFacts {
-        toplevel: path(toplevel),
+        toplevel: as_path(toplevel).into_owned(),
         branch: branch.strip_prefix("refs/heads/").map(str::to_owned),
         head_sha: Some(line(sha)),
     })
@@ -222,15 +224,4 @@ fn line(bytes: &[u8]) -> String {
 
 fn says(output: &Output, what: &str) -> bool {
     String::from_utf8_lossy(&output.stderr).contains(what)
-}
-
-#[cfg(unix)]
-fn path(bytes: &[u8]) -> PathBuf {
-    let text: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
-    PathBuf::from(text)
-}
-
-#[cfg(not(unix))]
-fn path(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(line(bytes))
 }

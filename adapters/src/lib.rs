@@ -2,7 +2,8 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`worktree`], [`artifacts`], [`context`], [`snapshot`], [`blocking`].
+//! [`branch`], [`worktree`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below them
+//! `folder`, which knows what systems do differently with files.
 
 pub mod workflow_file;
 
@@ -18,3 +19,5 @@ pub mod snapshot;
 pub mod worktree;
 
 pub mod blocking;
+
+mod folder;

@@ -1,4 +1,4 @@
-//! The decision file is read without trusting the folder that it is in.
+//! The decision file is read without trusting the folder that it is in, also where the kernel does not help.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -22,6 +22,59 @@ fn with(make: impl Fn(&Path, &Path), test: impl FnOnce(&Path, &Path)) {
     make(&workspace, &outside);
     test(&workspace, &outside);
     assert_eq!(fs::read_to_string(outside.join("verdict.json")).unwrap(), "outside");
+}
+
+#[cfg(target_os = "linux")]
+use kernel::on_every_kernel;
+
+#[cfg(not(target_os = "linux"))]
+fn on_every_kernel(test: impl Fn(&str)) {
+    test("as it is");
+}
+
+/// Kernels that open a path beneath a folder in one call, and such as do not.
+#[cfg(target_os = "linux")]
+mod kernel {
+    use std::thread;
+
+    use nix::errno::Errno;
+    use nix::libc::{self, c_long, sock_filter, sock_fprog};
+
+    /// Tests on this kernel, on one that is too old, and in a sandbox that forbids the call.
+    pub(super) fn on_every_kernel(test: impl Fn(&str) + Sync) {
+        test("as it is");
+        for errno in [Errno::ENOSYS, Errno::EPERM] {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    refuse_openat2(errno);
+                    test(errno.desc());
+                });
+            });
+        }
+    }
+
+    /// From now on this thread gets that answer to the call.
+    #[expect(unsafe_code, reason = "filters of system calls have no safe wrapper")]
+    fn refuse_openat2(errno: Errno) {
+        let step =
+            |code: u32, jump_if_not: u8, k: u32| sock_filter { code: code as u16, jt: 0, jf: jump_if_not, k };
+        let mut filter = [
+            // The number of the call is the first thing that a filter is shown.
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_openat2 as u32),
+            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
+            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        nix::sys::prctl::set_no_new_privs().unwrap();
+        // SAFETY: the filter outlives the call, and the kernel keeps a copy.
+        let filtered =
+            unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
+        assert_eq!(filtered, 0, "{}", Errno::last());
+        // SAFETY: with these arguments the call does nothing but fail.
+        let answer: c_long = unsafe { libc::syscall(libc::SYS_openat2, -1, c"".as_ptr(), 0, 0) };
+        assert_eq!((answer, Errno::last()), (-1, errno));
+    }
 }
 
 fn fifo(path: &Path) {
@@ -117,7 +170,10 @@ fn what_is_found_is_read_or_refused() {
     ];
     for (name, path, make, expected) in cases {
         with(make, |workspace, _| {
-            assert_eq!(decision_file::read(workspace, Path::new(path)), expected, "{name}");
+            on_every_kernel(|kernel| {
+                let found = decision_file::read(workspace, Path::new(path));
+                assert_eq!(found, expected, "{name} ({kernel})");
+            });
         });
     }
 }
@@ -197,14 +253,17 @@ fn nothing_outside_is_touched() {
         with(
             |workspace, outside| symlink(outside, workspace.join("link")).unwrap(),
             |workspace, outside| {
-                let error = decision_file::move_aside(workspace, Path::new(path)).unwrap_err().to_string();
-                assert_eq!(
-                    error,
-                    format!("decision file {path}: it leads out of the workspace, or through a link")
-                );
-                let deeper = path.replace("verdict.json", "new/verdict.json");
-                assert!(decision_file::prepare(workspace, Path::new(&deeper)).is_err());
-                assert!(!outside.join("new").exists());
+                on_every_kernel(|kernel| {
+                    let error = decision_file::move_aside(workspace, Path::new(path)).unwrap_err();
+                    assert_eq!(
+                        error.to_string(),
+                        format!("decision file {path}: it leads out of the workspace, or through a link"),
+                        "{kernel}"
+                    );
+                    let deeper = path.replace("verdict.json", "new/verdict.json");
+                    assert!(decision_file::prepare(workspace, Path::new(&deeper)).is_err(), "{kernel}");
+                    assert!(!outside.join("new").exists(), "{kernel}");
+                });
             },
         );
     }

@@ -3,13 +3,15 @@
 //! Every figure stands beside a limit that was measured in the same run: the spawn of the same shell,
 //! and a bare `write` + `fdatasync` for every append.
 
+mod usage;
+
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
+use usage::Usage;
 
 /// Appends that one iteration makes durable: worker started and finished, check started and finished.
 const APPENDS: u32 = 4;
@@ -96,28 +98,21 @@ fn iterations(scratch: &Path, count: u32) -> Measured {
     );
     let file = format!("many-{count}.yaml");
     std::fs::write(scratch.join(&file), text).expect("a workflow");
-    let before = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
+    let before = Usage::of_children();
     let begun = Instant::now();
     run(unstuck(scratch).args(["run", "--quiet", &file]));
     let wall = begun.elapsed();
-    let after = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
-    let spent = |usage: &nix::sys::resource::Usage| time(usage.user_time()) + time(usage.system_time());
-    Measured { wall, cpu: spent(&after) - spent(&before), peak_mb: after.max_rss() as f64 / 1024.0 }
+    let after = Usage::of_children();
+    Measured { wall, cpu: after.cpu - before.cpu, peak_mb: after.peak_mb }
 }
 
 fn cpu_of_shells() -> Duration {
-    let before = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
+    let before = Usage::of_children();
     for _ in 0..100 {
         run(Command::new("bash").args(["-e", "-c", "true"]));
     }
-    let after = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage");
-    let spent = |usage: &nix::sys::resource::Usage| time(usage.user_time()) + time(usage.system_time());
-    (spent(&after) - spent(&before)) / 100
-}
-
-fn time(value: nix::sys::time::TimeVal) -> Duration {
-    use nix::sys::time::TimeValLike as _;
-    Duration::from_micros(u64::try_from(value.num_microseconds()).unwrap_or(0))
+    let after = Usage::of_children();
+    (after.cpu - before.cpu) / 100
 }
 
 fn ms(span: Duration) -> String {

@@ -21,6 +21,7 @@ mod exit;
 mod moment;
 mod project;
 mod screen;
+mod system;
 mod text;
 mod worktrees;
 
@@ -30,7 +31,6 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory as _, Parser as _};
-use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::Args;
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     log_to_stderr(args.global.verbose);
-    outlive_a_limit_of_file_size();
+    system::outlive_a_limit_of_file_size();
     let works = args.command.as_ref().is_some_and(|command| command.works());
     match commands::run(args) {
         // The status of a run is about the run, whoever reads about it.
@@ -61,12 +61,6 @@ fn main() -> ExitCode {
 
 /// Something could not be written although somebody would have read it: a full disk, for instance.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
-
-/// Sees to it that a write beyond the limit of file size (`ulimit -f`) fails, and can be reported, instead of
-/// killing us. Workers and checks are started with no signal blocked.
-fn outlive_a_limit_of_file_size() {
-    let _dies_as_before = SigSet::from(Signal::SIGXFSZ).thread_block();
-}
 
 fn say(out: &mut dyn Write, text: fmt::Arguments<'_>) {
     wrote(out.write_fmt(text));

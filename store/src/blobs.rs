@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use unstuck_core::id::{Blob, Digest};
 
 use crate::durable;
+use crate::system;
 
 /// A store of large payloads.
 pub trait BlobStore: Send + Sync {
@@ -198,7 +199,7 @@ impl BlobWriter for FileWriter {
         let blob = count.blob();
         // A file that is there already is replaced: the same content if it is whole, and mended if not.
         unfinished.rename(&folder.join(blob.digest.to_string()))?;
-        durable::sync_folder(&folder)?;
+        system::sync_folder(&folder)?;
         Ok(blob)
     }
 }

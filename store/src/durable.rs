@@ -2,16 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nix::errno::Errno;
-
-/// Makes the names in `folder` durable.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
+use crate::system::{owner_only, sync_folder};
 
 /// Creates `folder` and what is missing above it, and makes the new names durable. Only the owner may look in:
 /// what workers print and what their workspaces hold is nobody else's business.
@@ -27,10 +21,12 @@ pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
 
 /// Creates `folder`, for its owner only, in a folder that is there, and makes its name durable.
 pub(crate) fn create_last_folder(folder: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
+    match owner_only(&mut fs::DirBuilder::new()).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         // What is in the way is the trouble, not that it is there.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Errno::ENOTDIR.into()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(io::ErrorKind::NotADirectory.into())
+        }
         Err(error) => Err(error),
         Ok(()) => parent(folder).map_or(Ok(()), sync_folder),
     }

@@ -19,6 +19,7 @@ use unstuck_core::id::Seq;
 use crate::durable;
 use crate::envelope;
 use crate::event_store::ReadError;
+use crate::system;
 use crate::waker::Waker;
 
 /// What sled may keep in memory. Its default is a gigabyte.
@@ -62,7 +63,7 @@ impl Engine {
         durable::create_folder(folder).map_err(EngineError::Io)?;
         threads_can_be_started().map_err(EngineError::Io)?;
         let db = open_when_free(folder)?;
-        let data = File::open(folder.join("db")).map_err(EngineError::Io);
+        let data = system::open_to_sync(&folder.join("db")).map_err(EngineError::Io);
         let (data, waker) = match data.and_then(|data| Ok((data, Waker::start(&db)?))) {
             Ok(made) => made,
             Err(error) => {
@@ -72,7 +73,7 @@ impl Engine {
         };
         let engine = Self { db: Some(db), data, waker: Some(waker) };
         if is_new {
-            engine.data.sync_all().and_then(|()| durable::sync_folder(folder)).map_err(EngineError::Io)?;
+            engine.data.sync_all().and_then(|()| system::sync_folder(folder)).map_err(EngineError::Io)?;
         }
         Ok(engine)
     }

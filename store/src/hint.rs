@@ -2,14 +2,14 @@
 
 use std::io::{Error, ErrorKind};
 
-use nix::errno::Errno;
+use crate::system::{Scarce, scarcity};
 
 /// Returns what to do about `error` before the work is taken up again.
 pub fn for_io(error: &Error) -> &'static str {
-    match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EMFILE | Errno::ENFILE) => return "allow more open files (ulimit -n)",
-        Some(Errno::EAGAIN) => return "allow more processes and threads (ulimit -u)",
-        _ => {}
+    match scarcity(error) {
+        Some(Scarce::OpenFiles) => return "allow more open files (ulimit -n)",
+        Some(Scarce::Processes) => return "allow more processes and threads (ulimit -u)",
+        None => {}
     }
     match error.kind() {
         ErrorKind::StorageFull => "make room on the disk",
@@ -26,8 +26,10 @@ pub fn for_io(error: &Error) -> &'static str {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use nix::errno::Errno;
+
     use super::*;
 
     #[test]

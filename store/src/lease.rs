@@ -6,7 +6,6 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Epoch, Timestamp};
 
 use crate::event_store::AppendError;
+use crate::system::{self, Identity, process_start};
 
 /// Who holds a lease, or held it last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ fn described(holder: Option<&Holder>) -> String {
 pub struct Lease {
     file: File,
     path: PathBuf,
-    identity: (u64, u64),
+    identity: Identity,
     held: Mutex<Held>,
 }
 
@@ -107,13 +107,13 @@ impl Lease {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
-        match file.try_lock() {
+        match system::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(AcquireError::Held { holder: Self::holder(path) }),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         let before = read_holder(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
+        let (identity, _) = system::look(&file).map_err(failed)?;
         let holder = Holder {
             pid: std::process::id(),
             pid_start: process_start(std::process::id()).unwrap_or(0),
@@ -125,7 +125,7 @@ impl Lease {
         let lease = Self {
             file,
             path: path.to_owned(),
-            identity: (metadata.dev(), metadata.ino()),
+            identity,
             held: Mutex::new(Held { content: Vec::new(), holder: holder.clone() }),
         };
         lease.write(holder).map_err(failed)?;
@@ -168,11 +168,9 @@ impl Lease {
 
     /// Says whether the name still leads to our file, and the file holds what we wrote.
     fn is_untouched(&self, ours: &[u8]) -> io::Result<bool> {
-        let metadata = fs::metadata(&self.path)?;
         let mut content = [0; FILE_LEN];
-        Ok((metadata.dev(), metadata.ino()) == self.identity
-            && metadata.len() == ours.len() as u64
-            && self.file.read_exact_at(&mut content, 0).map(|()| content[..] == *ours)?)
+        Ok(system::look_by_name(&self.path)? == (self.identity, ours.len() as u64)
+            && system::read_exact_at(&self.file, &mut content, 0).map(|()| content[..] == *ours)?)
     }
 
     fn unreadable(&self, source: io::Error) -> AppendError {
@@ -187,7 +185,7 @@ impl Lease {
         let mut content = serde_json::to_vec(&holder)?;
         content.resize(FILE_LEN - 1, b' ');
         content.push(b'\n');
-        self.file.write_all_at(&content, 0)?;
+        system::write_all_at(&self.file, &content, 0)?;
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held { holder, content };
         Ok(())
     }
@@ -219,30 +217,7 @@ pub(crate) fn now() -> Timestamp {
 }
 
 fn host() -> String {
-    nix::unistd::gethostname()
-        .map(|name| name.to_string_lossy().chars().take(128).collect())
-        .unwrap_or_default()
-}
-
-/// Returns when a process started, in clock ticks since the machine did; `None` if it does not run.
-#[cfg(target_os = "linux")]
-fn process_start(pid: u32) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name, the second field, may hold anything, so fields are counted from the last parenthesis.
-    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 2;
-    let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
-    let mut fields = fields.split(' ');
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
-/// Returns a fixed number for a process that runs: elsewhere only its existence is asked for.
-#[cfg(not(target_os = "linux"))]
-fn process_start(pid: u32) -> Option<u64> {
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).ok()?);
-    nix::sys::signal::kill(pid, None).is_ok().then_some(0)
+    system::host().chars().take(128).collect()
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@
 //! ```
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
-//! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`]; behind them
-//! `sled_store`, `group`, `trouble`, `engine` and `waker`.
+//! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
+//! [`system`]; behind them `sled_store`, `group`, `trouble`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -45,6 +45,7 @@ pub mod run_folder;
 pub mod run_log;
 pub mod state_dir;
 pub mod store_url;
+pub mod system;
 pub mod wire;
 
 mod durable;

@@ -6,7 +6,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::event::Event;
@@ -17,6 +16,7 @@ use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
 use crate::line::{LineError, Rebuilt, Scratch};
 use crate::lines::{FromLine as _, Lines, Source, line_error, lines_of};
+use crate::system::read_exact_at;
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
 ///
@@ -160,7 +160,7 @@ impl Tail {
         loop {
             let start = length.saturating_sub(wanted);
             let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
-            file.read_exact_at(&mut bytes, start)?;
+            read_exact_at(&file, &mut bytes, start)?;
             if let Some(tail) = Self::find(&bytes, start) {
                 return Ok(tail);
             }

@@ -18,6 +18,7 @@ use crate::hint;
 use crate::line::Scratch;
 use crate::lines::FromLine as _;
 use crate::run_folder::RunFolder;
+use crate::system;
 
 /// The folder that holds the runs of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,11 +245,10 @@ fn project_name(workspace: &Path) -> String {
 
 /// Says whether the last line of a file is whole.
 fn ends_line(file: &fs::File) -> io::Result<bool> {
-    use std::os::unix::fs::FileExt as _;
     let length = file.metadata()?.len();
     let mut last = [b'\n'];
     if length > 0 {
-        file.read_exact_at(&mut last, length - 1)?;
+        system::read_exact_at(file, &mut last, length - 1)?;
     }
     Ok(last == [b'\n'])
 }

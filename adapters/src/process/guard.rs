@@ -40,8 +40,7 @@ impl Drop for Guard {
 /// processes whose mark begins with `mark_prefix`. Returns how many.
 pub fn serve(mark_prefix: &str) -> u32 {
     // Ctrl-C and the end of the terminal are for the supervisor.
-    #[cfg(unix)]
-    let _is_leader_already = rustix::process::setsid();
+    super::group::leave_terminal();
     let mut last_words = Vec::new();
     let _ends_too = io::stdin().lock().read_to_end(&mut last_words);
     if last_words == ALL_IS_ENDED { 0 } else { super::end_leftovers(mark_prefix) }

@@ -7,16 +7,12 @@
 //! What belongs to a process, on Linux: all in its session and process group, all that carry its
 //! mark in their environment ([`MARK`]), and all descendants of those. A process that clears its
 //! environment *and* leaves the session *and* is given up by its parent is not found. On other Unix
-//! systems: all in its process group. Elsewhere: the process itself.
+//! systems: all in its process group. On Windows: all in its job object, which nothing leaves.
 //!
 //! A process that leaves nothing behind costs its spawn and a handful of system calls: `/proc` is
 //! searched only when there is a sign that something was left (see `group.rs`), and nothing sleeps.
 //! Output goes through the redactor into blobs while it is produced; memory does not grow with it.
 
-#[cfg(target_os = "linux")]
-mod child;
-#[cfg(not(target_os = "linux"))]
-#[path = "child_elsewhere.rs"]
 mod child;
 mod group;
 pub mod guard;
@@ -43,7 +39,7 @@ use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
 use unstuck_store::blobs::BlobStore;
 
-use self::child::Child;
+use self::child::{Child, signal_of};
 use self::group::{Group, How};
 use self::output::Capture;
 use self::silence::Silence;
@@ -433,16 +429,6 @@ fn exit_of(status: Option<io::Result<ExitStatus>>) -> Exit {
         Some(Err(error)) => Exit::CouldNotStart(format!("lost track of the process: {error}")),
         None => Exit::Stopped,
     }
-}
-
-#[cfg(unix)]
-fn signal_of(status: ExitStatus) -> i32 {
-    std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0)
-}
-
-#[cfg(not(unix))]
-fn signal_of(_status: ExitStatus) -> i32 {
-    0
 }
 
 async fn look_at(moment: Option<Instant>) {

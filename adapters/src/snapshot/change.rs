@@ -1,12 +1,11 @@
 //! What differs between two snapshots.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use super::Snapshot;
 use super::error::Error;
+use super::folder::as_path;
 use super::object::TYPE;
 use super::parts::Parts;
 use super::store::Store;
@@ -86,7 +85,7 @@ pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Res
             _ => false,
         };
         let kind = if is_unknown { ChangeKind::NotCovered } else { kind };
-        changes.push(Change { path: PathBuf::from(OsString::from_vec(path)), kind, ignored });
+        changes.push(Change { path: as_path(&path).into_owned(), kind, ignored });
     }
     changes.sort_unstable();
     Ok(changes)

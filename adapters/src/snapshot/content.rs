@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::mem;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -12,7 +11,7 @@ use sha2::Digest as _;
 use unstuck_core::id::Digest;
 
 use super::error::{Error, io};
-use super::folder::{self, Stamp};
+use super::folder::{self, Folder, Stamp};
 use super::index::{is_settled, now};
 use super::object::{self, FILE, Kind, LINK, TYPE};
 use super::pack::{Squeezer, Writer};
@@ -49,24 +48,26 @@ pub(super) struct Content {
 pub(super) fn read(
     store: &Store,
     writer: &mut Writer,
-    root: BorrowedFd<'_>,
+    root: &Folder,
     files: &[&Found],
 ) -> Result<Vec<io::Result<Content>>, Error> {
     let next = AtomicUsize::new(0);
+    let threads_max = threads().min(files.len());
     let mut outcomes: Vec<io::Result<Content>> =
         files.iter().map(|_| Err(io::ErrorKind::NotFound.into())).collect();
     thread::scope(|scope| {
         let (batches, incoming) = sync_channel(QUEUE);
         let reader = || Reader { store, root, squeezer: Squeezer::new(), at: None, batches: batches.clone() };
-        let threads: Vec<_> = (0..threads().min(files.len()))
-            .map_while(|_| {
-                let reader = reader();
-                thread::Builder::new().spawn_scoped(scope, || reader.run(files, &next)).ok()
-            })
-            .collect();
+        let (mut threads, mut refused) = (Vec::new(), None);
+        while threads.len() < threads_max && refused.is_none() {
+            let reader = reader();
+            match thread::Builder::new().spawn_scoped(scope, || reader.run(files, &next)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => refused = Some(error),
+            }
+        }
         drop(batches);
-        if threads.is_empty() && !files.is_empty() {
-            let no_thread = io::Error::from(rustix::io::Errno::AGAIN);
+        if let Some(no_thread) = refused.filter(|_| threads.is_empty()) {
             return Err(io("start a thread to write a pack in", store.folder())(no_thread));
         }
         // The last sender goes away with its thread; if writing fails, the threads end with the receiver.
@@ -111,10 +112,10 @@ fn write(writer: &mut Writer, new: New, outcomes: &mut [io::Result<Content>]) ->
 
 struct Reader<'a> {
     store: &'a Store,
-    root: BorrowedFd<'a>,
+    root: &'a Folder,
     squeezer: Squeezer,
     /// The folder of the last file.
-    at: Option<(Vec<u8>, OwnedFd)>,
+    at: Option<(Vec<u8>, Folder)>,
     batches: SyncSender<Vec<New>>,
 }
 
@@ -155,17 +156,17 @@ impl Reader<'_> {
     fn file(&mut self, at: usize, path: &[u8], batch: &mut Vec<New>) -> io::Result<Option<Content>> {
         let (parent, name) = folder::split(path);
         let folder = self.enter(parent)?;
-        let seen = folder::look(folder, name)?;
+        let seen = folder.look(name)?;
         let read_at = now();
         match seen.mode & TYPE {
             LINK => {
-                let target = folder::read_link(folder, name)?;
+                let target = folder.read_link(name)?;
                 let id = self.hold(&target, batch)?;
                 let is_settled = is_settled(&seen.stamp, read_at);
                 Ok(Some(Content { id, mode: seen.mode, stamp: seen.stamp, is_settled }))
             }
             FILE => {
-                let file = folder::open_file(folder, name)?;
+                let file = folder.open_file(name)?;
                 self.regular(at, file, batch)
             }
             _ => Err(io::ErrorKind::NotFound.into()),
@@ -211,10 +212,10 @@ impl Reader<'_> {
         Ok(id)
     }
 
-    fn enter(&mut self, path: &[u8]) -> io::Result<&OwnedFd> {
+    fn enter(&mut self, path: &[u8]) -> io::Result<&Folder> {
         let (at, folder) = match self.at.take() {
             Some((at, folder)) if at == path => (at, folder),
-            _ => (path.to_vec(), folder::open_below(self.root, path)?),
+            _ => (path.to_vec(), self.root.open_below(path)?),
         };
         Ok(&self.at.insert((at, folder)).1)
     }

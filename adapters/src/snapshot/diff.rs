@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ pub(super) fn diff(
     to: &mut dyn Write,
 ) -> Result<(), Error> {
     let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
-    let paths: Vec<&[u8]> = options.paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+    let paths: Vec<_> = options.paths.iter().map(|path| folder::as_bytes(path)).collect();
     for (path, Difference { pair, ignored }) in change::differences(store, &before, &after)? {
         let is_asked = paths.is_empty() || paths.iter().any(|asked| folder::is_within(&path, asked));
         if is_asked && (options.ignored || !ignored) {

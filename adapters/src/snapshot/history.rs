@@ -9,28 +9,25 @@
 //! git notices when it reads them; the files of the workspace are not among them.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, futimens, linkat, openat, renameat};
-
-use super::folder::{self, Stamp};
+use super::folder::{self, Folder, Stamp};
 use super::index::{is_settled, now};
 use super::object::{FILE, FOLDER};
 use super::pack::TEMPORARY_PREFIX;
 
 /// Adds the objects in `.git/objects` below `root` to those in `kept`. Returns how many could not be kept.
-pub(super) fn keep(root: &OwnedFd, kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
-    let objects = folder::open_below(root, b".git/objects")?;
+pub(super) fn keep(root: &Folder, kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
+    let objects = root.open_below(b".git/objects")?;
     fs::create_dir_all(kept)?;
-    Copier { kept, copied_bytes_max, budget: None, missed: 0 }.objects(&objects, &folder::root(kept)?)
+    Copier { kept, copied_bytes_max, budget: None, missed: 0 }.objects(&objects, &Folder::root(kept)?)
 }
 
 /// Adds the objects that were kept to `objects`, an open folder.
-pub(super) fn give_back(kept: &Path, objects: &OwnedFd) -> io::Result<u64> {
-    let folder = match folder::root(kept) {
+pub(super) fn give_back(kept: &Path, objects: &Folder) -> io::Result<u64> {
+    let folder = match Folder::root(kept) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         folder => folder?,
     };
@@ -47,9 +44,9 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn objects(mut self, from: &OwnedFd, to: &OwnedFd) -> io::Result<u64> {
-        for name in folder::names(from)?.into_iter().filter(|name| is_folder_of_objects(name)) {
-            let seen = folder::look(from, &name)?;
+    fn objects(mut self, from: &Folder, to: &Folder) -> io::Result<u64> {
+        for name in from.names()?.into_iter().filter(|name| is_folder_of_objects(name)) {
+            let seen = from.look(&name)?;
             if seen.is(FOLDER) {
                 self.folder(from, to, &name, &seen.stamp)?;
             }
@@ -57,33 +54,33 @@ impl Copier<'_> {
         Ok(self.missed)
     }
 
-    fn folder(&mut self, from: &OwnedFd, to: &OwnedFd, name: &[u8], stamp: &Stamp) -> io::Result<()> {
-        make_folder(to, name)?;
+    fn folder(&mut self, from: &Folder, to: &Folder, name: &[u8], stamp: &Stamp) -> io::Result<()> {
+        to.make(name)?;
         // What was not changed since it was last looked at bears the time of its original.
         let read_at = now();
-        if folder::look(to, name)?.stamp.modified == stamp.modified {
+        if to.look(name)?.stamp.modified == stamp.modified {
             return Ok(());
         }
-        let (from, to) = (folder::open(from, name)?, folder::open(to, name)?);
-        let there: BTreeSet<Vec<u8>> = folder::names(&to)?.into_iter().collect();
+        let (from, to) = (from.open(name)?, to.open(name)?);
+        let there: BTreeSet<Vec<u8>> = to.names()?.into_iter().collect();
         let missed = self.missed;
-        for name in folder::names(&from)?.iter().filter(|name| is_object(name) && !there.contains(*name)) {
+        for name in from.names()?.iter().filter(|name| is_object(name) && !there.contains(*name)) {
             self.file(&from, &to, name)?;
         }
         let changed = Stamp { changed: stamp.modified, ..*stamp };
         if missed == self.missed && is_settled(&changed, read_at) {
-            set_modified(&to, stamp.modified)?;
+            to.set_modified(stamp.modified)?;
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &[u8]) -> io::Result<()> {
-        let seen = match folder::look(from, name) {
+    fn file(&mut self, from: &Folder, to: &Folder, name: &[u8]) -> io::Result<()> {
+        let seen = match from.look(name) {
             Ok(seen) if seen.is(FILE) => seen,
             // Git has packed it this moment, or it is nothing of git's.
             _ => return Ok(()),
         };
-        if linkat(from, name, to, name, AtFlags::empty()).is_ok() {
+        if from.share(name, to).is_ok() {
             return Ok(());
         }
         let budget = match self.budget {
@@ -99,12 +96,14 @@ impl Copier<'_> {
     }
 }
 
-fn copy(from: &OwnedFd, to: &OwnedFd, name: &[u8]) -> io::Result<()> {
-    let temporary = format!("{TEMPORARY_PREFIX}{}", std::process::id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(to, &temporary, flags, Mode::from_raw_mode(0o444))?);
-    io::copy(&mut folder::open_file(from, name)?, &mut file)?;
-    Ok(renameat(to, &temporary, to, name)?)
+fn copy(from: &Folder, to: &Folder, name: &[u8]) -> io::Result<()> {
+    let temporary = format!("{TEMPORARY_PREFIX}{}", std::process::id()).into_bytes();
+    // One with our number died here.
+    let _was_none = to.remove_file(&temporary);
+    let mut file = to.create(&temporary)?;
+    io::copy(&mut from.open_file(name)?, &mut file)?;
+    folder::set_permissions(&file, 0o444)?;
+    to.rename(&temporary, name)
 }
 
 fn size_of(kept: &Path) -> io::Result<u64> {
@@ -115,25 +114,6 @@ fn size_of(kept: &Path) -> io::Result<u64> {
         }
     }
     Ok(size)
-}
-
-/// Creates a folder in a folder if it is not there.
-pub(super) fn make_folder(at: impl AsFd, name: &[u8]) -> io::Result<()> {
-    match rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)) {
-        Err(rustix::io::Errno::EXIST) => Ok(()),
-        made => Ok(made?),
-    }
-}
-
-#[allow(
-    clippy::unnecessary_cast,
-    clippy::unnecessary_fallible_conversions,
-    reason = "the widths differ between systems"
-)]
-fn set_modified(folder: &OwnedFd, time: i64) -> io::Result<()> {
-    const SECOND: i64 = 1_000_000_000;
-    let time = Timespec { tv_sec: time.div_euclid(SECOND) as _, tv_nsec: time.rem_euclid(SECOND) as _ };
-    Ok(futimens(folder, &Timestamps { last_access: time, last_modification: time })?)
 }
 
 fn is_folder_of_objects(name: &[u8]) -> bool {

@@ -47,7 +47,6 @@ mod content;
 mod cover;
 mod diff;
 mod error;
-mod folder;
 mod history;
 mod index;
 mod left_out;
@@ -64,16 +63,16 @@ mod tree;
 mod walk;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_core::id::Digest;
 
+use crate::folder;
 use change::differences;
 use error::io;
+use folder::Folder;
 use index::Index;
 use parts::Parts;
 use restore::Unknown;
@@ -290,7 +289,7 @@ impl Snapshots {
         let (now, then) = (Parts::of(&self.store, &before)?, Parts::of(&self.store, snapshot)?);
         let unknown = Unknown { before: now.uncovered(&self.store)?, after: then.uncovered(&self.store)? };
         let differences = differences(&self.store, &now, &then)?;
-        let root = folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))?;
+        let root = Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))?;
         let mut files = restore::apply(&self.store, &root, &differences, &unknown)?;
         let brought = match then.repository() {
             Some(item) if git == GitFolder::BringBack => {
@@ -324,7 +323,7 @@ pub fn explain(error: &Error) -> String {
 }
 
 fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
-    names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name))).collect()
+    names.iter().map(|name| folder::as_path(name).into_owned()).collect()
 }
 
 /// Name of the index in the folder of a workspace.
@@ -335,7 +334,7 @@ const OBJECTS: &str = "objects";
 /// Returns a path without `.` components, as bytes.
 fn plain(path: &Path) -> Vec<u8> {
     let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
-    path.as_os_str().as_bytes().to_vec()
+    folder::as_bytes(&path).into_owned()
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
 
+pub(super) use crate::folder::{FILE, FOLDER, LINK, TYPE};
+
 /// The type of an object; the numbers are those of git's packs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -34,15 +36,6 @@ pub(super) fn hasher(kind: Kind, size: u64) -> Sha256 {
 pub(super) fn name(kind: Kind, content: &[u8]) -> Digest {
     Digest(hasher(kind, content.len() as u64).chain_update(content).finalize().into())
 }
-
-/// Bits of a mode that tell what it is; the rest are permissions.
-pub(super) const TYPE: u32 = 0o170_000;
-/// A folder.
-pub(super) const FOLDER: u32 = 0o040_000;
-/// A regular file.
-pub(super) const FILE: u32 = 0o100_000;
-/// A symbolic link; its content is where it leads.
-pub(super) const LINK: u32 = 0o120_000;
 
 /// An entry of a tree.
 ///

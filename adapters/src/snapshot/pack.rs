@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::ZlibDecoder;
@@ -14,6 +13,7 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use sha2::{Digest as _, Sha256};
 use unstuck_core::id::Digest;
+use unstuck_store::system::{read_at, read_exact_at, sync_folder, write_all_at};
 
 use super::object::{self, Kind};
 
@@ -49,7 +49,7 @@ impl Pack {
         let file = File::open(&path)?;
         let size = file.metadata()?.len();
         let mut header = [0; HEADER_SIZE as usize];
-        file.read_exact_at(&mut header, 0)?;
+        read_exact_at(&file, &mut header, 0)?;
         if !header.starts_with(MAGIC) || header[8..] != (entries.len() as u32).to_be_bytes() {
             return Err(damaged("it does not begin as a pack does"));
         }
@@ -130,7 +130,7 @@ struct At<'a> {
 
 impl Read for At<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.offset)?;
+        let count = read_at(self.file, buffer, self.offset)?;
         self.offset += count as u64;
         Ok(count)
     }
@@ -244,7 +244,7 @@ impl Writer {
     pub(super) fn finish(mut self) -> io::Result<Option<Pack>> {
         let Some(Open { path, file, mut entries, .. }) = self.open.take() else { return Ok(None) };
         let mut file = file.into_inner()?;
-        file.write_all_at(&(entries.len() as u32).to_be_bytes(), MAGIC.len() as u64)?;
+        write_all_at(&file, &(entries.len() as u32).to_be_bytes(), MAGIC.len() as u64)?;
         let checksum = digest_of(&mut file)?;
         file.write_all(&checksum)?;
         file.sync_all()?;
@@ -259,7 +259,7 @@ impl Writer {
         index.sync_all()?;
         let index = finished.with_extension("idx");
         fs::rename(temporary, &index)?;
-        File::open(&self.folder)?.sync_all()?;
+        sync_folder(&self.folder)?;
         Pack::open(&index).map(Some)
     }
 
@@ -369,7 +369,7 @@ fn header(kind: Kind, size: u64) -> Vec<u8> {
 
 fn read_header(from: &mut At<'_>) -> io::Result<(u8, u64)> {
     let mut bytes = [0; 10];
-    let count = from.file.read_at(&mut bytes, from.offset)?;
+    let count = read_at(from.file, &mut bytes, from.offset)?;
     let (mut size, mut shift) = (u64::from(bytes[0] & 15), 4);
     for (used, &byte) in bytes[..count].iter().enumerate() {
         if used > 0 {

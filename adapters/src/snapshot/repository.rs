@@ -7,10 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::CWD;
 
 use unstuck_core::snapshot::Standing;
 
@@ -128,7 +125,7 @@ fn line(path: &Path) -> Option<String> {
 }
 
 fn text(path: &Path, size_max: u64) -> Option<String> {
-    let bytes = folder::read_small(CWD, path.as_os_str().as_bytes(), size_max)?;
+    let bytes = folder::read_small(folder::open_file(path).ok()?, size_max)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -2,22 +2,14 @@
 //! complete, and what stands in the way and is not known to be kept elsewhere is left alone.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{
-    AtFlags, Mode, OFlags, RawMode, chownat, fchmod, fstat, openat, renameat, symlinkat, unlinkat,
-};
-use rustix::process::geteuid;
-
 use super::change::Difference;
 use super::error::Error;
-use super::folder;
+use super::folder::{self, Folder, as_path};
 use super::history;
 use super::left_out::Uncovered;
 use super::object::{Item, LINK, TYPE};
@@ -63,7 +55,7 @@ pub(super) struct Unknown {
 /// what is returned.
 pub(super) fn apply(
     store: &Store,
-    root: &OwnedFd,
+    root: &Folder,
     differences: &BTreeMap<Vec<u8>, Difference>,
     unknown: &Unknown,
 ) -> Result<Applied, Error> {
@@ -92,12 +84,12 @@ pub(super) fn apply(
 /// Gives a workspace without a `.git` the one of the snapshot, with the objects in `kept`.
 pub(super) fn bring_repository_back(
     store: &Store,
-    root: &OwnedFd,
+    root: &Folder,
     repository: &Item,
     kept: &Path,
 ) -> Result<Option<Applied>, Error> {
     let refused = |source| Error::Io { what: "bring back", path: ".git".into(), source };
-    match folder::look(root, b".git") {
+    match root.look(b".git") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(refused(error)),
         Ok(_) => return Ok(None),
@@ -109,15 +101,15 @@ pub(super) fn bring_repository_back(
         return Ok(Some(applied));
     }
     let temporary = temporary_name();
-    history::make_folder(root, temporary.as_bytes()).map_err(refused)?;
-    let own = folder::open(root, temporary.as_bytes()).map_err(refused)?;
+    root.make(&temporary).map_err(refused)?;
+    let own = root.open(&temporary).map_err(refused)?;
     let all = all(tree::compare(store, None, Some(repository.id))?);
     let applied = apply(store, &own, &all, &Unknown::default())?;
-    let filled = folder_below(&own, b"objects").and_then(|objects| {
-        folder_below(&own, b"refs")?;
+    let filled = own.make_below(b"objects").and_then(|objects| {
+        own.make_below(b"refs")?;
         history::give_back(kept, &objects)?;
-        own_like(root, root, temporary.as_bytes())?;
-        Ok(renameat(root, &temporary, root, ".git")?)
+        root.own_like(root, &temporary)?;
+        root.rename(&temporary, b".git")
     });
     filled.map_err(refused)?;
     Ok(Some(applied))
@@ -129,14 +121,14 @@ pub(super) fn all(pairs: BTreeMap<Vec<u8>, tree::Pair>) -> BTreeMap<Vec<u8>, Dif
 }
 
 /// Opens a folder to put files in: one that is empty or not there yet.
-pub(super) fn empty_folder(to: &Path) -> Result<OwnedFd, Error> {
+pub(super) fn empty_folder(to: &Path) -> Result<Folder, Error> {
     let refused = |source| Error::Io { what: "check a snapshot out to", path: to.to_owned(), source };
     fs::create_dir_all(to).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Error::NotEmpty { to: to.to_owned() },
         _ => refused(source),
     })?;
-    let root = folder::root(&to.canonicalize().map_err(refused)?).map_err(refused)?;
-    if folder::names(&root).map_err(refused)?.is_empty() {
+    let root = Folder::root(&to.canonicalize().map_err(refused)?).map_err(refused)?;
+    if root.names().map_err(refused)?.is_empty() {
         Ok(root)
     } else {
         Err(Error::NotEmpty { to: to.to_owned() })
@@ -148,7 +140,7 @@ fn is_in_place(before: Option<Place>, after: Place) -> bool {
 }
 
 fn remove(
-    root: &OwnedFd,
+    root: &Folder,
     path: &[u8],
     before: Place,
     after: Option<Place>,
@@ -167,10 +159,12 @@ fn remove(
         Some(_) => {}
     }
     let (parent, name) = folder::split(path);
-    let flags = if before.is_folder() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    let removed = folder::open_below(root, parent).and_then(|folder| Ok(unlinkat(folder, name, flags)?));
+    let removed = root.open_below(parent).and_then(|folder| match before.is_folder() {
+        true => folder.remove_folder(name),
+        false => folder.remove_file(name),
+    });
     match removed {
-        Ok(()) => applied.removed.push(as_path(path)),
+        Ok(()) => applied.removed.push(as_path(path).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
             applied.leave(path, "holds what snapshots do not cover".to_owned());
@@ -181,7 +175,7 @@ fn remove(
 
 fn write(
     store: &Store,
-    root: &OwnedFd,
+    root: &Folder,
     path: &[u8],
     before: Option<Place>,
     after: Place,
@@ -189,14 +183,14 @@ fn write(
     applied: &mut Applied,
 ) -> Result<(), Error> {
     if after.is_folder() {
-        if let Err(error) = folder_below(root, path) {
+        if let Err(error) = root.make_below(path) {
             applied.leave(path, format!("cannot be created: {error}"));
         }
         return Ok(());
     }
     let (parent, name) = folder::split(path);
-    let placed = match folder_below(root, parent) {
-        Ok(folder) if before.is_none() && folder::look(&folder, name).is_ok() => {
+    let placed = match root.make_below(parent) {
+        Ok(folder) if before.is_none() && folder.look(name).is_ok() => {
             let what = unknown.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
             applied.leave(path, format!("would be lost: what is there now is {what}"));
             return Ok(());
@@ -205,85 +199,46 @@ fn write(
         Err(error) => Err(error),
     };
     match placed {
-        Ok(()) => applied.written.push(as_path(path)),
+        Ok(()) => applied.written.push(as_path(path).into_owned()),
         Err(error) => applied.leave(path, format!("cannot be written: {error}")),
     }
     Ok(())
 }
 
 /// Puts a file in place of what has its name, in one step.
-fn place(store: &Store, folder: &OwnedFd, name: &[u8], after: Place) -> Result<io::Result<()>, Error> {
+fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io::Result<()>, Error> {
     let temporary = temporary_name();
     let written = if after.mode & TYPE == LINK {
-        let target = store.blob(&after.id)?;
-        symlinkat(target, folder, &temporary).map_err(io::Error::from)
+        folder.make_link(&temporary, &store.blob(&after.id)?)
     } else {
-        match create(folder, &temporary) {
+        match folder.create(&temporary) {
             Ok(mut file) => {
                 if let Err(error) = store.copy(&after.id, &mut file) {
-                    let _best_effort = unlinkat(folder, &temporary, AtFlags::empty());
+                    let _best_effort = folder.remove_file(&temporary);
                     return Err(error);
                 }
-                fchmod(&file, Mode::from_raw_mode((after.mode & 0o777) as RawMode)).map_err(io::Error::from)
+                folder::set_permissions(&file, after.mode)
             }
             Err(error) => return Ok(Err(error)),
         }
     };
     let placed = written
-        .and_then(|()| own_like(folder, folder, temporary.as_bytes()))
-        .and_then(|()| Ok(renameat(folder, &temporary, folder, name)?));
+        .and_then(|()| folder.own_like(folder, &temporary))
+        .and_then(|()| folder.rename(&temporary, name));
     if placed.is_err() {
-        let _best_effort = unlinkat(folder, &temporary, AtFlags::empty());
+        let _best_effort = folder.remove_file(&temporary);
     }
     Ok(placed)
 }
 
-fn create(folder: &OwnedFd, name: &str) -> io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(openat(folder, name, flags, Mode::from_raw_mode(0o600))?))
-}
-
-/// Opens the folder `path` below `root`, and creates what is missing of it.
-fn folder_below(root: &OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
-    let mut at = folder::open(root, b".")?;
-    for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
-        at = match folder::open(&at, name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                history::make_folder(&at, name)?;
-                own_like(&at, &at, name)?;
-                folder::open(&at, name)?
-            }
-            opened => opened?,
-        };
-    }
-    Ok(at)
-}
-
-/// What the superuser puts back belongs to whoever the folder belongs to, as it did before.
-fn own_like(like: impl AsFd, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
-    if !geteuid().is_root() {
-        return Ok(());
-    }
-    let owner = fstat(like)?;
-    let user = rustix::fs::Uid::from_raw(owner.st_uid);
-    let group = rustix::fs::Gid::from_raw(owner.st_gid);
-    // A superuser of a container may have no say over some owners; then it stays as it is.
-    let _as_far_as_it_goes = chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
-    Ok(())
-}
-
 /// Returns a name that nobody else uses.
-fn temporary_name() -> String {
+fn temporary_name() -> Vec<u8> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!(".unstuck-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-fn as_path(path: &[u8]) -> PathBuf {
-    PathBuf::from(OsString::from_vec(path.to_vec()))
+    format!(".unstuck-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)).into_bytes()
 }
 
 impl Applied {
     fn leave(&mut self, path: &[u8], why: String) {
-        self.left.push(NotRestored { path: as_path(path), why });
+        self.left.push(NotRestored { path: as_path(path).into_owned(), why });
     }
 }

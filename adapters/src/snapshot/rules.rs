@@ -6,9 +6,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use ignore::Match;
@@ -89,7 +86,7 @@ impl Level {
         let mut next = level;
         while let Some(level) = next {
             let path = place.get(level.skipped..).unwrap_or_default();
-            match level.matcher.matched(Path::new(OsStr::from_bytes(path)), is_folder) {
+            match level.matcher.matched(folder::as_path(path), is_folder) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
                 Match::None => next = level.above.as_ref(),

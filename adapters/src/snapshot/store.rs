@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use unstuck_core::id::Digest;
+use unstuck_store::system::{owner_only, sync_folder};
 
 use super::error::{Error, io};
 use super::object::{self, Item, Kind};
@@ -61,7 +61,7 @@ impl Store {
     pub(super) fn open(folder: &Path) -> Result<Self, Error> {
         let store = Self { folder: folder.to_owned(), packs: RwLock::default() };
         // What only the user may read in the workspace, nobody else may read here.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let made = owner_only(DirBuilder::new().recursive(true)).create(folder);
         made.and_then(|()| fs::create_dir_all(store.packs_folder())).map_err(io("create", folder))?;
         let _lock = store.lock()?;
         let config = folder.join("config");
@@ -341,5 +341,5 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    path.parent().map_or(Ok(()), sync_folder)
 }

@@ -1,14 +1,13 @@
 //! Takes a snapshot: walk, leave out, read what changed, write what is new, remember what was seen.
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
 
 use unstuck_core::id::Digest;
 
 use super::content::{self, Content};
 use super::cover::cover;
 use super::error::{self, Error};
-use super::folder::{self, Seen};
+use super::folder::{self, Folder, Seen};
 use super::index::{Index, Known};
 use super::left_out::{self, Left, Reason};
 use super::object::{FOLDER, TYPE};
@@ -23,7 +22,7 @@ use super::{INDEX, OBJECTS, Snapshot, Snapshots, history, tracked};
 pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
     let _lock = of.store.lock()?;
     let refused = |source| error::io("read the workspace", &of.workspace)(source);
-    let root = folder::root(&of.workspace).map_err(refused)?;
+    let root = Folder::root(&of.workspace).map_err(refused)?;
     let repository = Repository::find(&of.workspace);
     let mut notes = Vec::new();
 
@@ -84,8 +83,8 @@ fn rules_above(of: &Snapshots, repository: Option<&Repository>, notes: &mut Vec<
     let prefix = of.workspace.strip_prefix(&repository.root).map(super::plain).unwrap_or_default();
     let mut rules = Rules { prefix, ..Rules::default() };
     for above in of.workspace.ancestors().skip(1).take_while(|above| above.starts_with(&repository.root)) {
-        let text = folder::root(above).ok();
-        let text = text.and_then(|above| folder::read_small(&above, rules::FILE_NAME, rules::SIZE_MAX));
+        let text = Folder::root(above).ok();
+        let text = text.and_then(|above| above.read_small(rules::FILE_NAME, rules::SIZE_MAX));
         let place = above.strip_prefix(&repository.root).map(super::plain);
         if let (Some(text), Ok(place)) = (text, place) {
             rules.texts.insert(place, text);
@@ -104,7 +103,7 @@ fn rules_above(of: &Snapshots, repository: Option<&Repository>, notes: &mut Vec<
 /// gone is not there.
 fn read(
     of: &Snapshots,
-    root: &OwnedFd,
+    root: &Folder,
     index: &Index,
     writer: &mut Writer,
     found: Vec<Found>,
@@ -124,7 +123,7 @@ fn read(
     }
     let missing: Vec<&Found> =
         found.iter().zip(&contents).filter(|(_, content)| content.is_none()).map(|(file, _)| file).collect();
-    let mut outcomes = content::read(&of.store, writer, root.as_fd(), &missing)?.into_iter();
+    let mut outcomes = content::read(&of.store, writer, root, &missing)?.into_iter();
     let mut taken = Vec::with_capacity(found.len());
     for (file, content) in found.into_iter().zip(contents) {
         let outcome = content.map(Ok).or_else(|| outcomes.next());
@@ -139,7 +138,7 @@ fn read(
     Ok(taken)
 }
 
-fn keep_history(of: &Snapshots, root: &OwnedFd, notes: &mut Vec<String>) {
+fn keep_history(of: &Snapshots, root: &Folder, notes: &mut Vec<String>) {
     match history::keep(root, &of.own.join(OBJECTS), of.limits.history_bytes_max) {
         Ok(0) => {}
         Ok(missed) => notes.push(format!(

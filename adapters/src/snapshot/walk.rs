@@ -3,12 +3,11 @@
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
-use super::folder::{self, Stamp};
+use super::folder::{self, Folder, Stamp};
 use super::left_out::{Left, Reason};
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
 use super::rules::{self, Level, Rules};
@@ -82,7 +81,7 @@ pub(super) struct Walk<'a> {
 
 impl Walk<'_> {
     /// Walks the folder `root`. What vanishes meanwhile is not there.
-    pub(super) fn run(&self, root: OwnedFd) -> io::Result<Listing> {
+    pub(super) fn run(&self, root: Folder) -> io::Result<Listing> {
         let first = Job {
             parent: Arc::new(root),
             name: b".".to_vec(),
@@ -125,7 +124,7 @@ pub(super) fn threads() -> usize {
 
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
 struct Job {
-    parent: Arc<OwnedFd>,
+    parent: Arc<Folder>,
     name: Vec<u8>,
     path: Vec<u8>,
     depth: usize,
@@ -197,8 +196,8 @@ impl Worker<'_> {
         if self.group_is_over(&job) || self.files.load(Ordering::Relaxed) > self.walk.limits.files_max {
             return Vec::new();
         }
-        let opened = folder::open(&*job.parent, &job.name);
-        let (folder, names) = match opened.and_then(|folder| Ok((folder::names(&folder)?, folder))) {
+        let opened = job.parent.open(&job.name);
+        let (folder, names) = match opened.and_then(|folder| Ok((folder.names()?, folder))) {
             Ok((names, folder)) => (Arc::new(folder), names),
             Err(error) => {
                 self.leave_unreadable(&job.path, &error);
@@ -219,13 +218,13 @@ impl Worker<'_> {
     fn entry(
         &mut self,
         job: &Job,
-        folder: &Arc<OwnedFd>,
+        folder: &Arc<Folder>,
         level: Option<&Arc<Level>>,
         name: Vec<u8>,
         path: Vec<u8>,
         more: &mut Vec<Job>,
     ) {
-        let seen = match folder::look(folder, &name) {
+        let seen = match folder.look(&name) {
             Ok(seen) => seen,
             Err(error) => return self.leave_unreadable(&path, &error),
         };
@@ -285,7 +284,7 @@ impl Worker<'_> {
     }
 
     /// Returns the rules that hold in a folder.
-    fn enter(&mut self, job: &Job, folder: &OwnedFd, names: &[Vec<u8>]) -> Option<Arc<Level>> {
+    fn enter(&mut self, job: &Job, folder: &Folder, names: &[Vec<u8>]) -> Option<Arc<Level>> {
         let above = job.level.clone();
         if job.area != Area::Work {
             return above;
@@ -298,7 +297,7 @@ impl Worker<'_> {
             };
         }
         let has_rules = names.iter().any(|name| name == rules::FILE_NAME);
-        let text = has_rules.then(|| folder::read_small(folder, rules::FILE_NAME, rules::SIZE_MAX)).flatten();
+        let text = has_rules.then(|| folder.read_small(rules::FILE_NAME, rules::SIZE_MAX)).flatten();
         let Some(text) = text else { return above };
         let level = Level::below(above, &place, &text);
         self.listing.texts.insert(place.into_owned(), text);

@@ -15,7 +15,7 @@ use crate::args::Global;
 use crate::commands::gc;
 use crate::error::Result;
 use crate::project::{self, Found, Project};
-use crate::{exit, text, worktrees};
+use crate::{exit, system, text, worktrees};
 
 /// Arguments of `unstuck doctor`.
 #[derive(Debug, clap::Args)]
@@ -140,14 +140,14 @@ fn version(program: &str) -> Option<String> {
 }
 
 fn limits() -> Finding {
-    use nix::sys::resource::{Resource, getrlimit};
-    match getrlimit(Resource::RLIMIT_NOFILE) {
-        Ok((files, _)) if files < FILES_MIN => Finding::bad(
+    match system::open_files_max() {
+        Ok(None) => Finding::ok("limits", "none of open files"),
+        Ok(Some(files)) if files < FILES_MIN => Finding::bad(
             "limits",
             format!("only {files} files may be open at a time"),
             format!("ulimit -n {FILES_MIN}"),
         ),
-        Ok((files, _)) => Finding::ok("limits", format!("{files} open files")),
+        Ok(Some(files)) => Finding::ok("limits", format!("{files} open files")),
         Err(error) => Finding::weak("limits", format!("cannot be read: {error}"), "unstuck run, and see"),
     }
 }
@@ -181,12 +181,11 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
 fn state_folder(folder: &Path) -> Finding {
     let place = folder.display();
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    if nix::unistd::access(there, nix::unistd::AccessFlags::W_OK).is_err() {
+    if !system::is_writable(there) {
         let mend = "make it writable, or name another one: export XDG_STATE_HOME=DIR";
         return Finding::bad("state", format!("{place} cannot be written to"), mend);
     }
-    let free = nix::sys::statvfs::statvfs(there).map(|it| it.blocks_available() * it.fragment_size());
-    match free {
+    match unstuck_store::system::free_bytes(there) {
         Ok(free) if free < FREE_MIN => Finding::weak(
             "state",
             format!("{place} is on a disk with {} left", gc::bytes(free)),

@@ -27,7 +27,7 @@ use crate::branches::{self, BranchArgs, Branches};
 use crate::error::{Error, Result, chain};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::worktrees;
+use crate::{system, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -459,33 +459,18 @@ pub fn of_snapshots(error: &unstuck_adapters::snapshot::Error) -> Error {
 /// Looks whether there are descriptors: what listens to signals panics where it gets none.
 fn room_to_listen() -> io::Result<()> {
     const DESCRIPTORS: usize = 8;
-    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect();
+    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open(system::NULL_DEVICE)).collect();
     room.map(drop)
 }
 
 /// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
 fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     let (send, receive) = watch::channel(None);
-    // Whoever started us with `nohup` wants the loss of the terminal to be ignored.
-    let signals: &[i32] = if hangup_is_ignored() { &[2, 15] } else { &[2, 15, 1] };
-    for &signal in signals {
-        use tokio::signal::unix::{SignalKind, signal as listen};
-        // Before any worker is started.
-        let Ok(mut arrivals) = listen(SignalKind::from_raw(signal)) else { continue };
-        let send = send.clone();
-        tokio::spawn(async move {
-            while arrivals.recv().await.is_some() {
-                send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
-            }
-        });
-    }
+    // Before any worker is started.
+    system::on_interrupt(move |signal| {
+        send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
+    });
     receive
-}
-
-fn hangup_is_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Says what stopped the supervisor, and how to go on.

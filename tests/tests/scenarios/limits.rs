@@ -1,4 +1,4 @@
-//! What bounds a run, and what happens at the bound: S36, S39, S40.
+//! What bounds a run, and what happens at the bound: S36, S39, S40, S84.
 
 use serde_json::Value;
 
@@ -71,4 +71,58 @@ fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
     stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(0).says("there is nothing to go on with");
     assert_eq!(judged(&stage), [1, 2, 3, 4]);
     stage.verify();
+}
+
+#[test]
+fn s84_an_iteration_costs_the_same_however_many_were_before() {
+    const LAST: u32 = 200;
+    const PEAK_MAX_KB: u64 = 50_000;
+    let stage = Stage::new();
+    let script = r#"echo call >>"$SCRATCH/calls"; grep VmHWM "/proc/$PPID/status" >"$SCRATCH/peak""#;
+    let check = r#"{worker: CUSTOM, instructions: "false", capabilities: [READ]}"#;
+    stage.workflow(
+        "",
+        &format!(
+            "worker: CUSTOM\ninstructions: '{script}'\ncapabilities: [READ]\nmax_iterations: {}\n\
+             completion_check: {check}",
+            LAST + 1
+        ),
+    );
+    let live = stage.start(&["run", "flow.yaml"]);
+    for calls in (25..LAST).step_by(25) {
+        wait_until("some more iterations are over", || stage.calls() >= calls);
+    }
+    live.wait().with_status(2);
+
+    let events = stage.events();
+    let tenth = shapes(&events, 10);
+    assert!(tenth.len() > 3, "{tenth:#?}");
+    assert_eq!(tenth, shapes(&events, u64::from(LAST)), "as many events, of as many bytes");
+    let peak = stage.noted("peak");
+    let peak_kb: u64 = peak.split_whitespace().nth(1).and_then(|it| it.parse().ok()).expect("a number");
+    assert!(peak_kb < PEAK_MAX_KB, "{peak}");
+}
+
+/// Returns the type of each event of an iteration, and how long it is but for how large its numbers are.
+fn shapes(events: &[Value], iteration: u64) -> Vec<(String, usize)> {
+    let is_start = |event: &&Value| kind(event) == "worker_started";
+    let begins = |event: &&Value| is_start(event) && event["event"]["iteration"] == iteration;
+    let first = events.iter().position(|event| begins(&event)).expect("the iteration is there");
+    let rest = events[first..].iter();
+    let own = rest.enumerate().take_while(|(at, event)| *at == 0 || !is_start(event)).map(|(_, event)| event);
+    own.map(|event| (kind(event).to_owned(), digits_as_one(&event.to_string()).len())).collect()
+}
+
+/// Replaces each number by one digit; digits of names and digests stay.
+fn digits_as_one(json: &str) -> String {
+    let mut plain = String::new();
+    for char in json.chars() {
+        let is_within_number = char.is_ascii_digit() && plain.ends_with([':', '[', ',', '#']);
+        match is_within_number {
+            true if plain.ends_with('#') => {}
+            true => plain.push('#'),
+            false => plain.push(char),
+        }
+    }
+    plain
 }

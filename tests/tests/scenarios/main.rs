@@ -1,5 +1,6 @@
 //! Situations that users of agent loops run into, played end to end: the real binary, scripted
 //! workers, no model, no network. Each test is named after its row in docs/scenarios.md.
+#![cfg(unix)]
 
 mod completion;
 mod limits;

@@ -3,22 +3,22 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::spawn::Program;
+use super::super::spawn::Program;
 
-pub(super) type Child = tokio::process::Child;
+pub(crate) type Child = tokio::process::Child;
 
 /// A child that is about to be started.
-pub(super) struct Started(Command);
+pub(crate) struct Started(Command);
 
 impl Started {
     /// Starts it, as something to wait for on this runtime.
-    pub(super) fn watch(self) -> io::Result<Child> {
+    pub(crate) fn watch(self) -> io::Result<Child> {
         tokio::process::Command::from(self.0).kill_on_drop(true).spawn()
     }
 }
 
 /// Prepares a program to be started in a session of its own.
-pub(super) fn start(program: &Program) -> io::Result<Started> {
+pub(crate) fn start(program: &Program) -> io::Result<Started> {
     let Some((name, arguments)) = program.argv.split_first() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     };
@@ -46,6 +46,8 @@ fn lead_own_session(command: &mut Command) {
 fn lead_own_session(command: &mut Command) {
     use std::os::windows::process::CommandExt as _;
 
-    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
-    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+    use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED};
+
+    // It takes its first step when it is in its job (`group/windows.rs`), so that it cannot start anything before.
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_SUSPENDED);
 }

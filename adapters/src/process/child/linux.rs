@@ -24,7 +24,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::spawn::Program;
+use super::super::spawn::Program;
 
 /// What the child needs of a stack: a few system calls and the wrappers of the C library.
 const STACK: usize = 64 * 1024;
@@ -36,23 +36,23 @@ const POLL: Duration = Duration::from_millis(10);
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// A child process. Killed when dropped before its status is known.
-pub(super) struct Child {
+pub(crate) struct Child {
     process: Unburied,
     status: Option<ExitStatus>,
     handle: Option<AsyncFd<OwnedFd>>,
-    pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: Option<ChildStdout>,
-    pub(super) stderr: Option<ChildStderr>,
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: Option<ChildStdout>,
+    pub(crate) stderr: Option<ChildStderr>,
 }
 
 impl Child {
     /// Returns its process id; `None` once the status is known, for the id may be used again.
-    pub(super) fn id(&self) -> Option<u32> {
+    pub(crate) fn id(&self) -> Option<u32> {
         u32::try_from(self.process.0?.as_raw_pid()).ok()
     }
 
     /// Waits for the exit. May be dropped and called again.
-    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         loop {
             let ready = match &self.handle {
                 Some(handle) => Some(handle.readable().await?),
@@ -75,7 +75,7 @@ impl Child {
     }
 
     /// Kills the process itself.
-    pub(super) fn start_kill(&mut self) -> io::Result<()> {
+    pub(crate) fn start_kill(&mut self) -> io::Result<()> {
         self.process.0.map_or(Ok(()), |pid| Ok(kill_process(pid, Signal::KILL)?))
     }
 }
@@ -94,7 +94,7 @@ impl Drop for Unburied {
 }
 
 /// A child that was started, and our ends of its pipes.
-pub(super) struct Started {
+pub(crate) struct Started {
     process: Unburied,
     stdin: Option<PipeWriter>,
     stdout: PipeReader,
@@ -103,7 +103,7 @@ pub(super) struct Started {
 
 impl Started {
     /// Makes it something to wait for on this runtime.
-    pub(super) fn watch(self) -> io::Result<Child> {
+    pub(crate) fn watch(self) -> io::Result<Child> {
         // None on a kernel before 5.3, or in a sandbox that imitates one.
         let handle = self.process.0.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let stdin = self.stdin.map(|pipe| ChildStdin::from_std(OwnedFd::from(pipe).into()));
@@ -128,7 +128,7 @@ fn readable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 /// Starts a program in a session of its own. It is killed when the calling thread ends.
-pub(super) fn start(program: &Program) -> io::Result<Started> {
+pub(crate) fn start(program: &Program) -> io::Result<Started> {
     let image = Image::new(program)?;
     let (stdout, its_stdout) = io::pipe()?;
     let (stderr, its_stderr) = io::pipe()?;

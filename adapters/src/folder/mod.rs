@@ -1,0 +1,175 @@
+//! Reaches files and folders step by step from an open folder, so that no link is ever followed: a
+//! worker may put one in place of any folder, at any time.
+//!
+//! Paths below a folder are bytes with slashes, on every system. What is not here: which of them are of
+//! interest, and what is done with their content.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+#[cfg(unix)]
+use self::unix as platform;
+#[cfg(windows)]
+use self::windows as platform;
+
+pub(crate) use platform::{
+    Folder, as_bytes, as_path, exchange, keep_writable, link, look_at, open_file, set_permissions,
+};
+
+/// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.
+pub(crate) const TYPE: u32 = 0o170_000;
+/// A folder.
+pub(crate) const FOLDER: u32 = 0o040_000;
+/// A file, with its permissions.
+pub(crate) const FILE: u32 = 0o100_000;
+/// A symbolic link.
+pub(crate) const LINK: u32 = 0o120_000;
+
+/// The kind of the error where a path leads out of the folder, or through a link, which may. (The one
+/// that Linux answers to such a path where it does the walk itself.)
+pub(crate) const LEADS_OUT: io::ErrorKind = io::ErrorKind::CrossesDevices;
+
+/// Returns the error of that kind.
+pub(crate) fn leads_out() -> io::Error {
+    io::Error::new(LEADS_OUT, "it leads out of the workspace, or through a link")
+}
+
+/// What the system says of a file without its content being read.
+///
+/// The time of the last change of the file's node (`ctime`) cannot be put back by `touch -r`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) device: u64,
+    pub(crate) node: u64,
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970; so is `changed`.
+    pub(crate) modified: i64,
+    pub(crate) changed: i64,
+}
+
+/// Mode and stamp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// What it is, and the nine bits of permissions. Bits that give somebody else's rights are not
+    /// kept: what is put back belongs to whoever puts it back.
+    pub(crate) mode: u32,
+    pub(crate) stamp: Stamp,
+}
+
+impl Seen {
+    pub(crate) fn is(&self, kind: u32) -> bool {
+        self.mode & TYPE == kind
+    }
+}
+
+impl Folder {
+    /// Opens the folder `path` below this one, and creates what is missing of it.
+    pub(crate) fn make_below(&self, path: &[u8]) -> io::Result<Self> {
+        let mut at = self.try_clone()?;
+        for name in steps(path) {
+            at = match at.open(name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    at.make(name)?;
+                    at.own_like(&at, name)?;
+                    at.open(name)?
+                }
+                opened => opened?,
+            };
+        }
+        Ok(at)
+    }
+
+    /// Returns the content of a regular file of at most `size_max` bytes; `None` if there is none such.
+    pub(crate) fn read_small(&self, name: &[u8], size_max: u64) -> Option<Vec<u8>> {
+        read_small(self.open_file(name).ok()?, size_max)
+    }
+}
+
+/// Returns the content of a regular file of at most `size_max` bytes; `None` if it is none such.
+pub(crate) fn read_small(file: File, size_max: u64) -> Option<Vec<u8>> {
+    let seen = look_at(&file).ok()?;
+    if !seen.is(FILE) || seen.stamp.size > size_max {
+        return None;
+    }
+    let mut content = Vec::new();
+    file.take(size_max).read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+/// Returns the names that a path goes through.
+fn steps(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/').filter(|name| !name.is_empty())
+}
+
+/// Splits a path into its folder and its name.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memrchr(b'/', path) {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&[], path),
+    }
+}
+
+/// Returns the path of something in a folder.
+pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
+}
+
+/// Says whether `path` is `folder` or below it.
+pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+/// Says whether a mode is of something whose content is kept.
+pub(crate) fn has_content(mode: u32) -> bool {
+    matches!(mode & TYPE, FILE | LINK)
+}
+
+/// Says whether a mode is of a folder.
+pub(crate) fn is_folder(mode: u32) -> bool {
+    mode & TYPE == FOLDER
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("a/b")).unwrap();
+        std::fs::write(place.path().join("a/file"), "text").unwrap();
+        symlink("a", place.path().join("link")).unwrap();
+        symlink("file", place.path().join("a/link")).unwrap();
+        let root = Folder::root(place.path()).unwrap();
+        assert!(root.open_below(b"a/b").is_ok());
+        let cases = [
+            (&b"link"[..], LEADS_OUT),
+            (b"link/b", LEADS_OUT),
+            (b"a/link", LEADS_OUT),
+            (b"absent", io::ErrorKind::NotFound),
+            (b"a/file", io::ErrorKind::NotADirectory),
+            (b"a/file/b", io::ErrorKind::NotADirectory),
+        ];
+        for (path, expected) in cases {
+            for opened in [root.open_below(path), root.step_below(path), root.make_below(path)] {
+                match opened {
+                    Err(error) => assert_eq!(error.kind(), expected, "{}", path.escape_ascii()),
+                    Ok(_) => assert_eq!(path, b"absent"),
+                }
+            }
+        }
+        let folder = root.open(b"a").unwrap();
+        assert_eq!(folder.read_small(b"file", 4), Some(b"text".to_vec()));
+        assert_eq!(folder.read_small(b"file", 3), None);
+        assert_eq!(folder.read_small(b"link", 9), None);
+        assert_eq!(folder.read_link(b"link").unwrap(), b"file");
+    }
+}

@@ -1,0 +1,240 @@
+//! Folders as descriptors, on Linux, macOS and other systems with the `*at` calls.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, Gid, Mode, OFlags, RawMode, Stat, Timespec, Timestamps, Uid, chownat, fchmod, fstat,
+    futimens, linkat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::{FILE, LINK, Seen, Stamp, TYPE, leads_out, steps};
+
+const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Opening a file neither follows a link nor waits for whoever may be at the other end.
+const FILE_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// An open folder.
+#[derive(Debug)]
+pub(crate) struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens the folder at `path`, which may be reached through links but is none.
+    pub(crate) fn root(path: &Path) -> io::Result<Self> {
+        Ok(Self(openat(CWD, path, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    /// Opens a folder in this one.
+    pub(crate) fn open(&self, name: &[u8]) -> io::Result<Self> {
+        let opened = openat(&self.0, name, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty());
+        opened.map(Self).map_err(|error| match error {
+            // Opening a link as a folder fails like opening a file as one: tell them apart.
+            Errno::LOOP | Errno::NOTDIR if self.look(name).is_ok_and(|seen| seen.is(LINK)) => leads_out(),
+            error => error.into(),
+        })
+    }
+
+    /// Opens the folder that `path` names below this one; an empty path names this one.
+    ///
+    /// In one call where the kernel does the walk, step by step where it cannot.
+    pub(crate) fn open_below(&self, path: &[u8]) -> io::Result<Self> {
+        match self.jump_below(path) {
+            Err(Errno::LOOP | Errno::XDEV) => Err(leads_out()),
+            // A kernel before 5.6, and what sandboxes say instead. To what it does not understand or
+            // cannot be sure of, the walk has an answer, too.
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG | Errno::AGAIN) => {
+                self.step_below(path)
+            }
+            opened => Ok(opened?),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn jump_below(&self, path: &[u8]) -> Result<Self, Errno> {
+        use rustix::fs::{ResolveFlags, openat2};
+        let path = if path.is_empty() { b"." } else { path };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        openat2(&self.0, path, FOLDER_FLAGS, Mode::empty(), resolve).map(Self)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn jump_below(&self, _path: &[u8]) -> Result<Self, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Does the same by a walk from folder to folder.
+    pub(super) fn step_below(&self, path: &[u8]) -> io::Result<Self> {
+        steps(path).try_fold(self.try_clone()?, |folder, name| folder.open(name))
+    }
+
+    /// Opens a file for reading.
+    pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
+        Ok(File::from(openat(&self.0, name, FILE_FLAGS, Mode::empty())?))
+    }
+
+    /// Looks at something in the folder.
+    pub(crate) fn look(&self, name: &[u8]) -> io::Result<Seen> {
+        Ok(seen(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// Returns the names in the folder, in no order.
+    pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(name.to_vec());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns where a link leads.
+    pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(readlinkat(&self.0, name, Vec::new())?.into_bytes())
+    }
+
+    /// Creates a folder in this one if it is not there.
+    pub(crate) fn make(&self, name: &[u8]) -> io::Result<()> {
+        match mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
+            Err(Errno::EXIST) => Ok(()),
+            made => Ok(made?),
+        }
+    }
+
+    /// Creates a file, for its owner only, under a name that nothing has.
+    pub(crate) fn create(&self, name: &[u8]) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?))
+    }
+
+    /// Creates a symbolic link.
+    pub(crate) fn make_link(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
+        Ok(symlinkat(target, &self.0, name)?)
+    }
+
+    /// Gives a file in this folder the same name in another one, too.
+    pub(crate) fn share(&self, name: &[u8], with: &Self) -> io::Result<()> {
+        Ok(linkat(&self.0, name, &with.0, name, AtFlags::empty())?)
+    }
+
+    /// Renames something in the folder; a file that has the new name is replaced.
+    pub(crate) fn rename(&self, name: &[u8], to: &[u8]) -> io::Result<()> {
+        Ok(renameat(&self.0, name, &self.0, to)?)
+    }
+
+    /// Removes a file or link.
+    pub(crate) fn remove_file(&self, name: &[u8]) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    pub(crate) fn remove_folder(&self, name: &[u8]) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// What the superuser makes belongs to whoever a folder belongs to.
+    pub(crate) fn own_like(&self, like: &Self, name: &[u8]) -> io::Result<()> {
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        let owner = fstat(&like.0)?;
+        let (user, group) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+        // A superuser of a container may have no say over some owners; then it stays as it is.
+        let _as_far_as_it_goes = chownat(&self.0, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
+        Ok(())
+    }
+
+    /// Sets when the folder was changed, in nanoseconds since 1970.
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::unnecessary_fallible_conversions,
+        reason = "the widths differ between systems"
+    )]
+    pub(crate) fn set_modified(&self, time: i64) -> io::Result<()> {
+        const SECOND: i64 = 1_000_000_000;
+        let time = Timespec { tv_sec: time.div_euclid(SECOND) as _, tv_nsec: time.rem_euclid(SECOND) as _ };
+        Ok(futimens(&self.0, &Timestamps { last_access: time, last_modification: time })?)
+    }
+}
+
+/// Opens a file for reading, which may be reached through links but is none.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    Ok(File::from(openat(CWD, path, FILE_FLAGS, Mode::empty())?))
+}
+
+/// Looks at an open file.
+pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
+    Ok(seen(&fstat(file)?))
+}
+
+/// Sets the nine bits of permissions.
+pub(crate) fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
+    Ok(fchmod(file, Mode::from_raw_mode((mode & 0o777) as RawMode))?)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+fn seen(stat: &Stat) -> Seen {
+    let time = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
+    let stamp = Stamp {
+        device: stat.st_dev as u64,
+        node: stat.st_ino as u64,
+        size: stat.st_size as u64,
+        modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+    };
+    let mode = stat.st_mode as u32;
+    let permissions = if mode & TYPE == FILE { mode & 0o777 } else { 0 };
+    Seen { mode: mode & TYPE | permissions, stamp }
+}
+
+/// Gives a folder the permissions of another, and its owner all.
+pub(crate) fn keep_writable(folder: &Path, like: &Metadata) -> io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(like.permissions().mode() & 0o777 | 0o700))
+}
+
+/// Lets two names change places in one step, where the system can do that.
+#[cfg(target_os = "linux")]
+pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+/// Lets two names change places in one step, where the system can do that.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Creates a symbolic link.
+pub(crate) fn link(target: &Path, link: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+/// Returns a path as bytes with slashes.
+pub(crate) fn as_bytes(path: &Path) -> Cow<'_, [u8]> {
+    path.as_os_str().as_bytes().into()
+}
+
+/// Returns the path that bytes with slashes name.
+pub(crate) fn as_path(bytes: &[u8]) -> Cow<'_, Path> {
+    Path::new(OsStr::from_bytes(bytes)).into()
+}

@@ -1,0 +1,221 @@
+//! What belongs to a process on Linux: its session and group, what bears its mark, and their descendants.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    self as sys, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group,
+    pidfd_open, pidfd_send_signal, test_kill_process_group, waitid,
+};
+
+use super::super::procfs::{self, Process};
+use super::{How, Identity, clean_mark};
+
+/// Held while children are listed and buried: a list from which somebody is taken may miss others.
+static ORPHANS: Mutex<()> = Mutex::new(());
+
+/// Makes orphans of our processes our children.
+pub(crate) fn adopt_orphans() {
+    // Without it only a sign is missing that something was left behind.
+    let _without_it = sys::set_child_subreaper(Some(sys::getpid()));
+}
+
+/// Ctrl-C and the end of the terminal are for others from now on.
+pub(crate) fn leave_terminal() {
+    let _is_leader_already = sys::setsid();
+}
+
+/// A process and what belongs to it. Kills all of it when dropped, unless it was left.
+pub(crate) struct Group {
+    leader: Option<Pid>,
+    leader_start: u64,
+    leader_runs: bool,
+    left: bool,
+    mark: String,
+}
+
+impl Group {
+    pub(crate) fn new(leader: Option<u32>, mark: &str) -> Self {
+        let leader = leader.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let leader_start =
+            leader.and_then(|leader| Process::read(leader.as_raw_pid())).map_or(0, |process| process.start);
+        Self { leader, leader_start, leader_runs: true, left: false, mark: clean_mark(mark) }
+    }
+
+    /// The process was waited for: from now on its id may be used again.
+    pub(crate) fn leader_is_gone(&mut self) {
+        self.leader_runs = false;
+    }
+
+    /// Nothing more is to be done about it.
+    pub(crate) fn leave(&mut self) {
+        self.left = true;
+    }
+
+    /// Returns whether nothing is left, as far as a cheap look tells. The process was waited for.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Some(leader) = self.leader else { return true };
+        let _alone = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
+        // Orphans of the group that are over are ours to bury; until then the group exists.
+        while let Ok(Some(_buried)) =
+            waitid(WaitId::Pgid(Some(leader)), WaitIdOptions::NOHANG | WaitIdOptions::EXITED)
+        {}
+        test_kill_process_group(leader) == Err(Errno::SRCH) && !self.has_orphans(leader)
+    }
+
+    /// Returns whether we have adopted one of ours.
+    fn has_orphans(&self, leader: Pid) -> bool {
+        // What other parts of the program start is in our session. Its number is 0 where it was begun
+        // outside of our pid namespace, which the system call's wrapper takes for impossible.
+        let own_session = Process::read(sys::getpid().as_raw_pid()).map_or(0, |process| process.session);
+        let orphans = procfs::adopted()
+            .into_iter()
+            .filter_map(Process::read)
+            .filter(|child| child.session != own_session);
+        let (over, alive): (Vec<_>, Vec<_>) = orphans.partition(|child| child.is_zombie);
+        over.iter().for_each(bury);
+        alive.iter().any(|child| {
+            let is_new = child.start >= self.leader_start;
+            is_new
+                && (child.session == leader.as_raw_pid()
+                    || child.marks().is_none_or(|marks| marks.any(self.is_own_mark())))
+        })
+    }
+
+    /// Searches for all that belongs to the process.
+    pub(crate) fn members(&self) -> Vec<Identity> {
+        self.find().iter().map(identity).collect()
+    }
+
+    /// Returns how much time all that belongs to the process has spent on a processor.
+    pub(crate) fn processor_time(&self) -> Option<Duration> {
+        Some(self.find().iter().map(|process| process.busy).sum())
+    }
+
+    /// Signals all that belongs to the process, and returns what that was.
+    pub(crate) fn signal(&self, how: How) -> Vec<Identity> {
+        let members = self.find();
+        match self.leader.filter(|_| self.leader_runs) {
+            Some(leader) => {
+                // Reaches those too that are begun while we search.
+                let _already_gone = kill_process_group(leader, how.signal());
+                members
+                    .iter()
+                    .filter(|member| member.group != leader.as_raw_pid())
+                    .for_each(|member| send(member, how));
+            }
+            None => members.iter().for_each(|member| send(member, how)),
+        }
+        members.iter().map(identity).collect()
+    }
+
+    fn find(&self) -> Vec<Process> {
+        let Some(leader) = self.leader.map(Pid::as_raw_pid) else { return Vec::new() };
+        let me = sys::getpid().as_raw_pid();
+        procfs::with_descendants(procfs::all(), |process| {
+            let follows = process.start >= self.leader_start && process.pid != me;
+            follows
+                && (process.session == leader
+                    || process.group == leader
+                    || process.marks().is_some_and(|marks| marks.any(self.is_own_mark())))
+        })
+    }
+
+    fn is_own_mark(&self) -> impl Fn(&[u8]) -> bool {
+        |mark| mark == self.mark.as_bytes()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.left {
+            self.signal(How::Kill);
+        }
+    }
+}
+
+pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
+    if mark_prefix.is_empty() {
+        return 0;
+    }
+    let grace = Instant::now() + Duration::from_secs(1);
+    let give_up = grace + Duration::from_secs(2);
+    let mut ended = BTreeSet::new();
+    let mut asked = BTreeSet::new();
+    loop {
+        let left = leftovers(mark_prefix);
+        ended.extend(left.iter().map(identity));
+        if left.is_empty() || Instant::now() > give_up {
+            return u32::try_from(ended.len()).unwrap_or(u32::MAX);
+        }
+        let how = if Instant::now() < grace { How::Ask } else { How::Kill };
+        for process in &left {
+            if how == How::Kill || asked.insert(identity(process)) {
+                send(process, how);
+            }
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
+pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
+    if mark_prefix.is_empty() { 0 } else { leftovers(mark_prefix).len() }
+}
+
+fn leftovers(mark_prefix: &str) -> Vec<Process> {
+    let all = procfs::all();
+    let ours = ancestors(&all);
+    let found = procfs::with_descendants(all, |process| {
+        !ours.contains(&process.pid)
+            && process.marks().is_some_and(|marks| marks.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
+    });
+    found.into_iter().filter(|process| !ours.contains(&process.pid)).collect()
+}
+
+/// Returns this process and those that it descends from.
+fn ancestors(all: &[Process]) -> BTreeSet<i32> {
+    let mut ours = BTreeSet::new();
+    let mut next = Some(sys::getpid().as_raw_pid());
+    while let Some(pid) = next.filter(|&pid| pid > 0 && ours.insert(pid)) {
+        next = all.iter().find(|process| process.pid == pid).map(|process| process.parent);
+    }
+    ours
+}
+
+fn identity(process: &Process) -> Identity {
+    (process.pid, process.start)
+}
+
+/// Signals this process and no later one with the same id.
+fn send(process: &Process, how: How) {
+    let Some(pid) = Pid::from_raw(process.pid) else { return };
+    let handle = pidfd_open(pid, PidfdFlags::empty());
+    if Process::read(process.pid).is_none_or(|now| now.start != process.start) {
+        return;
+    }
+    let _already_gone = match handle {
+        Ok(handle) => pidfd_send_signal(handle, how.signal()),
+        // A kernel before 5.3 has no handles.
+        Err(Errno::NOSYS) => kill_process(pid, how.signal()),
+        Err(error) => Err(error),
+    };
+}
+
+/// Takes the last word of an orphan that is over.
+fn bury(process: &Process) {
+    if let Some(pid) = Pid::from_raw(process.pid) {
+        let _not_ours = waitid(WaitId::Pid(pid), WaitIdOptions::NOHANG | WaitIdOptions::EXITED);
+    }
+}
+
+impl How {
+    fn signal(self) -> Signal {
+        match self {
+            Self::Ask => Signal::TERM,
+            Self::Kill => Signal::KILL,
+        }
+    }
+}

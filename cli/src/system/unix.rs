@@ -1,0 +1,53 @@
+//! Linux, macOS and other systems with signals.
+
+use std::io;
+use std::path::Path;
+
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{AccessFlags, access};
+use tokio::signal::unix::{SignalKind, signal as listen};
+
+use super::signal::{HANGUP, INTERRUPT, TERMINATE};
+
+/// A file that is empty, and stays so.
+pub const NULL_DEVICE: &str = "/dev/null";
+
+/// Sees to it that a write beyond the limit of file size (`ulimit -f`) fails, and can be reported, instead of
+/// killing us. Workers and checks are started with no signal blocked.
+pub fn outlive_a_limit_of_file_size() {
+    let _dies_as_before = SigSet::from(Signal::SIGXFSZ).thread_block();
+}
+
+/// Calls back with every Ctrl-C, termination and loss of the terminal, instead of ending the program.
+///
+/// Must be called on a tokio runtime.
+pub fn on_interrupt(arrived: impl Fn(i32) + Clone + Send + 'static) {
+    // Whoever started us with `nohup` wants the loss of the terminal to be ignored.
+    let hangup = (!hangup_is_ignored()).then_some(HANGUP);
+    for signal in [INTERRUPT, TERMINATE].into_iter().chain(hangup) {
+        let Ok(mut arrivals) = listen(SignalKind::from_raw(signal)) else { continue };
+        let arrived = arrived.clone();
+        tokio::spawn(async move {
+            while arrivals.recv().await.is_some() {
+                arrived(signal);
+            }
+        });
+    }
+}
+
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
+/// Returns how many files may be open at a time; `None` where there is no limit.
+pub fn open_files_max() -> io::Result<Option<u64>> {
+    Ok(getrlimit(Resource::RLIMIT_NOFILE).map(|(now, _)| Some(now))?)
+}
+
+/// Says whether files can be made in a folder.
+pub fn is_writable(folder: &Path) -> bool {
+    access(folder, AccessFlags::W_OK).is_ok()
+}

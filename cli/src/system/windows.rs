@@ -1,0 +1,55 @@
+//! Windows.
+
+use std::fs::File;
+use std::io;
+use std::os::windows::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use tokio::signal::windows;
+use windows_sys::Win32::Storage::FileSystem::{FILE_ADD_FILE, FILE_FLAG_BACKUP_SEMANTICS};
+
+use super::signal::{HANGUP, INTERRUPT, TERMINATE};
+
+/// A file that is empty, and stays so.
+pub const NULL_DEVICE: &str = "NUL";
+
+/// Does nothing: there is no such limit.
+pub fn outlive_a_limit_of_file_size() {}
+
+/// Calls back with every Ctrl-C, Ctrl-Break, end of the session and loss of the terminal, instead of ending
+/// the program. After the last two the system ends it within seconds.
+///
+/// Must be called on a tokio runtime.
+pub fn on_interrupt(arrived: impl Fn(i32) + Clone + Send + 'static) {
+    /// Each kind has a type of its own, with the same method.
+    macro_rules! listen {
+        ($($listen:path => $signal:expr),*) => {$(
+            if let Ok(mut arrivals) = $listen() {
+                let arrived = arrived.clone();
+                tokio::spawn(async move {
+                    while arrivals.recv().await.is_some() {
+                        arrived($signal);
+                    }
+                });
+            }
+        )*};
+    }
+    listen!(
+        windows::ctrl_c => INTERRUPT,
+        windows::ctrl_break => INTERRUPT,
+        windows::ctrl_shutdown => TERMINATE,
+        windows::ctrl_logoff => TERMINATE,
+        windows::ctrl_close => HANGUP
+    );
+}
+
+/// Returns how many files may be open at a time; `None` where there is no limit.
+pub fn open_files_max() -> io::Result<Option<u64>> {
+    Ok(None)
+}
+
+/// Says whether files can be made in a folder.
+pub fn is_writable(folder: &Path) -> bool {
+    let mut options = File::options();
+    options.access_mode(FILE_ADD_FILE).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(folder).is_ok()
+}

@@ -1,0 +1,102 @@
+//! Linux, macOS and other systems with POSIX files.
+
+use std::fs::{DirBuilder, File, Metadata, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _};
+use std::path::Path;
+
+use nix::errno::Errno;
+
+use super::{Identity, Scarce};
+
+/// Makes the names in `folder` durable.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Opens a file that others write, to make durable what they wrote.
+pub fn open_to_sync(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Makes folders that only their owner can look into.
+pub fn owner_only(builder: &mut DirBuilder) -> &mut DirBuilder {
+    builder.mode(0o700)
+}
+
+/// Reads some bytes from `offset` on; none at the end of the file.
+pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(bytes, offset)
+}
+
+/// Reads as many bytes as fit, from `offset` on.
+pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, offset)
+}
+
+/// Writes all bytes from `offset` on.
+pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+/// Returns which file it is, and its size.
+pub fn look(file: &File) -> io::Result<(Identity, u64)> {
+    file.metadata().map(|metadata| identity_and_size(&metadata))
+}
+
+/// Returns which file `path` leads to, and its size.
+pub fn look_by_name(path: &Path) -> io::Result<(Identity, u64)> {
+    path.metadata().map(|metadata| identity_and_size(&metadata))
+}
+
+fn identity_and_size(metadata: &Metadata) -> (Identity, u64) {
+    ((metadata.dev(), metadata.ino()), metadata.len())
+}
+
+/// Takes the lock of a file if nobody has it. Others can still read the file.
+pub fn try_lock(file: &File) -> Result<(), TryLockError> {
+    file.try_lock()
+}
+
+/// Returns the name of this machine.
+pub fn host() -> String {
+    nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Returns how many bytes fit on the disk that `path` is on.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let disk = nix::sys::statvfs::statvfs(path)?;
+    // The widths differ between systems.
+    #[allow(clippy::useless_conversion)]
+    Ok(u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size())))
+}
+
+/// Returns what there is too little of, if that is what an error says.
+pub fn scarcity(error: &io::Error) -> Option<Scarce> {
+    match Errno::from_raw(error.raw_os_error()?) {
+        Errno::EMFILE | Errno::ENFILE => Some(Scarce::OpenFiles),
+        Errno::EAGAIN => Some(Scarce::Processes),
+        _ => None,
+    }
+}
+
+/// Returns when a process started, in clock ticks since the machine did; `None` if it does not run.
+#[cfg(target_os = "linux")]
+pub fn process_start(pid: u32) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name, the second field, may hold anything, so fields are counted from the last parenthesis.
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 2;
+    let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let mut fields = fields.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// Returns a fixed number for a process that runs: elsewhere only its existence is asked for.
+#[cfg(not(target_os = "linux"))]
+pub fn process_start(pid: u32) -> Option<u64> {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).ok()?);
+    nix::sys::signal::kill(pid, None).is_ok().then_some(0)
+}
