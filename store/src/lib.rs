@@ -47,6 +47,7 @@ pub mod state_dir;
 pub mod store_url;
 pub mod wire;
 
+mod cursor;
 mod durable;
 mod engine;
 mod failpoint;
