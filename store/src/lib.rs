@@ -48,6 +48,7 @@ pub mod store_url;
 pub mod system;
 pub mod wire;
 
+mod cursor;
 mod durable;
 mod engine;
 mod failpoint;

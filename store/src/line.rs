@@ -12,6 +12,7 @@ use serde_json::Value;
 use unstuck_core::event::{Event, Fact};
 use unstuck_core::id::{Blob, Digest, Epoch, Seq, Timestamp};
 
+use crate::cursor::Cursor;
 use crate::envelope::{Codec, Header, Record, reference};
 use crate::hex;
 use crate::lines::FromLine;
@@ -163,19 +164,17 @@ impl<'a> Fields<'a> {
     /// Reads a line as [`push`] writes it, down to the event; `None` if it is written in some other way.
     fn parse(line: &'a str) -> Option<(Self, &'a str)> {
         let mut rest = Cursor(line);
-        let fields = Self {
-            seq: rest.number("{\"seq\":")?,
-            at: rest.number(",\"at\":")?,
-            epoch: rest.number(",\"epoch\":")?,
-            kind: rest.text(",\"type\":\"")?,
-            schema: rest.number("\",\"v\":")?,
-            more: rest.number(",\"more\":")?,
-            codec: rest.number(",\"codec\":")?,
-            prev: rest.digits(",\"prev\":\"")?,
-            hash: rest.digits("\",\"hash\":\"")?,
-        };
-        let json = rest.after("\",\"event\":")?.0.strip_suffix('}')?;
-        Some((fields, json))
+        let mut number = |before: &str| rest.skip(before).and_then(|()| rest.number());
+        let (seq, at, epoch) = (number("{\"seq\":")?, number(",\"at\":")?, number(",\"epoch\":")?);
+        rest.skip(",\"type\":\"")?;
+        let kind = rest.until(|byte| byte == b'"')?;
+        let mut number = |before: &str| rest.skip(before).and_then(|()| rest.number());
+        let (schema, more, codec) = (number("\",\"v\":")?, number(",\"more\":")?, number(",\"codec\":")?);
+        let mut digits = |before: &str| rest.skip(before).and_then(|()| rest.take(64));
+        let (prev, hash) = (digits(",\"prev\":\"")?, digits("\",\"hash\":\"")?);
+        rest.skip("\",\"event\":")?;
+        let json = rest.0.strip_suffix('}')?;
+        Some((Self { seq, at, epoch, kind, schema, more, codec, prev, hash }, json))
     }
 
     /// Makes a header without hash and length. `before` is the hash that `prev` most likely names.
@@ -237,39 +236,6 @@ impl Reordered {
             prev: text("prev")?,
             hash: text("hash")?,
         })
-    }
-}
-
-/// What is left to read of a line.
-struct Cursor<'a>(&'a str);
-
-impl<'a> Cursor<'a> {
-    fn after(&mut self, literal: &str) -> Option<&mut Self> {
-        self.0 = self.0.strip_prefix(literal)?;
-        Some(self)
-    }
-
-    fn take(&mut self, length: usize) -> Option<&'a str> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn number(&mut self, literal: &str) -> Option<u64> {
-        self.after(literal)?;
-        let length = self.0.bytes().take_while(u8::is_ascii_digit).count();
-        let digits = self.take(length).filter(|digits| !digits.is_empty())?;
-        digits.bytes().try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
-    }
-
-    fn text(&mut self, literal: &str) -> Option<&'a str> {
-        self.after(literal)?;
-        let length = self.0.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'_').count();
-        self.take(length)
-    }
-
-    fn digits(&mut self, literal: &str) -> Option<&'a str> {
-        self.after(literal)?.take(64)
     }
 }
 

@@ -43,7 +43,9 @@ pub(crate) struct Lines<T> {
     complete: Head,
     error: Option<ReadError>,
     name: String,
-    pool: Pool<T>,
+    /// Whoever reads takes a hand instead of waiting: what it parses itself is freed by the thread that
+    /// allocated it, which is much cheaper.
+    worker: Worker<T>,
 }
 
 type Answer<T> = io::Result<Chunk<T>>;
@@ -64,24 +66,24 @@ struct Chunk<T> {
 }
 
 const CHUNK_BYTES: usize = 64 << 10;
+/// How many chunks may wait for their turn.
+const AHEAD: usize = 4;
 
 impl<T: FromLine> Lines<T> {
     pub(crate) fn open(source: Source) -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
-        let (send, answers) = mpsc::sync_channel(threads * 2);
+        let helpers = thread::available_parallelism().map_or(0, |it| it.get() - 1).min(7);
+        let (send, answers) = mpsc::sync_channel(AHEAD);
         let cutter =
             Arc::new(Mutex::new(Cutter { read: source.read, rest: Vec::new(), ended: false, chunks: 0 }));
-        let pool = Pool::default();
-        let mut started = 0;
-        for _ in 0..threads {
-            let worker = Worker { cutter: cutter.clone(), pool: pool.clone(), send: send.clone() };
+        let worker = Worker::new(cutter, Pool::default());
+        for _ in 0..helpers {
+            let (helper, send) = (Worker::new(worker.cutter.clone(), worker.pool.clone()), send.clone());
             let thread = thread::Builder::new().name("unstuck-lines".to_owned());
-            started += usize::from(thread.spawn(move || worker.work()).is_ok());
+            let started = thread.spawn(move || helper.help(&send));
+            if let Err(error) = started {
+                tracing::debug!(%error, "the log is read with fewer threads");
+            }
         }
-        let error = (started == 0).then(|| ReadError::Io {
-            what: source.name.clone(),
-            source: io::Error::other("no thread could be started"),
-        });
         Self {
             answers: Some(answers),
             early: BTreeMap::new(),
@@ -90,9 +92,9 @@ impl<T: FromLine> Lines<T> {
             held: VecDeque::new(),
             head: source.after,
             complete: source.after,
-            error,
+            error: None,
             name: source.name,
-            pool,
+            worker,
         }
     }
 
@@ -123,10 +125,12 @@ impl<T: FromLine> Lines<T> {
             if let Some(answer) = self.early.remove(&self.turn) {
                 break Some(answer);
             }
-            match answers.recv() {
-                Ok((turn, answer)) => drop(self.early.insert(turn, answer)),
-                Err(_) if self.early.is_empty() => break None,
-                Err(_) => break Some(Err(io::Error::other("a thread that reads it has died"))),
+            let own = || (self.early.len() < AHEAD).then(|| self.worker.next()).flatten();
+            let answer = answers.try_recv().ok().or_else(own).or_else(|| answers.recv().ok());
+            match answer {
+                Some((turn, answer)) => drop(self.early.insert(turn, answer)),
+                None if self.early.is_empty() => break None,
+                None => break Some(Err(io::Error::other("a thread that reads it has died"))),
             }
         };
         self.turn += 1;
@@ -147,7 +151,7 @@ impl<T: FromLine> Lines<T> {
                 chunk.items.push_front(item);
             }
             let emptied = std::mem::replace(&mut self.ready, chunk.items);
-            self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(emptied);
+            self.worker.pool.lock().unwrap_or_else(PoisonError::into_inner).push(emptied);
             self.complete = chunk.complete_head;
         } else {
             self.held.append(&mut chunk.items);
@@ -216,27 +220,37 @@ impl Cutter {
     }
 }
 
+/// Takes chunks and parses them; each of the threads has one.
 struct Worker<T> {
     cutter: Arc<Mutex<Cutter>>,
     pool: Pool<T>,
-    send: SyncSender<(u64, Answer<T>)>,
+    piece: Vec<u8>,
+    scratch: Scratch,
 }
 
 impl<T: FromLine> Worker<T> {
-    fn work(&self) {
-        let mut piece = Vec::with_capacity(CHUNK_BYTES * 2);
-        let mut scratch = Scratch::default();
-        loop {
-            let next = self.cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut piece);
-            let Some((number, unfinished)) = next else { return };
-            let answer = unfinished.map(|unfinished| self.parse(&piece, unfinished, &mut scratch));
-            if self.send.send((number, answer)).is_err() {
-                return; // Nobody reads on.
+    fn new(cutter: Arc<Mutex<Cutter>>, pool: Pool<T>) -> Self {
+        Self { cutter, pool, piece: Vec::with_capacity(CHUNK_BYTES * 2), scratch: Scratch::default() }
+    }
+
+    /// Parses until the end, or until nobody reads on.
+    fn help(mut self, send: &SyncSender<(u64, Answer<T>)>) {
+        while let Some(answer) = self.next() {
+            if send.send(answer).is_err() {
+                return;
             }
         }
     }
 
-    fn parse(&self, piece: &[u8], unfinished: usize, scratch: &mut Scratch) -> Chunk<T> {
+    /// Parses the next chunk; `None` at the end.
+    fn next(&mut self) -> Option<(u64, Answer<T>)> {
+        let mut cutter = self.cutter.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, unfinished) = cutter.next(&mut self.piece)?;
+        drop(cutter);
+        Some((number, unfinished.map(|unfinished| self.parse(unfinished))))
+    }
+
+    fn parse(&mut self, unfinished: usize) -> Chunk<T> {
         let mut chunk = Chunk {
             items: self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default(),
             complete: 0,
@@ -246,8 +260,8 @@ impl<T: FromLine> Worker<T> {
             error: None,
             unfinished,
         };
-        for (line, _) in lines_of(piece) {
-            if let Err(error) = chunk.add(T::from_line(line, scratch)) {
+        for (line, _) in lines_of(&self.piece) {
+            if let Err(error) = chunk.add(T::from_line(line, &mut self.scratch)) {
                 chunk.error = Some(error);
                 break;
             }

@@ -11,6 +11,7 @@
 
 mod convert;
 mod text;
+mod transcode;
 pub mod v1;
 
 use std::fmt;
@@ -361,15 +362,16 @@ fn encode_shape<T: Stored>(
 
 /// Appends a shape in bincode. The limit is checked afterwards: beforehand costs a pass over everything.
 fn serialize<T: Serialize>(shape: &T, out: &mut Vec<u8>) -> Result<(), String> {
-    bincode::DefaultOptions::new()
-        .with_fixint_encoding()
-        .with_no_limit()
-        .serialize_into(&mut *out, shape)
-        .map_err(|error| error.to_string())?;
-    if out.len() > PAYLOAD_MAX {
-        return Err(format!("it has {} bytes, more than {PAYLOAD_MAX}", out.len()));
+    let dialect = bincode::DefaultOptions::new().with_fixint_encoding().with_no_limit();
+    dialect.serialize_into(&mut *out, shape).map_err(|error| error.to_string())?;
+    check_size(out)
+}
+
+fn check_size(payload: &[u8]) -> Result<(), String> {
+    match payload.len() {
+        0..=PAYLOAD_MAX => Ok(()),
+        size => Err(format!("it has {size} bytes, more than {PAYLOAD_MAX}")),
     }
-    Ok(())
 }
 
 fn from_bincode<T: Stored>(kind: EventType, payload: &[u8]) -> Result<T, DecodeError> {
@@ -385,9 +387,16 @@ fn decode_json_shape<T: Stored>(
     json: &str,
     payload: &mut Vec<u8>,
 ) -> Result<Fact, DecodeError> {
-    let shape: T = serde_json::from_str(json).map_err(|error| malformed(kind, error))?;
-    payload.clear();
-    serialize(&shape, payload).map_err(|detail| malformed(kind, detail))?;
+    let shape = match transcode::decode::<T>(json, payload) {
+        Some(shape) => shape,
+        None => {
+            let shape: T = serde_json::from_str(json).map_err(|error| malformed(kind, error))?;
+            payload.clear();
+            serialize(&shape, payload).map_err(|detail| malformed(kind, detail))?;
+            shape
+        }
+    };
+    check_size(payload).map_err(|detail| malformed(kind, detail))?;
     shape.into_fact().map_err(|detail| malformed(kind, detail))
 }
 

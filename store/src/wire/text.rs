@@ -11,7 +11,7 @@ use crate::hex;
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !serializer.is_human_readable() {
-            return self.0.serialize(serializer);
+            return words(&self.0).serialize(serializer);
         }
         let digits = hex::digits(&unstuck_core::id::Digest(self.0));
         serializer.serialize_str(std::str::from_utf8(&digits).map_err(serde::ser::Error::custom)?)
@@ -21,10 +21,24 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
-            return <[u8; 32]>::deserialize(deserializer).map(Self);
+            return <[u64; 4]>::deserialize(deserializer).map(|words| Self(bytes_of(words)));
         }
         deserializer.deserialize_str(DigitsVisitor)
     }
+}
+
+/// Returns what bincode writes as these bytes, in four steps instead of 32.
+pub(super) fn words(bytes: &[u8; 32]) -> [u64; 4] {
+    let (words, _) = bytes.as_chunks();
+    std::array::from_fn(|at| u64::from_le_bytes(words[at]))
+}
+
+fn bytes_of(words: [u64; 4]) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (eight, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *eight = word.to_le_bytes();
+    }
+    bytes
 }
 
 struct DigitsVisitor;
