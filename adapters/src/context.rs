@@ -281,7 +281,7 @@ fn source_name(source: unstuck_core::event::DecisionSource) -> &'static str {
 fn resolved(step: &Step) -> Value {
     let worker = worker_of(step);
     let checker = step.check.as_ref().map(|check| match &check.by {
-        CheckBy::Exit(_) => "exit-code",
+        CheckBy::Exit(_) | CheckBy::Commands(_) => "exit-code",
         CheckBy::Agent(_) => "agent",
         CheckBy::Claim => "claim",
     });

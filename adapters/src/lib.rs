@@ -2,8 +2,8 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`worktree`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below them
-//! `folder`, which knows what systems do differently with files.
+//! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below
+//! them `folder`, which knows what systems do differently with files.
 
 pub mod workflow_file;
 
@@ -14,6 +14,7 @@ pub mod redact;
 
 pub mod artifacts;
 pub mod branch;
+pub mod checks;
 pub mod context;
 pub mod snapshot;
 pub mod worktree;

@@ -63,6 +63,26 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
     })
 }
 
+/// Makes a checkout of the last commit of `workspace` at `root`, which nothing of the repository leads to: a
+/// clone that borrows its objects. Returns where in it the folder is that `workspace` is.
+///
+/// # Errors
+///
+/// There is no repository, no commit, or git refuses.
+pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
+    let facts = branch::facts(workspace)?.ok_or_else(|| Error::NoRepository(workspace.to_owned()))?;
+    let commit = facts.head_sha.ok_or(Error::NoCommit)?;
+    let unreadable = |path: &Path| Error::Git(format!("{} is no UTF-8", path.display()));
+    let from = facts.toplevel.to_str().ok_or_else(|| unreadable(&facts.toplevel))?;
+    let to = root.to_str().ok_or_else(|| unreadable(root))?;
+    std::fs::create_dir_all(root)?;
+    said(git(root, ["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to])?)
+        .map_err(Error::Git)?;
+    said(git(root, ["checkout", "--quiet", "--detach", &commit])?).map_err(Error::Git)?;
+    let within = workspace.strip_prefix(&facts.toplevel).unwrap_or(Path::new(""));
+    Ok(root.iter().chain(within).collect())
+}
+
 /// Returns how many files of a checkout hold something that is in no commit.
 ///
 /// # Errors

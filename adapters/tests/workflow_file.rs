@@ -13,7 +13,7 @@ use unstuck_adapters::workflow_file::{
     Loaded, Options, QuickOptions, Rejected, load, parse, plan, quick, reference, schema,
 };
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{CheckBy, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
+use unstuck_core::workflow::{Baseline, CheckBy, Gate, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -681,10 +681,28 @@ mod checks {
             accepted
         "#]];
         a_claim_runs_no_process: checked("claim: true\nworker: CUSTOM\ninstructions: x\ncapabilities: [READ]\ntimeout: 1m") => expect![[r#"
-            flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside claim; the worker itself gives the verdict; leave this key or claim out
-            flow.yaml:13:7: steps.a.completion_check.instructions: not allowed beside claim; the worker itself gives the verdict; leave this key or claim out
-            flow.yaml:14:7: steps.a.completion_check.capabilities: not allowed beside claim; the worker itself gives the verdict; leave this key or claim out
-            flow.yaml:15:7: steps.a.completion_check.timeout: not allowed beside claim; the worker itself gives the verdict; leave this key or claim out
+            flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside claim; leave this key or claim out
+            flow.yaml:13:7: steps.a.completion_check.instructions: not allowed beside claim; leave this key or claim out
+            flow.yaml:14:7: steps.a.completion_check.capabilities: not allowed beside claim; leave this key or claim out
+            flow.yaml:15:7: steps.a.completion_check.timeout: not allowed beside claim; leave this key or claim out
+        "#]];
+        commands_stand_alone: checked("commands: [cargo test]\nworker: CUSTOM") => expect![[r#"
+            flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside commands; leave this key or commands out
+        "#]];
+        a_command_needs_its_command_line: checked("commands: [{gate: pass}]") => expect![[r#"
+            flow.yaml:11:18: steps.a.completion_check.commands[0].run: missing; expected text that is not empty
+        "#]];
+        a_gate_is_one_of_two: checked("commands: [{run: x, gate: maybe}]") => expect![[r#"
+            flow.yaml:11:33: steps.a.completion_check.commands[0].gate: found "maybe"; expected one of pass, no_new_failures
+        "#]];
+        no_commands_are_no_check: checked("commands: []") => expect![[r#"
+            flow.yaml:11:17: steps.a.completion_check.commands: an empty list; expected a list with at least one entry, each text or a map
+        "#]];
+        no_new_failures_need_a_baseline: checked("commands: [{run: x, gate: no_new_failures}]\nbaseline: off") => expect![[r#"
+            flow.yaml:12:17: steps.a.completion_check.baseline: is needed; a gate no_new_failures compares with the baseline; leave this key out
+        "#]];
+        a_baseline_is_of_commands: checked("claim: true\nbaseline: report") => expect![[r#"
+            flow.yaml:12:7: steps.a.completion_check.baseline: not allowed beside claim; leave this key or claim out
         "#]];
         a_claim_that_is_off_is_no_claim: checked("claim: false") => expect![[r#"
             flow.yaml:10:5: steps.a.completion_check.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
@@ -1449,34 +1467,19 @@ mod command_lines {
         assert_eq!(worker.instructions, "Make the tests pass.\nAll of them.");
     }
 
-    /// Runs the script of a check as a worker of kind CUSTOM does.
-    fn exit_code(checks: &[&str]) -> Option<i32> {
-        let checks: Vec<String> = checks.iter().map(|check| (*check).to_owned()).collect();
-        let workflow = quick("goal", "true", &checks, &QuickOptions::default());
-        let Some(CheckBy::Exit(worker)) = workflow.steps[0].check.as_ref().map(|check| &check.by) else {
-            panic!("a script")
-        };
-        let mut bash = std::process::Command::new("bash");
-        bash.args(["-e", "-c", &worker.instructions]).stderr(std::process::Stdio::null());
-        bash.status().expect("bash").code()
-    }
-
     #[test]
-    fn a_script_of_checks_is_complete_only_if_all_pass() {
-        assert_eq!(exit_code(&["true"]), Some(0));
-        assert_eq!(exit_code(&["true", "true # a comment", "x=1; test $x = 1"]), Some(0));
-        assert_eq!(exit_code(&["true", "exit 101", "exit 0"]), Some(1));
-        assert_eq!(exit_code(&["false"]), Some(1));
-        assert_eq!(exit_code(&["exit 2 # a comment"]), Some(1));
-        assert_eq!(exit_code(&["cd / && false", "true"]), Some(1));
-        assert_eq!(exit_code(&["cat <<END | grep -q b\na\nEND"]), Some(1));
-        assert_eq!(exit_code(&["kill -9 $BASHPID"]), Some(1));
-    }
-
-    #[test]
-    fn a_check_that_cannot_be_run_says_so() {
-        assert_eq!(exit_code(&["there-is-no-such-command-here"]), Some(127));
-        assert_eq!(exit_code(&["true", "/etc/passwd"]), Some(126));
+    fn checks_and_gates_become_commands_with_a_baseline_and_a_controller() {
+        let checks = ["cargo test".to_owned()];
+        let options = QuickOptions { no_worse: vec!["cargo clippy".to_owned()], ..QuickOptions::default() };
+        let workflow = quick("goal", "true", &checks, &options);
+        let step = &workflow.steps[0];
+        let check = step.check.as_ref().expect("a check");
+        let CheckBy::Commands(commands) = &check.by else { panic!("commands") };
+        let gates: Vec<_> = commands.iter().map(|command| (command.run.as_str(), command.gate)).collect();
+        assert_eq!(gates, [("cargo test", Gate::Pass), ("cargo clippy", Gate::NoNewFailures)]);
+        assert_eq!((check.baseline, check.observations), (Baseline::Gate, 2));
+        assert_eq!(step.convergence.as_ref().map(|policy| policy.stall_threshold), Some(3));
+        assert!(!step.require_change);
     }
 
     #[test]
@@ -1544,7 +1547,8 @@ mod plans {
 
               1. work: COMMAND (claude -p)
                  bounds     25 iterations, 3 tries each, 4 h a try
-                 check      exit code of CUSTOM, 1 h a check
+                 check      `cargo test`, 1 h a check
+                 converge   stage rises after 3 without progress, stops at stage 3
 
             worst case: 75 worker calls, 75 check calls, 4 h, and 6 h of waiting for limited services
         "#]]

@@ -10,10 +10,10 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_core::event::{Conclusion, Fact, Observation, VerdictReached};
-use unstuck_core::id::{RunId, StepId};
+use unstuck_core::event::{Conclusion, Exit, Fact, Observation, VerdictReached};
+use unstuck_core::id::{Iteration, RunId, StepId};
 use unstuck_core::{Event, RunState};
-use unstuck_replay::{IterationStory, Story};
+use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
 use self::live::Live;
@@ -141,6 +141,11 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
         | Fact::Concluded(Conclusion::WaitRequested(_) | Conclusion::StageRaised(_)) => {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
         }
+        Fact::Observed(Observation::CheckFinished(finished)) if finished.iteration == Iteration::BASELINE => {
+            // How it ended is all there is to say about what could not be run.
+            let ran = matches!(finished.outcome.exit, Exit::Code(0 | 1) | Exit::TimedOut | Exit::Idle);
+            ran.then(|| baseline_lines(&finished.step, story))
+        }
         Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict_line(verdict, story)),
         Fact::Concluded(Conclusion::StepEnded(ended))
             if state.steps().count() > 1 || !is_complete(&ended.end) =>
@@ -154,6 +159,46 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
 
 fn is_complete(end: &unstuck_core::event::StepEnd) -> bool {
     *end == unstuck_core::event::StepEnd::Complete
+}
+
+/// How many failures of the baseline are named.
+const BASELINE_MAX: usize = 10;
+
+/// What fails before anybody has worked, a line for each command and each failure.
+fn baseline_lines(step: &StepId, story: &Story) -> String {
+    let step = story.steps.iter().find(|it| it.id == *step);
+    let commands = step.map_or(&[][..], |step| &step.baseline);
+    let lines = commands.iter().flat_map(|command| {
+        let tests = command.tests.map_or_else(String::new, |tests| {
+            format!(", {}", text::count(usize::try_from(tests.ran()).unwrap_or(usize::MAX), "test"))
+        });
+        let outcome = match (command.passed, command.failed) {
+            (true, _) => "passes".to_owned(),
+            (false, failed) => text::count(usize::try_from(failed).unwrap_or(usize::MAX), "failure"),
+        };
+        let head = format!(
+            "  baseline {}: {outcome}{tests}  ({})",
+            text::cut(&command.run, 60),
+            text::span(command.duration)
+        );
+        let mark = |failure: &FailureStory, word: &str| {
+            let place = failure.place.as_ref().map_or_else(String::new, |place| format!("  {place}"));
+            format!("      {word}  {}{place}", text::cut(&failure.name, 100))
+        };
+        let failures = command.failures.iter().take(BASELINE_MAX).map(|failure| mark(failure, "fail "));
+        let flaky = command.flaky.iter().take(BASELINE_MAX).map(|failure| mark(failure, "flaky"));
+        let more = command.failures.len().saturating_sub(BASELINE_MAX);
+        let more = (more > 0).then(|| format!("      and {more} more"));
+        [head].into_iter().chain(failures.collect::<Vec<_>>()).chain(flaky.collect::<Vec<_>>()).chain(more)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// `fail 3 → 1`, where commands tell.
+fn failures_moved(iteration: &IterationStory) -> Option<String> {
+    let now: u64 = iteration.commands.iter().map(|command| command.failed).sum();
+    let before = iteration.failed_before?;
+    (before + now > 0 && !iteration.commands.is_empty()).then(|| format!("fail {before} → {now} · "))
 }
 
 /// `fix #2  00:14  incomplete: 2 tests fail · source=exit-code`.
@@ -170,7 +215,11 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
     let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
     let source = verdict.source.as_str();
+    let moved = iteration.and_then(failures_moved).unwrap_or_default();
     let word = text::verdict(verdict.decision);
     let indent = head.chars().count();
-    format!("{head}{}", text::wrap(&format!("{word}{why}{more} · source={source}"), text::width(), indent))
+    format!(
+        "{head}{}",
+        text::wrap(&format!("{moved}{word}{why}{more} · source={source}"), text::width(), indent)
+    )
 }

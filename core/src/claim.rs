@@ -2,11 +2,13 @@
 //!
 //! Reading is pure and repeatable, so a better reader can be tried on recorded runs.
 
-use crate::event::{DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
+use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
+use crate::failure::UNPARSED;
+use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
-use crate::workflow::WorkerKind;
+use crate::workflow::{CheckCommand, WorkerKind};
 
 /// A claim about a step, before evidence is put beside it.
 pub(crate) struct Claim {
@@ -128,6 +130,47 @@ pub(crate) fn exit_beside_file(
         claim.fingerprints = vec!["verdict:conflict".to_owned()];
     }
     claim
+}
+
+/// What failed, where a script says only that something did.
+pub(crate) fn with_failures(mut claim: Claim, results: &[CommandResult]) -> Claim {
+    let failures = results.iter().flat_map(|result| &result.failures);
+    if claim.decision == Decision::Incomplete && claim.fingerprints.is_empty() {
+        claim.fingerprints =
+            results.iter().flat_map(|result| gate::identities(result, &result.failures)).collect();
+    }
+    if claim.decision == Decision::Incomplete && claim.reasons.is_empty() {
+        let named = failures.filter(|failure| failure.kind != UNPARSED).take(REASONS_MAX);
+        claim.reasons = named.map(gate::name).collect();
+    }
+    claim
+}
+
+/// How many failures become reasons.
+const REASONS_MAX: usize = 12;
+
+/// What the commands of a check claim together, or why they could not be run.
+pub(crate) fn commands_claim(
+    commands: &[CheckCommand],
+    event: &CheckFinished,
+    baseline: Option<&[CommandResult]>,
+) -> Result<Claim, weather::Failure> {
+    if let Err(CheckFailure::CouldNotRun(failure)) = exit_verdict(&event.outcome) {
+        return Err(failure);
+    }
+    let findings = gate::findings(commands, &event.commands, baseline);
+    let holds = findings.reasons.is_empty();
+    Ok(Claim {
+        check_id: Some(event.check_id.clone()),
+        source: DecisionSource::ExitCode,
+        decision: if holds { Decision::Complete } else { Decision::Incomplete },
+        claimed: None,
+        reasons: findings.reasons,
+        fingerprints: findings.fingerprints,
+        problems: Vec::new(),
+        needs: None,
+        retry_after: None,
+    })
 }
 
 /// Why the exit of a script is no verdict.

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::StallCause;
 use crate::id::{Digest, Stage};
+use crate::snapshot::Snapshot;
 use crate::workflow;
 
-/// The longest period of returning failure sets that is looked for.
-const PERIOD_MAX: usize = 4;
+/// Failure sets that are kept to find cycles; a longer one is none that anybody would notice.
+const RECENT_MAX: usize = 1000;
 /// Members of a failure set are compared up to this many characters.
 const MEMBER_CHARS_MAX: usize = 240;
 
@@ -30,6 +31,33 @@ pub struct Convergence {
     streaks: BTreeMap<String, u32>,
     /// Incomplete verdicts in a row that gave neither a fingerprint nor a reason.
     without_reason: u32,
+    /// Iterations in a row in which nothing in the workspace changed.
+    unchanged: u32,
+    /// Sets in a row that had all of the one before, and more.
+    growing: u32,
+    /// Sets in a row that had nothing of the one before, and no less, of a workspace that grew.
+    diverging: u32,
+    /// How large the workspace was, in bytes.
+    size: Option<u64>,
+    /// The commits that the workspace was on.
+    commits: BTreeSet<String>,
+    /// What raised the stage, and how many times it was seen.
+    raised_for: Option<(StallCause, u32)>,
+}
+
+/// What one incomplete iteration has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signal<'a> {
+    /// What failed.
+    pub fingerprints: &'a [String],
+    /// Why it is incomplete, in words.
+    pub reasons: &'a [String],
+    /// Whether the workspace changed; `None` where nobody could look.
+    pub changed: Option<bool>,
+    /// The workspace after the work.
+    pub workspace: Option<&'a Snapshot>,
+    /// It is the exit code of a command that said nothing: whether anything moved is not known.
+    pub is_silent: bool,
 }
 
 impl Default for Convergence {
@@ -41,6 +69,12 @@ impl Default for Convergence {
             recent: Vec::new(),
             streaks: BTreeMap::new(),
             without_reason: 0,
+            unchanged: 0,
+            growing: 0,
+            diverging: 0,
+            size: None,
+            commits: BTreeSet::new(),
+            raised_for: None,
         }
     }
 }
@@ -72,11 +106,24 @@ impl Convergence {
         self.key
     }
 
+    /// Returns what raised the stage, and how many times it was seen.
+    pub fn raised_for(&self) -> Option<(StallCause, u32)> {
+        self.raised_for
+    }
+
     /// Takes in one incomplete verdict.
     ///
     /// A verdict without a signal neither adds to the streak of a failure set nor ends it.
-    pub fn note(&mut self, policy: &workflow::Convergence, fingerprints: &[String], reasons: &[String]) {
-        let set = failure_set(fingerprints, reasons);
+    pub fn note(&mut self, signal: &Signal<'_>) {
+        self.unchanged = if signal.changed == Some(false) { self.unchanged.saturating_add(1) } else { 0 };
+        if signal.is_silent && signal.changed == Some(true) {
+            return;
+        }
+        if self.is_on_new_commit(signal) && signal.fingerprints.is_empty() {
+            // The same words about work that was committed: one task after the other is done.
+            self.restart();
+        }
+        let set = failure_set(signal.fingerprints, signal.reasons);
         if set.is_empty() {
             self.without_reason = self.without_reason.saturating_add(1);
             return;
@@ -86,10 +133,10 @@ impl Convergence {
         self.count = if self.key == Some(key) { self.count.saturating_add(1) } else { 1 };
         self.key = Some(key);
         self.recent.push(key);
-        let window = PERIOD_MAX * rounds(policy);
-        if self.recent.len() > window {
-            self.recent.drain(..self.recent.len() - window);
+        if self.recent.len() > RECENT_MAX {
+            self.recent.remove(0);
         }
+        self.note_growth(&set, signal);
         // A smaller set is progress, so what persists starts afresh.
         let shrank = set.len() < self.streaks.len();
         self.streaks = set
@@ -101,9 +148,35 @@ impl Convergence {
             .collect();
     }
 
+    /// Says whether the work of this iteration was committed.
+    fn is_on_new_commit(&mut self, signal: &Signal<'_>) -> bool {
+        let standing = signal.workspace.and_then(|workspace| workspace.repository.as_ref());
+        let Some(commit) = standing.and_then(|standing| standing.commit.clone()) else { return false };
+        self.commits.insert(commit) && signal.changed == Some(true)
+    }
+
+    fn note_growth(&mut self, set: &BTreeSet<String>, signal: &Signal<'_>) {
+        let had = |member: &String| self.streaks.contains_key(member);
+        let kept = set.iter().filter(|member| had(member)).count();
+        let (before, now) = (self.streaks.len(), set.len());
+        let grows = before > 0 && kept == before && now > before;
+        self.growing = if grows { self.growing.saturating_add(1) } else { 0 };
+        let size = signal.workspace.map(|workspace| workspace.bytes);
+        // What a command shows is one failure after the other; a reviewer can always find something new.
+        let claimed = !signal.fingerprints.iter().any(|it| it.starts_with("f1:"));
+        let diverges =
+            claimed && before > 0 && kept == 0 && now >= before && size > self.size && self.size.is_some();
+        self.diverging = if diverges { self.diverging.saturating_add(1) } else { 0 };
+        self.size = size;
+    }
+
     /// Says whether the strategy is to be changed.
     pub fn stall(&self, policy: &workflow::Convergence) -> Option<Stall> {
         let threshold = policy.stall_threshold.max(1);
+        let same = self.count.max(self.without_reason);
+        if self.unchanged >= threshold.max(2) && same >= threshold.max(2) {
+            return Some(Stall { cause: StallCause::NoChange, key: self.key, count: self.unchanged });
+        }
         if self.without_reason >= threshold {
             return Some(Stall { cause: StallCause::NoReasons, key: None, count: self.without_reason });
         }
@@ -115,8 +188,14 @@ impl Convergence {
             return stall(StallCause::SameFailures, self.count);
         }
         if let Some(period) = self.period(rounds(policy)) {
-            let period = u32::try_from(period).expect("at most PERIOD_MAX");
+            let period = u32::try_from(period).expect("at most RECENT_MAX");
             return stall(StallCause::Cycle(period), threshold.max(2));
+        }
+        if self.growing >= threshold {
+            return stall(StallCause::Growing, self.growing);
+        }
+        if self.diverging >= threshold.saturating_mul(2) {
+            return stall(StallCause::Diverging, self.diverging);
         }
         let longest = self.streaks.values().copied().max().unwrap_or(0);
         if longest > threshold {
@@ -127,8 +206,9 @@ impl Convergence {
 
     /// Raises the stage and starts all counters afresh. The key stays: the stage does not make an
     /// old failure set a new one.
-    pub fn raise(&mut self, to: Stage) {
+    pub fn raise(&mut self, to: Stage, cause: StallCause, count: u32) {
         self.stage = self.stage.max(to);
+        self.raised_for = Some((cause, count));
         self.restart();
     }
 
@@ -138,11 +218,14 @@ impl Convergence {
         self.recent.clear();
         self.streaks.clear();
         self.without_reason = 0;
+        self.unchanged = 0;
+        self.growing = 0;
+        self.diverging = 0;
     }
 
     /// Returns the shortest period with which the newest sets have come back `rounds` times.
     fn period(&self, rounds: usize) -> Option<usize> {
-        (2..=PERIOD_MAX).find(|&period| {
+        (2..=self.recent.len() / rounds).find(|&period| {
             let length = period * rounds;
             self.recent.len() >= length && {
                 let newest = &self.recent[self.recent.len() - length..];

@@ -5,22 +5,25 @@
 //! can without the world (`Batch::settle`). All of it is one batch, which the store appends whole.
 
 use crate::claim::{
-    CheckFailure, Claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of, is_retryable,
-    recorded, resolve, sentence, stands_although_failed, with_timeout,
+    CheckFailure, Claim, commands_claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of,
+    is_retryable, recorded, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
 use crate::convergence::Stall;
 use crate::event::{
     CheckFinished, CheckRequested, Conclusion, Event, Exit, Fact, Lost, Next, Observation, RunEnded,
-    RunOutcome, RunResumed, RunStopping, StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason,
-    WaitRequested, WorkRequested, WorkerFinished,
+    RunOutcome, RunResumed, RunStopping, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached,
+    WaitReason, WaitRequested, WorkRequested, WorkerFinished,
 };
+use crate::gate;
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::prompt;
 use crate::scope;
 use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
-use crate::workflow::{Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
+use crate::workflow::{
+    Baseline, Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, Work, WorkerKind, Workflow,
+};
 
 /// What comes in: an observation to record, a deadline that passed, a person's order. It is
 /// recorded as it is, so that a replay can give it again.
@@ -313,6 +316,7 @@ impl Batch {
                 Ok(decision) => {
                     let resolution = resolve(&event.decision_file, "", "", Some(id));
                     let claim = exit_beside_file(decision, &event.decision_file, resolution, id);
+                    let claim = with_failures(claim, &event.commands);
                     self.verdict(step, check, with_timeout(claim, &event.outcome), evidence);
                 }
                 Err(failure) => self.check_failed(step, failure, evidence),
@@ -331,7 +335,28 @@ impl Batch {
                     }
                 }
             }
+            CheckBy::Commands(commands) => match commands_claim(commands, event, at.baseline.as_deref()) {
+                Ok(_) if event.iteration == Iteration::BASELINE => {
+                    self.baseline_taken(step, commands, event, evidence);
+                }
+                Ok(claim) => self.verdict(step, check, claim, evidence),
+                Err(failure) => self.check_could_not_run(step, &failure, evidence),
+            },
             CheckBy::Claim => {}
+        }
+    }
+
+    /// It is known what fails before anybody has worked.
+    fn baseline_taken(
+        &mut self,
+        step: &Step,
+        commands: &[CheckCommand],
+        event: &CheckFinished,
+        evidence: Vec<Seq>,
+    ) {
+        match gate::no_baseline(commands, &event.commands) {
+            Some(why) => self.end_step(&step.id, StepEnd::NoBaseline(why), evidence),
+            None => self.request_work(&step.id, Iteration(1), Attempt(1)),
         }
     }
 
@@ -433,7 +458,9 @@ impl Batch {
         let convergence = &self.at(&step.id).convergence;
         let Some(Stall { cause, key, count }) = convergence.stall(policy) else { return false };
         let from = convergence.stage();
-        let to = from.next().min(policy.max_stage.max(from));
+        let last = policy.max_stage.max(from);
+        // Who changes nothing does not begin to because of a narrower task.
+        let to = if cause == StallCause::NoChange { last } else { from.next().min(last) };
         let raised = StageRaised { step: step.id.clone(), iteration, from, to, cause, key, count };
         let seq = self.push(Conclusion::StageRaised(raised));
         let stops = to >= policy.max_stage && policy.fail_on_max_stage;
@@ -503,6 +530,7 @@ impl Batch {
                 {
                     self.request_check(&step.id, iteration, attempt);
                 }
+                _ if iteration == Iteration::BASELINE => self.request_check(&step.id, iteration, attempt),
                 _ => self.request_work(&step.id, iteration, attempt),
             }
         }
@@ -576,8 +604,12 @@ impl Batch {
                     .depends_on
                     .iter()
                     .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
-            if ready {
-                self.request_work(&step.id, Iteration(1), Attempt(1));
+            match (&step.check, ready) {
+                (_, false) => {}
+                (Some(check), true) if check.baseline != Baseline::Off => {
+                    self.request_check(&step.id, Iteration::BASELINE, Attempt(1));
+                }
+                _ => self.request_work(&step.id, Iteration(1), Attempt(1)),
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::verdict::{self, Decision, Refusal};
@@ -233,6 +234,8 @@ pub struct CheckFinished {
     pub outcome: Outcome,
     /// What was in the decision file.
     pub decision_file: DecisionFile,
+    /// What each command showed, where the check is commands, or one script.
+    pub commands: Vec<CommandResult>,
 }
 
 /// How a process ended and what it left.
@@ -550,6 +553,12 @@ pub enum StallCause {
     PersistentFailure,
     /// Incomplete, without a reason, one iteration after the other.
     NoReasons,
+    /// Nothing in the workspace changes, one iteration after the other.
+    NoChange,
+    /// A failure set that keeps all it had, and grows.
+    Growing,
+    /// New findings each time and none fewer, while there is more and more to find them in.
+    Diverging,
 }
 
 /// A step came to its end.
@@ -587,6 +596,8 @@ pub enum StepEnd {
     CheckFailed(Failure),
     /// The check could not run.
     CheckCouldNotRun(Failure),
+    /// There is no baseline to compare with, for this reason.
+    NoBaseline(String),
     /// The external job was waited for too long.
     WaitExpired,
     /// Something around the worker failed: an artifact, the branch.

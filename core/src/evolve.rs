@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use crate::convergence::Signal;
 use crate::event::{
-    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, Event, Exit, Fact, Lost, Next,
-    Observation, Outcome, RunEnded, RunOutcome, RunResumed, RunStarted, StageRaised, StepEnd, StepEnded,
-    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit, Fact,
+    Lost, Next, Observation, Outcome, RunEnded, RunOutcome, RunResumed, RunStarted, StageRaised, StepEnd,
+    StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
 use crate::state::{Changed, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
@@ -189,6 +190,10 @@ impl RunState {
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.changed = step.changed.max(event.changed.into());
+            step.changed_now = match (step.changed_now, event.changed) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (_, now) => now,
+            };
             if let Some(files) = &event.changed_files {
                 step.changed_files.clone_from(files);
             }
@@ -217,8 +222,15 @@ impl RunState {
             }
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
-            if event.outcome.exit != Exit::Stopped {
-                step.feedback.output = shown_output(&event.outcome);
+            if event.outcome.exit == Exit::Stopped {
+                return Fold::Done;
+            }
+            step.feedback.output = shown_output(&event.outcome);
+            let results = (!event.commands.is_empty()).then(|| event.commands.clone().into());
+            if event.iteration == Iteration::BASELINE {
+                step.baseline = results;
+            } else {
+                step.results = [results, step.results[0].take()];
             }
             Fold::Done
         })
@@ -269,6 +281,7 @@ impl RunState {
             step.weather_tries = 0;
             step.waiting_since = None;
             step.worked = None;
+            step.changed_now = None;
         }
         step.attempt = event.attempt;
         step.phase = StepPhase::WorkDue;
@@ -277,10 +290,7 @@ impl RunState {
 
     fn check_requested(&mut self, event: &CheckRequested) -> Fold {
         self.with_step(&event.step, |step| {
-            if step.phase.is_in_flight()
-                || event.iteration != step.iteration
-                || step.iteration == Iteration(0)
-            {
+            if step.phase.is_in_flight() || event.iteration != step.iteration {
                 return Fold::Impossible;
             }
             step.begin_again();
@@ -296,7 +306,7 @@ impl RunState {
             self.weather_wait = self.weather_wait.plus(span);
         }
         self.with_step(&event.step, |step| {
-            if step.phase.is_in_flight() || step.iteration == Iteration(0) || step.phase.end().is_some() {
+            if step.phase.is_in_flight() || step.phase == StepPhase::Pending || step.phase.end().is_some() {
                 return Fold::Impossible;
             }
             let counter = match event.why {
@@ -319,7 +329,7 @@ impl RunState {
     fn verdict_reached(&mut self, event: &VerdictReached) -> Fold {
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
         let plan = self.plan.clone();
-        let policy = plan.as_ref().and_then(|plan| plan.started.workflow.steps[at].convergence.as_ref());
+        let is_controlled = plan.is_some_and(|plan| plan.started.workflow.steps[at].convergence.is_some());
         let step = &mut self.steps[at];
         if event.iteration != step.iteration || step.phase.is_in_flight() || step.phase.end().is_some() {
             return Fold::Impossible;
@@ -336,11 +346,14 @@ impl RunState {
             output: std::mem::take(&mut step.feedback.output),
             from_person: std::mem::take(&mut step.feedback.from_person),
         };
-        if let Some(policy) = policy
-            && event.decision == Decision::Incomplete
-            && event.parse_failures == 0
-        {
-            step.convergence.note(policy, &event.fingerprints, &event.reasons);
+        if is_controlled && event.decision == Decision::Incomplete && event.parse_failures == 0 {
+            step.convergence.note(&Signal {
+                fingerprints: &event.fingerprints,
+                reasons: &event.reasons,
+                changed: step.changed_now,
+                workspace: self.last_snapshot.as_deref(),
+                is_silent: event.source == DecisionSource::ExitCode && event.fingerprints.is_empty(),
+            });
         }
         Fold::Done
     }
@@ -350,7 +363,7 @@ impl RunState {
             if event.from != step.convergence.stage() || event.to < event.from {
                 return Fold::Impossible;
             }
-            step.convergence.raise(event.to);
+            step.convergence.raise(event.to, event.cause, event.count);
             Fold::Done
         })
     }

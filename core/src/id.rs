@@ -85,6 +85,10 @@ number! {
     /// A pass of worker and check within a step: the first is 1.
     Iteration(u32)
 }
+impl Iteration {
+    /// The check before the first iteration: what fails before anybody has worked.
+    pub const BASELINE: Self = Self(0);
+}
 number! {
     /// A try of a worker or of a check within an iteration: the first is 1.
     Attempt(u32)

@@ -7,7 +7,7 @@
 //! environment or a random number.
 //!
 //! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
-//! [`convergence`], [`verdict`], [`failure`].
+//! [`convergence`], [`verdict`], [`gate`], [`failure`].
 
 pub mod duration;
 pub mod id;
@@ -23,6 +23,8 @@ mod evolve;
 pub mod state;
 
 pub mod failure;
+mod findings;
+pub mod gate;
 pub mod interpolate;
 pub mod prompt;
 pub mod question;

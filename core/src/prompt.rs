@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use crate::event::StallCause;
+use crate::findings::{self, fence_around};
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
 use crate::state::{Feedback, RunState, StepState};
@@ -69,13 +71,13 @@ pub fn overlay(state: &RunState, step: &Step, at: &StepState) -> String {
     let mut text = String::new();
     if feedback.decision.is_some() {
         section(&mut text, &position(state, step, at));
-        section(&mut text, &findings(feedback));
+        section(&mut text, &findings(at));
     }
     if !feedback.from_person.is_empty() {
         section(&mut text, &format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n")));
     }
     if at.convergence.stage() > Stage(1) {
-        section(&mut text, &stage_rules(step, at.convergence.stage()));
+        section(&mut text, &stage_rules(step, at));
     }
     text
 }
@@ -90,7 +92,8 @@ fn position(state: &RunState, step: &Step, at: &StepState) -> String {
     )
 }
 
-fn findings(feedback: &Feedback) -> String {
+fn findings(at: &StepState) -> String {
+    let feedback = &at.feedback;
     let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
     let decision = match feedback.decision {
         Some(Decision::Complete) => "complete",
@@ -103,7 +106,10 @@ fn findings(feedback: &Feedback) -> String {
     list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
     list(&mut text, "Fingerprints", &feedback.fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
-    if !feedback.output.is_empty() {
+    let shown = findings::of(at);
+    if !shown.is_empty() {
+        text.push_str(&shown);
+    } else if !feedback.output.is_empty() {
         let fence = fence_around(&feedback.output);
         let _infallible =
             write!(text, "\nThe end of what the check printed:\n\n{fence}\n{}\n{fence}\n", feedback.output);
@@ -111,10 +117,28 @@ fn findings(feedback: &Feedback) -> String {
     text
 }
 
-fn stage_rules(step: &Step, stage: Stage) -> String {
+fn stage_rules(step: &Step, at: &StepState) -> String {
+    let stage = at.convergence.stage();
+    let what = match at.convergence.raised_for() {
+        Some((StallCause::Cycle(period), _)) => {
+            format!("Your attempts go round in a circle of {period}: what one mends the next one breaks.")
+        }
+        Some((StallCause::PersistentFailure, count)) => {
+            format!("One failure has outlived your last {count} attempts, while others came and went.")
+        }
+        Some((StallCause::Growing, count)) => {
+            format!("In each of your last {count} attempts nothing was mended, and more broke.")
+        }
+        Some((StallCause::Diverging, count)) => {
+            format!("Your last {count} attempts added more and more, and left as many findings as before.")
+        }
+        Some((_, count)) => format!("Your last {count} attempts ended with the same failures."),
+        None => "The same failures came back.".to_owned(),
+    };
     let mut text = format!(
-        "## Stage {stage}: minimal fix\n\nThe same failures came back. Make the smallest change that resolves them, \
-         refactor nothing, and undo what is out of scope.\n"
+        "## Stage {stage}: minimal fix\n\n{what} The diagnosis behind them is probably wrong: look for another cause \
+         first. Then make the smallest change that resolves the failures, refactor nothing, and undo what is \
+         out of scope.\n"
     );
     let Some(policy) = &step.convergence else { return text };
     list(&mut text, "Paths that may change", &policy.allowed_paths, FINGERPRINTS_MAX);
@@ -179,12 +203,6 @@ fn list(text: &mut String, title: &str, items: &[String], max: usize) {
     if items.len() > max {
         let _infallible = writeln!(text, "- and {} more", items.len() - max);
     }
-}
-
-/// Returns a code fence that is longer than any run of backticks in `content`.
-fn fence_around(content: &str) -> String {
-    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    "`".repeat((longest + 1).max(3))
 }
 
 fn section(text: &mut String, part: &str) {

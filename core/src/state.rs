@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::convergence::Convergence;
 use crate::effect::{Due, Effect};
 use crate::event::{DecisionSource, Next, RunOutcome, RunStarted, StepEnd, WaitReason};
+use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::verdict::Decision;
@@ -81,6 +82,8 @@ pub struct StepState {
     pub parse_failures: u32,
     /// Whether the workspace was seen to change since the step began.
     pub changed: Changed,
+    /// Whether the workspace changed in this iteration; `None` where nobody could look.
+    pub changed_now: Option<bool>,
     /// The files that differ since the step began, if the step has rules about them.
     pub changed_files: Vec<String>,
     /// The workspace when the step began.
@@ -89,6 +92,10 @@ pub struct StepState {
     pub waiting_since: Option<Timestamp>,
     /// Iterations beyond the bound that answers of a person have given.
     pub extra_iterations: u32,
+    /// What the commands of the check showed before the first iteration.
+    pub baseline: Option<Arc<[CommandResult]>>,
+    /// What they showed in the newest check, and in the one before.
+    pub results: [Option<Arc<[CommandResult]>>; 2],
     /// What its loop has shown.
     pub convergence: Convergence,
     /// What the worker is to be told next.
@@ -369,6 +376,7 @@ impl StepEnd {
             | Self::Undecidable(_)
             | Self::CheckFailed(_)
             | Self::CheckCouldNotRun(_)
+            | Self::NoBaseline(_)
             | Self::WaitExpired => continues,
         }
     }
@@ -382,9 +390,11 @@ impl StepEnd {
             Self::Stuck(_) => Some(RunOutcome::Stuck),
             Self::Undecidable(_) => Some(RunOutcome::NotComplete),
             Self::WaitExpired => Some(RunOutcome::TimeLimit),
-            Self::WorkerFailed(_) | Self::CheckFailed(_) | Self::CheckCouldNotRun(_) | Self::Fatal(_) => {
-                Some(RunOutcome::WorkerFailed)
-            }
+            Self::WorkerFailed(_)
+            | Self::CheckFailed(_)
+            | Self::CheckCouldNotRun(_)
+            | Self::NoBaseline(_)
+            | Self::Fatal(_) => Some(RunOutcome::WorkerFailed),
         }
     }
 }

@@ -285,6 +285,16 @@ pub struct Check {
     pub decision_file: Option<String>,
     /// So many checks in a row without a readable verdict end the step.
     pub max_parse_failures: u32,
+    /// How often a failing command of [`CheckBy::Commands`] is run before its failures count; at least 1.
+    #[serde(default = "once")]
+    pub observations: u32,
+    /// What is asked of the same commands before the first iteration.
+    #[serde(default)]
+    pub baseline: Baseline,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// Who answers a check, and how the answer is read.
@@ -297,6 +307,42 @@ pub enum CheckBy {
     Agent(Worker),
     /// The worker itself: its decision file or answer is the verdict; no further process runs.
     Claim,
+    /// Commands that are run one after the other, all of them; each has to get through its gate.
+    Commands(Vec<CheckCommand>),
+}
+
+/// One command of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckCommand {
+    /// The command line, run by `bash -c` in the root of the workspace.
+    pub run: String,
+    /// What is asked of it.
+    #[serde(default)]
+    pub gate: Gate,
+}
+
+/// What is asked of a command of a check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// It exits with 0.
+    #[default]
+    Pass,
+    /// It shows no failure that the baseline did not have.
+    NoNewFailures,
+}
+
+/// Whether the commands of a check are run before the first iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// They are not.
+    #[default]
+    Off,
+    /// They are, and what failed is shown.
+    Report,
+    /// They are, and fewer tests than there were go through no gate.
+    Gate,
 }
 
 /// When to change the strategy, and when to stop.

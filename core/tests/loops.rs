@@ -141,6 +141,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             check_id,
             outcome: finished(Some(sentence)),
             decision_file: DecisionFile::NotConfigured,
+            commands: Vec::new(),
         }),
     ];
     for command in commands {

@@ -4,6 +4,8 @@ use unstuck_core::event::{
     Conclusion, Event, Exit, Fact, Observation, Outcome, RunEnded, SnapshotMoment, StallCause, StepEnd,
     VerdictReached, WaitReason,
 };
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::verdict::Decision;
 
 /// Returns the kind of an event, as it is named in the log.
@@ -80,9 +82,11 @@ fn observed(observation: &Observation) -> String {
             )
         }
         Observation::CheckStarted(e) => {
-            format!("{} #{}: check {} started, try {}", e.step, e.iteration, e.check_id, e.attempt)
+            format!("{}: check {} started, try {}", check_of(&e.step, e.iteration), e.check_id, e.attempt)
         }
-        Observation::CheckFinished(e) => format!("{} #{}: check {}", e.step, e.iteration, left(&e.outcome)),
+        Observation::CheckFinished(e) => {
+            format!("{}: check {}{}", check_of(&e.step, e.iteration), left(&e.outcome), failed(&e.commands))
+        }
         Observation::CheckLost(e) => {
             format!(
                 "{} #{}: check lost with its supervisor, {} processes ended",
@@ -136,7 +140,7 @@ fn concluded(conclusion: &Conclusion) -> String {
             format!("{} #{}: work is due, try {}{stage}", e.step, e.iteration, e.attempt)
         }
         Conclusion::CheckRequested(e) => {
-            format!("{} #{}: a check is due, try {}", e.step, e.iteration, e.attempt)
+            format!("{}: a check is due, try {}", check_of(&e.step, e.iteration), e.attempt)
         }
         Conclusion::WaitRequested(e) => {
             let why = match e.why {
@@ -198,12 +202,32 @@ fn run_ended(event: &RunEnded) -> String {
     text
 }
 
+/// Returns which check is meant: that of an iteration, or the one before the first.
+fn check_of(step: &StepId, iteration: Iteration) -> String {
+    if iteration == Iteration::BASELINE { format!("{step} baseline") } else { format!("{step} #{iteration}") }
+}
+
+/// Says how much failed, where commands tell.
+fn failed(commands: &[CommandResult]) -> String {
+    let failed: usize = commands.iter().map(|command| command.failures.len()).sum();
+    match failed {
+        0 => String::new(),
+        1 => ", 1 failure".to_owned(),
+        _ => format!(", {failed} failures"),
+    }
+}
+
 fn stall(cause: StallCause) -> String {
     match cause {
         StallCause::SameFailures => "the same failures again".to_owned(),
         StallCause::Cycle(period) => format!("failures return in a cycle of {period}"),
         StallCause::PersistentFailure => "one failure stays".to_owned(),
         StallCause::NoReasons => "incomplete again, and the check names no failure".to_owned(),
+        StallCause::NoChange => "no_change: nothing in the workspace changes any more".to_owned(),
+        StallCause::Growing => "no failure goes, and more come".to_owned(),
+        StallCause::Diverging => {
+            "diverging: new findings each time, none fewer, in more and more work".to_owned()
+        }
     }
 }
 
@@ -222,6 +246,7 @@ pub fn sentence_of_end(end: &StepEnd) -> String {
         StepEnd::WorkerFailed(failure) => format!("the worker failed: {}", failure.message),
         StepEnd::CheckFailed(failure) => failure.message.clone(),
         StepEnd::CheckCouldNotRun(failure) => format!("the check could not run: {}", failure.message),
+        StepEnd::NoBaseline(why) => format!("there is no baseline: {why}"),
         StepEnd::WaitExpired => "an external job was waited for too long".to_owned(),
         StepEnd::Fatal(why) => why.clone(),
     }

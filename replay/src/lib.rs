@@ -16,6 +16,6 @@ pub use batches::{Batch, Batches};
 pub use describe::{describe, kind, sentence_of_end};
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};
-pub use story::{IterationStory, StepStory, Story};
+pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
 pub use what_if::{Change, ChangeError, WhatIf, what_if};
 pub use why::{Link, Why, why};

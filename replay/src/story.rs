@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 use unstuck_core::event::{Conclusion, Exit, Observation, RunOutcome, StepEnd};
+use unstuck_core::failure::{Failure, Tests};
+use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
@@ -44,12 +46,82 @@ pub struct StepStory {
     pub id: StepId,
     /// Bound of its loop.
     pub max_iterations: u32,
+    /// What the commands of its check showed before the first iteration.
+    pub baseline: Vec<CommandStory>,
     /// Its iterations so far.
     pub iterations: Vec<IterationStory>,
     /// How it ended.
     pub end: Option<StepEnd>,
     /// The same as a sentence.
     pub end_sentence: Option<String>,
+}
+
+/// What a command of a check showed, as people read it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandStory {
+    /// The command line.
+    pub run: String,
+    /// It exited with 0, and no report of it names a failure.
+    pub passed: bool,
+    /// It came to its end, and it is known what failed.
+    pub is_conclusive: bool,
+    /// What failed; the first so many of them.
+    pub failures: Vec<FailureStory>,
+    /// How many failed.
+    pub failed: u64,
+    /// What failed at one time and not at another.
+    pub flaky: Vec<FailureStory>,
+    /// How many tests there were, where it says so.
+    pub tests: Option<Tests>,
+    /// Wall time.
+    pub duration: Millis,
+}
+
+/// A failure as people read it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailureStory {
+    /// What it is called.
+    pub name: String,
+    /// Its identity.
+    pub fingerprint: String,
+    /// What the tool says.
+    pub message: String,
+    /// File and line, where they are known.
+    pub place: Option<String>,
+}
+
+/// Failures of a command beyond this are counted only.
+const FAILURES_MAX: usize = 200;
+
+impl CommandStory {
+    fn new(result: &CommandResult) -> Self {
+        let failed = u64::try_from(result.failures.len()).unwrap_or(u64::MAX);
+        Self {
+            run: result.run.clone(),
+            passed: result.passed(),
+            is_conclusive: result.is_conclusive(),
+            failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
+            failed: failed.saturating_add(result.failures_left_out),
+            flaky: result.flaky.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
+            tests: result.tests,
+            duration: result.duration,
+        }
+    }
+}
+
+impl FailureStory {
+    fn new(failure: &Failure) -> Self {
+        let place = failure.location.as_ref().map(|it| match it.line {
+            Some(line) => format!("{}:{line}", it.file),
+            None => it.file.clone(),
+        });
+        Self {
+            name: gate::name(failure),
+            fingerprint: failure.fingerprint.to_string(),
+            message: failure.message.clone(),
+            place,
+        }
+    }
 }
 
 /// An iteration as people read it.
@@ -69,6 +141,12 @@ pub struct IterationStory {
     pub exit: Option<Exit>,
     /// The last line that its check printed.
     pub said: Option<String>,
+    /// What the commands of its check showed.
+    pub commands: Vec<CommandStory>,
+    /// How many failures there were before it, where that is known.
+    pub failed_before: Option<u64>,
+    /// Whether the worker changed anything; `None` where nobody could look.
+    pub changed: Option<bool>,
     /// What it was judged.
     pub decision: Option<Decision>,
     /// Where the claim was read.
@@ -144,17 +222,34 @@ impl Story {
                     iteration.worker_calls += 1;
                 }
             }
+            // The baseline is no iteration.
+            Observation::CheckStarted(e) if e.iteration == Iteration::BASELINE => {}
             Observation::CheckStarted(e) => {
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.check_calls += 1;
                 }
             }
-            Observation::WorkerFinished(e) => self.finished(&e.step, e.iteration, &e.outcome, event),
+            Observation::WorkerFinished(e) => {
+                self.finished(&e.step, e.iteration, &e.outcome, event);
+                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                    iteration.changed = iteration.changed.max(e.changed);
+                }
+            }
+            Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
+                let notes = e.outcome.notes.iter().map(|note| (event.seq, format!("{}: {note}", e.step)));
+                self.notes.extend(notes);
+                if let Some(step) = self.steps.iter_mut().find(|step| step.id == e.step) {
+                    step.baseline = e.commands.iter().map(CommandStory::new).collect();
+                }
+            }
             Observation::CheckFinished(e) => {
+                let failed_before = self.failed_before(&e.step, e.iteration);
                 self.finished(&e.step, e.iteration, &e.outcome, event);
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());
                     iteration.said = lines.map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
+                    iteration.commands = e.commands.iter().map(CommandStory::new).collect();
+                    iteration.failed_before = failed_before;
                 }
             }
             Observation::LogRepaired(e) => self.notes.push((event.seq, e.what.clone())),
@@ -164,6 +259,15 @@ impl Story {
             | Observation::CheckLost(_)
             | Observation::SnapshotTaken(_) => {}
         }
+    }
+
+    /// Returns how many failures the check before this iteration showed.
+    fn failed_before(&self, step: &StepId, iteration: Iteration) -> Option<u64> {
+        let step = self.steps.iter().find(|it| it.id == *step)?;
+        let before =
+            step.iterations.iter().rev().find(|it| it.iteration < iteration && !it.commands.is_empty());
+        let commands = before.map_or(&step.baseline, |before| &before.commands);
+        (!commands.is_empty()).then(|| commands.iter().map(|command| command.failed).sum())
     }
 
     fn finished(
@@ -243,7 +347,8 @@ impl IterationStory {
 impl StepStory {
     fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
-        Self { id: step.id.clone(), max_iterations, iterations: Vec::new(), end: None, end_sentence: None }
+        let (baseline, iterations) = (Vec::new(), Vec::new());
+        Self { id: step.id.clone(), max_iterations, baseline, iterations, end: None, end_sentence: None }
     }
 }
 
@@ -257,6 +362,9 @@ impl IterationStory {
             check_calls: 0,
             exit: None,
             said: None,
+            commands: Vec::new(),
+            failed_before: None,
+            changed: None,
             decision: None,
             source: None,
             reasons: Vec::new(),

@@ -5,6 +5,7 @@
 //! begin and to end something on a real machine in [`perform`]; how a run is opened, for the first time or
 //! again, in [`launch`].
 
+mod baseline;
 pub mod branch_lock;
 pub mod clock;
 pub mod launch;

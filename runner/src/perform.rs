@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use unstuck_adapters::artifacts::{self, Overlap};
 use unstuck_adapters::blocking::blocking;
+use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::context;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
@@ -20,18 +21,19 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{
     CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, WorkerFinished, WorkerStarted,
 };
-use unstuck_core::id::{Blob, CheckId, Digest, Millis, RunId};
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId};
 use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
-use unstuck_core::workflow::{Check, CheckBy, Step, Subworkflow, Work, Worker, WorkerKind};
+use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
 use unstuck_core::{Due, Event, Observation, RunState, prompt};
 use unstuck_store::blobs::BlobStore;
 
-use crate::Watcher;
 use crate::branch_lock::BranchLock;
 use crate::snapshots::Keeper;
 use crate::world::World;
+use crate::{Watcher, baseline};
 
 /// Scripts above this length are run from a file: an argument has a bound.
 const SCRIPT_ARG_MAX: usize = 100_000;
@@ -269,6 +271,7 @@ struct Seen {
 
 enum Job {
     Process(Box<Spec>),
+    Checks(Box<Suite>),
     Child(Box<(Parent, Subworkflow, Place)>),
 }
 
@@ -315,7 +318,12 @@ fn prepare(
             };
             Job::Child(Box::new((Parent { run, step, iteration }, child.clone(), place)))
         }
-        _ => Job::Process(Box::new(spec(world, &asked)?)),
+        _ => match asked.check.map(|(check, _)| (&check.by, check.observations)) {
+            Some((CheckBy::Commands(commands), observations)) if is_check => {
+                Job::Checks(Box::new(suite(world, &asked, commands, observations)?))
+            }
+            _ => Job::Process(Box::new(spec(world, &asked)?)),
+        },
     };
     let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside, before.clone());
     let context_dir = context_dir(world, state);
@@ -444,15 +452,29 @@ fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
         (Work::Worker(worker), _) => worker,
         (Work::Subworkflow(_), _) => unreachable!("a child run is no process"),
     };
-    let Due { step, .. } = asked.due;
+    let folder = folder(world, asked);
+    let argv = argv(worker, asked, &folder)?;
+    let cwd = world.workspace.join(&worker.workspace);
+    spec_of(world, asked, facts(world, asked, &folder)?, argv, cwd)
+}
+
+/// Returns the place for what is handed over: one for each step, written over, since what was handed over
+/// before is in the blobs, and making files is not cheap.
+fn folder(world: &Machine, asked: &Asked<'_>) -> PathBuf {
     let what = if asked.is_check { "check" } else { "work" };
-    // One place for each step, written over: what was handed over before is in the blobs, and making files is
-    // not cheap.
-    let folder = world.artifacts.join(step.as_str()).join(what);
-    let facts = facts(world, asked, &folder)?;
+    world.artifacts.join(asked.due.step.as_str()).join(what)
+}
+
+fn spec_of(
+    world: &Machine,
+    asked: &Asked<'_>,
+    facts: Facts,
+    argv: Vec<OsString>,
+    cwd: PathBuf,
+) -> io::Result<Spec> {
     Ok(Spec {
-        argv: argv(worker, asked, &folder)?,
-        cwd: world.workspace.join(&worker.workspace),
+        argv,
+        cwd,
         env: environment::changes(&facts),
         stdin: asked.prompt.as_bytes().to_vec(),
         limit: Duration::from_millis(asked.limit.0),
@@ -461,8 +483,24 @@ fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
             verdict: facts.decision_file.map(PathBuf::from),
         },
         grace: world.grace,
-        mark: format!("{}/{step}", world.mark()),
+        mark: format!("{}/{}", world.mark(), asked.due.step),
     })
+}
+
+fn suite(
+    world: &Machine,
+    asked: &Asked<'_>,
+    commands: &[CheckCommand],
+    observations: u32,
+) -> io::Result<Suite> {
+    let facts = facts(world, asked, &folder(world, asked))?;
+    let spec = |command: &CheckCommand| {
+        let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
+        let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone())?;
+        Ok((command.run.clone(), spec))
+    };
+    let commands = commands.iter().map(spec).collect::<io::Result<_>>()?;
+    Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
 }
 
 fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsString>> {
@@ -570,12 +608,16 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
         .map_or(Ok(()), Err)
         .and_then(|()| lock.map_or(Ok(()), BranchLock::check))
         .and_then(|()| inputs(&world, &step, is_check, &context_dir));
-    let mut outcome = match ready {
-        Err(why) => broken(why),
+    let is_baseline = is_check && due.iteration == Iteration::BASELINE;
+    let (mut outcome, commands) = match ready {
+        Err(why) => (broken(why), Vec::new()),
         Ok(missing) => {
-            let mut outcome = run(&world, &step, job, stop, &context_dir).await;
+            let (mut outcome, commands) = match job {
+                Job::Checks(suite) if is_baseline => baseline::take(&world, &step, *suite, stop).await,
+                job => run(&world, &step, job, stop, &context_dir, is_check).await,
+            };
             outcome.notes.splice(0..0, missing);
-            outcome
+            (outcome, commands)
         }
     };
     outcome.notes.splice(0..0, notes);
@@ -609,6 +651,7 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
             check_id,
             outcome,
             decision_file,
+            commands,
         }),
         _ => Observation::WorkerFinished(WorkerFinished {
             step,
@@ -642,12 +685,28 @@ fn read_and_tidy(workspace: &Path, path: &Path) -> DecisionFile {
     file
 }
 
-async fn run(world: &Machine, step: &Step, job: Job, stop: StopSignal, context_dir: &Path) -> Outcome {
+async fn run(
+    world: &Machine,
+    step: &Step,
+    job: Job,
+    stop: StopSignal,
+    context_dir: &Path,
+    is_check: bool,
+) -> (Outcome, Vec<CommandResult>) {
+    let show = |line: &str| world.watcher.line(&step.id, line);
     match job {
         Job::Process(spec) => {
-            let show = |line: &str| world.watcher.line(&step.id, line);
-            process::run(*spec, &*world.blobs, &world.redactor, stop, show).await
+            let cwd = spec.cwd.clone();
+            let outcome = process::run(*spec, &*world.blobs, &world.redactor, stop, show).await;
+            let results = match step.check.as_ref().map(|check| &check.by) {
+                Some(CheckBy::Exit(_)) if is_check && outcome.exit != Exit::Code(0) => {
+                    vec![checks::result_of("the check", &cwd, &outcome, &*world.blobs)]
+                }
+                _ => Vec::new(),
+            };
+            (outcome, results)
         }
+        Job::Checks(suite) => checks::run(*suite, &*world.blobs, &world.redactor, stop, show).await,
         Job::Child(child) => {
             let (parent, child, place) = *child;
             let begun = std::time::Instant::now();
@@ -671,7 +730,7 @@ async fn run(world: &Machine, step: &Step, job: Job, stop: StopSignal, context_d
                     Err(error) => outcome.fatal = Some(error.to_string()),
                 }
             }
-            outcome
+            (outcome, Vec::new())
         }
     }
 }

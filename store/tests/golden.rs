@@ -186,6 +186,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
         WorkRequested CheckRequested WaitRequested VerdictReached StageRaised StepEnded RunStopping RunEnded
         Blob Outcome Exit ChildEnd DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
         Failure RunOutcome
+        CommandResult Failed Location FailureSource Confidence Tests
     };
     let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
     check_file("order.txt", &text);

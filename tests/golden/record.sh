@@ -73,7 +73,7 @@ workspace crashed
 hold='[ -e "$SCRATCH/$0" ] || { touch "$SCRATCH/$0"; sleep 600; }'
 for what in worker check; do
     if [ $what = worker ]; then set -- run "count to three" --with "sh -c '$hold' worker; echo line >>notes.txt" \
-        --check "sh -c '$hold' check; [ \$(wc -l <notes.txt) -ge 3 ]" --iterations 2; else set -- resume; fi
+        --check "sh -c '$hold' check; [ \$(wc -l <notes.txt) -ge 3 ]" --iterations 2 --baseline off --observations 1; else set -- resume; fi
     "$unstuck" "$@" &
     until_exists "$SCRATCH/$what"
     kill -9 $!
@@ -106,4 +106,23 @@ wait $! || true
 wants 4 resume
 wants 0 answer @last "logged in"
 keep answered
+
+# A baseline, a test that vanishes, a new failure.
+workspace gated
+cat >check.sh <<'END'
+echo 1..2
+echo 'not ok 1 - old'
+[ -e broken ] && echo 'not ok 2 - new' || echo 'ok 2 - new'
+exit 1
+END
+cat >worker.sh <<'END'
+echo call >>"$SCRATCH/calls"
+case $(wc -l <"$SCRATCH/calls") in
+    1) touch broken ;;
+    2) cp check.sh kept.sh && echo "echo 'ok 2 - new'" >check.sh ;;
+    3) mv kept.sh check.sh && rm broken ;;
+esac
+END
+wants 0 run "break nothing" --with "sh worker.sh" --no-worse "sh check.sh"
+keep gated
 rm -rf "$stage"

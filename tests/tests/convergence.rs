@@ -63,6 +63,9 @@ fn what_happens(policy: Convergence, verdicts: &[&str]) -> String {
                     StallCause::Cycle(period) => format!("cycle of {period}"),
                     StallCause::PersistentFailure => "persistent failure".to_owned(),
                     StallCause::NoReasons => "no reasons".to_owned(),
+                    StallCause::NoChange => "no change".to_owned(),
+                    StallCause::Growing => "growing".to_owned(),
+                    StallCause::Diverging => "diverging".to_owned(),
                 };
                 told.push(format!("{iteration}: stage {}, {cause}, {} times", raised.to, raised.count));
             }

@@ -9,6 +9,7 @@ pub enum Level {
     Workflow,
     Step,
     Check,
+    Command,
     Convergence,
     StageOverlay,
     Input,
@@ -246,7 +247,21 @@ const CHECK: &[Key] = &[
     optional("decision_file", Kind::Path, "required unless CUSTOM; `.unstuck/{{completion_check_id}}.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
     optional("claim", Kind::Flag, "`false`", "The worker itself gives the verdict; no further process runs. Then only `decision_file` and `max_parse_failures` may stand beside it.").ours(),
     optional("max_parse_failures", Kind::Whole(1), "3", "So many checks in a row without a readable verdict end the step.").ours(),
+    optional("commands", Kind::Some(&Kind::TextOr(Level::Command)), "none", "Command lines that are run instead of a worker, one after the other, all of them; what fails is read from their output. Text is short for `{run: TEXT}`.").ours(),
+    optional("observations", Kind::Whole(1), "1", "How often a failing entry of `commands` is run; what does not fail each time is flaky, and counts for nothing.").ours(),
+    optional("baseline", Kind::Word(&["off", "report", "gate"]), "`off`; `gate` with a gate `no_new_failures`", "Run `commands` before the first iteration, on a clean checkout of the commit: to show what fails, or also to let no fewer tests through.").ours(),
     optional("stall", Kind::Map(Level::Stall), "none", "Accepted, not run yet."),
+];
+
+const COMMAND: &[Key] = &[
+    required("run", Kind::Text, "The command line, run by `bash -c` in the root of the workspace.").ours(),
+    optional(
+        "gate",
+        Kind::Word(&["pass", "no_new_failures"]),
+        "`pass`",
+        "It has to exit with 0; or to show no failure that the baseline did not have.",
+    )
+    .ours(),
 ];
 
 const CONVERGENCE: &[Key] = &[
@@ -473,6 +488,7 @@ impl Level {
         Self::Workflow,
         Self::Step,
         Self::Check,
+        Self::Command,
         Self::Convergence,
         Self::StageOverlay,
         Self::Input,
@@ -504,6 +520,7 @@ impl Level {
             Self::Workflow => WORKFLOW,
             Self::Step => STEP,
             Self::Check => CHECK,
+            Self::Command => COMMAND,
             Self::Convergence => CONVERGENCE,
             Self::StageOverlay => STAGE_OVERLAY,
             Self::Input => INPUT,
@@ -541,6 +558,7 @@ impl Level {
             Self::Workflow => "the top level",
             Self::Step => "a step",
             Self::Check => "completion_check",
+            Self::Command => "an entry of completion_check.commands",
             Self::Convergence => "convergence",
             Self::StageOverlay => "an entry of convergence.stages",
             Self::Input => "an entry of inputs",
@@ -573,6 +591,7 @@ impl Level {
             Self::Workflow => "workflow",
             Self::Step => "step",
             Self::Check => "completion_check",
+            Self::Command => "command",
             Self::Convergence => "convergence",
             Self::StageOverlay => "stage",
             Self::Input => "input",

@@ -198,6 +198,10 @@ fn planned_check(check: &Check) -> PlannedCheck {
         CheckBy::Exit(worker) => (format!("exit code of {}", worker.kind.as_str()), Some(check.timeout)),
         CheckBy::Agent(worker) => (format!("verdict of {}", worker.kind.as_str()), Some(check.timeout)),
         CheckBy::Claim => ("claim of the worker".to_owned(), None),
+        CheckBy::Commands(commands) => {
+            let commands: Vec<String> = commands.iter().map(|command| format!("`{}`", command.run)).collect();
+            (commands.join(" and "), Some(check.timeout))
+        }
     };
     PlannedCheck { by, timeout_ms, decision_file: check.decision_file.clone() }
 }

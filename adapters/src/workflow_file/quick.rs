@@ -1,9 +1,9 @@
 //! The workflow behind a command line that names a goal, a worker and some checks.
 
-use unstuck_core::id::{Millis, StepId};
+use unstuck_core::id::{Millis, Stage, StepId};
 use unstuck_core::workflow::{
-    BranchRules, Capability, Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, Worker, WorkerKind,
-    Workflow,
+    Baseline, BranchRules, Capability, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted,
+    OnFailure, Step, Weather, Work, Worker, WorkerKind, Workflow,
 };
 
 /// What a command line may say besides goal, worker and checks.
@@ -17,7 +17,22 @@ pub struct QuickOptions {
     pub weather: Weather,
     /// Bound of all waiting for such services; by default [`Workflow::DEFAULT_OUTAGE_BUDGET`].
     pub outage_budget: Option<Millis>,
+    /// Commands that must show no failure that the baseline did not have.
+    pub no_worse: Vec<String>,
+    /// What is asked of the commands before the first iteration; `None` is [`Baseline::Gate`].
+    pub baseline: Option<Baseline>,
+    /// How often a failing command is run; by default twice, so that a flaky test is not taken for a failure.
+    pub observations: Option<u32>,
+    /// Patterns of paths that may change; empty is all.
+    pub allowed_paths: Vec<String>,
+    /// How many files may change.
+    pub max_changed_files: Option<u32>,
 }
+
+/// A failing command is run so often where nothing else is said.
+const OBSERVATIONS: u32 = 2;
+/// Iterations without progress that change the strategy where nothing else is said.
+const STALL_THRESHOLD: u32 = 3;
 
 /// Where the only step of such a workflow gives its verdict: one name, so that a person finds it.
 const DECISION_FILE: &str = ".unstuck/decision.json";
@@ -28,6 +43,7 @@ const DECISION_FILE: &str = ".unstuck/decision.json";
 /// has changed.
 pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) -> Workflow {
     let timeout = options.timeout.unwrap_or(Workflow::DEFAULT_TIMEOUT);
+    let claims = checks.is_empty() && options.no_worse.is_empty();
     let step = Step {
         id: StepId::new("work"),
         description: None,
@@ -39,11 +55,11 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
         idle_timeout: Workflow::DEFAULT_IDLE_TIMEOUT,
         max_retries: 2,
         on_failure: OnFailure::Retry,
-        check: Some(check(checks, Millis((timeout.0 / 4).max(1000)))),
+        check: Some(check(checks, Millis((timeout.0 / 4).max(1000)), options)),
         max_iterations: options.max_iterations.unwrap_or(Workflow::DEFAULT_MAX_ITERATIONS).max(1),
         on_exhausted: OnExhausted::Abort,
-        convergence: None,
-        require_change: checks.is_empty(),
+        convergence: convergence(claims, options),
+        require_change: claims,
     };
     Workflow {
         name: title(goal),
@@ -58,24 +74,38 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
     }
 }
 
-fn check(checks: &[String], timeout: Millis) -> Check {
-    let (by, decision_file) = if checks.is_empty() {
-        (CheckBy::Claim, Some(DECISION_FILE.to_owned()))
-    } else {
-        (CheckBy::Exit(worker(WorkerKind::Custom, script(checks), None)), None)
-    };
-    Check { by, timeout, decision_file, max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES }
+/// A worker that is its own check may have nothing to say but "not yet", so only its scope is looked at.
+fn convergence(claims: bool, options: &QuickOptions) -> Option<Convergence> {
+    let has_scope = !options.allowed_paths.is_empty() || options.max_changed_files.is_some();
+    (!claims || has_scope).then(|| Convergence {
+        stall_threshold: if claims { u32::MAX } else { STALL_THRESHOLD },
+        max_stage: Stage(3),
+        fail_on_max_stage: true,
+        overlays: Vec::new(),
+        allowed_paths: options.allowed_paths.clone(),
+        ignored_paths: Vec::new(),
+        diff_base_ref: None,
+        diff_base_ref_file: None,
+        max_changed_files: options.max_changed_files,
+    })
 }
 
-/// Returns a script that runs the checks in order and ends with 1 at the first that fails.
-///
-/// 126 and 127 stay as they are: a command that cannot be run says nothing about the work. Each
-/// command has lines of its own, so that a comment at its end harms nothing.
-fn script(checks: &[String]) -> String {
-    let one = |check: &String| {
-        format!("(\n{check}\n) || {{ code=$?; case $code in 126|127) exit $code ;; *) exit 1 ;; esac; }}\n")
-    };
-    checks.iter().map(one).collect()
+fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
+    let with = |gate| move |run: &String| CheckCommand { run: run.clone(), gate };
+    let commands: Vec<CheckCommand> = checks
+        .iter()
+        .map(with(Gate::Pass))
+        .chain(options.no_worse.iter().map(with(Gate::NoNewFailures)))
+        .collect();
+    let claims = commands.is_empty();
+    Check {
+        by: if claims { CheckBy::Claim } else { CheckBy::Commands(commands) },
+        timeout,
+        decision_file: claims.then(|| DECISION_FILE.to_owned()),
+        max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
+        observations: options.observations.unwrap_or(OBSERVATIONS),
+        baseline: if claims { Baseline::Off } else { options.baseline.unwrap_or(Baseline::Gate) },
+    }
 }
 
 fn worker(kind: WorkerKind, instructions: String, command: Option<String>) -> Worker {

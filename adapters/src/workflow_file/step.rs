@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use unstuck_core::id::{Millis, Stage, StepId};
 use unstuck_core::workflow::{
-    Capability, Check, CheckBy, Convergence, Export, Input, OnExhausted, OnFailure, Output, Overlay, Step,
-    Subworkflow, Work, Worker, WorkerKind, Workflow,
+    Baseline, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input, OnExhausted,
+    OnFailure, Output, Overlay, Step, Subworkflow, Work, Worker, WorkerKind, Workflow,
 };
 
 use super::catalog::Profile;
@@ -147,7 +147,24 @@ impl Loader<'_> {
             self.check_claim(view, calls);
             let decision_file = view.text("decision_file").unwrap_or(DEFAULT_DECISION_FILE);
             let decision_file = Some(decision_file.to_owned());
-            return Check { by: CheckBy::Claim, timeout, decision_file, max_parse_failures };
+            let (observations, baseline) = (1, Baseline::Off);
+            return Check {
+                by: CheckBy::Claim,
+                timeout,
+                decision_file,
+                max_parse_failures,
+                observations,
+                baseline,
+            };
+        }
+        if view.has("commands") {
+            return self.check_commands(view, timeout, max_parse_failures);
+        }
+        for key in ["observations", "baseline"] {
+            if view.has(key) {
+                let help = "it is about `commands`; name some, or leave it out";
+                self.report.error(view.key_place(key), &view.path.key(key), "no effect", help);
+            }
         }
         let task = self.task(view, scope);
         let worker = self.worker(&task);
@@ -159,17 +176,58 @@ impl Loader<'_> {
             self.check_decision_file(&task, &worker);
             CheckBy::Agent(worker)
         };
-        Check { by, timeout, decision_file, max_parse_failures }
+        let (observations, baseline) = (1, Baseline::Off);
+        Check { by, timeout, decision_file, max_parse_failures, observations, baseline }
+    }
+
+    /// Reads a check that is commands.
+    fn check_commands(&mut self, view: &View<'_>, timeout: Millis, max_parse_failures: u32) -> Check {
+        self.check_alone(view, &["commands", "observations", "baseline", "timeout", "stall"], "commands");
+        let commands = commands(view);
+        let compares = commands.iter().any(|command| command.gate == Gate::NoNewFailures);
+        let baseline = match view.text("baseline") {
+            Some("off") if compares => {
+                let help = "a gate no_new_failures compares with the baseline; leave this key out";
+                self.report.error(
+                    view.value_place("baseline"),
+                    &view.path.key("baseline"),
+                    "is needed",
+                    help,
+                );
+                Baseline::Off
+            }
+            Some("report") => Baseline::Report,
+            Some("gate") => Baseline::Gate,
+            None if compares => Baseline::Gate,
+            _ => Baseline::Off,
+        };
+        Check {
+            by: CheckBy::Commands(commands),
+            timeout: view.span("timeout").unwrap_or(timeout),
+            decision_file: None,
+            max_parse_failures,
+            observations: view.whole("observations").unwrap_or(1).max(1),
+            baseline,
+        }
+    }
+
+    /// Checks that nothing stands beside a key that it makes senseless.
+    fn check_alone(&mut self, view: &View<'_>, allowed: &[&str], key: &str) {
+        let known = view.node.entries().iter().filter(|entry| Level::Check.key(&entry.key).is_some());
+        for entry in known.filter(|entry| !allowed.contains(&entry.key.as_str())) {
+            let help = format!("leave this key or {key} out");
+            self.report.error(
+                entry.place,
+                &view.path.key(&entry.key),
+                &format!("not allowed beside {key}"),
+                help,
+            );
+        }
     }
 
     /// Checks that nothing stands beside `claim` that would need a process of its own.
     fn check_claim(&mut self, view: &View<'_>, calls: bool) {
-        const ALLOWED: [&str; 4] = ["claim", "decision_file", "max_parse_failures", "stall"];
-        let known = view.node.entries().iter().filter(|entry| Level::Check.key(&entry.key).is_some());
-        for entry in known.filter(|entry| !ALLOWED.contains(&entry.key.as_str())) {
-            let help = "the worker itself gives the verdict; leave this key or claim out";
-            self.report.error(entry.place, &view.path.key(&entry.key), "not allowed beside claim", help);
-        }
+        self.check_alone(view, &["claim", "decision_file", "max_parse_failures", "stall"], "claim");
         if calls {
             let path = view.path.key("claim");
             self.report.error(
@@ -543,4 +601,24 @@ fn nothing() -> Workflow {
         branch: unstuck_core::workflow::BranchRules::default(),
         steps: Vec::new(),
     }
+}
+
+/// Returns the commands of a check, each a text or a map.
+fn commands(view: &View<'_>) -> Vec<CheckCommand> {
+    let Some(entry) = view.entry("commands") else { return Vec::new() };
+    let path = view.path.key("commands");
+    let items = entry.value.items().iter().enumerate();
+    items
+        .filter_map(|(index, item)| match item.text() {
+            Some(run) => Some(CheckCommand { run: run.to_owned(), gate: Gate::Pass }),
+            None => {
+                let view = View::new(item, item.place, path.index(index));
+                let gate = match view.text("gate") {
+                    Some("no_new_failures") => Gate::NoNewFailures,
+                    _ => Gate::Pass,
+                };
+                Some(CheckCommand { run: view.owned("run")?, gate })
+            }
+        })
+        .collect()
 }

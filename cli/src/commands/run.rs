@@ -15,7 +15,7 @@ use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
 use unstuck_adapters::worktree;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{Digest, Millis, RunId};
-use unstuck_core::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind, Workflow};
+use unstuck_core::workflow::{Baseline, Check, CheckBy, Step, Work, Worker, WorkerKind, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
@@ -43,6 +43,21 @@ pub struct Args {
     /// A command that must succeed; may be given more than once.
     #[arg(long = "check", value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
     checks: Vec<String>,
+    /// A command that must show no failure that it did not show before the work began; may be given more than once.
+    #[arg(long, value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    no_worse: Vec<String>,
+    /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
+    #[arg(long = "allow", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    allowed_paths: Vec<String>,
+    /// Most files that may change.
+    #[arg(long, value_name = "N", requires = "with")]
+    max_files: Option<u32>,
+    /// Whether the checks are run before the first iteration: not, to show what fails, or also so that no test may vanish [default: gate].
+    #[arg(long, value_name = "HOW", requires = "with", value_enum)]
+    baseline: Option<BaselineArg>,
+    /// How often a failing check is run; what does not fail each time is flaky, and counts for nothing [default: 2].
+    #[arg(long, value_name = "N", requires = "with", value_parser = clap::value_parser!(u32).range(1..))]
+    observations: Option<u32>,
     /// Most iterations of every loop [default: as the file says, or 25].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
@@ -58,6 +73,24 @@ pub struct Args {
     /// How the run is shown, and what is asked of branches.
     #[command(flatten)]
     driving: Driving,
+}
+
+/// Whether the checks are run before the first iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum BaselineArg {
+    Off,
+    Report,
+    Gate,
+}
+
+impl From<BaselineArg> for Baseline {
+    fn from(arg: BaselineArg) -> Self {
+        match arg {
+            BaselineArg::Off => Self::Off,
+            BaselineArg::Report => Self::Report,
+            BaselineArg::Gate => Self::Gate,
+        }
+    }
 }
 
 /// What decides how a workflow file is read.
@@ -173,8 +206,20 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
             .hint(format!("unstuck run {}    or give the goal in words", args.what)));
         }
         Some(with) => {
-            let (timeout, max_iterations) = (args.max_time, args.iterations);
-            let options = QuickOptions { timeout, max_iterations, ..QuickOptions::default() };
+            if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
+                return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
+                    .hint("leave --baseline off out"));
+            }
+            let options = QuickOptions {
+                timeout: args.max_time,
+                max_iterations: args.iterations,
+                no_worse: args.no_worse.clone(),
+                baseline: args.baseline.map(Baseline::from),
+                observations: args.observations,
+                allowed_paths: args.allowed_paths.clone(),
+                max_changed_files: args.max_files,
+                ..QuickOptions::default()
+            };
             of_workflow(workspace, workflow_file::quick(&args.what, with, &args.checks, &options))
         }
         None => from_file(workspace, args)?,
@@ -278,7 +323,7 @@ pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
 fn checker(check: &Check) -> Option<&Worker> {
     match &check.by {
         CheckBy::Exit(worker) | CheckBy::Agent(worker) => Some(worker),
-        CheckBy::Claim => None,
+        CheckBy::Claim | CheckBy::Commands(_) => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
-use unstuck_core::workflow::{CheckBy, Work, Workflow};
+use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Work, Workflow};
 use unstuck_replay::Story;
 
 use crate::text;
@@ -34,6 +34,13 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
             }
             Some(CheckBy::Agent(worker)) => format!("check by {}", worker.kind.as_str()),
             Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
+            Some(CheckBy::Commands(commands)) => {
+                let shown = |command: &CheckCommand| match command.gate {
+                    Gate::Pass => text::cut(&command.run, 60),
+                    Gate::NoNewFailures => format!("{} (no new failures)", text::cut(&command.run, 60)),
+                };
+                format!("check: {}", commands.iter().map(shown).collect::<Vec<_>>().join(", "))
+            }
         };
         let head = format!("  step     {:<12} ", step.id);
         lines.push(format!(
@@ -126,6 +133,13 @@ fn next(outcome: RunOutcome, story: &Story, state: &RunState, short: &str) -> Ve
         0..80 => format!("  {command}"),
         _ => format!("  {command:<44} {what}"),
     };
+    let ends = || story.steps.iter().filter_map(|step| step.end.as_ref());
+    if ends().any(|end| matches!(end, StepEnd::CheckCouldNotRun(_) | StepEnd::NoBaseline(_)))
+        && story.iterations().next().is_none()
+    {
+        // The run would go on with the same command.
+        return vec![row("unstuck run ...".to_owned(), "again, with a check that can be run here")];
+    }
     let mut rows = match outcome {
         RunOutcome::Complete => vec![row(format!("unstuck show {short}"), "what was done")],
         RunOutcome::Blocked => {

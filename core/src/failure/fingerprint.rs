@@ -31,6 +31,11 @@ impl Fingerprint {
         Self(text)
     }
 
+    /// Returns a fingerprint as it was recorded.
+    pub fn recorded(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     /// Returns it as text.
     pub fn as_str(&self) -> &str {
         &self.0

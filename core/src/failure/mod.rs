@@ -15,6 +15,7 @@
 //! What nothing recognises, and failed, is one failure of kind [`UNPARSED`] with low confidence. A failure
 //! that is absent is not one that passed; whoever compares sets has to know which tests ran.
 
+mod count;
 mod draft;
 mod fingerprint;
 mod format;
@@ -26,6 +27,7 @@ mod set;
 
 use serde::{Deserialize, Serialize};
 
+pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
 pub use set::FailureSet;
 

@@ -20,7 +20,10 @@ mod strategies;
 mod world;
 
 pub use strategies::{events, histories, scripts, workflows};
-pub use world::{Act, History, Script, World, finished, run_started, script_worker, snapshot, started, step};
+pub use world::{
+    Act, History, Script, World, command_result, finished, run_started, script_worker, snapshot, started,
+    step,
+};
 
 use crate::{Event, RunState};
 

@@ -16,7 +16,9 @@ use crate::event::{
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
 use crate::verdict::Decision;
 use crate::weather::ErrorClass;
-use crate::workflow::{CheckBy, Convergence, OnExhausted, OnFailure, Step, WorkerKind, Workflow};
+use crate::workflow::{
+    Baseline, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, WorkerKind, Workflow,
+};
 
 /// Workflows of one to four steps with bounds small enough to be played to their end.
 pub fn workflows() -> impl Strategy<Value = Workflow> {
@@ -40,7 +42,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     let on_failure = prop_oneof![Just(OnFailure::Abort), Just(OnFailure::Retry), Just(OnFailure::Continue)];
     let on_exhausted = prop_oneof![Just(OnExhausted::Abort), Just(OnExhausted::Continue)];
     (
-        0_u8..4,
+        0_u8..6,
         1_u32..6,
         0_u32..3,
         on_failure,
@@ -60,7 +62,17 @@ fn any_step() -> impl Strategy<Value = Step> {
                     0 => plain.clone(),
                     1 => looped(CheckBy::Exit(checker(WorkerKind::Custom))),
                     2 => looped(CheckBy::Agent(checker(WorkerKind::Command))),
-                    _ => looped(CheckBy::Claim),
+                    3 => looped(CheckBy::Claim),
+                    // With a baseline, which is a check before the first iteration.
+                    more => {
+                        let gate = if more == 4 { Gate::Pass } else { Gate::NoNewFailures };
+                        let command = CheckCommand { run: "check".to_owned(), gate };
+                        let mut step = looped(CheckBy::Commands(vec![command]));
+                        if let Some(check) = &mut step.check {
+                            check.baseline = Baseline::Gate;
+                        }
+                        step
+                    }
                 }
             },
         )
@@ -94,6 +106,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     ];
     let act = prop_oneof![
         4 => (0_i32..2).prop_map(|code| Act::Exits(code, String::new())),
+        2 => (0_u8..3).prop_map(|which| Act::Exits(1, format!("not ok 1 - test {which}"))),
         8 => (0_i32..2, verdict).prop_map(|(code, text)| Act::Writes(code, text.to_owned())),
         1 => Just(Act::Exits(0, "API Error: 529 overloaded".to_owned())),
         1 => prop_oneof![Just(127), Just(126), Just(101)].prop_map(|code| Act::Exits(code, String::new())),

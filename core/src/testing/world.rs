@@ -8,13 +8,15 @@ use crate::event::{
     Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Lost, Observation, Outcome,
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
+use crate::failure;
+use crate::gate::CommandResult;
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::verdict::Refusal;
 use crate::workflow::{
-    BranchRules, Capability, Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, Worker, WorkerKind,
-    Workflow,
+    Baseline, BranchRules, Capability, Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, Worker,
+    WorkerKind, Workflow,
 };
 
 /// What a process of the scripted world does.
@@ -304,8 +306,9 @@ fn observation(
             iteration,
             attempt,
             check_id,
-            outcome,
             decision_file,
+            commands: vec![command_result("check", &outcome.exit, &outcome.answer)],
+            outcome,
         });
     }
     Observation::WorkerFinished(WorkerFinished {
@@ -318,6 +321,32 @@ fn observation(
         snapshot: None,
         changed_files: None,
     })
+}
+
+/// Returns what a command of a check showed that ended so and printed this.
+pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
+    let exit_code = match exit {
+        Exit::Code(code) => Some(*code),
+        _ => None,
+    };
+    let output =
+        failure::Output { command: run, exit_code, stdout: said.as_bytes(), ..failure::Output::default() };
+    let extraction = failure::extract(&output);
+    CommandResult {
+        run: run.to_owned(),
+        exit: exit.clone(),
+        duration: Millis(0),
+        stdout: None,
+        stderr: None,
+        tail: said.to_owned(),
+        tool: extraction.tool,
+        failures: extraction.failures,
+        failures_left_out: 0,
+        flaky: Vec::new(),
+        confidence: extraction.confidence,
+        tests: failure::count(said.as_bytes(), b""),
+        observations: 1,
+    }
 }
 
 /// Returns a snapshot of a workspace with one file; another number is another content.
@@ -402,6 +431,8 @@ impl Step {
             timeout: Millis::from_secs(60),
             decision_file: Some("verdict.json".to_owned()),
             max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
+            observations: 1,
+            baseline: Baseline::Off,
         });
         self.max_iterations = max_iterations;
         self

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::event as domain;
+use unstuck_core::failure::{self, Fingerprint};
+use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::snapshot;
 use unstuck_core::verdict;
@@ -79,6 +81,7 @@ plain! {
     u64 = Seq: |it| it.0, Seq;
     u64 = Millis: |it| it.0, Millis;
     u64 = Timestamp: |it| it.0, Timestamp;
+    String = Fingerprint: |it| it.as_str().to_owned(), Fingerprint::recorded;
     v1::Digest = id::Digest: |it| Self(it.0), |it| id::Digest(it.0);
     v1::Bytes = domain::Bytes: |it| Self(it.0.clone()), |it| domain::Bytes(it.0);
 }
@@ -131,7 +134,14 @@ record! {
     v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, changed_files }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
-    v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file }
+    v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file, commands }
+    v1::CommandResult = gate::CommandResult {
+        run, exit, duration, stdout, stderr, tail, tool, failures, failures_left_out, flaky, confidence, tests,
+        observations,
+    }
+    v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source }
+    v1::Location = failure::Location { file, line }
+    v1::Tests = failure::Tests { passed, failed, skipped }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
     v1::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }
@@ -168,10 +178,12 @@ choice! {
     }
     Decision = verdict::Decision { Complete, Incomplete, Blocked, Waiting, None }
     Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None }
-    StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons }
+    FailureSource = failure::Source { Text, Report }
+    Confidence = failure::Confidence { Low, Medium, High }
+    StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons, NoChange, Growing, Diverging }
     StepEnd = domain::StepEnd {
         Complete, Incomplete, Skipped(it), Blocked(it), IterationsExhausted, Stuck(it), Undecidable(it),
-        WorkerFailed(it), CheckFailed(it), CheckCouldNotRun(it), WaitExpired, Fatal(it),
+        WorkerFailed(it), CheckFailed(it), CheckCouldNotRun(it), WaitExpired, Fatal(it), NoBaseline(it)
     }
     RunOutcome = domain::RunOutcome {
         Complete, NotComplete, IterationLimit, TimeLimit, Stuck, Blocked, WorkerFailed, Interrupted(it),

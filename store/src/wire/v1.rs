@@ -107,6 +107,65 @@ pub struct CheckFinished {
     pub check_id: String,
     pub outcome: Outcome,
     pub decision_file: DecisionFile,
+    pub commands: Vec<CommandResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandResult {
+    pub run: String,
+    pub exit: Exit,
+    pub duration: u64,
+    pub stdout: Option<Blob>,
+    pub stderr: Option<Blob>,
+    pub tail: String,
+    pub tool: String,
+    pub failures: Vec<Failed>,
+    pub failures_left_out: u64,
+    pub flaky: Vec<Failed>,
+    pub confidence: Confidence,
+    pub tests: Option<Tests>,
+    pub observations: u32,
+}
+
+/// [`unstuck_core::failure::Failure`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    pub fingerprint: String,
+    pub exact: String,
+    pub tool: String,
+    pub test: Option<String>,
+    pub location: Option<Location>,
+    pub kind: String,
+    pub message: String,
+    pub source: FailureSource,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    pub file: String,
+    pub line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureSource {
+    Text,
+    Report,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tests {
+    pub passed: u64,
+    pub failed: u64,
+    pub skipped: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -368,6 +427,9 @@ pub enum StallCause {
     Cycle(u32),
     PersistentFailure,
     NoReasons,
+    NoChange,
+    Growing,
+    Diverging,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -385,6 +447,7 @@ pub enum StepEnd {
     CheckCouldNotRun(Failure),
     WaitExpired,
     Fatal(String),
+    NoBaseline(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -220,6 +220,7 @@ pub fn observations() -> Vec<Observation> {
             check_id: "018f-check".into(),
             outcome: outcome(Exit::Code(1), "not yet"),
             decision_file,
+            commands: Vec::new(),
         })
     }));
     all

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod completion;
+mod convergence;
 mod limits;
 mod processes;
 mod safety;

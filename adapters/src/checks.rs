@@ -1,0 +1,205 @@
+//! Runs the commands of a check, one after the other, and reads what failed from their output.
+//!
+//! A failing command may be observed several times: what does not fail each time is flaky. Reading the output
+//! is `unstuck_core::failure`; the whole of it is kept in blobs, so a better reader can be tried later.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use unstuck_core::event::{Exit, Outcome};
+use unstuck_core::failure::{self, Confidence, Failure};
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::Blob;
+use unstuck_store::blobs::BlobStore;
+
+use crate::process::{self, Spec, Stop, StopSignal};
+use crate::redact::Redactor;
+
+/// Output beyond this is not read for failures; its end is where tools say what failed.
+const READ_MAX: u64 = 64 << 20;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The command lines, and how each is run.
+    pub commands: Vec<(String, Spec)>,
+    /// How often a failing one is run; at least 1.
+    pub observations: u32,
+    /// Most time of all together.
+    pub limit: Duration,
+}
+
+/// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
+/// what each showed. It ends early when it is told to stop, or its time is up.
+pub async fn run(
+    suite: Suite,
+    blobs: &dyn BlobStore,
+    redactor: &Redactor,
+    stop: StopSignal,
+    mut show: impl FnMut(&str) + Send,
+) -> (Outcome, Vec<CommandResult>) {
+    let end = Instant::now() + suite.limit;
+    let mut together = Outcome::of(Exit::Code(0));
+    let mut results = Vec::new();
+    for (run, spec) in suite.commands {
+        let mut seen: Option<CommandResult> = None;
+        for _ in 0..suite.observations.max(1) {
+            let spec = Spec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
+            let cwd = spec.cwd.clone();
+            let outcome = process::run(spec, blobs, redactor, stop.clone(), &mut show).await;
+            let result = result_of(&run, &cwd, &outcome, blobs);
+            add(&mut together, &run, outcome);
+            let observed = match seen.take() {
+                Some(before) => both(before, result),
+                None => result,
+            };
+            let again = may_be_flaky(&observed) && *stop.borrow() == Stop::Run;
+            seen = Some(observed);
+            if !again {
+                break;
+            }
+        }
+        results.extend(seen);
+        if together.exit == Exit::Stopped {
+            break;
+        }
+    }
+    together.exit = exit_of_all(&results, together.exit);
+    (together, results)
+}
+
+/// Reads what a command showed.
+pub fn result_of(run: &str, cwd: &Path, outcome: &Outcome, blobs: &dyn BlobStore) -> CommandResult {
+    let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs);
+    let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, blobs);
+    let cwd = cwd.to_string_lossy();
+    let extraction = failure::extract(&failure::Output {
+        command: run,
+        cwd: &cwd,
+        exit_code: match outcome.exit {
+            Exit::Code(code) => Some(code),
+            _ => None,
+        },
+        stdout: &stdout,
+        stderr: &stderr,
+        ..failure::Output::default()
+    });
+    let mut failures = extraction.failures;
+    let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);
+    failures.truncate(CommandResult::FAILURES_MAX);
+    CommandResult {
+        run: run.to_owned(),
+        exit: outcome.exit.clone(),
+        duration: outcome.duration,
+        stdout: outcome.stdout.clone(),
+        stderr: outcome.stderr.clone(),
+        tail: tail(outcome),
+        tool: extraction.tool,
+        failures,
+        failures_left_out: extraction
+            .failures_left_out
+            .saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX)),
+        flaky: Vec::new(),
+        confidence: extraction.confidence,
+        tests: failure::count(&stdout, &stderr),
+        observations: 1,
+    }
+}
+
+/// Returns all of an output; the end of a very large one.
+fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore) -> Vec<u8> {
+    let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
+        return text.as_bytes().to_vec();
+    };
+    let read = || {
+        let mut reader = blobs.open(blob)?;
+        let skipped = blob.size.saturating_sub(READ_MAX);
+        std::io::copy(&mut reader.by_ref().take(skipped), &mut std::io::sink())?;
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        Ok::<_, std::io::Error>(bytes)
+    };
+    read().unwrap_or_else(|_| text.as_bytes().to_vec())
+}
+
+/// Returns the end of what was printed: of standard error if there is anything, since standard output may be
+/// nothing but progress.
+fn tail(outcome: &Outcome) -> String {
+    let text = match (outcome.answer.trim().is_empty(), outcome.stderr_tail.trim().is_empty()) {
+        (true, _) => outcome.stderr_tail.clone(),
+        (_, true) => outcome.answer.clone(),
+        (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
+    };
+    let text = text.trim_end();
+    let mut start = text.len().saturating_sub(CommandResult::TAIL_MAX);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text[start..].to_owned()
+}
+
+/// Says whether running it again may show something else. What hangs or cannot be run is not tried again.
+fn may_be_flaky(result: &CommandResult) -> bool {
+    matches!(result.exit, Exit::Code(code) if !matches!(code, 0 | 126 | 127))
+}
+
+/// Puts another observation beside those before: what failed each time is kept.
+fn both(before: CommandResult, now: CommandResult) -> CommandResult {
+    let (old, new) = (before.set(), now.set());
+    let passed = now.exit == Exit::Code(0);
+    let mut flaky: Vec<Failure> = before.flaky;
+    let mut keep = |failure: &Failure| {
+        let stays = !passed && old.contains(&failure.fingerprint) && new.contains(&failure.fingerprint);
+        if !stays && !flaky.iter().any(|it| it.fingerprint == failure.fingerprint) {
+            flaky.push(failure.clone());
+        }
+        stays
+    };
+    let failures: Vec<Failure> = now.failures.iter().filter(|it| keep(it)).cloned().collect();
+    before.failures.iter().for_each(|it| {
+        keep(it);
+    });
+    // Of two runs that fail in different ways only, there is nothing left but that they fail.
+    let nothing_stays = failures.is_empty() && !passed && now.confidence > Confidence::Low;
+    CommandResult {
+        failures: if nothing_stays { now.failures.clone() } else { failures },
+        flaky: if nothing_stays { Vec::new() } else { flaky },
+        duration: before.duration.plus(now.duration),
+        observations: before.observations.saturating_add(1),
+        ..now
+    }
+}
+
+/// Adds what one command left to what all have left.
+fn add(together: &mut Outcome, run: &str, outcome: Outcome) {
+    together.duration = together.duration.plus(outcome.duration);
+    together.processes_ended = together.processes_ended.saturating_add(outcome.processes_ended);
+    together.redactions = together.redactions.saturating_add(outcome.redactions);
+    together.notes.extend(outcome.notes.iter().map(|note| format!("`{run}`: {note}")));
+    if together.fatal.is_none() {
+        together.fatal.clone_from(&outcome.fatal);
+    }
+    if outcome.exit != Exit::Code(0) {
+        together.stderr_tail = tail(&outcome);
+    }
+    if outcome.exit == Exit::Stopped {
+        together.exit = Exit::Stopped;
+    }
+}
+
+/// Returns how all ended together: what could not be run counts first, then what hung.
+fn exit_of_all(results: &[CommandResult], so_far: Exit) -> Exit {
+    if so_far == Exit::Stopped {
+        return so_far;
+    }
+    let first =
+        |wanted: fn(&Exit) -> bool| results.iter().map(|it| &it.exit).find(|exit| wanted(exit)).cloned();
+    let could_not_run =
+        |exit: &Exit| matches!(exit, Exit::CouldNotStart(_) | Exit::Asks(_) | Exit::Code(126 | 127));
+    first(could_not_run)
+        .or_else(|| first(|exit| matches!(exit, Exit::TimedOut | Exit::Idle)))
+        .or_else(|| first(|exit| *exit != Exit::Code(0)).map(|_| Exit::Code(1)))
+        .unwrap_or(Exit::Code(0))
+}

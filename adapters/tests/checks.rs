@@ -1,0 +1,139 @@
+//! The commands of a check, run for real: how they end together, and what each shows.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::time::Duration;
+
+use expect_test::{Expect, expect};
+use unstuck_adapters::checks::{self, Suite};
+use unstuck_adapters::process::{self, Patience, Spec};
+use unstuck_adapters::redact::Redactor;
+use unstuck_store::blobs::MemoryBlobs;
+
+/// Runs commands, a failing one so often, in an empty folder, and says how all ended.
+fn check(commands: &[&str], observations: u32, want: Expect) {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = |run: &&str| {
+        let spec = Spec {
+            argv: ["bash", "-c", run].map(Into::into).to_vec(),
+            cwd: folder.path().to_owned(),
+            env: Vec::new(),
+            stdin: Vec::new(),
+            limit: Duration::from_secs(60),
+            patience: Patience { idle: Duration::from_secs(60), verdict: None },
+            grace: Duration::from_secs(1),
+            mark: "unstuck-test-of-checks".to_owned(),
+        };
+        ((*run).to_owned(), spec)
+    };
+    let suite = Suite {
+        commands: commands.iter().map(spec).collect(),
+        observations,
+        limit: Duration::from_secs(if commands.contains(&"sleep 60") { 1 } else { 60 }),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let redactor = Redactor::from_environment(std::iter::empty(), &[]);
+    let (outcome, results) = runtime.block_on(async {
+        checks::run(suite, &MemoryBlobs::default(), &redactor, process::never(), |_| {}).await
+    });
+    let shown = results.iter().map(|it| {
+        let failures: Vec<_> = it.failures.iter().map(unstuck_core::gate::name).collect();
+        let flaky: Vec<_> = it.flaky.iter().map(unstuck_core::gate::name).collect();
+        format!("\n{:?} {failures:?} flaky {flaky:?}, {} times", it.exit, it.observations)
+    });
+    want.assert_eq(&format!("{:?}{}\n", outcome.exit, shown.collect::<String>()));
+}
+
+#[test]
+fn all_pass() {
+    check(
+        &["true", "true # a comment", "x=1; test $x = 1"],
+        2,
+        expect![[r#"
+        Code(0)
+        Code(0) [] flaky [], 1 times
+        Code(0) [] flaky [], 1 times
+        Code(0) [] flaky [], 1 times
+    "#]],
+    );
+}
+
+#[test]
+fn one_fails_and_the_others_are_run_all_the_same() {
+    check(
+        &["true", "echo 'not ok 1 - adds'; exit 101", "exit 0"],
+        1,
+        expect![[r#"
+        Code(1)
+        Code(0) [] flaky [], 1 times
+        Code(101) ["adds"] flaky [], 1 times
+        Code(0) [] flaky [], 1 times
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_run_says_so() {
+    check(
+        &["there-is-no-such-command-here 2>/dev/null"],
+        2,
+        expect![[r#"
+        Code(127)
+        Code(127) ["exit 127:"] flaky [], 1 times
+    "#]],
+    );
+}
+
+#[test]
+fn a_crash_is_a_failure() {
+    check(
+        &["kill -9 $$"],
+        1,
+        expect![[r#"
+        Code(1)
+        Signal(9) [] flaky [], 1 times
+    "#]],
+    );
+}
+
+#[test]
+fn what_hangs_is_ended_and_not_tried_again() {
+    check(
+        &["sleep 60"],
+        3,
+        expect![[r#"
+        TimedOut
+        TimedOut [] flaky [], 1 times
+    "#]],
+    );
+}
+
+#[test]
+fn a_test_that_fails_each_other_time_is_flaky() {
+    let odd = "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n
+        if [ $((n % 2)) = 1 ]; then echo 'not ok 1 - flaky'; echo '1..1'; exit 1; fi; echo 'ok 1 - flaky'; echo '1..1'";
+    check(
+        &[odd],
+        2,
+        expect![[r#"
+        Code(0)
+        Code(0) [] flaky ["flaky"], 2 times
+    "#]],
+    );
+}
+
+#[test]
+fn what_fails_each_time_is_kept_beside_what_does_not() {
+    let one_of_two = "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n; echo 1..2
+        echo 'not ok 1 - always'
+        if [ $((n % 2)) = 1 ]; then echo 'not ok 2 - sometimes'; else echo 'ok 2 - sometimes'; fi; exit 1";
+    check(
+        &[one_of_two],
+        2,
+        expect![[r#"
+        Code(1)
+        Code(1) ["always"] flaky ["sometimes"], 2 times
+    "#]],
+    );
+}

@@ -1,0 +1,242 @@
+//! How many tests a command tells of: from the summary that its tool prints, else from the lines of TAP.
+//!
+//! Who deletes a failing test, or skips it, has not mended it. Names of passing tests are rarely printed, but
+//! nearly every tool says how many there were.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+/// How many tests a command tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tests {
+    /// Those that passed.
+    pub passed: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that were not run.
+    pub skipped: u64,
+}
+
+impl Tests {
+    /// Returns how many were run.
+    pub fn ran(self) -> u64 {
+        self.passed.saturating_add(self.failed)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            passed: self.passed.saturating_add(other.passed),
+            failed: self.failed.saturating_add(other.failed),
+            skipped: self.skipped.saturating_add(other.skipped),
+        }
+    }
+}
+
+/// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it.
+struct Summary {
+    line: Regex,
+    /// A tool may print one for each part of its work; of others the last one counts.
+    adds_up: bool,
+}
+
+/// The summaries of tools, as their lines begin.
+static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
+    let adding = [
+        // libtest, one for each program.
+        r"^test result: \w+\. (?<passed>\d+) passed; (?<failed>\d+) failed; (?<skipped>\d+) ignored",
+        // googletest, one for each program; ctest.
+        r"^\[  PASSED  \] (?<passed>\d+) tests?\.",
+        r"^\[  FAILED  \] (?<failed>\d+) tests?, listed below",
+        // unittest.
+        r"^Ran (?<total>\d+) tests? in ",
+        r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?",
+        r"^OK \(skipped=(?<skipped>\d+)\)",
+        // mocha.
+        r"^\s*(?<passed>\d+) passing",
+        r"^\s*(?<failed>\d+) failing",
+        r"^\s*(?<skipped>\d+) pending",
+        // node --test, in both its forms.
+        r"^(?:# |ℹ )pass (?<passed>\d+)$",
+        r"^(?:# |ℹ )fail (?<failed>\d+)$",
+        r"^(?:# |ℹ )(?:skipped|todo) (?<skipped>\d+)$",
+    ];
+    let last = [
+        // nextest.
+        r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (?<passed>\d+) passed(?:.*?, (?<failed>\d+) failed)?(?:.*?, (?<skipped>\d+) skipped)?",
+        // pytest.
+        r"^=*\s*(?:(?<failed>\d+) failed)?(?:, )?(?:(?<passed>\d+) passed)?(?:(?:, )?(?<skipped>\d+) skipped)?(?:(?:, )?\d+ (?:deselected|xfailed|xpassed|warnings?))*(?:(?:, )?(?<errors>\d+) errors?)? in [\d.:]+m?s\b",
+        // jest, vitest.
+        r"^Tests:\s+(?:(?<failed>\d+) failed, )?(?:(?<skipped>\d+) skipped, )?(?:\d+ todo, )?(?:(?<passed>\d+) passed, )?\d+ total",
+        r"^\s*Tests\s+(?:(?<failed>\d+) failed)?(?: \| )?(?:(?<passed>\d+) passed)?(?: \| )?(?:(?<skipped>\d+) skipped)?.*\(\d+\)",
+        // deno test.
+        r"^(?:ok|FAILED) \| (?<passed>\d+) passed(?: \([^)]*\))? \| (?<failed>\d+) failed(?: \([^)]*\))?(?: \| (?<skipped>\d+) ignored)?",
+        // Maven Surefire: the last one is of all.
+        r"^(?:\[\w+\] +)?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<off>\d+)",
+        // PHPUnit.
+        r"^OK \((?<passed>\d+) tests?, ",
+        r"^Tests: (?<total>\d+), Assertions: \d+(?:, Errors: (?<errors>\d+))?(?:, Failures: (?<failed>\d+))?(?:, Skipped: (?<off>\d+))?",
+        // RSpec.
+        r"^(?<total>\d+) examples?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending)?",
+        // ctest.
+        r"^\d+% tests passed, (?<failed>\d+) tests? failed out of (?<total>\d+)",
+    ];
+    let summary = |adds_up| {
+        move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), adds_up }
+    };
+    adding.iter().map(summary(true)).chain(last.iter().map(summary(false))).collect()
+});
+
+/// A line without one of these words is none of the summaries.
+const WORDS: [&str; 16] = [
+    "passed", "passing", "failed", "failing", "pending", "PASSED", "FAILED", "Ran ", "OK (", "pass ",
+    "fail ", "skipped", "todo ", "Tests", "examples", "example,",
+];
+
+/// Counts the tests that an output tells of; `None` if it tells of none.
+pub fn count(stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
+    let texts = [String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr)];
+    let lines = || texts.iter().flat_map(|text| text.lines()).map(plain);
+    summaries(lines()).or_else(|| listed(lines()))
+}
+
+/// Takes colours out of a line.
+fn plain(line: &str) -> std::borrow::Cow<'_, str> {
+    static COLOUR: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("\x1b\\[[0-9;]*m").expect("a pattern of ours"));
+    COLOUR.replace_all(line, "")
+}
+
+fn summaries<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<Tests> {
+    let (mut added, mut last): (Option<Tests>, Option<Tests>) = (None, None);
+    for line in lines {
+        if !WORDS.iter().any(|word| line.contains(word)) {
+            continue;
+        }
+        for summary in SUMMARIES.iter() {
+            let Some(tests) = summary.line.captures(&line).and_then(|captures| numbers(&captures)) else {
+                continue;
+            };
+            if summary.adds_up {
+                added = Some(added.unwrap_or_default().plus(tests));
+            } else {
+                last = Some(tests);
+            }
+            break;
+        }
+    }
+    added.or(last)
+}
+
+/// Reads the numbers of a summary; `None` if it has none.
+fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
+    let number = |name: &str| captures.name(name).and_then(|it| it.as_str().parse::<u64>().ok());
+    let (total, passed, failed) = (number("total"), number("passed"), number("failed"));
+    let (errors, skipped, off) = (number("errors"), number("skipped"), number("off"));
+    [total, passed, failed, errors, skipped, off].iter().any(Option::is_some).then(|| {
+        let failed = failed.unwrap_or(0) + errors.unwrap_or(0);
+        let off = off.unwrap_or(0);
+        let of_total = total.map(|total| total.saturating_sub(failed).saturating_sub(off));
+        Tests { passed: passed.or(of_total).unwrap_or(0), failed, skipped: skipped.unwrap_or(off) }
+    })
+}
+
+/// Counts the tests that are listed one by one: TAP, `go test -v`, and its JSON.
+fn listed<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<Tests> {
+    let mut tests = Tests::default();
+    for line in lines {
+        let line = line.trim_start();
+        let is_skipped = || line.contains("# SKIP") || line.contains("# skip") || line.contains("# TODO");
+        if line.starts_with("ok ") && line[3..].starts_with(|it: char| it.is_ascii_digit()) {
+            if is_skipped() { tests.skipped += 1 } else { tests.passed += 1 }
+        } else if line.starts_with("not ok ") {
+            if is_skipped() { tests.skipped += 1 } else { tests.failed += 1 }
+        } else if line.starts_with("--- PASS: ") {
+            tests.passed += 1;
+        } else if line.starts_with("--- FAIL: ") {
+            tests.failed += 1;
+        } else if line.starts_with("--- SKIP: ") {
+            tests.skipped += 1;
+        } else if line.starts_with('{') && line.contains("\"Test\":") {
+            let counter = [("\"pass\"", 0), ("\"fail\"", 1), ("\"skip\"", 2)]
+                .iter()
+                .find(|(word, _)| line.contains(&format!("\"Action\":{word}")))
+                .map(|(_, which)| *which);
+            match counter {
+                Some(0) => tests.passed += 1,
+                Some(1) => tests.failed += 1,
+                Some(_) => tests.skipped += 1,
+                None => {}
+            }
+        }
+    }
+    (tests != Tests::default()).then_some(tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summaries_of_tools_say_how_many_tests_there_were() {
+        for (output, want) in [
+            (
+                "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured",
+                (7, 1, 1),
+            ),
+            ("     Summary [   0.123s] 12 tests run: 10 passed (1 slow), 2 failed, 3 skipped", (10, 2, 3)),
+            ("     Summary [   0.123s] 12 tests run: 12 passed, 0 skipped", (12, 0, 0)),
+            ("==== 1 failed, 3 passed, 2 skipped in 0.12s ====", (3, 1, 2)),
+            ("=========== 3 passed in 0.01s ===========", (3, 0, 0)),
+            ("3 passed, 1 warning in 0.01s", (3, 0, 0)),
+            ("===== 1 failed, 1 passed, 1 error in 0.10s =====", (1, 2, 0)),
+            ("Ran 5 tests in 0.001s\n\nOK", (5, 0, 0)),
+            ("Tests:       1 failed, 2 skipped, 3 passed, 6 total", (3, 1, 2)),
+            ("Tests:       4 passed, 4 total", (4, 0, 0)),
+            ("      Tests  1 failed | 3 passed (4)", (3, 1, 0)),
+            ("      Tests  3 passed (3)", (3, 0, 0)),
+            ("  3 passing (12ms)\n  1 failing\n  2 pending", (3, 1, 2)),
+            ("# tests 4\n# pass 3\n# fail 1\n# skipped 0\n# todo 0", (3, 1, 0)),
+            ("ℹ pass 3\nℹ fail 0", (3, 0, 0)),
+            ("ok | 3 passed | 0 failed (10ms)", (3, 0, 0)),
+            ("FAILED | 2 passed (3 steps) | 1 failed | 1 ignored (12ms)", (2, 1, 1)),
+            (
+                "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s\n[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1",
+                (2, 2, 1),
+            ),
+            ("OK (3 tests, 4 assertions)", (3, 0, 0)),
+            ("Tests: 4, Assertions: 3, Errors: 1, Failures: 1, Skipped: 1.", (1, 2, 1)),
+            ("5 examples, 1 failure, 2 pending", (2, 1, 2)),
+            ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
+            (
+                "[==========] 3 tests from 1 test suite ran. (0 ms total)\n[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:",
+                (2, 1, 0),
+            ),
+            ("1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no\n", (1, 1, 1)),
+            (
+                "=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n    --- SKIP: TestB/x (0.00s)",
+                (1, 1, 1),
+            ),
+            (
+                "{\"Action\":\"pass\",\"Package\":\"p\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"p\"}",
+                (1, 0, 0),
+            ),
+            ("\u{1b}[32mTests:       4 passed, 4 total\u{1b}[0m", (4, 0, 0)),
+        ] {
+            let (passed, failed, skipped) = want;
+            let want = Some(Tests { passed, failed, skipped });
+            assert_eq!(count(output.as_bytes(), b""), want, "{output}");
+            assert_eq!(count(b"", output.as_bytes()), want, "on standard error: {output}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_summary_is_none() {
+        for output in
+            ["", "all tests passed", "3 files changed", "it took 5 s, nothing failed in it", "ok, done"]
+        {
+            assert_eq!(count(output.as_bytes(), b""), None, "{output}");
+        }
+    }
+}

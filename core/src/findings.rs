@@ -1,0 +1,104 @@
+//! What the commands of a check showed, as the next prompt tells it: new failures first, each once, bounded,
+//! and what a tool printed fenced off from what we say.
+
+use std::fmt::Write as _;
+
+use crate::failure::{Confidence, Failure, FailureSet};
+use crate::gate::{self, CommandResult};
+use crate::state::StepState;
+
+/// Most failures of one command that a prompt shows with what the tool says.
+const SHOWN_MAX: usize = 10;
+/// Most failures that a prompt only names.
+const NAMED_MAX: usize = 20;
+/// Most characters of what a tool says about one failure.
+const MESSAGE_MAX: usize = 800;
+
+/// Returns what the newest check showed, compared with the one before and with the baseline; empty if its
+/// commands say nothing.
+pub(crate) fn of(at: &StepState) -> String {
+    let [Some(now), before] = &at.results else { return String::new() };
+    let nothing: &[CommandResult] = &[];
+    let (before, base) = (before.as_deref().unwrap_or(nothing), at.baseline.as_deref().unwrap_or(nothing));
+    let mut text = String::new();
+    for (index, result) in now.iter().enumerate() {
+        let find = |in_them: &[CommandResult]| in_them.get(index).map(CommandResult::set);
+        command(&mut text, result, find(before).or_else(|| find(base)), before.get(index), base.get(index));
+    }
+    text
+}
+
+fn command(
+    text: &mut String,
+    result: &CommandResult,
+    known: Option<FailureSet>,
+    before: Option<&CommandResult>,
+    base: Option<&CommandResult>,
+) {
+    if result.passed() || result.confidence == Confidence::Low {
+        return;
+    }
+    let known = known.unwrap_or_default();
+    let is_new = |failure: &&Failure| !known.contains(&failure.fingerprint);
+    let (mut ranked, old): (Vec<&Failure>, Vec<&Failure>) = result.failures.iter().partition(is_new);
+    let new = ranked.len();
+    ranked.extend(old);
+    let _infallible =
+        writeln!(text, "\n### `{}`: {}", result.run, counted(ranked.len(), new, before.is_some()));
+    for (at, failure) in ranked.iter().take(SHOWN_MAX).enumerate() {
+        shown(text, failure, at < new && before.is_some(), base);
+    }
+    names(text, "Also failing", ranked.iter().skip(SHOWN_MAX).copied());
+    let gone = before.map(|before| &before.failures[..]).unwrap_or_default();
+    let set = result.set();
+    names(text, "Fixed since the last check", gone.iter().filter(|it| !set.contains(&it.fingerprint)));
+    names(text, "Flaky, and not counted", result.flaky.iter());
+}
+
+fn counted(all: usize, new: usize, compared: bool) -> String {
+    let failures = if all == 1 { "1 failure".to_owned() } else { format!("{all} failures") };
+    match (compared, new) {
+        (false, _) => failures,
+        (true, 0) => format!("{failures}, none of them new since the last check"),
+        (true, new) => format!("{failures}, {new} of them new since the last check"),
+    }
+}
+
+fn shown(text: &mut String, failure: &Failure, is_new: bool, base: Option<&CommandResult>) {
+    let is_old = base.is_some_and(|base| base.set().contains(&failure.fingerprint));
+    let mut marks = Vec::new();
+    if is_new {
+        marks.push("new");
+    }
+    if is_old {
+        marks.push("failed before the work began");
+    }
+    let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+    let place = failure.location.as_ref().map_or_else(String::new, |it| match it.line {
+        Some(line) => format!(", {}:{line}", it.file),
+        None => format!(", {}", it.file),
+    });
+    let _infallible = writeln!(text, "\n- {}{marks}{place}", gate::name(failure));
+    let message: String = failure.message.trim().chars().take(MESSAGE_MAX).collect();
+    if !message.is_empty() {
+        let fence = fence_around(&message);
+        let _infallible = writeln!(text, "\n{fence}\n{message}\n{fence}");
+    }
+}
+
+fn names<'a>(text: &mut String, title: &str, failures: impl Iterator<Item = &'a Failure>) {
+    let mut names: Vec<String> = failures.map(gate::name).collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let _infallible = writeln!(text, "\n{title}: {}{more}", names.join(", "));
+}
+
+/// Returns a code fence that is longer than any run of backticks in `content`.
+pub(crate) fn fence_around(content: &str) -> String {
+    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat((longest + 1).max(3))
+}

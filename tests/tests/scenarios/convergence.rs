@@ -1,0 +1,172 @@
+//! Loops that get somewhere, loops that do not, and workers that take a short way.
+
+use crate::stage::{Ended, Stage};
+
+/// The command that says whether the work is done: a failing test, with its name and what it got.
+const TESTS: &str = "sh tests/run.sh";
+
+/// Runs the goal until the tests pass, with a worker that is a line of shell; it counts its calls in `$n`.
+fn run(stage: &Stage, worker: &str, more: &[&str]) -> Ended {
+    stage.write("../scratch/worker.sh", format!("{COUNT}\n{worker}\ntrue\n"));
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    let arguments = [&["run", "make the tests pass", "--with", &command][..], more].concat();
+    stage.unstuck(&arguments)
+}
+
+const COUNT: &str = "cat >\"$SCRATCH/prompt\"; cat \"$SCRATCH/prompt\" >>\"$SCRATCH/prompts\"
+echo call >>\"$SCRATCH/calls\"; n=$(wc -l <\"$SCRATCH/calls\")";
+
+const MENDED: &str = "echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh";
+
+#[test]
+fn s20_a_worker_that_commits_each_time_is_not_stuck() {
+    let stage = Stage::repository();
+    let work = format!(
+        "echo $n >src/n; git add -A; git commit -qm step; [ $n -ge 8 ] && unstuck verdict complete || \
+         unstuck verdict incomplete --reason 'not yet'"
+    );
+    let flow = format!(
+        "worker: COMMAND\ncommand: |\n  {COUNT}\n  {work}\ninstructions: do it\nmax_iterations: 10\n\
+         completion_check: {{claim: true}}\nconvergence: {{enabled: true}}",
+        COUNT = COUNT.replace('\n', "\n  ")
+    );
+    stage.workflow("", &flow);
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    assert_eq!(stage.calls(), 8);
+    assert_eq!(stage.facts("stage_raised").len(), 0);
+}
+
+#[test]
+fn s21_a_folder_without_git_has_its_baseline_as_it_is() {
+    let stage = Stage::new();
+    stage.write(
+        "tests/run.sh",
+        ". ./src/add.sh; [ $(add 2 3) = 5 ] && echo 'ok 1 - add' || { echo 'not ok 1 - add'; exit 1; }\n",
+    );
+    stage.write("src/add.sh", "add() { echo 0; }\n");
+    let ended = run(&stage, &format!("[ $n -ge 2 ] && {MENDED}"), &["--check", TESTS]).with_status(0);
+    assert!(ended.out.contains("fail   add"), "{ended:?}");
+    assert_eq!(stage.calls(), 2);
+}
+
+#[test]
+fn s22_the_same_failure_each_time_raises_the_stage_and_then_stops() {
+    let stage = Stage::repository();
+    let ended =
+        run(&stage, "echo \"# try $n $(date)\" >>src/add.sh; date", &["--check", TESTS]).with_status(3);
+    let raised = stage.facts("stage_raised");
+    let stages: Vec<_> = raised.iter().map(|it| (it["iteration"].as_u64(), it["to"].as_u64())).collect();
+    assert_eq!(stages, [(Some(3), Some(2)), (Some(6), Some(3))], "{ended:?}");
+    assert!(raised.iter().all(|it| it["cause"] == "same_failures"), "{raised:?}");
+    assert!(ended.out.contains("STUCK after 6 iterations"), "{ended:?}");
+    stage.verify();
+}
+
+#[test]
+fn s23_two_states_that_alternate_are_a_cycle() {
+    let stage = Stage::repository();
+    let worker =
+        "if [ $((n % 2)) = 1 ]; then echo 'add() { echo 6; }'; else echo 'add() { echo 7; }'; fi >src/add.sh";
+    run(&stage, worker, &["--check", TESTS]).with_status(3);
+    let causes: Vec<_> = stage.facts("stage_raised").iter().map(|it| it["cause"].to_string()).collect();
+    assert!(
+        causes.iter().all(|cause| cause.contains("same_failures") || cause.contains("cycle")),
+        "{causes:?}"
+    );
+}
+
+#[test]
+fn s24_slow_honest_progress_is_never_stopped() {
+    let stage = Stage::repository();
+    let check = "i=1; while [ $i -le 12 ]; do [ -e src/$i ] && echo \"ok $i - item $i\" || \
+                 { echo \"not ok $i - item $i\"; bad=1; }; i=$((i+1)); done; [ -z \"$bad\" ]";
+    run(&stage, "touch src/$n", &["--check", check]).with_status(0);
+    assert_eq!((stage.calls(), stage.facts("stage_raised").len()), (12, 0));
+}
+
+#[test]
+fn s24_a_check_that_says_nothing_does_not_stop_work_that_moves() {
+    let stage = Stage::repository();
+    run(&stage, "echo line $n >>src/notes", &["--check", "grep -q 'line 10' src/notes"]).with_status(0);
+    assert_eq!((stage.calls(), stage.facts("stage_raised").len()), (10, 0));
+}
+
+#[test]
+fn s27_a_worker_that_changes_nothing_is_stopped_soon() {
+    let stage = Stage::repository();
+    let ended = run(&stage, "echo nothing to do", &["--check", TESTS]).with_status(3);
+    assert!(ended.out.contains("no_change"), "{ended:?}");
+    assert_eq!(stage.calls(), 3);
+}
+
+#[test]
+fn s28_stage_2_asks_for_something_else_than_stage_1() {
+    let stage = Stage::repository();
+    run(&stage, "echo \"# try $n\" >>src/add.sh", &["--check", TESTS, "--allow", "src/**"]).with_status(3);
+    let prompts = stage.noted("prompts");
+    let (before, after) = prompts.split_once("Stage 2: minimal fix").expect("stage 2 was asked for");
+    assert!(!before.contains("minimal fix") && after.contains("src/**"), "{prompts}");
+    assert!(after.contains("Your last 3 attempts ended with the same failures"), "{prompts}");
+    assert!(after.contains("expected 5, got -1"), "the failure itself is told: {prompts}");
+}
+
+#[test]
+fn s30_what_failed_before_is_no_failure_of_the_work() {
+    let stage = Stage::repository();
+    let check = "echo 'not ok 1 - old one'; echo 'not ok 2 - old two'; [ -e src/broken ] && echo 'not ok 3 - new'; exit 1";
+    let worker = "[ $n = 1 ] && touch src/broken || rm -f src/broken; echo $n >src/n";
+    let ended = run(&stage, worker, &["--no-worse", check]).with_status(0);
+    assert!(ended.out.contains("fail   old one") && ended.out.contains("shows new failures"), "{ended:?}");
+    assert_eq!(stage.calls(), 2);
+    let reasons = stage.verdicts()[0]["reasons"].to_string();
+    assert!(reasons.ends_with("with exit code 1: new\"]"), "{reasons}");
+}
+
+#[test]
+fn s30_without_anything_to_compare_with_nobody_begins() {
+    let stage = Stage::repository();
+    let ended = run(&stage, "true", &["--no-worse", "exit 1"]).with_status(5);
+    assert!(ended.out.contains("there is no baseline"), "{ended:?}");
+    assert_eq!(stage.calls(), 0);
+}
+
+#[test]
+fn s31_a_test_that_fails_each_other_time_is_flaky_and_no_failure() {
+    let stage = Stage::repository();
+    let check = "echo x >>\"$SCRATCH/runs\"; k=$(wc -l <\"$SCRATCH/runs\"); echo 'ok 1 - steady'
+        [ $((k % 2)) = 0 ] && echo 'ok 2 - flaky' || { echo 'not ok 2 - flaky'; exit 1; }";
+    let ended = run(&stage, "echo $n >src/n", &["--check", check]).with_status(0);
+    assert!(ended.out.contains("flaky  flaky"), "{ended:?}");
+    assert_eq!(stage.calls(), 1);
+}
+
+#[test]
+fn s33_a_check_that_does_not_exist_stops_before_the_first_iteration() {
+    let stage = Stage::repository();
+    let ended = run(&stage, "true", &["--check", "pytset"]).with_status(5);
+    assert!(ended.out.contains("pytset: command not found"), "{ended:?}");
+    assert_eq!(stage.calls(), 0);
+}
+
+#[test]
+fn s64_tests_that_vanish_are_found_out() {
+    let stage = Stage::repository();
+    let ended = run(
+        &stage,
+        "[ $n = 1 ] && echo 'exit 0' >tests/run.sh; [ $n = 2 ] && git checkout -q tests && \
+        echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh",
+        &["--check", TESTS],
+    )
+    .with_status(0);
+    assert!(ended.out.contains("tests_removed"), "{ended:?}");
+    assert_eq!(stage.calls(), 2);
+}
+
+#[test]
+fn s65_a_change_of_too_many_files_is_incomplete() {
+    let stage = Stage::repository();
+    let worker = format!("[ $n = 1 ] && touch src/a src/b src/c || rm -f src/a src/b src/c; {MENDED}");
+    let ended = run(&stage, &worker, &["--check", TESTS, "--max-files", "2"]).with_status(0);
+    assert!(ended.out.contains("diff_budget"), "{ended:?}");
+    assert_eq!(stage.calls(), 2);
+}
