@@ -36,6 +36,9 @@ use crate::snapshots::Keeper;
 /// Scripts above this length are run from a file: an argument has a bound.
 const SCRIPT_ARG_MAX: usize = 100_000;
 
+/// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
+const FILES_FEW: u64 = 1000;
+
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
 
@@ -671,7 +674,8 @@ struct SeenAfter {
 async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec<String>) -> SeenAfter {
     let world = Arc::clone(world);
     let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
-    let (after, said) = blocking(move || {
+    let is_small = seen.before.files <= FILES_FEW;
+    let compare = move || {
         let mut notes = Vec::new();
         let Some(after) = look(&world, Some(&seen.first), Some(&seen.before), &mut notes) else {
             return (SeenAfter::default(), notes);
@@ -682,8 +686,8 @@ async fn look_again(world: &Arc<World>, step: &Step, seen: Seen, notes: &mut Vec
         notes.extend(compared.into_iter().flat_map(|compared| compared.said));
         let changed_files = if has_rules { keeper.drift(&seen.of_step, &after).ok() } else { None };
         (SeenAfter { changed, changed_files, snapshot: Some(after) }, notes)
-    })
-    .await;
+    };
+    let (after, said) = if is_small { compare() } else { blocking(compare).await };
     notes.extend(said);
     after
 }

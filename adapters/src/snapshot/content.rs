@@ -57,7 +57,8 @@ pub(super) fn read(
         files.iter().map(|_| Err(io::ErrorKind::NotFound.into())).collect();
     thread::scope(|scope| {
         let (batches, incoming) = sync_channel(QUEUE);
-        let reader = || Reader { store, root, squeezer: Squeezer::new(), at: None, batches: batches.clone() };
+        let reader =
+            || Reader { store, root, squeezer: Squeezer::default(), at: None, batches: batches.clone() };
         let threads: Vec<_> = (0..threads().min(files.len()))
             .map_while(|_| {
                 let reader = reader();

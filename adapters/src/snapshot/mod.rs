@@ -69,6 +69,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::id::Digest;
 
@@ -77,6 +78,7 @@ use error::io;
 use index::Index;
 use parts::Parts;
 use restore::Unknown;
+use rules::Rules;
 use store::Store;
 
 pub use change::{Change, ChangeKind};
@@ -164,6 +166,8 @@ pub struct Snapshots {
     own: PathBuf,
     limits: Limits,
     skipped: BTreeSet<Vec<u8>>,
+    /// The rules of the run whose snapshots are taken, and the first of those.
+    rules: Mutex<Option<(Digest, Arc<Rules>)>>,
 }
 
 impl Snapshots {
@@ -183,7 +187,7 @@ impl Snapshots {
         let mut skipped: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
         let folder = folder.canonicalize().map_err(io("open", folder))?;
         skipped.extend(folder.strip_prefix(&workspace).ok().map(plain));
-        Ok(Self { store, workspace, own, limits: options.limits.clone(), skipped })
+        Ok(Self { store, workspace, own, limits: options.limits.clone(), skipped, rules: Mutex::default() })
     }
 
     /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the
@@ -314,6 +318,19 @@ impl Snapshots {
         let mut pairs = tree::compare(&self.store, None, parts.ignored())?;
         pairs.extend(tree::compare(&self.store, None, parts.work())?);
         restore::apply(&self.store, &root, &restore::all(pairs), &Unknown::default())
+    }
+}
+
+impl Snapshots {
+    /// Returns the rules that the first snapshot of a run has kept, which are the same for all others.
+    fn rules_of(&self, first: &Snapshot) -> Result<Arc<Rules>, Error> {
+        let mut kept = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rules)) = kept.as_ref().filter(|(id, _)| *id == first.id) {
+            return Ok(Arc::clone(rules));
+        }
+        let rules = Arc::new(Parts::of(&self.store, first)?.rules(&self.store)?);
+        *kept = Some((first.id, Arc::clone(&rules)));
+        Ok(rules)
     }
 }
 

@@ -137,19 +137,19 @@ impl Read for At<'_> {
 }
 
 /// Compresses contents of moderate size, one after the other, with one set of tables.
-pub(super) struct Squeezer(Compress);
+///
+/// The tables are made with the first content: most snapshots have nothing to write, and the tables are large.
+#[derive(Default)]
+pub(super) struct Squeezer(Option<Compress>);
 
 impl Squeezer {
-    pub(super) fn new() -> Self {
-        Self(Compress::new(Compression::fast(), true))
-    }
-
     pub(super) fn squeeze(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
-        self.0.reset();
+        let tables = self.0.get_or_insert_with(|| Compress::new(Compression::fast(), true));
+        tables.reset();
         let mut squeezed = Vec::with_capacity(content.len() / 2 + 64);
         loop {
-            let rest = &content[self.0.total_in() as usize..];
-            match self.0.compress_vec(rest, &mut squeezed, FlushCompress::Finish)? {
+            let rest = &content[tables.total_in() as usize..];
+            match tables.compress_vec(rest, &mut squeezed, FlushCompress::Finish)? {
                 Status::StreamEnd => return Ok(squeezed),
                 _ => squeezed.reserve(content.len() / 2 + 64),
             }
@@ -445,7 +445,7 @@ mod tests {
     fn an_object_that_is_not_what_its_name_says_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::new(folder.path());
-        let squeezed = Squeezer::new().squeeze(b"content").unwrap();
+        let squeezed = Squeezer::default().squeeze(b"content").unwrap();
         let names = [object::name(Kind::Blob, b"content"), object::name(Kind::Blob, b"another")];
         for name in names {
             writer.add(Kind::Blob, name, 7, &squeezed).unwrap();

@@ -80,7 +80,7 @@ pub(super) struct Root<'a> {
 
 impl<'a> Root<'a> {
     pub(super) fn new(store: &'a Store, writer: &'a mut Writer) -> Self {
-        Self { store, writer, squeezer: Squeezer::new(), items: Vec::new() }
+        Self { store, writer, squeezer: Squeezer::default(), items: Vec::new() }
     }
 
     pub(super) fn work(&mut self, nodes: &[Node<'_>]) -> Result<Digest, Error> {

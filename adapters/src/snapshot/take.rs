@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 
 use unstuck_core::id::Digest;
 
@@ -13,7 +14,7 @@ use super::index::{Index, Known};
 use super::left_out::{self, Left, Reason};
 use super::object::{FOLDER, TYPE};
 use super::pack::Writer;
-use super::parts::{Parts, Root};
+use super::parts::Root;
 use super::repository::Repository;
 use super::rules::{self, Rules};
 use super::tree::Node;
@@ -28,8 +29,8 @@ pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot,
     let mut notes = Vec::new();
 
     let rules = match first {
-        Some(first) => Parts::of(&of.store, first)?.rules(&of.store)?,
-        None => rules_above(of, repository.as_ref(), &mut notes),
+        Some(first) => of.rules_of(first)?,
+        None => Arc::new(rules_above(of, repository.as_ref(), &mut notes)),
     };
     let walk = Walk { limits: &of.limits, skipped: &of.skipped, rules: &rules, reads_rules: first.is_none() };
     let mut listing = walk.run(root.try_clone().map_err(refused)?).map_err(refused)?;
@@ -38,9 +39,9 @@ pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot,
     let rules = match first {
         Some(_) => rules,
         None => {
-            let mut texts = rules.texts;
+            let mut texts = rules.texts.clone();
             texts.append(&mut listing.texts);
-            Rules { prefix: rules.prefix, texts, tracked: listing.tracked }
+            Arc::new(Rules { prefix: rules.prefix.clone(), texts, tracked: listing.tracked })
         }
     };
 

@@ -17,6 +17,9 @@ use super::{Limits, repository};
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;
 
+/// So many folders are listed in less time than a thread takes to start.
+const FOLDERS_ALONE: usize = 16;
+
 /// The part of a snapshot that something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Area {
@@ -95,12 +98,16 @@ impl Walk<'_> {
         let queue = Queue { jobs: Mutex::new((vec![first], 0)), changed: Condvar::new() };
         let files = AtomicU64::new(0);
         let mut listing = Listing::default();
-        let work = || Worker { walk: self, queue: &queue, files: &files, listing: Listing::default() }.run();
+        let worker = || Worker { walk: self, queue: &queue, files: &files, listing: Listing::default() };
+        let mut own = worker();
+        own.begin();
+        let helpers = if queue.lock().0.is_empty() { 0 } else { threads() - 1 };
         thread::scope(|scope| {
             // The more the better, but one is enough.
-            let more = (1..threads()).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+            let help = || worker().run();
+            let more = (0..helpers).map_while(|_| thread::Builder::new().spawn_scoped(scope, help).ok());
             let more: Vec<_> = more.collect();
-            let parts = std::iter::once(Ok(work())).chain(more.into_iter().map(|thread| thread.join()));
+            let parts = std::iter::once(Ok(own.run())).chain(more.into_iter().map(|thread| thread.join()));
             for part in parts {
                 let mut part = part.map_err(|_| io::Error::other("a thread that walks panicked"))?;
                 listing.found.append(&mut part.found);
@@ -185,6 +192,14 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
+    /// Lists the first few folders, of which a small workspace has no more.
+    fn begin(&mut self) {
+        for _ in 0..FOLDERS_ALONE {
+            let Some((job, turn)) = self.queue.next() else { return };
+            turn.finds(self.folder(job));
+        }
+    }
+
     fn run(mut self) -> Listing {
         while let Some((job, turn)) = self.queue.next() {
             turn.finds(self.folder(job));
