@@ -23,10 +23,8 @@ pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
 pub(crate) fn create_last_folder(folder: &Path) -> io::Result<()> {
     match owner_only(&mut fs::DirBuilder::new()).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        // What is in the way is the trouble, not that it is there.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(io::ErrorKind::NotADirectory.into())
-        }
+        // What is in the way is the trouble, not that it is there; the system has the words for it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_dir(folder).map(drop),
         Err(error) => Err(error),
         Ok(()) => parent(folder).map_or(Ok(()), sync_folder),
     }

@@ -77,9 +77,11 @@ fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
 #[test]
 fn s84_an_iteration_costs_the_same_however_many_were_before() {
     const LAST: u32 = 200;
-    const PEAK_MAX_KB: u64 = 50_000;
+    // A program that is not optimized has 30 MB more from its start.
+    const PEAK_MAX_KB: u64 = if cfg!(debug_assertions) { 80_000 } else { 50_000 };
+    const GROWTH_MAX_KB: u64 = 5_000;
     let stage = Stage::new();
-    let script = r#"echo call >>"$SCRATCH/calls"; grep VmHWM "/proc/$PPID/status" >"$SCRATCH/peak""#;
+    let script = r#"echo call >>"$SCRATCH/calls"; grep VmHWM "/proc/$PPID/status" >>"$SCRATCH/peaks""#;
     let check = r#"{worker: CUSTOM, instructions: "false", capabilities: [READ]}"#;
     stage.workflow(
         "",
@@ -99,9 +101,10 @@ fn s84_an_iteration_costs_the_same_however_many_were_before() {
     let tenth = shapes(&events, 10);
     assert!(tenth.len() > 3, "{tenth:#?}");
     assert_eq!(tenth, shapes(&events, u64::from(LAST)), "as many events, of as many bytes");
-    let peak = stage.noted("peak");
-    let peak_kb: u64 = peak.split_whitespace().nth(1).and_then(|it| it.parse().ok()).expect("a number");
-    assert!(peak_kb < PEAK_MAX_KB, "{peak}");
+    let peaks = stage.noted("peaks");
+    let peaks: Vec<u64> = peaks.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let (tenth, last) = (peaks[9], peaks[LAST as usize - 1]);
+    assert!(last < PEAK_MAX_KB && last - tenth < GROWTH_MAX_KB, "{peaks:?}");
 }
 
 /// Returns the type of each event of an iteration, and how long it is but for how large its numbers are.
