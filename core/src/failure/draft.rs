@@ -192,7 +192,8 @@ impl<'a> Found<'a> {
     fn finish(&self, draft: Draft) -> Failure {
         let test = draft.test.map(|name| self.normaliser.name(&name));
         let file = draft.file.map(|file| self.normaliser.path(&file));
-        let subject = test.as_deref().or(file.as_deref()).unwrap_or_default();
+        let place = file.as_deref().map(|file| Normaliser::subject(file));
+        let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
         let about = match draft.style {
             Style::Diagnostic => self.normaliser.volatile(&draft.about),
             Style::Values => self.normaliser.values(&draft.about, &draft.kind),

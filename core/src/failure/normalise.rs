@@ -100,6 +100,16 @@ impl Normaliser {
         path.replace('\\', "/")
     }
 
+    /// Returns what of a path is the same in every checkout: all of a relative one, the end of an absolute one.
+    pub(super) fn subject(path: &str) -> String {
+        const PARTS: usize = 2;
+        if !path.starts_with('/') {
+            return path.to_owned();
+        }
+        let parts: Vec<&str> = path.rsplitn(PARTS + 1, '/').take(PARTS).collect();
+        parts.into_iter().rev().collect::<Vec<_>>().join("/")
+    }
+
     /// Masks what varies by itself.
     pub(super) fn volatile(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
@@ -154,7 +164,7 @@ impl Normaliser {
             _ => path,
         };
         let local = self.path(bare);
-        if !local.starts_with('/') && !local.get(1..3).is_some_and(|drive| drive == ":/") {
+        if !local.starts_with('/') && local.get(1..3).is_none_or(|drive| drive != ":/") {
             return local;
         }
         let name = local.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

@@ -10,8 +10,9 @@ static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(?P<file>[\w./-]+\.go):(?P<line>\d+):\s*(?P<what>.*)$").expect("well formed")
 });
 
-static FRAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\t(?P<file>/?[^\s:]+\.go):(?P<line>\d+) \+0x").expect("well formed"));
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\t(?P<file>/?[^\s:]+\.go):(?P<line>\d+)(?: \+0x|$)").expect("well formed")
+});
 
 /// Reads the lines that a test logged with their places, or a panic.
 pub(super) fn log(block: &[&str]) -> Option<Reason> {
