@@ -189,7 +189,14 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn finish(&self, draft: Draft) -> Failure {
+    fn finish(&self, mut draft: Draft) -> Failure {
+        // What is searched for patterns is bounded, whatever the tool printed.
+        for text in [&mut draft.about, &mut draft.values, &mut draft.kind] {
+            text.truncate(text.floor_char_boundary(MESSAGE_MAX));
+        }
+        for name in [&mut draft.test, &mut draft.file].into_iter().flatten() {
+            name.truncate(name.floor_char_boundary(MESSAGE_MAX));
+        }
         let test = draft.test.map(|name| self.normaliser.name(&name));
         let file = draft.file.map(|file| self.normaliser.path(&file));
         let place = file.as_deref().map(|file| Normaliser::subject(file));

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::draft::Found;
 use super::format::{self, Sheet};
@@ -99,7 +99,8 @@ static MARKS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
     let marks =
         FORMATS.iter().enumerate().flat_map(|(at, format)| format.marks.iter().map(move |mark| (*mark, at)));
     let (marks, formats): (Vec<&str>, Vec<usize>) = marks.unzip();
-    (AhoCorasick::new(marks).expect("the marks are few"), formats)
+    let search = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(marks);
+    (search.expect("the marks are few"), formats)
 });
 
 /// Says which formats may be in a text, by their marks.

@@ -28,7 +28,11 @@ pub(super) fn log(block: &[&str]) -> Option<Reason> {
             ..Reason::default()
         });
     }
-    let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, LOGGED.captures(line)?)))?;
+    let (at, head) = block
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.contains(".go:"))
+        .find_map(|(at, line)| Some((at, LOGGED.captures(line)?)))?;
     let mut about = head["what"].to_owned();
     for line in block[at + 1..].iter().map(|line| line.trim()) {
         // Testify tells under headings; the trace and the name of the test say nothing new.
