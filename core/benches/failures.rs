@@ -53,7 +53,7 @@ fn quiet(outputs: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn row(measure: &str, bytes: usize, run: impl Fn() -> usize, all: &[u8]) {
-    let figure = speed(bytes, || run());
+    let figure = speed(bytes, &run);
     let limit = speed(all.len(), || memchr::memchr_iter(b'\n', all).count());
     println!("{measure:<44} {figure:>10.0} {limit:>12.0} {:>8.4}", figure / limit);
 }

@@ -199,7 +199,7 @@ impl<'a> Found<'a> {
         }
         let test = draft.test.map(|name| self.normaliser.name(&name));
         let file = draft.file.map(|file| self.normaliser.path(&file));
-        let place = file.as_deref().map(|file| Normaliser::subject(file));
+        let place = file.as_deref().map(Normaliser::subject);
         let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
         let about = match draft.style {
             Style::Diagnostic => self.normaliser.volatile(&draft.about),

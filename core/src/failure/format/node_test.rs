@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use super::super::draft::{Draft, Found, Style};
+use super::super::reason::{exception, indentation};
 use super::{Sheet, until, without_time};
 
 const TOOL: &str = "node-test";
@@ -47,26 +47,20 @@ pub(super) fn is_file(name: &str, reason: &str) -> bool {
 
 /// A file that could not be run says why before the tree.
 pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft {
+    /// So far above its point a file may say why.
+    const LINES: usize = 2000;
     if !is_file(name, &draft.about) {
         return draft;
     }
     let draft = Draft { test: None, ..draft }.at(name, None);
-    let bare = |line: &&str| line.trim_start_matches("# ").trim_start().to_owned();
-    let told: Vec<String> = lines.iter().map(bare).collect();
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    let raised =
-        |line: &&str| super::super::reason::exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
+    let near = &lines[lines.len().saturating_sub(LINES)..];
+    let told: Vec<&str> = near.iter().map(|line| line.trim_start_matches("# ").trim_start()).collect();
+    let raised = |line: &&str| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
     let Some(at) = told.iter().position(raised) else { return draft };
     let why = Draft::process(TOOL, "", until(&told, at, str::is_empty));
     let message = format!("{}\n{}", draft.message, why.message);
-    Draft {
-        kind: why.kind,
-        about: why.about,
-        values: why.values,
-        style: super::super::draft::Style::Diagnostic,
-        ..draft
-    }
-    .message(&message)
+    Draft { kind: why.kind, about: why.about, values: why.values, style: Style::Diagnostic, ..draft }
+        .message(&message)
 }
 
 /// Returns the full names of the failed tests by their last parts, from a tree that shows depth by indentation.

@@ -91,8 +91,6 @@ fn id<'a>(found: &regex::Captures<'a>) -> Option<Id<'a>> {
 
 /// What a block is about.
 struct Entry {
-    /// Its place in the summary.
-    at: Option<usize>,
     name: String,
     file: String,
     stage: &'static str,
@@ -110,8 +108,8 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
         .find_map(|(head, stage)| Some((title.strip_prefix(head)?, *stage)))
         .unwrap_or((title, ""));
     if stage == "collect" {
-        let at = ids.take(rest, true, false);
-        return Entry { at, name: String::new(), file: rest.to_owned(), stage };
+        _ = ids.take(rest, true, false);
+        return Entry { name: String::new(), file: rest.to_owned(), stage };
     }
     // A subtest has its message and its parameters behind the name.
     let bare = rest.split(" [").next().unwrap_or(rest).split(" (").next().unwrap_or(rest);
@@ -119,7 +117,7 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
     let at = ids.take(if is_sub { bare } else { rest }, section == "ERRORS", is_sub);
     let id = at.map(|at| &ids.all[at]);
     let name = id.map_or_else(|| rest.to_owned(), Id::full);
-    Entry { at, name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
+    Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
 }
 
 /// The entries of the summary, each of which belongs to one block.

@@ -86,7 +86,7 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
         exception(line).is_some()
             && lines.get(at + 1).is_some_and(|next| is_frame(next) || next.starts_with("    at "))
     };
-    let Some((at, _)) = lines.iter().enumerate().filter(raised).next_back() else { return };
+    let Some((at, _)) = lines.iter().enumerate().rfind(raised) else { return };
     push("", until(lines, at, |line| line.starts_with("Node.js v")), found);
 }
 

@@ -19,7 +19,7 @@ pub(super) fn googletest(block: &[&str]) -> Option<Reason> {
     let told = block[at + 1..]
         .iter()
         .copied()
-        .take_while(|line| !line.starts_with('[') && !(may_be_head(line) && FAILURE.is_match(line)));
+        .take_while(|line| !(line.starts_with('[') || may_be_head(line) && FAILURE.is_match(line)));
     let told: Vec<&str> = told.collect();
     let lines = told.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     // The expressions are source text and stand as they are; what they evaluate to is a value.
