@@ -82,6 +82,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL: "], read: format::unity::read },
     Format { name: "sanitizer", title: "AddressSanitizer, LeakSanitizer, ThreadSanitizer, UndefinedBehaviorSanitizer, Valgrind", stage: Tool, marks: &["Sanitizer: ", ": runtime error: ", "== ERROR SUMMARY: "], read: format::sanitizer::read },
     Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] "], read: format::reformat::read },
+    Format { name: "listed", title: "a numbered list of failures, of a tool that is not known: LuaUnit and others", stage: Tool, marks: &["Failed tests:", "Failures:", "failures:", "Failing"], read: format::listed::read },
     Format { name: "diagnostics", title: "gcc, clang, go build, go vet, mypy, flake8, pylint, ruff, shellcheck, swiftc and others: file:line: message", stage: Diagnostics, marks: &[], read: format::diagnostics::read },
     Format { name: "traceback", title: "stack traces: Python, JavaScript, Java, Ruby, PHP, Lua, Perl; panics of Rust and Go; assert and uncaught exceptions of C and C++", stage: Shape, marks: &[], read: format::traceback::read },
     Format { name: "markers", title: "lines that begin with FAIL, ✗, ✖, × or [FAIL], of a tool that is not known", stage: Shape, marks: &[], read: format::markers::read },

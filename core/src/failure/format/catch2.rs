@@ -25,7 +25,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         {
             lines[at + 1].trim().clone_into(&mut name);
         }
-        if name.is_empty() || told == name || !line.contains(':') {
+        if name.is_empty() || told == name || !(line.contains(": FAILED:") || line.contains("ERROR: ")) {
             continue;
         }
         let Some(failed) = FAILED.captures(line) else { continue };

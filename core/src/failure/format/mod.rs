@@ -28,6 +28,7 @@ pub(super) mod jest;
 pub(super) mod junit;
 pub(super) mod libtest;
 pub(super) mod lint_json;
+pub(super) mod listed;
 pub(super) mod markers;
 pub(super) mod maven;
 pub(super) mod minitest;
