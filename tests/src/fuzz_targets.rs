@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::Event;
+use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
 use unstuck_core::workflow::Workflow;
@@ -22,9 +23,36 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("decision_bytes", decision_bytes),
     ("event_bytes", event_bytes),
+    ("failures", failures),
     ("log_bytes", log_bytes),
     ("workflow_yaml", workflow_yaml),
 ];
+
+/// Whatever a command printed or wrote into a report: there is an answer, the same twice, bounded, never empty
+/// for a command that failed; and a passing command has no failures in its text.
+pub fn failures(data: &[u8]) {
+    let half = data.len() / 2;
+    let plain = Output { command: "make test", cwd: "/srv/app", exit_code: Some(1), ..Output::default() };
+    let report = |bytes| vec![Report { format: "", bytes }];
+    let outputs = [
+        Output { stdout: data, ..plain.clone() },
+        Output { stdout: &data[..half], stderr: &data[half..], ..plain.clone() },
+        Output { reports: report(data), ..plain.clone() },
+        Output { stdout: &data[..half], reports: report(&data[half..]), exit_code: None, ..plain.clone() },
+    ];
+    for output in &outputs {
+        let extraction = failure::extract(output);
+        assert_eq!(extraction, failure::extract(output), "the same output gives the same failures");
+        assert!(!extraction.failures.is_empty() || output.exit_code.is_none(), "what failed is never empty");
+        assert!(extraction.failures.len() <= failure::FAILURES_MAX);
+        for failure in &extraction.failures {
+            assert!(failure.message.len() < 5000, "a message is bounded");
+        }
+        assert!(extraction.set().len() <= extraction.failures.len());
+    }
+    let passed = failure::extract(&Output { exit_code: Some(0), stdout: data, ..plain });
+    assert!(passed.failures.is_empty(), "a command that passed has failed in nothing");
+}
 
 /// The id of the check that [`decision_bytes`] asks for.
 pub const CHECK_ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";

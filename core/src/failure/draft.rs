@@ -189,10 +189,18 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn finish(&self, draft: Draft) -> Failure {
+    fn finish(&self, mut draft: Draft) -> Failure {
+        // What is searched for patterns is bounded, whatever the tool printed.
+        for text in [&mut draft.about, &mut draft.values, &mut draft.kind] {
+            text.truncate(text.floor_char_boundary(MESSAGE_MAX));
+        }
+        for name in [&mut draft.test, &mut draft.file].into_iter().flatten() {
+            name.truncate(name.floor_char_boundary(MESSAGE_MAX));
+        }
         let test = draft.test.map(|name| self.normaliser.name(&name));
         let file = draft.file.map(|file| self.normaliser.path(&file));
-        let subject = test.as_deref().or(file.as_deref()).unwrap_or_default();
+        let place = file.as_deref().map(Normaliser::subject);
+        let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
         let about = match draft.style {
             Style::Diagnostic => self.normaliser.volatile(&draft.about),
             Style::Values => self.normaliser.values(&draft.about, &draft.kind),

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::draft::Found;
 use super::format::{self, Sheet};
@@ -76,12 +76,18 @@ pub const FORMATS: &[Format] = &[
     Format { name: "exunit", title: "ExUnit", stage: Tool, marks: &[" tests, ", " test, "], read: format::exunit::read },
     Format { name: "busted", title: "busted", stage: Tool, marks: &["Failure → ", "Error → ", "Failure -> ", "Error -> "], read: format::busted::read },
     Format { name: "dotnet", title: "dotnet test", stage: Tool, marks: &["Error Message:", "Failed! "], read: format::dotnet::read },
+    Format { name: "catch2", title: "Catch2, doctest (C++)", stage: Tool, marks: &[": FAILED:\n", "TEST CASE:  "], read: format::catch2::read },
+    Format { name: "xctest", title: "XCTest (Swift)", stage: Tool, marks: &["Test Case '"], read: format::xctest::read },
+    Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:"], read: format::playwright::read },
+    Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL: "], read: format::unity::read },
     Format { name: "sanitizer", title: "AddressSanitizer, LeakSanitizer, ThreadSanitizer, UndefinedBehaviorSanitizer, Valgrind", stage: Tool, marks: &["Sanitizer: ", ": runtime error: ", "== ERROR SUMMARY: "], read: format::sanitizer::read },
     Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] "], read: format::reformat::read },
+    Format { name: "listed", title: "a numbered list of failures, of a tool that is not known: LuaUnit and others", stage: Tool, marks: &["Failed tests:", "Failures:", "failures:", "Failing"], read: format::listed::read },
     Format { name: "diagnostics", title: "gcc, clang, go build, go vet, mypy, flake8, pylint, ruff, shellcheck, swiftc and others: file:line: message", stage: Diagnostics, marks: &[], read: format::diagnostics::read },
-    Format { name: "traceback", title: "stack traces: Python, JavaScript, Java, Ruby, PHP; panics of Rust and Go", stage: Shape, marks: &[], read: format::traceback::read },
+    Format { name: "traceback", title: "stack traces: Python, JavaScript, Java, Ruby, PHP, Lua, Perl; panics of Rust and Go; assert and uncaught exceptions of C and C++", stage: Shape, marks: &[], read: format::traceback::read },
     Format { name: "markers", title: "lines that begin with FAIL, ✗, ✖, × or [FAIL], of a tool that is not known", stage: Shape, marks: &[], read: format::markers::read },
     Format { name: "shell", title: "shells and system tools: name: message", stage: Shape, marks: &[], read: format::shell::read },
+    Format { name: "errors", title: "lines that begin with error: or fatal:, of a tool that is not known", stage: Shape, marks: &[], read: format::errors::read },
 ];
 
 /// Returns the format of this name.
@@ -94,7 +100,8 @@ static MARKS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
     let marks =
         FORMATS.iter().enumerate().flat_map(|(at, format)| format.marks.iter().map(move |mark| (*mark, at)));
     let (marks, formats): (Vec<&str>, Vec<usize>) = marks.unzip();
-    (AhoCorasick::new(marks).expect("the marks are few"), formats)
+    let search = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(marks);
+    (search.expect("the marks are few"), formats)
 });
 
 /// Says which formats may be in a text, by their marks.

@@ -163,11 +163,10 @@ fn batch(format: Option<&Format>) -> Result {
         let extraction = files.extract(&request.command, &request.cwd, request.exit_code, format);
         let answer = Answer::new(Some(&request.id), &extraction);
         let written = serde_json::to_writer(&mut out, &answer).map_err(io::Error::from);
-        if written.and_then(|()| writeln!(out)).is_err() {
+        if written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).is_err() {
             return Ok(exit::OK); // Nobody reads any more.
         }
     }
-    _ = out.flush();
     Ok(exit::OK)
 }
 
@@ -284,11 +283,11 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
 fn headline(failure: &Failure) -> Option<String> {
     const WIDTH: usize = 100;
     let name = failure.test.as_deref().unwrap_or("\0");
-    let told = failure
-        .message
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty() && !name.ends_with(line) && !line.ends_with(name))?;
+    // The head of a panic says where, which is told already.
+    let tells = |line: &&str| {
+        !line.is_empty() && !line.contains("panicked at ") && !name.ends_with(*line) && !line.ends_with(name)
+    };
+    let told = failure.message.lines().map(str::trim).find(tells)?;
     let mut line: String = told.chars().filter(|c| !c.is_control()).take(WIDTH).collect();
     if line.len() < told.len() {
         line.push('…');

@@ -16,12 +16,16 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)(?P<what>.*)$").expect("well formed")
 });
 
+/// So many lines the linker may say of one failure.
+const LINK_LINES: usize = 1000;
+
 /// Reads every headline that an arrow follows, and errors of the linker.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     for (at, line) in lines.iter().enumerate() {
         if line.starts_with("error: linking with") {
-            link(until(lines, at, |line| line.starts_with("error: could not compile")), found);
+            let near = &lines[..lines.len().min(at + LINK_LINES)];
+            link(until(near, at, |line| line.starts_with("error: could not compile")), found);
         }
         let trimmed = line.trim_start();
         if !trimmed.starts_with("--> ") || at == 0 {

@@ -1,5 +1,6 @@
 //! ava.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -14,7 +15,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
     let lines = sheet.lines;
     let Some(rule) = lines.iter().position(|line| line.trim() == "─") else { return };
-    let marked: Vec<&str> = lines[..rule].iter().filter_map(|line| failed(line)).collect();
+    let marked: BTreeSet<&str> = lines[..rule].iter().filter_map(|line| failed(line)).collect();
     let mut at = rule + 1;
     while at < lines.len() {
         let Some(name) = title(lines[at], &marked) else {
@@ -53,10 +54,8 @@ fn failed(line: &str) -> Option<&str> {
 }
 
 /// Returns the name in a line that is the title of a marked test; a short reason may follow in the mark.
-fn title<'a>(line: &'a str, marked: &[&str]) -> Option<&'a str> {
+fn title<'a>(line: &'a str, marked: &BTreeSet<&str>) -> Option<&'a str> {
     let name = line.strip_prefix("  ").filter(|name| !name.starts_with(' ') && !name.is_empty())?;
-    let is_marked = |marked: &&str| {
-        *marked == name || marked.strip_prefix(name).is_some_and(|rest| rest.starts_with(' '))
-    };
-    marked.iter().any(is_marked).then_some(name)
+    let next = marked.range(name..).next()?;
+    next.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')).then_some(name)
 }

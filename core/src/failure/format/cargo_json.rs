@@ -50,15 +50,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {
                 diagnostic.push(found);
             }
-        } else if line.contains("\"failed\"") {
-            if let Ok(test) = serde_json::from_str::<Test>(line)
-                && test.event == "failed"
-            {
-                let block: Vec<&str> = test.stdout.lines().collect();
-                // nextest writes the crate and the binary before the name.
-                let name = test.name.rsplit('$').next().unwrap_or_default();
-                found.push(Draft::test("cargo-test", name.split('#').next().unwrap_or_default(), &block));
-            }
+        } else if line.contains("\"failed\"")
+            && let Ok(test) = serde_json::from_str::<Test>(line)
+            && test.event == "failed"
+        {
+            let block: Vec<&str> = test.stdout.lines().collect();
+            // nextest writes the crate and the binary before the name, and the number of a retry behind it.
+            let name = test.name.rsplit('$').next().unwrap_or_default();
+            found.push(Draft::test("cargo-test", name.split('#').next().unwrap_or_default(), &block));
         }
     }
 }

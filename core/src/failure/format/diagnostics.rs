@@ -37,6 +37,7 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     const LINE_MAX: usize = 4000;
     // Most lines are none, and this tells so at once.
+    let line = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' ')).unwrap_or(line);
     let first = line.bytes().next()?;
     if line.len() > LINE_MAX
         || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
@@ -101,6 +102,11 @@ impl Diagnostic<'_> {
         matches!(self.severity, "error" | "fatal error" | "internal compiler error" | "ERROR" | "E" | "F")
     }
 
+    /// Of a shell linter every finding counts; a compiler's warnings fail nothing beside its errors.
+    fn is_warning(&self) -> bool {
+        matches!(self.severity, "warning" | "WARNING" | "style") && !self.code.starts_with("SC")
+    }
+
     fn is_remark(&self) -> bool {
         matches!(self.severity, "note" | "info" | "remark" | "hint" | "help")
     }
@@ -116,17 +122,17 @@ impl Diagnostic<'_> {
 /// Reads the diagnostics: the errors, or where none is marked as one, everything that is not a remark; and
 /// what the linker does not find.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let diagnostics: Vec<Diagnostic<'_>> = sheet.lines.iter().filter_map(|line| parse(line)).collect();
-    let errors = diagnostics.iter().any(Diagnostic::is_error);
-    let bare = diagnostics.iter().any(|it| it.severity.is_empty());
+    let at_lines = sheet.lines.iter().enumerate();
+    let found_at: Vec<(usize, Diagnostic<'_>)> =
+        at_lines.filter_map(|(at, line)| Some((at, parse(line)?))).collect();
+    let diagnostics = || found_at.iter().map(|(_, it)| it);
+    let errors = diagnostics().any(Diagnostic::is_error);
     let mut headers = BTreeSet::new();
-    for it in diagnostics.iter().filter(|it| !it.is_remark()) {
-        let derived = it.message.starts_with("(Each undeclared")
-            || it.message.starts_with("each undeclared")
-            || it.message.starts_with("In function");
-        if derived
+    for (at, it) in found_at.iter().filter(|(_, it)| !it.is_remark()) {
+        let derived = ["(Each undeclared", "each undeclared", "In function", "+0x"];
+        if derived.iter().any(|head| it.message.starts_with(head))
             || is_linker(it.message)
-            || (errors && !it.is_error() && !(bare && it.severity.is_empty() && !it.code.is_empty()))
+            || (errors && it.is_warning())
         {
             continue;
         }
@@ -137,10 +143,23 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         {
             continue;
         }
-        found.push(it.draft());
+        let draft = it.draft();
+        let about = format!("{} {}", it.message, symbol(&sheet.lines[at + 1..]));
+        found.push(if it.message == "cannot find symbol" { draft.about(&about) } else { draft });
     }
     sheet.lines.iter().filter(|line| is_linker(line)).for_each(|line| linker(line, found));
     modules(sheet, found);
+}
+
+/// javac tells which symbol it is below the source text.
+fn symbol<'a>(below: &[&'a str]) -> &'a str {
+    const LINES: usize = 4;
+    below
+        .iter()
+        .take(LINES)
+        .find_map(|line| line.trim_start().strip_prefix("symbol:"))
+        .unwrap_or_default()
+        .trim()
 }
 
 fn is_linker(line: &str) -> bool {

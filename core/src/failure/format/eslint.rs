@@ -21,6 +21,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             file = line.trim_end();
             continue;
         }
+        // Most indented lines are none, and their first letter tells.
+        if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
         let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };
         let rule = problem.name("rule").map_or("", |rule| rule.as_str());
         let draft = Draft::diagnostic("eslint", file, problem["line"].parse().ok(), &problem["what"])

@@ -1,6 +1,6 @@
 //! go test: `--- FAIL: Name (0.00s)`, packages that do not build, binaries that die.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::indentation;
@@ -41,8 +41,9 @@ pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut F
         lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?))).collect();
     let parents: BTreeSet<&str> =
         heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
+    let logged = logged(lines);
     for (at, name) in &heads {
-        let block = block(lines, *at);
+        let block = block(lines, *at, &logged);
         // A parent fails because one below it does, unless it says something of its own.
         let own = block.iter().any(|line| !line.trim().is_empty());
         if !parents.contains(name) || own {
@@ -88,7 +89,7 @@ fn failed(line: &str) -> Option<&str> {
 }
 
 /// Returns what was logged under a head. With `-v` it stands above: after the test was run.
-fn block<'a>(lines: &[&'a str], head: usize) -> Vec<&'a str> {
+fn block<'a>(lines: &[&'a str], head: usize, logged: &BTreeMap<&str, Vec<&'a str>>) -> Vec<&'a str> {
     let depth = indentation(lines[head]);
     let is_mark = |line: &str| {
         ["--- ", "=== ", "FAIL", "PASS", "ok  \t", "coverage:"]
@@ -104,17 +105,21 @@ fn block<'a>(lines: &[&'a str], head: usize) -> Vec<&'a str> {
     if below.iter().any(|line| !line.trim().is_empty()) {
         return below.to_vec();
     }
-    let name = failed(lines[head]).unwrap_or_default();
-    let mut block = Vec::new();
-    let mut inside = false;
-    for line in &lines[..head] {
+    failed(lines[head]).and_then(|name| logged.get(name)).cloned().unwrap_or_default()
+}
+
+/// Returns what each test logged while it ran, as `-v` prints it above the results.
+fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut logged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut inside = "";
+    for line in lines {
         if let Some(marked) = line.strip_prefix("=== ") {
-            inside = marked.split_ascii_whitespace().nth(1) == Some(name);
-        } else if inside && line.starts_with("    ") {
-            block.push(*line);
+            inside = marked.split_ascii_whitespace().nth(1).unwrap_or_default();
         } else if line.trim_start().starts_with("--- ") {
-            inside = false;
+            inside = "";
+        } else if !inside.is_empty() && line.starts_with("    ") {
+            logged.entry(inside).or_default().push(line);
         }
     }
-    block
+    logged
 }

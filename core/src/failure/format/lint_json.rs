@@ -58,13 +58,14 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["location"]["row"],
         &value["location"]["line"],
         &value["Pos"]["Line"],
-        &value["range"]["start"]["line"],
         &value["row"],
         &value["startLine"],
         &value["location"]["positions"]["begin"]["line"],
         &value["location"]["start"]["line"],
     ];
-    let line = positions.into_iter().find_map(Value::as_u64)?;
+    // What follows the language server protocol counts from 0.
+    let ranged = || value["range"]["start"]["line"].as_u64().map(|line| line + 1);
+    let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged)?;
     let rules = ["ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "symbol"];
     let rule = rules.iter().find_map(|name| match &value[*name] {
         Value::String(rule) => Some(rule.clone()),

@@ -20,33 +20,47 @@ const MARKS: &[&str] = &[
     "not ok ",
 ];
 
-/// Reads the marked lines, and what is indented below each.
+/// The marks that stand behind the name.
+const ENDINGS: &[&str] =
+    &[" ... FAILED", "... FAIL", " [FAILED]", " [FAIL]", ": FAILED", ": FAIL", "...failed"];
+
+/// Reads the marked lines, and what is indented below each; lines with the mark behind the name only where
+/// there are no others.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
+    let before = found.len();
+    for name in [marked_before, marked_behind] {
+        if found.len() == before {
+            read_marked(sheet.lines, name, found);
+        }
+    }
+}
+
+fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, found: &mut Found<'_>) {
     for (at, line) in lines.iter().enumerate() {
-        let bare = line.trim_start();
-        // One byte tells most lines apart.
-        if !matches!(bare.as_bytes().first(), Some(b'F' | b'[' | b'n' | 0xc3 | 0xe2)) {
-            continue;
-        }
-        let Some(name) = MARKS.iter().find_map(|mark| bare.strip_prefix(mark)).map(without_time) else {
-            continue;
-        };
-        if name.is_empty()
-            || name.starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '|')
-                && !bare.starts_with("not ok")
-        {
-            continue;
-        }
-        let name = if bare.starts_with("not ok ") {
-            name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-'))
-        } else {
-            name
-        };
+        let Some(name) = name(line.trim()) else { continue };
         let block =
             until(lines, at + 1, |next| next.trim().is_empty() || indentation(next) <= indentation(line));
         let draft = Draft::test("markers", name, block);
         let message = format!("{}\n{}", line.trim(), draft.message);
         found.push(draft.message(&message));
     }
+}
+
+fn marked_before(line: &str) -> Option<&str> {
+    // One byte tells most lines apart.
+    if !matches!(line.as_bytes().first(), Some(b'F' | b'[' | b'n' | 0xc3 | 0xe2)) {
+        return None;
+    }
+    let name = without_time(MARKS.iter().find_map(|mark| line.strip_prefix(mark))?);
+    if line.starts_with("not ok ") {
+        return Some(name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
+    }
+    // A number or a bracket behind the mark counts, and names nothing.
+    let names = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '(' | '|'));
+    names.then_some(name)
+}
+
+fn marked_behind(line: &str) -> Option<&str> {
+    let name = ENDINGS.iter().find_map(|ending| without_time(line).strip_suffix(ending))?;
+    (!name.is_empty()).then(|| name.trim_end_matches(['.', ' ']))
 }

@@ -10,12 +10,14 @@ pub(super) mod ava;
 pub(super) mod bats;
 pub(super) mod busted;
 pub(super) mod cargo_json;
+pub(super) mod catch2;
 pub(super) mod ctest;
 pub(super) mod deno_check;
 pub(super) mod deno_fmt;
 pub(super) mod deno_test;
 pub(super) mod diagnostics;
 pub(super) mod dotnet;
+pub(super) mod errors;
 pub(super) mod eslint;
 pub(super) mod exunit;
 pub(super) mod go_test;
@@ -26,6 +28,7 @@ pub(super) mod jest;
 pub(super) mod junit;
 pub(super) mod libtest;
 pub(super) mod lint_json;
+pub(super) mod listed;
 pub(super) mod markers;
 pub(super) mod maven;
 pub(super) mod minitest;
@@ -34,6 +37,7 @@ pub(super) mod nextest;
 pub(super) mod node_test;
 mod numbered;
 pub(super) mod phpunit;
+pub(super) mod playwright;
 pub(super) mod pytest;
 pub(super) mod reformat;
 pub(super) mod rspec;
@@ -46,8 +50,10 @@ pub(super) mod test_json;
 pub(super) mod traceback;
 pub(super) mod tsc;
 pub(super) mod unittest;
+pub(super) mod unity;
 pub(super) mod unparsed;
 pub(super) mod vitest;
+pub(super) mod xctest;
 
 /// One stream or one report, cleaned.
 pub(super) struct Sheet<'a> {
@@ -89,7 +95,7 @@ fn without_time(name: &str) -> &str {
     let name = name.trim_end();
     let open = name.rfind(['(', '[']).filter(|at| name.ends_with([')', ']']) && *at > 0);
     let Some(open) = open else { return name };
-    let inner = name[open + 1..name.len() - 1].trim();
+    let inner = name[open + 1..name.len() - 1].trim_start_matches(['<', '>', ' ']).trim_end();
     let unit = inner.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')).trim();
     let is_time = inner.starts_with(|c: char| c.is_ascii_digit())
         && matches!(unit, "ms" | "s" | "µs" | "μs" | "us" | "ns" | "m" | "min" | "sec" | "seconds");

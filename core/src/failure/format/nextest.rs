@@ -25,13 +25,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let failed: BTreeSet<&str> =
         listed.filter_map(|status| status.name("name")).map(|name| name.as_str().trim_end()).collect();
     let mut told = BTreeSet::new();
-    for (at, line) in lines[..summary].iter().enumerate().filter(|(_, line)| line.contains('[')) {
+    for (at, line) in lines[..summary].iter().enumerate().filter(|(_, line)| line.contains("s] ")) {
         let Some(status) = STATUS.captures(line) else { continue };
         let name = status.name("name").map_or("", |name| name.as_str().trim_end());
         if passed(&status["status"]) || !failed.contains(name) {
             continue;
         }
-        let block = until(lines, at + 1, |line| STATUS.is_match(line) || line.starts_with('─'));
+        let block = until(lines, at + 1, |line| {
+            (line.contains("s] ") && STATUS.is_match(line)) || line.starts_with('─')
+        });
         // What the test wrote is indented, and its panic is on standard error.
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         let panic = block.iter().position(|line| line.contains("panicked at ")).unwrap_or_default();

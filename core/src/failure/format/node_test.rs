@@ -1,7 +1,9 @@
 //! node --test with the reporter for people.
 
-use super::super::draft::{Draft, Found};
-use super::super::reason::indentation;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::super::draft::{Draft, Found, Style};
+use super::super::reason::{exception, indentation};
 use super::{Sheet, until, without_time};
 
 const TOOL: &str = "node-test";
@@ -15,8 +17,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Some(name) = lines[at].strip_prefix("✖ ").map(without_time) else { continue };
         let block = until(lines, at + 1, |line| line.starts_with("✖ ") || line.starts_with("test at "));
         // Parents are not in the list, but a file that failed as a whole is.
-        let full =
-            names.iter().position(|full| full.rsplit(" > ").next() == Some(name)).map(|at| names.remove(at));
+        let full = names.get_mut(name).and_then(VecDeque::pop_front);
         let first = block.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
         if super::junit::is_parent(first.trim_matches('\'')) {
             continue;
@@ -46,42 +47,36 @@ pub(super) fn is_file(name: &str, reason: &str) -> bool {
 
 /// A file that could not be run says why before the tree.
 pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft {
+    /// So far above its point a file may say why.
+    const LINES: usize = 2000;
     if !is_file(name, &draft.about) {
         return draft;
     }
     let draft = Draft { test: None, ..draft }.at(name, None);
-    let bare = |line: &&str| line.trim_start_matches("# ").trim_start().to_owned();
-    let told: Vec<String> = lines.iter().map(bare).collect();
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    let raised =
-        |line: &&str| super::super::reason::exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
-    let Some(at) = told.iter().position(|line| raised(line)) else { return draft };
+    let near = &lines[lines.len().saturating_sub(LINES)..];
+    let told: Vec<&str> = near.iter().map(|line| line.trim_start_matches("# ").trim_start()).collect();
+    let raised = |line: &&str| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
+    let Some(at) = told.iter().position(raised) else { return draft };
     let why = Draft::process(TOOL, "", until(&told, at, str::is_empty));
     let message = format!("{}\n{}", draft.message, why.message);
-    Draft {
-        kind: why.kind,
-        about: why.about,
-        values: why.values,
-        style: super::super::draft::Style::Diagnostic,
-        ..draft
-    }
-    .message(&message)
+    Draft { kind: why.kind, about: why.about, values: why.values, style: Style::Diagnostic, ..draft }
+        .message(&message)
 }
 
-/// Returns the full names of the failed tests in a tree that shows depth by indentation.
-fn names(lines: &[&str]) -> Vec<String> {
+/// Returns the full names of the failed tests by their last parts, from a tree that shows depth by indentation.
+fn names<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut parents: Vec<&str> = Vec::new();
-    let mut names = Vec::new();
+    let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
     for line in lines {
         let depth = indentation(line) / 2;
         let entry = line.trim_start();
         if let Some(name) = entry.strip_prefix("▶ ") {
             parents.truncate(depth);
             parents.push(without_time(name));
-        } else if let Some(name) = entry.strip_prefix("✖ ") {
+        } else if let Some(name) = entry.strip_prefix("✖ ").map(without_time) {
             let mut path = parents[..depth.min(parents.len())].to_vec();
-            path.push(without_time(name));
-            names.push(path.join(" > "));
+            path.push(name);
+            names.entry(name).or_default().push_back(path.join(" > "));
         }
     }
     names

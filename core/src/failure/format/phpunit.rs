@@ -19,7 +19,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         for item in numbered::items(lines, at + 1, ends) {
             let block: Vec<&str> = item.body.iter().copied().take_while(|line| !is_place(line)).collect();
             let name = item.head.split(" with data set ").next().unwrap_or_default();
-            let data = item.head[name.len()..].split(" (").next().unwrap_or_default();
+            let data = item.head[name.len()..].split(" with data (").next().unwrap_or_default();
+            let data = data.split(" (").next().unwrap_or_default();
             let draft = Draft::test("phpunit", &format!("{name}{data}"), &block);
             let message = format!("{}\n{}", item.head, draft.message);
             let place =

@@ -1,6 +1,6 @@
 //! pytest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -18,8 +18,7 @@ static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads the blocks under the headings and takes the names from the summary, where there is one.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let ids = summary(lines);
-    let mut used = BTreeSet::new();
+    let mut ids = Ids::new(summary(lines));
     let mut section = "";
     for (at, line) in lines.iter().enumerate() {
         if let Some(title) = framed(line, '=') {
@@ -33,24 +32,20 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             };
             // What the test printed may look like anything.
             let block = until(lines, at + 1, |line| ends(line) || framed(line, '-').is_some());
-            let Some(entry) = entry(title, section, &ids, &mut used) else { continue };
+            let entry = entry(title, section, &mut ids);
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
-                used.insert(entry.at);
                 continue;
             }
             push(title, &entry, block, found);
         }
     }
     // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
-    for (at, id) in
-        ids.iter().enumerate().filter(|(at, id)| !used.contains(at) && !super::junit::is_parent(id.reason))
-    {
+    for id in ids.rest() {
         let reason = [id.reason];
         let draft = match id.test {
             Some(_) => Draft::test(TOOL, &id.full(), &reason),
             None => Draft::process(TOOL, "", &reason).at(id.file, None),
         };
-        let _ = at;
         found.push(if id.status == "ERROR" && id.test.is_some() { staged(draft, "setup") } else { draft });
     }
 }
@@ -96,14 +91,13 @@ fn id<'a>(found: &regex::Captures<'a>) -> Option<Id<'a>> {
 
 /// What a block is about.
 struct Entry {
-    at: usize,
     name: String,
     file: String,
     stage: &'static str,
 }
 
 /// Finds the name of a block: its title is `TestClass.test_name[param]`, or tells of a stage or a file.
-fn entry(title: &str, section: &str, ids: &[Id<'_>], used: &mut BTreeSet<usize>) -> Option<Entry> {
+fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
     let stages = [
         ("ERROR at setup of ", "setup"),
         ("ERROR at teardown of ", "teardown"),
@@ -114,27 +108,47 @@ fn entry(title: &str, section: &str, ids: &[Id<'_>], used: &mut BTreeSet<usize>)
         .find_map(|(head, stage)| Some((title.strip_prefix(head)?, *stage)))
         .unwrap_or((title, ""));
     if stage == "collect" {
-        let at = ids.iter().position(|id| id.test.is_none() && id.file == rest).unwrap_or(usize::MAX);
-        used.insert(at);
-        return Some(Entry { at, name: String::new(), file: rest.to_owned(), stage });
+        _ = ids.take(rest, true, false);
+        return Entry { name: String::new(), file: rest.to_owned(), stage };
     }
     // A subtest has its message and its parameters behind the name.
     let bare = rest.split(" [").next().unwrap_or(rest).split(" (").next().unwrap_or(rest);
     let is_sub = bare.len() < rest.len() && !bare.contains('[');
-    let wanted = bare.replace("::", ".");
-    let fits = |(at, id): &(usize, &Id<'_>)| {
-        let same = id.test.is_some_and(|test| {
-            test.replace("::", ".") == wanted || is_sub && test.replace("::", ".") == bare
-        });
-        let right = (id.status == "ERROR") == (section == "ERRORS") && id.status.starts_with("SUB") == is_sub;
-        same && right && !used.contains(at)
-    };
-    let (at, name, file) = match ids.iter().enumerate().find(fits) {
-        Some((at, id)) => (at, id.full(), id.file.to_owned()),
-        None => (usize::MAX, rest.to_owned(), String::new()),
-    };
-    used.insert(at);
-    Some(Entry { at, name, file, stage })
+    let at = ids.take(if is_sub { bare } else { rest }, section == "ERRORS", is_sub);
+    let id = at.map(|at| &ids.all[at]);
+    let name = id.map_or_else(|| rest.to_owned(), Id::full);
+    Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
+}
+
+/// The entries of the summary, each of which belongs to one block.
+struct Ids<'a> {
+    all: Vec<Id<'a>>,
+    /// The entries that have no block yet: by the name as titles write it, whether it is an error, and
+    /// whether it is a subtest.
+    open: BTreeMap<(String, bool, bool), VecDeque<usize>>,
+}
+
+impl<'a> Ids<'a> {
+    fn new(all: Vec<Id<'a>>) -> Self {
+        let mut open: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+        for (at, id) in all.iter().enumerate() {
+            let name = id.test.map_or_else(|| id.file.to_owned(), |test| test.replace("::", "."));
+            let key = (name, id.status == "ERROR", id.status.starts_with("SUB"));
+            open.entry(key).or_default().push_back(at);
+        }
+        Self { all, open }
+    }
+
+    /// Finds the next entry of this name, and gives it away.
+    fn take(&mut self, title: &str, is_error: bool, is_sub: bool) -> Option<usize> {
+        self.open.get_mut(&(title.replace("::", "."), is_error, is_sub))?.pop_front()
+    }
+
+    /// Returns the entries without a block.
+    fn rest(&self) -> impl Iterator<Item = &Id<'a>> {
+        let rest: BTreeSet<usize> = self.open.values().flatten().copied().collect();
+        rest.into_iter().map(|at| &self.all[at]).filter(|id| !super::junit::is_parent(id.reason))
+    }
 }
 
 fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {

@@ -9,6 +9,9 @@ use super::{Sheet, until};
 
 const TOOL: &str = "sanitizer";
 
+/// A report ends within so many lines.
+const REPORT_LINES: usize = 500;
+
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:ERROR|WARNING): (?P<who>(?:Address|Leak|Thread|Memory|HWAddress)Sanitizer): (?P<what>[a-z][\w-]*(?: [a-z]+){0,3})").expect("well formed")
 });
@@ -25,8 +28,11 @@ static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| {
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     for (at, line) in lines.iter().enumerate() {
-        if let Some(head) = HEAD.captures(line).filter(|_| !line.starts_with("SUMMARY")) {
-            let block = until(lines, at, |line| line.starts_with("SUMMARY: "));
+        if line.contains("Sanitizer: ")
+            && let Some(head) = HEAD.captures(line)
+        {
+            let block =
+                until(&lines[..lines.len().min(at + REPORT_LINES)], at, |line| line.starts_with("SUMMARY: "));
             let summary = lines.get(at + block.len()).copied().unwrap_or_default();
             let what = head["what"]
                 .trim_end_matches(" on address")
@@ -44,7 +50,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     .kind(what)
                     .message(&message),
             );
-        } else if let Some(error) = UNDEFINED.captures(line) {
+        } else if line.contains(": runtime error: ")
+            && let Some(error) = UNDEFINED.captures(line)
+        {
             let draft = Draft::diagnostic(TOOL, &error["file"], error["line"].parse().ok(), &error["what"]);
             let draft = Draft { style: super::super::draft::Style::Values, ..draft };
             found.push(draft.kind("undefined-behaviour").message(line));

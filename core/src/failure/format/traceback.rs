@@ -18,6 +18,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     node(lines, found);
     ruby(lines, found);
     php(lines, found);
+    native(lines, found);
+    lua(lines, found);
+    perl(lines, found);
 }
 
 fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
@@ -83,7 +86,7 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
         exception(line).is_some()
             && lines.get(at + 1).is_some_and(|next| is_frame(next) || next.starts_with("    at "))
     };
-    let Some((at, _)) = lines.iter().enumerate().filter(raised).last() else { return };
+    let Some((at, _)) = lines.iter().enumerate().rfind(raised) else { return };
     push("", until(lines, at, |line| line.starts_with("Node.js v")), found);
 }
 
@@ -106,6 +109,43 @@ fn php(lines: &[&str], found: &mut Found<'_>) {
     });
     if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
+    }
+}
+
+/// C and C++: `assert`, and an exception that nothing caught.
+fn native(lines: &[&str], found: &mut Found<'_>) {
+    for (at, line) in lines.iter().enumerate() {
+        if line.contains(": Assertion ") && line.ends_with(" failed.") {
+            push("", &[line], found);
+        } else if let Some(kind) = line.strip_prefix("terminate called after throwing an instance of ") {
+            let what = lines.get(at + 1).map_or("", |next| next.trim());
+            let message = format!("{line}\n{what}");
+            found.push(Draft::process("traceback", kind.trim_matches('\''), &[what]).message(&message));
+        }
+    }
+}
+
+/// Lua: `lua: a.lua:3: message`, and `stack traceback:` below.
+fn lua(lines: &[&str], found: &mut Found<'_>) {
+    static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:lua\S*: )?(?P<file>[^\s:]+\.lua):(?P<line>\d+): (?P<what>.*)$").expect("well formed")
+    });
+    let Some(at) = lines.iter().position(|line| line.trim() == "stack traceback:") else { return };
+    if let Some(raised) = lines[..at].iter().rev().find_map(|line| RAISED.captures(line)) {
+        let draft = Draft::process("traceback", "error", &[&raised["what"]]);
+        found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
+    }
+}
+
+/// Perl: `message at a.pl line 3.`
+fn perl(lines: &[&str], found: &mut Found<'_>) {
+    static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<what>.*) at (?P<file>\S+\.(?:pl|pm|t)) line (?P<line>\d+)[.,]")
+            .expect("well formed")
+    });
+    if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
+        let draft = Draft::process("traceback", "die", &[&raised["what"]]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
 }

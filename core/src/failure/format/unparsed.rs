@@ -75,7 +75,7 @@ fn is_telling(line: &str) -> bool {
 /// Says whether a line only passes a failure on: what make, npm and wrappers say at the end.
 pub(super) fn is_epilogue(line: &str) -> bool {
     static EPILOGUE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:g?make(?:\[\d+\])?: |npm (?:ERR!|error|warn) |yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\])|(?i)\b(?:rc|exit|exited|exited with|exit code|exit status|status|returned)[ =:]*\(?-?\d+\)?\.?$").expect("well formed")
+        Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm (?:ERR!|error|warn) |yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\])|(?i)\b(?:rc|exit|exited|exited with|exit code|exit status|status|returned)[ =:]*\(?-?\d+\)?\.?$").expect("well formed")
     });
     EPILOGUE.is_match(line.trim())
 }

@@ -46,7 +46,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 fn push(name: &str, block: &[&str], found: &mut Found<'_>) {
     // A project's name stands before the file in brackets or bars.
-    let name = name.trim_start_matches(|c: char| c == '|').trim_start();
+    let name = name.trim_start_matches('|').trim_start();
     let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
     let (file, rest) = name.split_once(" > ").unwrap_or((name.split(" [ ").next().unwrap_or(name), ""));
     let draft = Draft::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);

@@ -99,11 +99,14 @@ fn is_difference_head(line: &str) -> bool {
         && !low.trim_start_matches(['+', '-', '@', ' ']).starts_with(['\'', '"', '{', '['])
 }
 
-/// Says whether a line is source text that a tool shows, with its number.
+/// Says whether a line is source text that a tool shows, with its number: `> 12 | code`, `12| code`, `| ^`.
 fn is_code(line: &str) -> bool {
-    static CODE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^(?:[>❯]?\s*\d+\s?[|│]|\|)").expect("well formed"));
-    CODE.is_match(line.trim_start())
+    let line = line.trim_start().trim_start_matches(['>', '❯']).trim_start();
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    if behind.len() == line.len() {
+        return line.starts_with('|');
+    }
+    behind.strip_prefix(' ').unwrap_or(behind).starts_with(['|', '│'])
 }
 
 /// Says whether a line only points at the one above.

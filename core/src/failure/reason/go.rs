@@ -10,8 +10,9 @@ static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(?P<file>[\w./-]+\.go):(?P<line>\d+):\s*(?P<what>.*)$").expect("well formed")
 });
 
-static FRAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\t(?P<file>/?[^\s:]+\.go):(?P<line>\d+) \+0x").expect("well formed"));
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\t(?P<file>/?[^\s:]+\.go):(?P<line>\d+)(?: \+0x|$)").expect("well formed")
+});
 
 /// Reads the lines that a test logged with their places, or a panic.
 pub(super) fn log(block: &[&str]) -> Option<Reason> {
@@ -27,7 +28,11 @@ pub(super) fn log(block: &[&str]) -> Option<Reason> {
             ..Reason::default()
         });
     }
-    let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, LOGGED.captures(line)?)))?;
+    let (at, head) = block
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.contains(".go:"))
+        .find_map(|(at, line)| Some((at, LOGGED.captures(line)?)))?;
     let mut about = head["what"].to_owned();
     for line in block[at + 1..].iter().map(|line| line.trim()) {
         // Testify tells under headings; the trace and the name of the test say nothing new.

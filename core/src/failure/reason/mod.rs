@@ -31,8 +31,11 @@ pub(super) struct Reason {
     pub(super) style: Style,
 }
 
+/// Understands a block, or not.
+type Read = fn(&[&str]) -> Option<Reason>;
+
 /// The ways of speaking, the most distinct first; the last understands everything.
-const READERS: &[fn(&[&str]) -> Option<Reason>] = &[
+const READERS: &[Read] = &[
     rust::panic,
     python::marked_lines,
     python::traceback,

@@ -14,9 +14,12 @@ static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads `file:line: Failure` and the expressions behind it; of several, the first.
 pub(super) fn googletest(block: &[&str]) -> Option<Reason> {
-    let (at, head) = block.iter().enumerate().find_map(|(at, line)| Some((at, FAILURE.captures(line)?)))?;
-    let told =
-        block[at + 1..].iter().copied().take_while(|line| !line.starts_with('[') && !FAILURE.is_match(line));
+    let heads = block.iter().enumerate().filter(|(_, line)| may_be_head(line));
+    let (at, head) = heads.into_iter().find_map(|(at, line)| Some((at, FAILURE.captures(line)?)))?;
+    let told = block[at + 1..]
+        .iter()
+        .copied()
+        .take_while(|line| !(line.starts_with('[') || may_be_head(line) && FAILURE.is_match(line)));
     let told: Vec<&str> = told.collect();
     let lines = told.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     // The expressions are source text and stand as they are; what they evaluate to is a value.
@@ -32,6 +35,14 @@ pub(super) fn googletest(block: &[&str]) -> Option<Reason> {
         line: head.name("line").or(head.name("line2")).and_then(|line| line.as_str().parse().ok()),
         style: Style::Diagnostic,
     })
+}
+
+/// Tells most lines apart without the pattern.
+fn may_be_head(line: &str) -> bool {
+    line.ends_with(": Failure")
+        || line.ends_with(": error")
+        || line.starts_with("unknown file")
+        || (line.ends_with(|c: char| c.is_ascii_digit()) && !line.contains(' ') && line.contains(':'))
 }
 
 static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {

@@ -53,7 +53,11 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
             reason.about.push_str(name);
         }
     }
-    let places = block.iter().rev().filter_map(|line| PLACE.captures(line));
+    let places = block
+        .iter()
+        .rev()
+        .filter(|line| line.contains(':') && !line.starts_with([' ', '>', 'E']))
+        .filter_map(|line| PLACE.captures(line));
     if let Some(place) = places.into_iter().next() {
         (reason.file, reason.line) = (Some(place["file"].to_owned()), place["line"].parse().ok());
         if reason.kind.is_empty() {
@@ -74,7 +78,7 @@ pub(super) fn traceback(block: &[&str]) -> Option<Reason> {
     let mut reason = Reason::default();
     let mut rest = block[start + 1..].iter().copied();
     for line in rest.by_ref() {
-        if let Some(frame) = FRAME.captures(line) {
+        if let Some(frame) = line.contains("File \"").then(|| FRAME.captures(line)).flatten() {
             let own = !["/lib/python", "/site-packages/", "<frozen", "<string>"]
                 .iter()
                 .any(|it| frame["file"].contains(it));

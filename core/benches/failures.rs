@@ -1,0 +1,70 @@
+//! How fast failures are read, beside a scan of the same bytes for line feeds in the same run.
+//!
+//! `cargo bench -p unstuck-core`. The outputs are the samples of the tests: short, and full of failures,
+//! which is the expensive part; `UNSTUCK_BENCH_FILES` takes a folder with longer ones.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark reads the clock and files; the core does not"
+)]
+
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use unstuck_core::failure::{Output, extract};
+
+/// Each figure is the best of so many rounds.
+const ROUNDS: usize = 5;
+
+fn main() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/failures");
+    let folder = std::env::var_os("UNSTUCK_BENCH_FILES").map_or_else(|| samples.into(), PathBuf::from);
+    let outputs = read(&folder);
+    let all = outputs.concat();
+    // A log of a long build: most of it is progress, and a failure is rare.
+    let quiet = quiet(&outputs);
+    println!("{:<44} {:>10} {:>12} {:>8}", "measure", "MB/s", "line feeds", "ratio");
+    row("each output by itself", all.len(), || outputs.iter().map(|it| failures(it)).sum(), &all);
+    row("all outputs as one", all.len(), || failures(&all), &all);
+    row("16 MB of passing tests around one failure", quiet.len(), || failures(&quiet), &quiet);
+}
+
+fn failures(stdout: &[u8]) -> usize {
+    extract(&Output { exit_code: Some(1), stdout, ..Output::default() }).failures.len()
+}
+
+fn read(folder: &Path) -> Vec<Vec<u8>> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).expect("a file")).collect()
+}
+
+fn quiet(outputs: &[Vec<u8>]) -> Vec<u8> {
+    const BYTES: usize = 16 << 20;
+    let line = b"test module::tests::a_name_of_some_length ... ok\n";
+    let mut text = line.repeat(BYTES / line.len() / 2);
+    text.extend_from_slice(outputs.iter().max_by_key(|it| it.len()).expect("an output"));
+    text.extend(line.repeat(BYTES / line.len() / 2));
+    text
+}
+
+fn row(measure: &str, bytes: usize, run: impl Fn() -> usize, all: &[u8]) {
+    let figure = speed(bytes, &run);
+    let limit = speed(all.len(), || memchr::memchr_iter(b'\n', all).count());
+    println!("{measure:<44} {figure:>10.0} {limit:>12.0} {:>8.4}", figure / limit);
+}
+
+fn speed(bytes: usize, run: impl Fn() -> usize) -> f64 {
+    let best = (0..ROUNDS).map(|_| timed(&run)).min().unwrap_or_default();
+    bytes as f64 / 1e6 / best.as_secs_f64()
+}
+
+fn timed(run: impl Fn() -> usize) -> Duration {
+    let start = Instant::now();
+    black_box(run());
+    start.elapsed()
+}

@@ -1,0 +1,30 @@
+//! A numbered list of failures, of a tool that is not known: `1) name` and what is below, behind a headline
+//! that speaks of failures.
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, numbered};
+
+/// Reads the last such list.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // What the reader of a tool made of the list is more.
+    if !found.is_empty() {
+        return;
+    }
+    let lines = sheet.lines;
+    let Some(start) = lines.iter().rposition(|line| is_headline(line)) else { return };
+    for item in
+        numbered::items(lines, start + 1, |line| line.starts_with("Ran ") || line.starts_with("Finished "))
+    {
+        let draft = Draft::test("listed", item.head.trim_end_matches(':'), item.body);
+        let message = format!("{}\n{}", item.head, draft.message);
+        found.push(draft.message(&message));
+    }
+}
+
+fn is_headline(line: &str) -> bool {
+    const LENGTH_MAX: usize = 60;
+    let low = line.trim().to_ascii_lowercase();
+    low.len() < LENGTH_MAX
+        && (low.contains("fail") || low.starts_with("errors"))
+        && low.ends_with([':', ')', 's', 'g'])
+}

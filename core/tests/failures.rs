@@ -1,0 +1,397 @@
+//! What is read from the output of each tool, as a table; and what fingerprints promise.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect, expect_file};
+use proptest::prelude::*;
+use unstuck_core::failure::registry::{self, FORMATS};
+use unstuck_core::failure::{
+    Confidence, Extraction, FailureSet, Output, Report, UNPARSED, extract, extract_as,
+};
+
+fn read(text: &[u8]) -> Extraction {
+    extract(&Output { cwd: "/srv/ci/shop", exit_code: Some(1), stdout: text, ..Output::default() })
+}
+
+fn read_report(format: &str, bytes: &[u8]) -> Extraction {
+    let reports = vec![Report { format, bytes }];
+    extract(&Output { exit_code: Some(1), reports, ..Output::default() })
+}
+
+/// One line for each failure: tool, name, kind, place.
+fn shown(extraction: &Extraction) -> String {
+    let mut text = String::new();
+    for it in &extraction.failures {
+        let place = it.location.as_ref();
+        let line = place.and_then(|place| place.line).map_or_else(String::new, |line| format!(":{line}"));
+        let place = place.map_or("-", |place| place.file.as_str());
+        let test = it.test.as_deref().unwrap_or("-");
+        let _infallible = writeln!(text, "{} | {test} | {} | {place}{line}", it.tool, it.kind);
+    }
+    text
+}
+
+fn check(extraction: &Extraction, expected: &Expect) {
+    expected.assert_eq(&shown(extraction));
+}
+
+/// The samples: what tools printed, one file for each.
+macro_rules! samples {
+    ($($file:literal)*) => {
+        const SAMPLES: &[(&str, &[u8])] =
+            &[$(($file, include_bytes!(concat!("fixtures/failures/", $file)))),*];
+    };
+}
+
+samples! {
+    "asan.txt"
+    "ava.txt"
+    "bats-pretty.txt"
+    "bats.txt"
+    "black.txt"
+    "busted.txt"
+    "cargo-build.jsonl"
+    "cargo-build.txt"
+    "cargo-clippy.txt"
+    "cargo-fmt.txt"
+    "cargo-nextest.txt"
+    "cargo-test.txt"
+    "catch2.txt"
+    "cpp-main.txt"
+    "ctest.txt"
+    "deno-check.txt"
+    "deno-fmt.txt"
+    "deno-lint.txt"
+    "deno-test.txt"
+    "dotnet.txt"
+    "eslint-json.json"
+    "eslint.txt"
+    "exunit.txt"
+    "flake8.txt"
+    "git.txt"
+    "github-annotations.txt"
+    "go-build.txt"
+    "go-main.txt"
+    "go-test.jsonl"
+    "go-test.txt"
+    "golangci.txt"
+    "gradle.txt"
+    "gtest.txt"
+    "jasmine.txt"
+    "java-main.txt"
+    "jest.txt"
+    "kotlin-javac.txt"
+    "lua-main.txt"
+    "luacheck.txt"
+    "luaunit.txt"
+    "make-gcc.txt"
+    "make-rule.txt"
+    "maven.txt"
+    "minitest.txt"
+    "mocha.txt"
+    "msvc.txt"
+    "mypy.txt"
+    "nextest-json.jsonl"
+    "node-main.txt"
+    "node-test-tap.txt"
+    "node-test.txt"
+    "perl-main.txt"
+    "php-main.txt"
+    "phpunit-data.txt"
+    "phpunit.txt"
+    "playwright.txt"
+    "prettier.txt"
+    "prove.txt"
+    "pylint.txt"
+    "pyright.json"
+    "pytest-short.txt"
+    "pytest.txt"
+    "python-main.txt"
+    "rspec.txt"
+    "rubocop.txt"
+    "ruby-main.txt"
+    "ruff.txt"
+    "sarif.json"
+    "shell.txt"
+    "shellcheck.txt"
+    "swift.txt"
+    "tape.txt"
+    "tsan.txt"
+    "tsc.txt"
+    "unittest.txt"
+    "unity.txt"
+    "unknown-endings.txt"
+    "unknown-lines.txt"
+    "unknown-tool.txt"
+    "valgrind.txt"
+    "vitest.txt"
+}
+
+#[test]
+fn each_sample_is_read_as_the_table_says() {
+    let table = SAMPLES.iter().map(|(file, text)| format!("## {file}\n{}", shown(&read(text))));
+    expect_file!["fixtures/failures.expected"].assert_eq(&table.collect::<String>());
+}
+
+#[test]
+fn a_report_is_read_by_its_dialect() {
+    for (bytes, expected) in [
+        (
+            &include_bytes!("fixtures/failures/pytest.xml")[..],
+            expect![[r#"
+            pytest | tests/test_cart.py::TestTotals::test_sum | AssertionError | tests/test_cart.py:15
+            pytest | tests/test_cart.py::test_discount[100-10-91] | AssertionError | tests/test_cart.py:36
+            pytest | tests/test_cart.py::test_discount[80-25-61] | AssertionError | tests/test_cart.py:36
+            pytest | tests/test_config.py::test_matrix_rows | AssertionError | tests/test_config.py:46
+        "#]],
+        ),
+        (
+            include_bytes!("fixtures/failures/cargo-nextest.xml"),
+            expect![[r#"
+            cargo-nextest | money::tests::adds_cents | panic | src/money.rs:38
+            cargo-nextest | money::tests::withdraws_within_balance | panic | src/money.rs:16
+            cargo-nextest | queue::tests::reads_by_index | panic | src/queue.rs:28
+            cargo-nextest | reads_fixture | panic | tests/report.rs:22
+        "#]],
+        ),
+        (
+            include_bytes!("fixtures/failures/node-test.xml"),
+            expect![[r#"
+            node-test | sum > case 1 | AssertionError | /workspace/js-cart/test/lib.test.js:17
+            node-test | profile shape | AssertionError | /workspace/js-cart/test/lib.test.js:27
+            node-test | lookup of known key | TypeError | /workspace/js-cart/test/lib.test.js:37
+            node-test | parent with subtests > first child | AssertionError | /workspace/js-cart/test/lib.test.js:57
+        "#]],
+        ),
+        (
+            include_bytes!("fixtures/failures/gtest.xml"),
+            expect![[r#"
+            gtest | Calc.Adds | expectation | test/t.cpp:10
+            gtest | Text.Adds | expectation | test/t.cpp:18
+            gtest | File.Exists | expectation | test/t.cpp:34
+            gtest | Small/Even.IsEven/3 | expectation | test/t.cpp:24
+            gtest | Small/Even.IsEven/1 | expectation | test/t.cpp:24
+        "#]],
+        ),
+        (
+            include_bytes!("fixtures/failures/surefire.xml"),
+            expect![[r#"
+            surefire | demo.MapTest.cast | ClassCastException | MapTest.java:10
+            surefire | demo.MapTest.addsLines | AssertionFailedError | MapTest.java:9
+        "#]],
+        ),
+    ] {
+        let extraction = read_report("junit", bytes);
+        check(&extraction, &expected);
+        assert_eq!(extraction, read_report("", bytes), "the format is recognised");
+    }
+}
+
+#[test]
+fn a_passing_command_has_no_failures_whatever_it_prints() {
+    for (file, text) in SAMPLES {
+        let output = Output { exit_code: Some(0), stdout: text, ..Output::default() };
+        let extraction = extract(&output);
+        assert!(extraction.failures.is_empty(), "{file}");
+        assert_eq!(extraction.confidence, Confidence::High, "{file}");
+    }
+}
+
+#[test]
+fn a_failing_command_is_never_the_empty_set() {
+    for (exit_code, text, kind) in [
+        (Some(1), "", UNPARSED),
+        (Some(3), "all is well", UNPARSED),
+        (None, "something", UNPARSED),
+        (Some(124), "working", "timeout"),
+        (Some(139), "", "SIGSEGV"),
+        (Some(-9), "working", "SIGKILL"),
+    ] {
+        let extraction = extract(&Output { exit_code, stdout: text.as_bytes(), ..Output::default() });
+        assert_eq!(extraction.failures.len(), 1, "{text}");
+        assert_eq!(extraction.failures[0].kind, kind, "{text}");
+    }
+}
+
+/// Whoever changes what these are has to raise `failure::VERSION`: stored sets would no longer compare.
+#[test]
+fn fingerprints_of_this_version_are_what_they_were() {
+    let sets = SAMPLES.iter().map(|(file, text)| format!("{file} {}\n", read(text).set().key()));
+    expect_file!["fixtures/failures.keys"].assert_eq(&sets.collect::<String>());
+}
+
+#[test]
+fn every_format_has_a_name_of_its_own_and_is_documented() {
+    let page = include_str!("../../docs/failures.md");
+    for format in FORMATS {
+        assert_eq!(registry::format(format.name).map(|it| it.title), Some(format.title));
+        assert!(page.contains(&format!("| `{}` | {} |", format.name, format.title)), "{}", format.name);
+    }
+}
+
+#[test]
+fn a_format_can_be_forced() {
+    let text = b"not ok 1 - total\n";
+    assert_eq!(read(text).tool, "markers", "a line alone is no TAP");
+    let format = registry::format("diagnostics");
+    let output = Output { exit_code: Some(1), stdout: b"a.py:3: error: no\n", ..Output::default() };
+    assert_eq!(extract_as(&output, format).tool, "diagnostics");
+}
+
+// ---- what fingerprints promise ----
+
+/// The first text says the same as the second, or not, by identity and exactly.
+fn compare(one: &str, other: &str, identity: bool, exact: bool) {
+    let panic = |message: &str| {
+        let text = format!(
+            "---- a::b stdout ----\n\nthread 'a::b' (7) panicked at src/a.rs:1:1:\n{message}\n\n\nfailures:\n    a::b\n\ntest result: FAILED. 0 passed; 1 failed\n"
+        );
+        let failures = read(text.as_bytes()).failures;
+        assert_eq!(failures.len(), 1, "{message}");
+        failures.into_iter().next().expect("one")
+    };
+    let (one_failure, other_failure) = (panic(one), panic(other));
+    let (is_same, is_exact) =
+        (one_failure.fingerprint == other_failure.fingerprint, one_failure.exact == other_failure.exact);
+    assert_eq!((is_same, is_exact), (identity, exact), "{one:?} and {other:?}");
+}
+
+#[test]
+fn what_varies_by_itself_is_masked() {
+    for (one, other) in [
+        ("took 150.125168ms", "took 3s"),
+        ("at 2026-11-21T21:52:11.995329174Z", "at 2027-01-02 03:04:05"),
+        ("item 0x55ae636bd880 moved", "item 0x7ffe5b6f6df0 moved"),
+        ("id 3f2b8c1e-0000-4000-8000-0123456789ab", "id 99999999-1111-4222-8333-abcdefabcdef"),
+        ("no /tmp/ledger-29966-932475283/missing.csv", "no /var/folders/x/T/ledger-1/missing.csv"),
+        ("no /srv/ci/shop/src/a.rs:12:5 here", "no src/a.rs:99:1 here"),
+        ("dial 127.0.0.1:43121", "dial 10.0.0.7:80"),
+        ("worker pid 4711 left", "worker pid 12 left"),
+        ("commit 9f8e7d6c5b4a39281706", "commit 0123456789abcdef0123"),
+        ("seed: 871236", "seed: 4"),
+    ] {
+        compare(one, other, true, true);
+    }
+}
+
+#[test]
+fn values_are_exact_and_no_identity() {
+    for (one, other) in [
+        ("expected 3 got 4", "expected 3 got 5"),
+        ("expected \"a\" to equal \"b\"", "expected \"a\" to equal \"c\""),
+        (
+            "assertion `left == right` failed\n  left: 2\n right: 3",
+            "assertion `left == right` failed\n  left: 2\n right: 4",
+        ),
+    ] {
+        compare(one, other, true, false);
+    }
+}
+
+#[test]
+fn another_assertion_is_another_identity() {
+    for (one, other) in [
+        (
+            "called `Result::unwrap()` on an `Err` value: PosOverflow",
+            "called `Result::unwrap()` on an `Err` value: InvalidDigit",
+        ),
+        ("index out of bounds", "attempt to subtract with overflow"),
+        ("no method 'titel'", "no method 'title'"),
+        (
+            "assertion `left == right` failed\n  left: Usd\n right: Eur",
+            "assertion `left == right` failed\n  left: 1\n right: 2",
+        ),
+    ] {
+        compare(one, other, false, false);
+    }
+}
+
+#[test]
+fn numbers_in_names_codes_and_parameters_are_kept() {
+    let key = |line: &str| read(format!("{line}\n").as_bytes()).set().key();
+    for (one, other) in [
+        ("FAIL: case_01", "FAIL: case_02"),
+        ("FAIL: square 2", "FAIL: square 3"),
+        ("FAIL: Label/10", "FAIL: Label/11"),
+        ("FAIL: total[80-25-61]", "FAIL: total[80-25-60]"),
+        ("a.c:1:1: error: E0308 no", "a.c:1:1: error: E0309 no"),
+        ("a.c:1:1: error: takes 0 arguments", "a.c:1:1: error: takes 1 arguments"),
+    ] {
+        assert_ne!(key(one), key(other), "{one} and {other}");
+    }
+}
+
+// ---- properties ----
+
+proptest! {
+    #[test]
+    fn any_bytes_give_an_answer(
+        stdout in proptest::collection::vec(any::<u8>(), 0..400),
+        report in proptest::collection::vec(any::<u8>(), 0..400),
+    ) {
+        let reports = vec![Report { format: "junit", bytes: &report }, Report { format: "", bytes: &report }];
+        let output = Output { cwd: "/a", exit_code: Some(1), stdout: &stdout, reports, ..Output::default() };
+        prop_assert!(!extract(&output).failures.is_empty());
+    }
+
+    #[test]
+    fn samples_that_are_cut_and_mixed_give_an_answer(
+        one in 0..SAMPLES.len(), other in 0..SAMPLES.len(), cut in any::<prop::sample::Index>(),
+    ) {
+        let (one, other) = (SAMPLES[one].1, SAMPLES[other].1);
+        let text = [&one[cut.index(one.len())..], &other[..cut.index(other.len())]].concat();
+        let first = read(&text);
+        prop_assert!(!first.failures.is_empty() || text.is_empty() || first.confidence == Confidence::Low);
+        prop_assert_eq!(first, read(&text));
+    }
+
+    /// Neither the order of the tests nor noise between them is part of a set.
+    #[test]
+    fn order_and_noise_leave_the_key_unchanged(
+        (names, shuffled) in proptest::collection::btree_set("[a-z]{3,8}_[0-9]{1,2}", 1..8)
+            .prop_map(|names| names.into_iter().collect::<Vec<_>>())
+            .prop_flat_map(|names| (Just(names.clone()), Just(names).prop_shuffle())),
+        noise in "[a-zA-Z0-9 .,]{0,60}", millis in 0..5000_u32, base in 1..90_u32,
+    ) {
+        let text = |names: &[String], noise: &str, millis: u32| {
+            let mut text = String::from("TAP version 13\n");
+            for (at, name) in names.iter().enumerate() {
+                let _infallible = writeln!(text, "# {noise}\nok {} - fine ({millis}ms)\nnot ok {} - {name} ({millis}ms)\n  ---\n  message: 'after {millis}ms at 0x{:x}'\n  ...", 2 * at + 1, 2 * at + 2, millis + 4096);
+            }
+            let _infallible = writeln!(text, "1..{}", 2 * names.len());
+            text
+        };
+        let (one, other) = (read(text(&names, "", base).as_bytes()), read(text(&shuffled, &noise, millis).as_bytes()));
+        prop_assert_eq!(one.failures.len(), names.len());
+        prop_assert_eq!(one.set().key(), other.set().key());
+        prop_assert_eq!(one.set(), other.set());
+    }
+}
+
+#[test]
+fn more_failures_than_are_kept_are_counted() {
+    let mut text = String::from("1..11000\n");
+    for at in 0..11_000 {
+        let _infallible = writeln!(text, "not ok {at} - case {at}");
+    }
+    let extraction = read(text.as_bytes());
+    assert_eq!((extraction.failures.len(), extraction.failures_left_out), (10_000, 1_000));
+}
+
+#[test]
+fn one_long_line_gives_an_answer() {
+    for part in ["a.c:1: ", "(", "\"'", "E   ", "not ok ", "\u{1b}[", "/tmp/", "0x", "1.1.", "FAIL: "] {
+        let text = part.repeat((256 << 10) / part.len());
+        assert!(!read(text.as_bytes()).failures.is_empty(), "{part}");
+    }
+}
+
+#[test]
+fn a_set_has_no_order() {
+    let prints: Vec<_> = read(SAMPLES[0].1).failures.into_iter().map(|it| it.fingerprint).collect();
+    let there = FailureSet::new(prints.iter().cloned());
+    let back = FailureSet::new(prints.iter().rev().chain(&prints).cloned());
+    assert_eq!(there.key(), back.key());
+    assert!(there.without(&back).is_empty());
+    assert_eq!(there.len(), prints.len());
+}
