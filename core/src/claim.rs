@@ -155,7 +155,11 @@ pub(crate) fn commands_claim(
     event: &CheckFinished,
     baseline: Option<&[CommandResult]>,
 ) -> Result<Claim, weather::Failure> {
-    if let Err(CheckFailure::CouldNotRun(failure)) = exit_verdict(&event.outcome) {
+    let could_not_run =
+        |it: &CommandResult| matches!(it.exit, Exit::CouldNotStart(_) | Exit::Code(126 | 127));
+    if (event.commands.is_empty() || event.commands.iter().any(could_not_run))
+        && let Err(CheckFailure::CouldNotRun(failure)) = exit_verdict(&event.outcome)
+    {
         return Err(failure);
     }
     let findings = gate::findings(commands, &event.commands, baseline);

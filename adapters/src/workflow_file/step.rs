@@ -219,7 +219,7 @@ impl Loader<'_> {
             self.report.error(
                 entry.place,
                 &view.path.key(&entry.key),
-                &format!("not allowed beside {key}"),
+                format!("not allowed beside {key}"),
                 help,
             );
         }

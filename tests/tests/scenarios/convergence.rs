@@ -21,10 +21,8 @@ const MENDED: &str = "echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh";
 #[test]
 fn s20_a_worker_that_commits_each_time_is_not_stuck() {
     let stage = Stage::repository();
-    let work = format!(
-        "echo $n >src/n; git add -A; git commit -qm step; [ $n -ge 8 ] && unstuck verdict complete || \
-         unstuck verdict incomplete --reason 'not yet'"
-    );
+    let work = "echo $n >src/n; git add -A; git commit -qm step; [ $n -ge 8 ] && unstuck verdict complete || \
+                unstuck verdict incomplete --reason 'not yet'";
     let flow = format!(
         "worker: COMMAND\ncommand: |\n  {COUNT}\n  {work}\ninstructions: do it\nmax_iterations: 10\n\
          completion_check: {{claim: true}}\nconvergence: {{enabled: true}}",

@@ -1,0 +1,78 @@
+//! Plays the table of `docs/checks.md` against the core.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use unstuck_core::event::{Conclusion, Fact, StepEnd};
+use unstuck_core::id::StepId;
+use unstuck_core::testing::{Act, Script, World, step};
+use unstuck_core::verdict::Decision;
+use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand, Gate, Workflow};
+
+#[test]
+fn the_table_of_the_page_is_what_the_core_does() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/checks.md");
+    let page = fs::read_to_string(page).expect("a file of the repository");
+    let (_, table) = page.split_once("## What a gate lets through").expect("the table");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() > 10, "the table was not found");
+    for row in rows {
+        let [gate, baseline, now, want] = row[..] else { panic!("{row:?}") };
+        assert_eq!(verdict(gate, baseline, now), want, "{row:?}");
+    }
+}
+
+/// Plays one iteration, and says what came of it.
+fn verdict(gate: &str, baseline: &str, now: &str) -> String {
+    let gate = if gate == "pass" { Gate::Pass } else { Gate::NoNewFailures };
+    let command = CheckCommand { run: "check".to_owned(), gate };
+    let mut looped = step("a").checked(CheckBy::Commands(vec![command]), 1);
+    if let Some(check) = &mut looped.check {
+        check.baseline = Baseline::Gate;
+    }
+    let checks = BTreeMap::from([(StepId::from("a"), vec![act(baseline), act(now)])]);
+    let mut world = World::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
+    world.play();
+    let told = world.history.events.iter().find_map(|event| match &event.fact {
+        Fact::Concluded(Conclusion::VerdictReached(verdict)) if verdict.decision == Decision::Complete => {
+            Some("complete".to_owned())
+        }
+        Fact::Concluded(Conclusion::VerdictReached(verdict)) => {
+            let reason = verdict.reasons.first().map_or("", String::as_str);
+            Some(format!("incomplete: {}", reason.rsplit("`check` ").next().unwrap_or(reason)))
+        }
+        Fact::Concluded(Conclusion::StepEnded(ended)) if matches!(ended.end, StepEnd::NoBaseline(_)) => {
+            Some("nobody begins".to_owned())
+        }
+        _ => None,
+    });
+    told.expect("something came of it")
+}
+
+/// What the command does, as a cell of the table says it.
+fn act(cell: &str) -> Act {
+    match cell {
+        "quiet" => Act::Exits(1, String::new()),
+        "empty" => Act::Exits(0, String::new()),
+        "hangs" => Act::Hangs,
+        "dies" => Act::Dies(9),
+        "3 pass" => Act::Exits(0, tests(&["a", "b", "c"], &[])),
+        "2 pass" => Act::Exits(0, tests(&["a", "b"], &[])),
+        failing => Act::Exits(1, tests(&["a", "b", "c"], &failing.split(", ").collect::<Vec<_>>())),
+    }
+}
+
+/// Prints tests as TAP.
+fn tests(all: &[&str], failing: &[&str]) -> String {
+    let line = |(at, name): (usize, &&str)| {
+        let not = if failing.contains(name) { "not " } else { "" };
+        format!("{not}ok {} - {name}\n", at + 1)
+    };
+    format!("1..{}\n{}", all.len(), all.iter().enumerate().map(line).collect::<String>())
+}
