@@ -61,7 +61,7 @@ pub struct Output<'a> {
 /// A machine report.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// The name of its format, see [`registry::REPORTS`]; empty to have it recognised.
+    /// The name of its format, see [`registry::FORMATS`]; empty to have it recognised.
     pub format: &'a str,
     /// Its content.
     pub bytes: &'a [u8],

@@ -14,12 +14,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             running = Some((at, name.trim()));
         } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
-            let name = rest.split(", where ").next().unwrap_or(rest);
-            let name = without_time(name);
-            let ended = name.len() < rest.trim_end().len() && rest.trim_end().ends_with(" ms)");
+            let name = without_time(rest.split(", where ").next().unwrap_or(rest));
             let start = match running {
-                Some((start, of)) if of == name && ended => start + 1,
-                None if ended => since,
+                Some((start, of)) if of == name => start + 1,
+                // A test may print such a line itself; then there is no failure above it.
+                None if lines[since..at].iter().any(|line| line.ends_with(": Failure")) => since,
                 _ => continue,
             };
             push(name, &lines[start..at], line, found);
