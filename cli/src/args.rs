@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    answer, check, checkout, completions, diff, doctor, events, export, gc, guard, import, man, probe,
-    replay, resume, run, runs, show, undo, verdict, verify, why,
+    answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, man,
+    probe, replay, resume, run, runs, show, undo, verdict, verify, why,
 };
 
 /// Supervises loops of coding agents.
@@ -76,6 +76,8 @@ pub enum Command {
     Doctor(doctor::Args),
     /// Forget old runs, with their snapshots.
     Gc(gc::Args),
+    /// Say what fails, since when, what was tried, and what to try next.
+    Artifacts(artifacts::Args),
     /// Write a run as JSON lines.
     Export(export::Args),
     /// Read a run that was exported.

@@ -155,12 +155,11 @@ impl Findings {
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let known = base.map(CommandResult::set).unwrap_or_default();
         let old = failures.iter().filter(|it| known.contains(&it.fingerprint)).count();
-        let old =
-            if old > 0 { format!(" ({old} of them failed before the work began)") } else { String::new() };
+        let old = (old > 0).then(|| format!("{old} of them failed before the work began"));
         let exit = match &result.exit {
-            Exit::Code(code) => format!(" with exit code {code}"),
-            Exit::Signal(signal) => format!(": it was ended by signal {signal}"),
-            _ => String::new(),
+            Exit::Code(code) => Some(format!("exit code {code}")),
+            Exit::Signal(signal) => Some(format!("it was ended by signal {signal}")),
+            _ => None,
         };
         let said = result.tail.lines().map(str::trim).rfind(|line| !line.is_empty());
         let nothing_is_known = failures.iter().all(|failure| failure.kind == UNPARSED);
@@ -170,7 +169,9 @@ impl Findings {
             None => Vec::new(),
         };
         let named = if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) };
-        self.reasons.push(format!("`{}` {how}{exit}{old}{named}", result.run));
+        let details: Vec<String> = exit.into_iter().chain(old).collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        self.reasons.push(format!("`{}` {how}{named}{details}", result.run));
         self.fingerprints.extend(identities(result, failures));
     }
 

@@ -217,7 +217,7 @@ fn failed(commands: &[CommandResult]) -> String {
     }
 }
 
-fn stall(cause: StallCause) -> String {
+pub(crate) fn stall(cause: StallCause) -> String {
     match cause {
         StallCause::SameFailures => "the same failures again".to_owned(),
         StallCause::Cycle(period) => format!("failures return in a cycle of {period}"),

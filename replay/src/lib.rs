@@ -6,6 +6,7 @@
 
 mod batches;
 mod describe;
+mod diagnosis;
 mod recheck;
 mod seen;
 mod story;
@@ -14,6 +15,7 @@ mod why;
 
 pub use batches::{Batch, Batches};
 pub use describe::{describe, kind, sentence_of_end};
+pub use diagnosis::diagnosis;
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod answer;
+pub mod artifacts;
 pub mod check;
 pub mod checkout;
 pub mod completions;
@@ -45,6 +46,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Undo(args)) => undo::undo(&global, &args),
         Some(Command::Checkout(args)) => checkout::checkout(&global, &args),
         Some(Command::Diff(args)) => diff::diff(&global, &args),
+        Some(Command::Artifacts(args)) => artifacts::artifacts(&global, &args),
         Some(Command::Export(args)) => export::export(&global, &args),
         Some(Command::Import(args)) => import::import(&global, &args),
         Some(Command::Check(args)) => check::check(&global, &args),

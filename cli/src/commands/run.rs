@@ -13,13 +13,16 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
 use unstuck_adapters::worktree;
-use unstuck_core::event::{RunOutcome, RunStarted};
-use unstuck_core::id::{Digest, Millis, RunId};
+use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
+use unstuck_core::id::{Digest, Millis, RunId, Seq};
+use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Step, Work, Worker, WorkerKind, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::hint;
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
 use crate::args::Global;
@@ -415,7 +418,8 @@ where
     F: Future<Output = std::result::Result<Ended, launch::Error>>,
 {
     let Shown { run, short, header, before } = shown;
-    let mirror = runs.as_ref().map(|runs| runs.run(run).mirror());
+    let folder = runs.as_ref().map(|runs| runs.run(run));
+    let mirror = folder.as_ref().map(RunFolder::mirror);
     let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
     let runtime = room_to_listen()
         .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
@@ -434,10 +438,11 @@ where
     let ended = ended.map_err(|error| explained(&error, short))?;
     let status = ended.outcome.exit_status();
     let summary = screen::end_json(&story, status);
+    let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
     if driving.json {
         println!("{summary}");
     } else {
-        println!("\n{}", screen::end(&story, &ended.state, short));
+        println!("\n{}", screen::end(&story, &ended.state, short, diagnosis.as_deref()));
     }
     if let Some(path) = &driving.summary {
         let text = format!("{summary:#}\n");
@@ -446,6 +451,27 @@ where
         })?;
     }
     Ok(u8::try_from(status).unwrap_or(1))
+}
+
+/// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
+fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
+    let is_stuck = |at: &StepState| matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
+    let (step, _) = ended.state.steps().find(|(_, at)| is_stuck(at))?;
+    let folder = folder?;
+    let events = RunLog::open_for_reading(folder)
+        .ok()?
+        .read(Seq(1))
+        .ok()?
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .ok()?;
+    let to = folder.artifacts().join("diagnosis").join(step.id.as_str());
+    match super::artifacts::write(&events, &step.id, short, &to) {
+        Ok(()) => Some(to.join("diagnosis.md")),
+        Err(error) => {
+            tracing::warn!(%error, "the diagnosis was not written; unstuck artifacts prints it");
+            None
+        }
+    }
 }
 
 fn site(

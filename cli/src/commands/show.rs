@@ -60,7 +60,7 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
     let state = events.iter().fold(RunState::default(), RunState::evolve);
     println!();
     match story.outcome {
-        Some(_) => println!("{}", screen::end(story, &state, found.short())),
+        Some(_) => println!("{}", screen::end(story, &state, found.short(), None)),
         None if found.is_live() => println!(
             "running, for {} so far\nnext: unstuck events {} -f",
             text::span(text::now().since(story.started_at)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use unstuck_core::RunState;
-use unstuck_core::id::StepId;
+use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::state::StepPhase;
 
 use crate::text;
@@ -46,7 +46,10 @@ impl Live {
                     continue;
                 }
             };
-            let what = format!("{} #{} {what}", step.id, at.iteration);
+            let what = match at.iteration {
+                Iteration::BASELINE => format!("{} baseline", step.id),
+                iteration => format!("{} #{iteration} {what}", step.id),
+            };
             let active = self
                 .steps
                 .entry(step.id.clone())

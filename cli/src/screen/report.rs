@@ -1,5 +1,7 @@
 //! The first and the last lines of a run.
 
+use std::path::Path;
+
 use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
@@ -72,7 +74,7 @@ fn limits(workflow: &Workflow) -> String {
 }
 
 /// Says how a run ended, on which evidence, and what to type next.
-pub fn end(story: &Story, state: &RunState, short: &str) -> String {
+pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path>) -> String {
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
     let took = story.last_at.since(story.started_at);
@@ -107,6 +109,9 @@ pub fn end(story: &Story, state: &RunState, short: &str) -> String {
     }
     for (seq, note) in &story.notes {
         lines.push(format!("  note      {} (event {seq})", text::wrap(note, text::width(), indent)));
+    }
+    if let Some(path) = diagnosis {
+        lines.push(format!("  diagnosis {}", path.display()));
     }
     lines.push("next:".to_owned());
     lines.extend(next(outcome, story, state, short));
@@ -147,7 +152,16 @@ fn next(outcome: RunOutcome, story: &Story, state: &RunState, short: &str) -> Ve
             vec![row(format!("unstuck answer {short} \"done\""), &text::cut(needs, 40))]
         }
         RunOutcome::IterationLimit | RunOutcome::Stuck => {
-            vec![row(format!("unstuck resume {short} --add-iterations {more}"), "go on")]
+            let mut rows = vec![row(format!("unstuck resume {short} --add-iterations {more}"), "go on")];
+            if outcome == RunOutcome::Stuck {
+                rows.insert(
+                    0,
+                    row(format!("unstuck artifacts {short}"), "what fails, since when, what was tried"),
+                );
+                let hint = format!("unstuck resume {short} --hint \"what it lacks\"");
+                rows.push(row(hint, "tell the worker what it does not know"));
+            }
+            rows
         }
         RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
         RunOutcome::NotComplete | RunOutcome::WorkerFailed | RunOutcome::Interrupted(_) => {

@@ -117,7 +117,7 @@ fn s30_what_failed_before_is_no_failure_of_the_work() {
     assert!(ended.out.contains("fail   old one") && ended.out.contains("shows new failures"), "{ended:?}");
     assert_eq!(stage.calls(), 2);
     let reasons = stage.verdicts()[0]["reasons"].to_string();
-    assert!(reasons.ends_with("with exit code 1: new\"]"), "{reasons}");
+    assert!(reasons.ends_with("shows new failures: new (exit code 1)\"]"), "{reasons}");
 }
 
 #[test]
@@ -167,4 +167,28 @@ fn s65_a_change_of_too_many_files_is_incomplete() {
     let ended = run(&stage, &worker, &["--check", TESTS, "--max-files", "2"]).with_status(0);
     assert!(ended.out.contains("diff_budget"), "{ended:?}");
     assert_eq!(stage.calls(), 2);
+}
+
+#[test]
+fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
+    let stage = Stage::repository();
+    let ended = run(&stage, "echo \"# try $n\" >>src/add.sh", &["--check", TESTS]).with_status(3);
+    let line = ended.out.lines().find(|line| line.contains("diagnosis ")).expect("it says where");
+    let page = std::path::PathBuf::from(line.split_whitespace().nth(1).expect("a path"));
+    let again = stage.scratch("again");
+    stage.unstuck(&["artifacts", "--to", &again.to_string_lossy()]).with_status(0);
+    let files = crate::stage::files(page.parent().expect("a folder"));
+    assert_eq!(files.len(), 6, "{files:?}");
+    for file in files {
+        let name = file.file_name().expect("a name");
+        let text = std::fs::read_to_string(&file).expect("it can be read");
+        assert_eq!(text, std::fs::read_to_string(again.join("work").join(name)).expect("it was made again"));
+        if file.extension().is_some_and(|it| it == "json") {
+            serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
+        }
+    }
+    let page = std::fs::read_to_string(page).expect("it can be read");
+    for part in ["stuck: the same failures again", "in every iteration", "expected 5, got -1", "--no-worse"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }

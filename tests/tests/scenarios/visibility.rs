@@ -81,7 +81,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
         of_file(claims(&worker("same-failure.sh"), convergence)),
         3,
         "STUCK",
-        "--add-iterations",
+        "unstuck artifacts",
     );
     let blocked = claims("unstuck verdict blocked --needs 'npm login'", "");
     let ended = of_file(blocked);

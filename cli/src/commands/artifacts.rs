@@ -1,0 +1,67 @@
+//! `unstuck artifacts`: what a run leaves for a person, made from its log.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::Event;
+use unstuck_core::id::StepId;
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::exit;
+use crate::project::{Project, RunArg};
+
+/// Arguments of `unstuck artifacts`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// The step; without it all that loop.
+    step: Option<String>,
+    /// Write the files to this folder, a folder for each step, instead of printing the diagnosis.
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+}
+
+/// Prints the diagnosis of each step, or writes it with all that it rests on.
+pub fn artifacts(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    let events = found.begun()?;
+    let started = found.started(&events)?;
+    let wanted = |id: &StepId| args.step.as_ref().is_none_or(|step| *step == id.as_str());
+    let loops = started.workflow.steps.iter().filter(|step| step.check.is_some() && wanted(&step.id));
+    let steps: Vec<&StepId> = loops.map(|step| &step.id).collect();
+    if steps.is_empty() {
+        let what = args.step.as_deref().map_or("no step".to_owned(), |step| format!("no step {step}"));
+        return Err(Error::usage(format!("run {} has {what} that loops", found.short()))
+            .hint(format!("unstuck show {}", found.short())));
+    }
+    for step in steps {
+        match &args.to {
+            Some(folder) => {
+                let folder = folder.join(step.as_str());
+                write(&events, step, found.short(), &folder).map_err(|error| {
+                    Error::usage(format!("cannot write to {}: {error}", folder.display()))
+                })?;
+                println!("{}", folder.display());
+            }
+            None => {
+                let files = unstuck_replay::diagnosis(&events, step, found.short()).unwrap_or_default();
+                println!("{}", files.get("diagnosis.md").map_or("", String::as_str).trim_end());
+            }
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// Writes the diagnosis of a step, and all that it rests on.
+pub fn write(events: &[Event], step: &StepId, short: &str, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (name, text) in unstuck_replay::diagnosis(events, step, short).unwrap_or_default() {
+        fs::write(folder.join(name), text)?;
+    }
+    Ok(())
+}

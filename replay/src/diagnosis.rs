@@ -1,0 +1,220 @@
+//! What a stuck step leaves for a person: what fails, since when, what was tried, why it counts as stuck, and
+//! what to try next. Made from the log alone, so it can be made again, byte for byte.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use unstuck_core::event::{Conclusion, StageRaised, StallCause};
+use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::{Event, Fact};
+
+use crate::describe::stall;
+use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
+
+/// Most failures that the page shows with what the tool said.
+const SHOWN_MAX: usize = 10;
+
+/// Returns the files of a diagnosis by their names: `diagnosis.md`, and what it rests on as JSON. `short` names
+/// the run in commands. `None` if there is no such step.
+pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMap<&'static str, String>> {
+    let story = Story::of(events);
+    let of_step = story.steps.iter().find(|it| it.id == *step)?;
+    let raised = raised(events, step);
+    let pretty = |value: Value| format!("{value:#}\n");
+    Some(BTreeMap::from([
+        ("diagnosis.md", page(&story, of_step, &raised, short)),
+        ("baseline_failures.json", pretty(json!(of_step.baseline))),
+        ("current_failures.json", pretty(json!(of_step.iterations.last().map(|it| &it.commands)))),
+        ("failure_fingerprint_history.json", pretty(of_step.iterations.iter().map(history).collect())),
+        ("completion_reasons.json", pretty(of_step.iterations.iter().map(reasons).collect())),
+        ("stage-transition.json", pretty(raised.iter().map(|(seq, it)| transition(*seq, it)).collect())),
+    ]))
+}
+
+fn raised<'a>(events: &'a [Event], step: &StepId) -> Vec<(Seq, &'a StageRaised)> {
+    let of_step = |event: &'a Event| match &event.fact {
+        Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *step => Some((event.seq, raised)),
+        _ => None,
+    };
+    events.iter().filter_map(of_step).collect()
+}
+
+fn history(iteration: &IterationStory) -> Value {
+    json!({"iteration": iteration.iteration, "fingerprints": iteration.fingerprints, "event": iteration.verdict})
+}
+
+fn reasons(iteration: &IterationStory) -> Value {
+    json!({
+        "iteration": iteration.iteration,
+        "decision": iteration.decision,
+        "source": iteration.source,
+        "reasons": iteration.reasons,
+        "problems": iteration.problems,
+        "event": iteration.verdict,
+    })
+}
+
+fn transition(seq: Seq, raised: &StageRaised) -> Value {
+    json!({
+        "from": raised.from,
+        "to": raised.to,
+        "reason": raised.cause,
+        "stallKey": raised.key,
+        "count": raised.count,
+        "iteration": raised.iteration,
+        "event": seq,
+    })
+}
+
+fn page(story: &Story, step: &StepStory, raised: &[(Seq, &StageRaised)], short: &str) -> String {
+    let run = story.run.as_ref().map_or("", |run| run.as_str());
+    let mut text = format!("# Run {run}, step {}\n\n", step.id);
+    let end = step.end_sentence.as_deref().unwrap_or("not ended");
+    let _infallible = writeln!(text, "{end}, after {} iterations.", step.iterations.len());
+    let failures = current(step);
+    fails(&mut text, step, &failures);
+    tried(&mut text, step, raised);
+    why(&mut text, step, raised, short);
+    next(&mut text, step, raised, &failures, short);
+    text
+}
+
+/// Returns what failed in the newest check.
+fn current(step: &StepStory) -> Vec<(&CommandStory, &FailureStory)> {
+    let commands = step.iterations.iter().rev().find(|it| !it.commands.is_empty());
+    let commands = commands.map_or(&[][..], |it| &it.commands);
+    commands.iter().flat_map(|command| command.failures.iter().map(move |it| (command, it))).collect()
+}
+
+fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &FailureStory)]) {
+    text.push_str("\n## What fails\n");
+    if failures.is_empty() {
+        let reasons = step.iterations.last().map_or(&[][..], |it| &it.reasons);
+        reasons.iter().for_each(|reason| {
+            let _infallible = write!(text, "\n- {reason}");
+        });
+        text.push('\n');
+    }
+    for (command, failure) in failures.iter().take(SHOWN_MAX) {
+        let place = failure.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
+        let _infallible =
+            writeln!(text, "\n- **{}**{place}: {}", failure.name, since(step, &failure.fingerprint));
+        let _infallible = writeln!(text, "  `{}` {}", command.run, failure.fingerprint);
+        let message = failure.message.trim();
+        if !message.is_empty() {
+            let longest = message.split(|it| it != '`').map(str::len).max().unwrap_or(0);
+            let fence = "`".repeat((longest + 1).max(3));
+            let _infallible = writeln!(text, "\n{fence}\n{message}\n{fence}");
+        }
+    }
+    if failures.len() > SHOWN_MAX {
+        let _infallible =
+            writeln!(text, "\nand {} more, in current_failures.json", failures.len() - SHOWN_MAX);
+    }
+}
+
+/// Says when a failure was there.
+fn since(step: &StepStory, fingerprint: &str) -> String {
+    let has = |commands: &[CommandStory]| {
+        commands.iter().flat_map(|it| &it.failures).any(|it| it.fingerprint == fingerprint)
+    };
+    let all: Vec<&IterationStory> = step.iterations.iter().filter(|it| !it.commands.is_empty()).collect();
+    let there: BTreeSet<Iteration> =
+        all.iter().filter(|it| has(&it.commands)).map(|it| it.iteration).collect();
+    let before = if has(&step.baseline) { "failed before the work began, and in " } else { "in " };
+    if there.len() == all.len() {
+        return format!("{before}every iteration");
+    }
+    let named: Vec<String> = there.iter().map(|it| format!("#{it}")).collect();
+    format!("{before}{}", named.join(", "))
+}
+
+fn tried(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)]) {
+    text.push_str(
+        "\n## What was tried\n\n| iteration | changed files | failures | verdict |\n|---|---|---|---|\n",
+    );
+    for iteration in &step.iterations {
+        let changed = match iteration.changed {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not known",
+        };
+        let now: u64 = iteration.commands.iter().map(|command| command.failed).sum();
+        let failures = match (iteration.failed_before, iteration.commands.is_empty()) {
+            (Some(before), false) => format!("{before} → {now}"),
+            (None, false) => now.to_string(),
+            (_, true) => iteration.fingerprints.len().to_string(),
+        };
+        let stage = raised.iter().find(|(_, it)| it.iteration == iteration.iteration);
+        let stage = stage.map_or_else(String::new, |(_, it)| format!("; stage {} from here", it.to));
+        let why = iteration.why().unwrap_or("incomplete").replace('|', "\\|").replace('\n', " ");
+        let why: String = why.chars().take(160).collect();
+        let _infallible =
+            writeln!(text, "| #{} | {changed} | {failures} | {why}{stage} |", iteration.iteration);
+    }
+}
+
+fn why(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)], short: &str) {
+    text.push_str("\n## Why it counts as stuck\n\n");
+    if raised.is_empty() {
+        text.push_str("It does not: the strategy was never changed.\n");
+        return;
+    }
+    for (seq, it) in raised {
+        let _infallible = writeln!(
+            text,
+            "- #{}: {} ({} times), stage {} to {} (event {seq})",
+            it.iteration,
+            stall(it.cause),
+            it.count,
+            it.from,
+            it.to
+        );
+    }
+    let _infallible = writeln!(
+        text,
+        "\nThe rules: docs/convergence.md. What another threshold would have done:\n\n    unstuck replay {short} --what-if steps.{}.convergence.stall_threshold=6",
+        step.id
+    );
+}
+
+fn next(
+    text: &mut String,
+    step: &StepStory,
+    raised: &[(Seq, &StageRaised)],
+    failures: &[(&CommandStory, &FailureStory)],
+    short: &str,
+) {
+    text.push_str("\n## What to try next\n\n");
+    let old: BTreeSet<&str> =
+        step.baseline.iter().flat_map(|it| &it.failures).map(|it| it.fingerprint.as_str()).collect();
+    let all_old =
+        !failures.is_empty() && failures.iter().all(|(_, it)| old.contains(it.fingerprint.as_str()));
+    if all_old {
+        text.push_str(
+            "- All of these failed before the work began, and never moved. If they are not what the work is about: \
+             run again with `--no-worse` instead of `--check`.\n",
+        );
+    }
+    if let Some((_, last)) = raised.last() {
+        text.push_str(match last.cause {
+            StallCause::NoChange => {
+                "- The worker changes nothing: see whether it may write here, and what it answers.\n"
+            }
+            StallCause::Cycle(_) => {
+                "- Two demands may contradict each other: look at what each attempt broke.\n"
+            }
+            StallCause::Growing | StallCause::Diverging => {
+                "- Go back to where it was better, and take a smaller task.\n"
+            }
+            StallCause::SameFailures | StallCause::PersistentFailure | StallCause::NoReasons => {
+                "- The worker's idea of the cause is probably wrong: give it the one fact that it lacks.\n"
+            }
+        });
+    }
+    let _infallible = write!(
+        text,
+        "\n    unstuck resume {short} --add-iterations 5 --hint \"what it lacks\"\n    unstuck diff {short}            # what it changed\n    unstuck undo {short}            # the files as they were before the first iteration\n"
+    );
+}
