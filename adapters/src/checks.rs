@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{self, Confidence, Failure};
+use unstuck_core::failure::{self, Failure};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
@@ -18,7 +18,7 @@ use crate::process::{self, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 
 /// Output beyond this is not read for failures; its end is where tools say what failed.
-const READ_MAX: u64 = 64 << 20;
+const READ_MAX: u64 = 8 << 20;
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -149,6 +149,17 @@ fn may_be_flaky(result: &CommandResult) -> bool {
 fn both(before: CommandResult, now: CommandResult) -> CommandResult {
     let (old, new) = (before.set(), now.set());
     let passed = now.exit == Exit::Code(0);
+    // Where each has something that the other has not, it may be one failure that changes its name.
+    let changes = !passed && !old.without(&new).is_empty() && !new.without(&old).is_empty();
+    if changes {
+        let observations = before.observations.saturating_add(1);
+        return CommandResult {
+            flaky: before.flaky,
+            duration: before.duration.plus(now.duration),
+            observations,
+            ..now
+        };
+    }
     let mut flaky: Vec<Failure> = before.flaky;
     let mut keep = |failure: &Failure| {
         let stays = !passed && old.contains(&failure.fingerprint) && new.contains(&failure.fingerprint);
@@ -161,11 +172,9 @@ fn both(before: CommandResult, now: CommandResult) -> CommandResult {
     before.failures.iter().for_each(|it| {
         keep(it);
     });
-    // Of two runs that fail in different ways only, there is nothing left but that they fail.
-    let nothing_stays = failures.is_empty() && !passed && now.confidence > Confidence::Low;
     CommandResult {
-        failures: if nothing_stays { now.failures.clone() } else { failures },
-        flaky: if nothing_stays { Vec::new() } else { flaky },
+        failures,
+        flaky,
         duration: before.duration.plus(now.duration),
         observations: before.observations.saturating_add(1),
         ..now

@@ -78,6 +78,8 @@ pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
     std::fs::create_dir_all(root)?;
     said(git(root, ["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to])?)
         .map_err(Error::Git)?;
+    // What is run there must not find the way back, for instance to push.
+    said(git(root, ["remote", "remove", "origin"])?).map_err(Error::Git)?;
     said(git(root, ["checkout", "--quiet", "--detach", &commit])?).map_err(Error::Git)?;
     let within = workspace.strip_prefix(&facts.toplevel).unwrap_or(Path::new(""));
     Ok(root.iter().chain(within).collect())

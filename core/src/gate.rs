@@ -4,10 +4,12 @@
 //! baseline did not have, whatever else fails. An inconclusive run, one that was cut short or of which
 //! nothing could be read, goes through no gate; nor do fewer tests than the baseline had.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Exit;
-use crate::failure::{Confidence, Failure, FailureSet, Tests, UNPARSED};
+use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Tests, UNPARSED};
 use crate::id::{Blob, Millis};
 use crate::workflow::{CheckCommand, Gate};
 
@@ -53,6 +55,11 @@ impl CommandResult {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
 
+    /// Returns all that failed at least once, and at how many places.
+    fn places(&self) -> BTreeMap<&Fingerprint, u32> {
+        self.failures.iter().chain(&self.flaky).map(|it| (&it.fingerprint, it.places)).collect()
+    }
+
     /// Says whether it exited with 0 and no report of it names a failure.
     pub fn passed(&self) -> bool {
         self.exit == Exit::Code(0) && self.failures.is_empty()
@@ -60,8 +67,13 @@ impl CommandResult {
 
     /// Says whether it came to its end, and it is known what failed.
     pub fn is_conclusive(&self) -> bool {
-        matches!(self.exit, Exit::Code(_))
-            && (self.exit == Exit::Code(0) || self.confidence > Confidence::Low)
+        match self.exit {
+            Exit::Code(0) => true,
+            // A shell says with such a code that a signal ended its command, in the middle of its work.
+            Exit::Code(129..160) => false,
+            Exit::Code(_) => self.confidence > Confidence::Low,
+            _ => false,
+        }
     }
 }
 
@@ -131,9 +143,10 @@ impl Findings {
                 self.failed(result, &result.failures, "is inconclusive, which passes no gate", base);
             }
             Gate::NoNewFailures => {
-                let known = base.map(CommandResult::set).unwrap_or_default();
-                let new: Vec<Failure> =
-                    result.failures.iter().filter(|it| !known.contains(&it.fingerprint)).cloned().collect();
+                let known = base.map(CommandResult::places).unwrap_or_default();
+                let is_new =
+                    |it: &&Failure| known.get(&it.fingerprint).is_none_or(|places| it.places > *places);
+                let new: Vec<Failure> = result.failures.iter().filter(is_new).cloned().collect();
                 if new.is_empty() && result.failures_left_out == 0 {
                     self.tests_removed(result, base);
                 } else {

@@ -1,9 +1,10 @@
 //! What fails before anybody has worked.
 //!
 //! The commands of the check are run on a clean checkout of the commit, so that nothing of a person's folder is
-//! touched. Where there is none, or where they show nothing there that can be compared with (what they need
-//! may be in no commit), they are run in the workspace as it is.
+//! touched. Where something fails there, they are run in the workspace as well, and that counts: what they need
+//! may be in no commit. So it does where the workspace holds uncommitted changes, or is in no repository.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
@@ -25,32 +26,49 @@ pub(crate) async fn take(
 ) -> (Outcome, Vec<CommandResult>) {
     let show = |line: &str| world.watcher.line(&step.id, line);
     let root = world.artifacts.join("baseline");
-    let checkout = {
+    let made = {
         let (world, root) = (Arc::clone(world), root.clone());
-        blocking(move || {
-            let _left_by_a_dead_supervisor = std::fs::remove_dir_all(&root);
-            worktree::borrow(&world.workspace, &root)
-        })
-        .await
+        blocking(move || checkout(&world, &root)).await
     };
-    let mut why = String::new();
-    if let Ok(there) = checkout {
-        let mut suite = suite.clone();
-        suite.commands.iter_mut().for_each(|(_, spec)| spec.cwd.clone_from(&there));
-        let taken = checks::run(suite, &*world.blobs, &world.redactor, stop.clone(), show).await;
-        blocking(move || {
-            let _is_gone_with_the_run_at_the_latest = std::fs::remove_dir_all(&root);
-        })
-        .await;
-        let is_usable = taken.1.iter().all(CommandResult::is_conclusive);
-        if is_usable || taken.0.exit == Exit::Stopped {
-            return taken;
+    let clean = match made {
+        Ok(there) => {
+            let mut suite = suite.clone();
+            suite.commands.iter_mut().for_each(|(_, spec)| spec.cwd.clone_from(&there));
+            Ok(checks::run(suite, &*world.blobs, &world.redactor, stop.clone(), show).await)
         }
-        why.push_str(
-            "the baseline was taken in the workspace: a clean checkout shows nothing to compare with",
-        );
+        Err(why) => Err(why),
+    };
+    blocking(move || {
+        let _is_gone_with_the_run_at_the_latest = std::fs::remove_dir_all(&root);
+    })
+    .await;
+    if let Ok((outcome, results)) = &clean
+        && (outcome.exit == Exit::Stopped || results.iter().all(CommandResult::passed))
+    {
+        return (outcome.clone(), results.clone());
     }
+    // What the commands need may be in no commit; so what fails there is looked at here, too.
     let (mut outcome, results) = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
-    outcome.notes.extend((!why.is_empty()).then_some(why));
+    let note = match clean {
+        Ok((_, there)) if same(&there, &results) => None,
+        Ok(_) => Some("a clean checkout shows other failures".to_owned()),
+        Err(why) => Some(why),
+    };
+    outcome.notes.extend(note.map(|why| format!("the baseline was taken in the workspace: {why}")));
     (outcome, results)
+}
+
+/// Makes a clean checkout of what the workspace is, or says why there is none.
+fn checkout(world: &Machine, root: &Path) -> Result<PathBuf, String> {
+    let _left_by_a_dead_supervisor = std::fs::remove_dir_all(root);
+    match worktree::uncommitted(&world.workspace) {
+        Ok(0) => worktree::borrow(&world.workspace, root).map_err(|error| error.to_string()),
+        Ok(1) => Err("1 file holds something that is in no commit".to_owned()),
+        Ok(files) => Err(format!("{files} files hold something that is in no commit")),
+        Err(_) => Err("it is in no git repository".to_owned()),
+    }
+}
+
+fn same(a: &[CommandResult], b: &[CommandResult]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.set() == b.set() && a.exit == b.exit)
 }

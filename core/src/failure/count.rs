@@ -34,16 +34,17 @@ impl Tests {
     }
 }
 
-/// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it.
+/// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it. A tool
+/// may print several, one for each part of its work; they are added up.
 struct Summary {
     line: Regex,
-    /// A tool may print one for each part of its work; of others the last one counts.
-    adds_up: bool,
+    /// It says which of those that another line counted did not pass.
+    corrects: bool,
 }
 
 /// The summaries of tools, as their lines begin.
 static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
-    let adding = [
+    let patterns = [
         // libtest, one for each program.
         r"^test result: \w+\. (?<passed>\d+) passed; (?<failed>\d+) failed; (?<skipped>\d+) ignored",
         // googletest, one for each program; ctest.
@@ -51,8 +52,6 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^\[  FAILED  \] (?<failed>\d+) tests?, listed below",
         // unittest.
         r"^Ran (?<total>\d+) tests? in ",
-        r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?",
-        r"^OK \(skipped=(?<skipped>\d+)\)",
         // mocha.
         r"^\s*(?<passed>\d+) passing",
         r"^\s*(?<failed>\d+) failing",
@@ -61,8 +60,6 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^(?:# |ℹ )pass (?<passed>\d+)$",
         r"^(?:# |ℹ )fail (?<failed>\d+)$",
         r"^(?:# |ℹ )(?:skipped|todo) (?<skipped>\d+)$",
-    ];
-    let last = [
         // nextest.
         r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (?<passed>\d+) passed(?:.*?, (?<failed>\d+) failed)?(?:.*?, (?<skipped>\d+) skipped)?",
         // pytest.
@@ -72,8 +69,8 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^\s*Tests\s+(?:(?<failed>\d+) failed)?(?: \| )?(?:(?<passed>\d+) passed)?(?: \| )?(?:(?<skipped>\d+) skipped)?.*\(\d+\)",
         // deno test.
         r"^(?:ok|FAILED) \| (?<passed>\d+) passed(?: \([^)]*\))? \| (?<failed>\d+) failed(?: \([^)]*\))?(?: \| (?<skipped>\d+) ignored)?",
-        // Maven Surefire: the last one is of all.
-        r"^(?:\[\w+\] +)?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<off>\d+)",
+        // Maven Surefire: without a time it is of a whole module.
+        r"^(?:\[\w+\] +)?Tests run: (?<total>\d+), Failures: (?<failed>\d+), Errors: (?<errors>\d+), Skipped: (?<off>\d+)\s*$",
         // PHPUnit.
         r"^OK \((?<passed>\d+) tests?, ",
         r"^Tests: (?<total>\d+), Assertions: \d+(?:, Errors: (?<errors>\d+))?(?:, Failures: (?<failed>\d+))?(?:, Skipped: (?<off>\d+))?",
@@ -82,10 +79,15 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         // ctest.
         r"^\d+% tests passed, (?<failed>\d+) tests? failed out of (?<total>\d+)",
     ];
-    let summary = |adds_up| {
-        move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), adds_up }
+    let corrections = [
+        // unittest, after the line that counts all.
+        r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?",
+        r"^OK \(skipped=(?<skipped>\d+)",
+    ];
+    let summary = |corrects| {
+        move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), corrects }
     };
-    adding.iter().map(summary(true)).chain(last.iter().map(summary(false))).collect()
+    patterns.iter().map(summary(false)).chain(corrections.iter().map(summary(true))).collect()
 });
 
 /// A line without one of these words is none of the summaries.
@@ -109,24 +111,22 @@ fn plain(line: &str) -> std::borrow::Cow<'_, str> {
 }
 
 fn summaries<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<Tests> {
-    let (mut added, mut last): (Option<Tests>, Option<Tests>) = (None, None);
+    let mut sum: Option<Tests> = None;
     for line in lines {
         if !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
-        for summary in SUMMARIES.iter() {
-            let Some(tests) = summary.line.captures(&line).and_then(|captures| numbers(&captures)) else {
-                continue;
-            };
-            if summary.adds_up {
-                added = Some(added.unwrap_or_default().plus(tests));
-            } else {
-                last = Some(tests);
-            }
-            break;
-        }
+        let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(&line)?)?)));
+        let Some((summary, tests)) = found else { continue };
+        let before = sum.unwrap_or_default();
+        let passed = if summary.corrects {
+            before.passed.saturating_sub(tests.failed).saturating_sub(tests.skipped)
+        } else {
+            before.passed
+        };
+        sum = Some(Tests { passed, ..before }.plus(tests));
     }
-    added.or(last)
+    sum
 }
 
 /// Reads the numbers of a summary; `None` if it has none.
@@ -145,8 +145,11 @@ fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
 /// Counts the tests that are listed one by one: TAP, `go test -v`, and its JSON.
 fn listed<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<Tests> {
     let mut tests = Tests::default();
+    let (mut names_all, mut go_failed) = (false, 0);
     for line in lines {
         let line = line.trim_start();
+        // Without `-v` only those that failed are listed.
+        names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
         let is_skipped = || line.contains("# SKIP") || line.contains("# skip") || line.contains("# TODO");
         if line.starts_with("ok ") && line[3..].starts_with(|it: char| it.is_ascii_digit()) {
             if is_skipped() { tests.skipped += 1 } else { tests.passed += 1 }
@@ -155,7 +158,7 @@ fn listed<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<
         } else if line.starts_with("--- PASS: ") {
             tests.passed += 1;
         } else if line.starts_with("--- FAIL: ") {
-            tests.failed += 1;
+            go_failed += 1;
         } else if line.starts_with("--- SKIP: ") {
             tests.skipped += 1;
         } else if line.starts_with('{') && line.contains("\"Test\":") {
@@ -170,6 +173,9 @@ fn listed<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<
                 None => {}
             }
         }
+    }
+    if names_all {
+        tests.failed += go_failed;
     }
     (tests != Tests::default()).then_some(tests)
 }
@@ -192,6 +198,13 @@ mod tests {
             ("3 passed, 1 warning in 0.01s", (3, 0, 0)),
             ("===== 1 failed, 1 passed, 1 error in 0.10s =====", (1, 2, 0)),
             ("Ran 5 tests in 0.001s\n\nOK", (5, 0, 0)),
+            ("Ran 5 tests in 0.001s\n\nOK (skipped=1)", (4, 0, 1)),
+            ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)", (2, 2, 1)),
+            (
+                "     Summary [   0.1s] 12 tests run: 12 passed, 0 skipped\ntest result: ok. 3 passed; 0 failed; 0 ignored;",
+                (15, 0, 0),
+            ),
+            ("== 1 failed, 3 passed in 0.1s ==\n== 2 passed in 0.1s ==", (5, 1, 0)),
             ("Tests:       1 failed, 2 skipped, 3 passed, 6 total", (3, 1, 2)),
             ("Tests:       4 passed, 4 total", (4, 0, 0)),
             ("      Tests  1 failed | 3 passed (4)", (3, 1, 0)),

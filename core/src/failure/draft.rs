@@ -1,6 +1,6 @@
 //! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::normalise::Normaliser;
 use super::reason::Reason;
@@ -18,6 +18,9 @@ pub(super) enum Style {
     #[default]
     Values,
 }
+
+/// Lines of one failure are counted up to here.
+const PLACES_MAX: usize = 1000;
 
 /// A failure as a reader found it.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +112,8 @@ impl Draft {
 pub(super) struct Found<'a> {
     normaliser: &'a Normaliser,
     failures: Vec<Failure>,
-    seen: BTreeSet<Fingerprint>,
+    /// Each fingerprint that was told, and the lines it was told of.
+    seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
     /// The tool that printed the output, where it is known although nothing failed.
     tool: &'static str,
     source: Source,
@@ -122,7 +126,7 @@ impl<'a> Found<'a> {
         Self {
             normaliser,
             failures: Vec::new(),
-            seen: BTreeSet::new(),
+            seen: BTreeMap::new(),
             tool: "",
             source: Source::Report,
             left_out: 0,
@@ -183,8 +187,14 @@ impl<'a> Found<'a> {
             self.left_out += 1;
             return;
         }
+        let line = draft.line.filter(|_| draft.test.is_none());
         let failure = self.finish(draft);
-        if self.seen.insert(failure.fingerprint.clone()) {
+        let known = self.seen.contains_key(&failure.fingerprint);
+        let lines = self.seen.entry(failure.fingerprint.clone()).or_default();
+        if lines.len() < PLACES_MAX {
+            lines.extend(line);
+        }
+        if !known {
             self.failures.push(failure);
         }
     }
@@ -218,11 +228,16 @@ impl<'a> Found<'a> {
             kind: draft.kind,
             message: bounded(draft.message),
             source: self.source,
+            places: 1,
         }
     }
 
     /// Ends the search.
-    pub(super) fn extraction(self, confidence: Confidence, bytes_left_out: u64) -> Extraction {
+    pub(super) fn extraction(mut self, confidence: Confidence, bytes_left_out: u64) -> Extraction {
+        for failure in &mut self.failures {
+            let places = self.seen.get(&failure.fingerprint).map_or(1, BTreeSet::len).max(1);
+            failure.places = u32::try_from(places).unwrap_or(u32::MAX);
+        }
         Extraction {
             tool: self.tool.to_owned(),
             failures: self.failures,

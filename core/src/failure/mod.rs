@@ -86,6 +86,8 @@ pub struct Failure {
     pub message: String,
     /// Where it was read from.
     pub source: Source,
+    /// At how many lines of its file it is, where that is what tells several apart; at least 1.
+    pub places: u32,
 }
 
 /// A place in a file.

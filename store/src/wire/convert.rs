@@ -139,7 +139,7 @@ record! {
         run, exit, duration, stdout, stderr, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         observations,
     }
-    v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source }
+    v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }
     v1::Location = failure::Location { file, line }
     v1::Tests = failure::Tests { passed, failed, skipped }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }

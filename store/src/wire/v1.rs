@@ -138,6 +138,7 @@ pub struct Failed {
     pub kind: String,
     pub message: String,
     pub source: FailureSource,
+    pub places: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
