@@ -3,13 +3,14 @@
 //! A failing command may be observed several times: what does not fail each time is flaky. Reading the output
 //! is `unstuck_core::failure`; the whole of it is kept in blobs, so a better reader can be tried later.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{self, Failure};
+use unstuck_core::failure::{self, Failure, Fingerprint};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
@@ -52,7 +53,7 @@ pub async fn run(
             let result = result_of(&run, &cwd, &outcome, blobs);
             add(&mut together, &run, outcome);
             let observed = match seen.take() {
-                Some(before) => both(before, result),
+                Some(before) => both(&before, result),
                 None => result,
             };
             let again = may_be_flaky(&observed) && *stop.borrow() == Stop::Run;
@@ -133,48 +134,28 @@ fn tail(outcome: &Outcome) -> String {
         (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
     };
     let text = text.trim_end();
-    let mut start = text.len().saturating_sub(CommandResult::TAIL_MAX);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text[start..].to_owned()
+    text[text.ceil_char_boundary(text.len().saturating_sub(CommandResult::TAIL_MAX))..].to_owned()
 }
 
 /// Says whether running it again may show something else. What hangs or cannot be run is not tried again.
 fn may_be_flaky(result: &CommandResult) -> bool {
-    matches!(result.exit, Exit::Code(code) if !matches!(code, 0 | 126 | 127))
+    matches!(result.exit, Exit::Code(_)) && result.exit != Exit::Code(0) && !result.exit.could_not_run()
 }
 
 /// Puts another observation beside those before: what failed each time is kept.
-fn both(before: CommandResult, now: CommandResult) -> CommandResult {
+fn both(before: &CommandResult, now: CommandResult) -> CommandResult {
     let (old, new) = (before.set(), now.set());
     let passed = now.exit == Exit::Code(0);
     // Where each has something that the other has not, it may be one failure that changes its name.
     let changes = !passed && !old.without(&new).is_empty() && !new.without(&old).is_empty();
-    if changes {
-        let observations = before.observations.saturating_add(1);
-        return CommandResult {
-            flaky: before.flaky,
-            duration: before.duration.plus(now.duration),
-            observations,
-            ..now
-        };
-    }
-    let mut flaky: Vec<Failure> = before.flaky;
-    let mut keep = |failure: &Failure| {
-        let stays = !passed && old.contains(&failure.fingerprint) && new.contains(&failure.fingerprint);
-        if !stays && !flaky.iter().any(|it| it.fingerprint == failure.fingerprint) {
-            flaky.push(failure.clone());
-        }
-        stays
-    };
-    let failures: Vec<Failure> = now.failures.iter().filter(|it| keep(it)).cloned().collect();
-    before.failures.iter().for_each(|it| {
-        keep(it);
-    });
+    let in_both = |it: &Failure| old.contains(&it.fingerprint) && new.contains(&it.fingerprint);
+    let stays = |it: &Failure| changes || (!passed && in_both(it));
+    let mut told: BTreeSet<Fingerprint> = before.flaky.iter().map(|it| it.fingerprint.clone()).collect();
+    let come_and_go = now.failures.iter().chain(&before.failures).filter(|it| !stays(it));
+    let more = come_and_go.filter(|it| told.insert(it.fingerprint.clone())).cloned();
     CommandResult {
-        failures,
-        flaky,
+        flaky: before.flaky.iter().cloned().chain(more).collect(),
+        failures: now.failures.iter().filter(|it| stays(it)).cloned().collect(),
         duration: before.duration.plus(now.duration),
         observations: before.observations.saturating_add(1),
         ..now
@@ -205,9 +186,7 @@ fn exit_of_all(results: &[CommandResult], so_far: Exit) -> Exit {
     }
     let first =
         |wanted: fn(&Exit) -> bool| results.iter().map(|it| &it.exit).find(|exit| wanted(exit)).cloned();
-    let could_not_run =
-        |exit: &Exit| matches!(exit, Exit::CouldNotStart(_) | Exit::Asks(_) | Exit::Code(126 | 127));
-    first(could_not_run)
+    first(|exit| exit.could_not_run() || matches!(exit, Exit::Asks(_)))
         .or_else(|| first(|exit| matches!(exit, Exit::TimedOut | Exit::Idle)))
         .or_else(|| first(|exit| *exit != Exit::Code(0)).map(|_| Exit::Code(1)))
         .unwrap_or(Exit::Code(0))

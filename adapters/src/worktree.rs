@@ -46,18 +46,14 @@ pub enum Error {
 ///
 /// There is no repository, no commit, or git refuses.
 pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Error> {
-    let facts = branch::facts(workspace)?.ok_or_else(|| Error::NoRepository(workspace.to_owned()))?;
-    let commit = facts.head_sha.ok_or(Error::NoCommit)?;
+    let (toplevel, commit) = commit_of(workspace)?;
     if let Some(above) = root.parent() {
         std::fs::create_dir_all(above)?;
     }
-    let to = root.to_str().ok_or_else(|| Error::Git(format!("{} is no UTF-8", root.display())))?;
-    said(git(workspace, ["worktree", "add", "--quiet", "-b", branch, to, &commit])?).map_err(Error::Git)?;
-    let within = workspace.strip_prefix(&facts.toplevel).unwrap_or(Path::new(""));
+    run(workspace, ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit])?;
     Ok(Worktree {
         root: root.to_owned(),
-        // A path that is joined with nothing gets a slash at its end.
-        workspace: root.iter().chain(within).collect(),
+        workspace: within(root, workspace, &toplevel),
         branch: branch.to_owned(),
         uncommitted: uncommitted(workspace)?,
     })
@@ -70,19 +66,14 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
 ///
 /// There is no repository, no commit, or git refuses.
 pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
-    let facts = branch::facts(workspace)?.ok_or_else(|| Error::NoRepository(workspace.to_owned()))?;
-    let commit = facts.head_sha.ok_or(Error::NoCommit)?;
-    let unreadable = |path: &Path| Error::Git(format!("{} is no UTF-8", path.display()));
-    let from = facts.toplevel.to_str().ok_or_else(|| unreadable(&facts.toplevel))?;
-    let to = root.to_str().ok_or_else(|| unreadable(root))?;
+    let (toplevel, commit) = commit_of(workspace)?;
     std::fs::create_dir_all(root)?;
-    said(git(root, ["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to])?)
-        .map_err(Error::Git)?;
+    let (from, to) = (text(&toplevel)?, text(root)?);
+    run(root, ["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to])?;
     // What is run there must not find the way back, for instance to push.
-    said(git(root, ["remote", "remove", "origin"])?).map_err(Error::Git)?;
-    said(git(root, ["checkout", "--quiet", "--detach", &commit])?).map_err(Error::Git)?;
-    let within = workspace.strip_prefix(&facts.toplevel).unwrap_or(Path::new(""));
-    Ok(root.iter().chain(within).collect())
+    run(root, ["remote", "remove", "origin"])?;
+    run(root, ["checkout", "--quiet", "--detach", &commit])?;
+    Ok(within(root, workspace, &toplevel))
 }
 
 /// Returns how many files of a checkout hold something that is in no commit.
@@ -104,16 +95,35 @@ pub fn uncommitted(checkout: &Path) -> io::Result<usize> {
 ///
 /// Git refuses, because there is something that is in no commit.
 pub fn remove(root: &Path) -> Result<(), Error> {
-    let to = root.to_str().ok_or_else(|| Error::Git(format!("{} is no UTF-8", root.display())))?;
     let branch = branch::facts(root)?.and_then(|facts| facts.branch);
-    let first = said(git(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?);
-    let first =
-        first.map(|path| PathBuf::from(String::from_utf8_lossy(&path).trim_end())).map_err(Error::Git)?;
-    said(git(root, ["worktree", "remove", to])?).map_err(Error::Git)?;
+    let first = run(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+    let first = PathBuf::from(String::from_utf8_lossy(&first).trim_end());
+    run(root, ["worktree", "remove", text(root)?])?;
     if let Some(branch) = branch {
         let _stays_if_it_is_not_merged = git(&first, ["branch", "--quiet", "-d", &branch])?;
     }
     Ok(())
+}
+
+/// Returns the root of the repository that a folder is in, and its commit.
+fn commit_of(workspace: &Path) -> Result<(PathBuf, String), Error> {
+    let facts = branch::facts(workspace)?.ok_or_else(|| Error::NoRepository(workspace.to_owned()))?;
+    Ok((facts.toplevel, facts.head_sha.ok_or(Error::NoCommit)?))
+}
+
+/// Returns where in a checkout the folder is that `workspace` is in the first one.
+fn within(root: &Path, workspace: &Path, toplevel: &Path) -> PathBuf {
+    let within = workspace.strip_prefix(toplevel).unwrap_or(Path::new(""));
+    // A path that is joined with nothing gets a slash at its end.
+    root.iter().chain(within).collect()
+}
+
+fn text(path: &Path) -> Result<&str, Error> {
+    path.to_str().ok_or_else(|| Error::Git(format!("{} is no UTF-8", path.display())))
+}
+
+fn run<const N: usize>(folder: &Path, arguments: [&str; N]) -> Result<Vec<u8>, Error> {
+    said(git(folder, arguments)?).map_err(Error::Git)
 }
 
 /// Returns what git printed, or what it complained about.

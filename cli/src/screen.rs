@@ -196,9 +196,8 @@ fn baseline_lines(step: &StepId, story: &Story) -> String {
 
 /// `fail 3 → 1`, where commands tell.
 fn failures_moved(iteration: &IterationStory) -> Option<String> {
-    let now: u64 = iteration.commands.iter().map(|command| command.failed).sum();
-    let before = iteration.failed_before?;
-    (before + now > 0 && !iteration.commands.is_empty()).then(|| format!("fail {before} → {now} · "))
+    let (before, now) = (iteration.failed_before?, iteration.failed()?);
+    (before + now > 0).then(|| format!("fail {before} → {now} · "))
 }
 
 /// `fix #2  00:14  incomplete: 2 tests fail · source=exit-code`.

@@ -90,14 +90,10 @@ pub(crate) fn stands_although_failed(resolution: &Resolution) -> bool {
 
 /// A check that hung: the worker has to know, whatever else the check said.
 pub(crate) fn with_timeout(mut claim: Claim, outcome: &Outcome) -> Claim {
-    let how = match outcome.exit {
-        Exit::TimedOut => "had not ended",
-        Exit::Idle => "did nothing any more",
-        _ => return claim,
-    };
-    let reason = format!("timeout: the check {how} after {} s and was ended", outcome.duration.0 / 1000);
-    claim.reasons.insert(0, reason);
-    claim.fingerprints.insert(0, "timeout".to_owned());
+    if let Some(reason) = gate::timeout("the check", &outcome.exit, outcome.duration) {
+        claim.reasons.insert(0, reason);
+        claim.fingerprints.insert(0, gate::TIMEOUT.to_owned());
+    }
     claim
 }
 
@@ -155,9 +151,7 @@ pub(crate) fn commands_claim(
     event: &CheckFinished,
     baseline: Option<&[CommandResult]>,
 ) -> Result<Claim, weather::Failure> {
-    let could_not_run =
-        |it: &CommandResult| matches!(it.exit, Exit::CouldNotStart(_) | Exit::Code(126 | 127));
-    if (event.commands.is_empty() || event.commands.iter().any(could_not_run))
+    if (event.commands.is_empty() || event.commands.iter().any(|it| it.exit.could_not_run()))
         && let Err(CheckFailure::CouldNotRun(failure)) = exit_verdict(&event.outcome)
     {
         return Err(failure);

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::event::StallCause;
+use crate::failure::Fingerprint;
 use crate::id::{Digest, Stage};
 use crate::snapshot::Snapshot;
 use crate::workflow;
@@ -163,7 +164,7 @@ impl Convergence {
         self.growing = if grows { self.growing.saturating_add(1) } else { 0 };
         let size = signal.workspace.map(|workspace| workspace.bytes);
         // What a command shows is one failure after the other; a reviewer can always find something new.
-        let claimed = !signal.fingerprints.iter().any(|it| it.starts_with("f1:"));
+        let claimed = !signal.fingerprints.iter().any(|it| Fingerprint::is_one(it));
         let diverges =
             claimed && before > 0 && kept == 0 && now >= before && size > self.size && self.size.is_some();
         self.diverging = if diverges { self.diverging.saturating_add(1) } else { 0 };

@@ -310,6 +310,13 @@ pub enum Exit {
     Settled,
 }
 
+impl Exit {
+    /// Says whether nothing was run: there is no such program, or it is none, as a shell reports it.
+    pub fn could_not_run(&self) -> bool {
+        matches!(self, Self::CouldNotStart(_) | Self::Code(126 | 127))
+    }
+}
+
 /// How a child run ended, and which one it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildEnd {

@@ -435,9 +435,5 @@ impl StepState {
 fn shown_output(outcome: &Outcome) -> String {
     let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
     let text = text.trim_end();
-    let mut start = text.len().saturating_sub(Feedback::OUTPUT_MAX);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text[start..].to_owned()
+    text[text.ceil_char_boundary(text.len().saturating_sub(Feedback::OUTPUT_MAX))..].to_owned()
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::failure::{Confidence, Failure, FailureSet};
 use crate::gate::{self, CommandResult};
+use crate::prompt::fenced;
 use crate::state::StepState;
 
 /// Most failures of one command that a prompt shows with what the tool says.
@@ -22,23 +23,17 @@ pub(crate) fn of(at: &StepState) -> String {
     let (before, base) = (before.as_deref().unwrap_or(nothing), at.baseline.as_deref().unwrap_or(nothing));
     let mut text = String::new();
     for (index, result) in now.iter().enumerate() {
-        let find = |in_them: &[CommandResult]| in_them.get(index).map(CommandResult::set);
-        command(&mut text, result, find(before).or_else(|| find(base)), before.get(index), base.get(index));
+        let base = base.get(index).map(CommandResult::set).unwrap_or_default();
+        command(&mut text, result, before.get(index), &base);
     }
     text
 }
 
-fn command(
-    text: &mut String,
-    result: &CommandResult,
-    known: Option<FailureSet>,
-    before: Option<&CommandResult>,
-    base: Option<&CommandResult>,
-) {
+fn command(text: &mut String, result: &CommandResult, before: Option<&CommandResult>, base: &FailureSet) {
     if result.passed() || result.confidence == Confidence::Low {
         return;
     }
-    let known = known.unwrap_or_default();
+    let known = before.map_or_else(|| base.clone(), CommandResult::set);
     let is_new = |failure: &&Failure| !known.contains(&failure.fingerprint);
     let (mut ranked, old): (Vec<&Failure>, Vec<&Failure>) = result.failures.iter().partition(is_new);
     let new = ranked.len();
@@ -64,25 +59,20 @@ fn counted(all: usize, new: usize, compared: bool) -> String {
     }
 }
 
-fn shown(text: &mut String, failure: &Failure, is_new: bool, base: Option<&CommandResult>) {
-    let is_old = base.is_some_and(|base| base.set().contains(&failure.fingerprint));
+fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) {
     let mut marks = Vec::new();
     if is_new {
         marks.push("new");
     }
-    if is_old {
+    if base.contains(&failure.fingerprint) {
         marks.push("failed before the work began");
     }
     let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
-    let place = failure.location.as_ref().map_or_else(String::new, |it| match it.line {
-        Some(line) => format!(", {}:{line}", it.file),
-        None => format!(", {}", it.file),
-    });
+    let place = failure.location.as_ref().map_or_else(String::new, |place| format!(", {place}"));
     let _infallible = writeln!(text, "\n- {}{marks}{place}", gate::name(failure));
     let message: String = failure.message.trim().chars().take(MESSAGE_MAX).collect();
     if !message.is_empty() {
-        let fence = fence_around(&message);
-        let _infallible = writeln!(text, "\n{fence}\n{message}\n{fence}");
+        let _infallible = writeln!(text, "\n{}", fenced(&message));
     }
 }
 
@@ -95,10 +85,4 @@ fn names<'a>(text: &mut String, title: &str, failures: impl Iterator<Item = &'a 
     names.truncate(NAMED_MAX);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let _infallible = writeln!(text, "\n{title}: {}{more}", names.join(", "));
-}
-
-/// Returns a code fence that is longer than any run of backticks in `content`.
-pub(crate) fn fence_around(content: &str) -> String {
-    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    "`".repeat((longest + 1).max(3))
 }

@@ -125,13 +125,8 @@ pub(crate) fn no_baseline(commands: &[CheckCommand], results: &[CommandResult]) 
 
 impl Findings {
     fn add(&mut self, gate: Gate, result: &CommandResult, base: Option<&CommandResult>) {
-        if let Exit::TimedOut | Exit::Idle = result.exit {
-            let seconds = result.duration.0 / 1000;
-            let how = if result.exit == Exit::Idle { "did nothing any more" } else { "had not ended" };
-            return self.note(
-                format!("timeout: `{}` {how} after {seconds} s and was ended", result.run),
-                "timeout".to_owned(),
-            );
+        if let Some(reason) = timeout(&format!("`{}`", result.run), &result.exit, result.duration) {
+            return self.note(reason, TIMEOUT.to_owned());
         }
         if let Exit::Signal(signal) = result.exit {
             self.fingerprints.push(format!("signal:{signal}"));
@@ -207,6 +202,19 @@ impl Findings {
     }
 }
 
+/// What the controller knows a check by that did not come to its end.
+pub(crate) const TIMEOUT: &str = "timeout";
+
+/// Says that something did not come to its end, if that is how it ended.
+pub(crate) fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> {
+    let how = match exit {
+        Exit::TimedOut => "had not ended",
+        Exit::Idle => "did nothing any more",
+        _ => return None,
+    };
+    Some(format!("timeout: {what} {how} after {} s and was ended", after.0 / 1000))
+}
+
 /// Returns what the controller knows failures by. Of output that nothing recognised every value counts, since
 /// the value may be all that moves; a command that says nothing gives no signal.
 pub(crate) fn identities(result: &CommandResult, failures: &[Failure]) -> Vec<String> {
@@ -221,13 +229,9 @@ pub(crate) fn identities(result: &CommandResult, failures: &[Failure]) -> Vec<St
 
 /// Returns how a failure is called in a sentence.
 pub fn name(failure: &Failure) -> String {
-    let place = failure.location.as_ref().map(|it| match it.line {
-        Some(line) => format!("{}:{line}", it.file),
-        None => it.file.clone(),
-    });
-    match (&failure.test, place) {
+    match (&failure.test, &failure.location) {
         (Some(test), _) => test.clone(),
-        (None, Some(place)) if failure.kind.is_empty() => place,
+        (None, Some(place)) if failure.kind.is_empty() => place.to_string(),
         (None, Some(place)) => format!("{} at {place}", failure.kind),
         (None, None) => failure
             .message

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::event::StallCause;
-use crate::findings::{self, fence_around};
+use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
 use crate::state::{Feedback, RunState, StepState};
@@ -110,9 +110,8 @@ fn findings(at: &StepState) -> String {
     if !shown.is_empty() {
         text.push_str(&shown);
     } else if !feedback.output.is_empty() {
-        let fence = fence_around(&feedback.output);
-        let _infallible =
-            write!(text, "\nThe end of what the check printed:\n\n{fence}\n{}\n{fence}\n", feedback.output);
+        let shown = fenced(&feedback.output);
+        let _infallible = write!(text, "\nThe end of what the check printed:\n\n{shown}\n");
     }
     text
 }
@@ -203,6 +202,13 @@ fn list(text: &mut String, title: &str, items: &[String], max: usize) {
     if items.len() > max {
         let _infallible = writeln!(text, "- and {} more", items.len() - max);
     }
+}
+
+/// Returns a text between code fences that are longer than any run of backticks in it.
+pub fn fenced(content: &str) -> String {
+    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}\n{content}\n{fence}")
 }
 
 fn section(text: &mut String, part: &str) {

@@ -155,11 +155,7 @@ fn last_lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn head(line: &str) -> &str {
-    let mut end = line.len().min(LINE_BYTES_MAX);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    &line[..end]
+    &line[..line.floor_char_boundary(LINE_BYTES_MAX)]
 }
 
 fn describe(line: &str, class: ErrorClass) -> Failure {

@@ -3,12 +3,10 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
-use unstuck_core::event::{
-    CheckStarted, Lost, Observation, RunInterrupted, RunOutcome, RunResumed, WorkerStarted,
-};
-use unstuck_core::id::{Blob, CheckId, Digest, Millis};
+use unstuck_core::event::{Lost, Observation, RunInterrupted, RunOutcome, RunResumed};
+use unstuck_core::id::{CheckId, Digest};
 use unstuck_core::state::StepPhase;
-use unstuck_core::testing::{Act, Script, World, finished, script_worker, step};
+use unstuck_core::testing::{Act, Script, World, finished, script_worker, started, step};
 use unstuck_core::workflow::{CheckBy, OnExhausted, OnFailure, WorkerKind, Workflow};
 use unstuck_core::{Due, Effect};
 
@@ -176,38 +174,13 @@ impl Real {
     }
 
     fn begin(&mut self) -> (Due, bool) {
-        let (prompt, limit) = (Blob { digest: Digest::of(b""), size: 0 }, Millis(1));
         let effect = self.0.state.pending_effects().remove(0);
         let (due, is_check) = match effect {
             Effect::RunWorker(due) => (due, false),
             Effect::RunCheck(due) => (due, true),
             Effect::Stop(step) => panic!("nothing is to be stopped at {step}"),
         };
-        let Due { step, iteration, attempt } = due.clone();
-        let check_id = id();
-        self.give(if is_check {
-            Observation::CheckStarted(CheckStarted {
-                step,
-                iteration,
-                attempt,
-                check_id,
-                prompt,
-                limit,
-                moved_aside: None,
-            })
-        } else {
-            let check_id = None;
-            Observation::WorkerStarted(WorkerStarted {
-                step,
-                iteration,
-                attempt,
-                prompt,
-                limit,
-                check_id,
-                moved_aside: None,
-                snapshot: None,
-            })
-        });
+        self.give(started(&self.0.state, &due, is_check, id(), Digest::of(b"")));
         (due, is_check)
     }
 

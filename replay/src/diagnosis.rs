@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use unstuck_core::event::{Conclusion, StageRaised, StallCause};
 use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::prompt::fenced;
 use unstuck_core::{Event, Fact};
 
 use crate::describe::stall;
@@ -103,9 +104,7 @@ fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &Failu
         let _infallible = writeln!(text, "  `{}` {}", command.run, failure.fingerprint);
         let message = failure.message.trim();
         if !message.is_empty() {
-            let longest = message.split(|it| it != '`').map(str::len).max().unwrap_or(0);
-            let fence = "`".repeat((longest + 1).max(3));
-            let _infallible = writeln!(text, "\n{fence}\n{message}\n{fence}");
+            let _infallible = writeln!(text, "\n{}", fenced(message));
         }
     }
     if failures.len() > SHOWN_MAX {
@@ -140,11 +139,10 @@ fn tried(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)]) {
             Some(false) => "no",
             None => "not known",
         };
-        let now: u64 = iteration.commands.iter().map(|command| command.failed).sum();
-        let failures = match (iteration.failed_before, iteration.commands.is_empty()) {
-            (Some(before), false) => format!("{before} → {now}"),
-            (None, false) => now.to_string(),
-            (_, true) => iteration.fingerprints.len().to_string(),
+        let failures = match (iteration.failed_before, iteration.failed()) {
+            (Some(before), Some(now)) => format!("{before} → {now}"),
+            (None, Some(now)) => now.to_string(),
+            (_, None) => iteration.fingerprints.len().to_string(),
         };
         let stage = raised.iter().find(|(_, it)| it.iteration == iteration.iteration);
         let stage = stage.map_or_else(String::new, |(_, it)| format!("; stage {} from here", it.to));

@@ -111,17 +111,17 @@ impl CommandStory {
 
 impl FailureStory {
     fn new(failure: &Failure) -> Self {
-        let place = failure.location.as_ref().map(|it| match it.line {
-            Some(line) => format!("{}:{line}", it.file),
-            None => it.file.clone(),
-        });
         Self {
             name: gate::name(failure),
             fingerprint: failure.fingerprint.to_string(),
             message: failure.message.clone(),
-            place,
+            place: failure.location.as_ref().map(ToString::to_string),
         }
     }
+}
+
+fn failed(commands: &[CommandStory]) -> Option<u64> {
+    (!commands.is_empty()).then(|| commands.iter().map(|command| command.failed).sum())
 }
 
 /// An iteration as people read it.
@@ -266,8 +266,7 @@ impl Story {
         let step = self.steps.iter().find(|it| it.id == *step)?;
         let before =
             step.iterations.iter().rev().find(|it| it.iteration < iteration && !it.commands.is_empty());
-        let commands = before.map_or(&step.baseline, |before| &before.commands);
-        (!commands.is_empty()).then(|| commands.iter().map(|command| command.failed).sum())
+        failed(before.map_or(&step.baseline, |before| &before.commands))
     }
 
     fn finished(
@@ -331,6 +330,11 @@ impl Story {
 }
 
 impl IterationStory {
+    /// Returns how many failures the commands of its check showed; `None` if it has none.
+    pub fn failed(&self) -> Option<u64> {
+        failed(&self.commands)
+    }
+
     /// Returns why it was judged so, in a few words: its first reason; without one what made it
     /// unreadable, or the last line that its check printed, unless all is well.
     pub fn why(&self) -> Option<&str> {

@@ -42,11 +42,13 @@ pub(crate) async fn take(
         let _is_gone_with_the_run_at_the_latest = std::fs::remove_dir_all(&root);
     })
     .await;
-    if let Ok((outcome, results)) = &clean
-        && (outcome.exit == Exit::Stopped || results.iter().all(CommandResult::passed))
-    {
-        return (outcome.clone(), results.clone());
-    }
+    let is_enough = |(outcome, results): &(Outcome, Vec<CommandResult>)| {
+        outcome.exit == Exit::Stopped || results.iter().all(CommandResult::passed)
+    };
+    let clean = match clean {
+        Ok(taken) if is_enough(&taken) => return taken,
+        clean => clean,
+    };
     // What the commands need may be in no commit; so what fails there is looked at here, too.
     let (mut outcome, results) = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
     let note = match clean {

@@ -455,7 +455,7 @@ fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
     let folder = folder(world, asked);
     let argv = argv(worker, asked, &folder)?;
     let cwd = world.workspace.join(&worker.workspace);
-    spec_of(world, asked, facts(world, asked, &folder)?, argv, cwd)
+    Ok(spec_of(world, asked, facts(world, asked, &folder)?, argv, cwd))
 }
 
 /// Returns the place for what is handed over: one for each step, written over, since what was handed over
@@ -465,14 +465,8 @@ fn folder(world: &Machine, asked: &Asked<'_>) -> PathBuf {
     world.artifacts.join(asked.due.step.as_str()).join(what)
 }
 
-fn spec_of(
-    world: &Machine,
-    asked: &Asked<'_>,
-    facts: Facts,
-    argv: Vec<OsString>,
-    cwd: PathBuf,
-) -> io::Result<Spec> {
-    Ok(Spec {
+fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>, cwd: PathBuf) -> Spec {
+    Spec {
         argv,
         cwd,
         env: environment::changes(&facts),
@@ -484,7 +478,7 @@ fn spec_of(
         },
         grace: world.grace,
         mark: format!("{}/{}", world.mark(), asked.due.step),
-    })
+    }
 }
 
 fn suite(
@@ -496,10 +490,9 @@ fn suite(
     let facts = facts(world, asked, &folder(world, asked))?;
     let spec = |command: &CheckCommand| {
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
-        let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone())?;
-        Ok((command.run.clone(), spec))
+        (command.run.clone(), spec_of(world, asked, facts.clone(), argv, world.workspace.clone()))
     };
-    let commands = commands.iter().map(spec).collect::<io::Result<_>>()?;
+    let commands = commands.iter().map(spec).collect();
     Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
 }
 

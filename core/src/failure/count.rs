@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::page::Page;
+
 /// How many tests a command tells of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tests {
@@ -98,25 +100,18 @@ const WORDS: [&str; 16] = [
 
 /// Counts the tests that an output tells of; `None` if it tells of none.
 pub fn count(stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
-    let texts = [String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr)];
-    let lines = || texts.iter().flat_map(|text| text.lines()).map(plain);
-    summaries(lines()).or_else(|| listed(lines()))
+    let pages = [Page::new(stdout), Page::new(stderr)];
+    let lines: Vec<&str> = pages.iter().flat_map(Page::lines).collect();
+    summaries(&lines).or_else(|| listed(&lines))
 }
 
-/// Takes colours out of a line.
-fn plain(line: &str) -> std::borrow::Cow<'_, str> {
-    static COLOUR: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new("\x1b\\[[0-9;]*m").expect("a pattern of ours"));
-    COLOUR.replace_all(line, "")
-}
-
-fn summaries<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<Tests> {
+fn summaries(lines: &[&str]) -> Option<Tests> {
     let mut sum: Option<Tests> = None;
     for line in lines {
         if !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
-        let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(&line)?)?)));
+        let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(line)?)?)));
         let Some((summary, tests)) = found else { continue };
         let before = sum.unwrap_or_default();
         let passed = if summary.corrects {
@@ -143,7 +138,7 @@ fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
 }
 
 /// Counts the tests that are listed one by one: TAP, `go test -v`, and its JSON.
-fn listed<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<Tests> {
+fn listed(lines: &[&str]) -> Option<Tests> {
     let mut tests = Tests::default();
     let (mut names_all, mut go_failed) = (false, 0);
     for line in lines {
@@ -162,15 +157,13 @@ fn listed<'a>(lines: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<
         } else if line.starts_with("--- SKIP: ") {
             tests.skipped += 1;
         } else if line.starts_with('{') && line.contains("\"Test\":") {
-            let counter = [("\"pass\"", 0), ("\"fail\"", 1), ("\"skip\"", 2)]
-                .iter()
-                .find(|(word, _)| line.contains(&format!("\"Action\":{word}")))
-                .map(|(_, which)| *which);
-            match counter {
-                Some(0) => tests.passed += 1,
-                Some(1) => tests.failed += 1,
-                Some(_) => tests.skipped += 1,
-                None => {}
+            let acts = |word: &str| line.contains(&format!("\"Action\":\"{word}\""));
+            if acts("pass") {
+                tests.passed += 1;
+            } else if acts("fail") {
+                tests.failed += 1;
+            } else if acts("skip") {
+                tests.skipped += 1;
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+
+use crate::id::Digest;
 
 /// The version of the algorithm: of extraction and normalisation together. Part of every fingerprint, so
 /// two that were made by different rules never look equal by chance.
@@ -17,18 +18,19 @@ pub struct Fingerprint(String);
 impl Fingerprint {
     /// Makes the fingerprint of these parts, in this order.
     pub fn of(parts: &[&str]) -> Self {
-        let mut hash = Sha256::new();
+        let mut bytes = Vec::new();
         for part in parts {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part.as_bytes());
         }
-        let digest = hash.finalize();
-        let mut text = format!("f{VERSION}:");
-        for byte in &digest[..8] {
-            text.push(hex(byte >> 4));
-            text.push(hex(byte & 15));
-        }
-        Self(text)
+        let digest = Digest::of(&bytes).to_string();
+        Self(format!("f{VERSION}:{}", &digest[..16]))
+    }
+
+    /// Says whether a text is a fingerprint, of any version, and not something that a checker made up.
+    pub fn is_one(text: &str) -> bool {
+        let version = text.strip_prefix('f').and_then(|rest| rest.split_once(':'));
+        version.is_some_and(|(version, _)| version.parse::<u32>().is_ok())
     }
 
     /// Returns a fingerprint as it was recorded.
@@ -46,8 +48,4 @@ impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
-}
-
-fn hex(digit: u8) -> char {
-    char::from(b"0123456789abcdef"[usize::from(digit)])
 }

@@ -25,6 +25,8 @@ mod reason;
 pub mod registry;
 mod set;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use count::{Tests, count};
@@ -97,6 +99,15 @@ pub struct Location {
     pub file: String,
     /// The line, from 1.
     pub line: Option<u32>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
 }
 
 /// Where a failure was read from.

@@ -252,10 +252,7 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
     let tool = if extraction.tool.is_empty() { "nothing recognised" } else { &extraction.tool };
     writeln!(out, "{} ({tool})", text::count(failures.len(), "failure"))?;
     for failure in failures {
-        let place = failure.location.as_ref().map_or_else(String::new, |location| match location.line {
-            Some(line) => format!("{}:{line}", location.file),
-            None => location.file.clone(),
-        });
+        let place = failure.location.as_ref().map_or_else(String::new, ToString::to_string);
         let name = failure.test.as_deref().unwrap_or(&place);
         let place = if failure.test.is_some() { place.as_str() } else { "" };
         let kind = failure.kind.as_str();
