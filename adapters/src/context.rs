@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use unstuck_core::RunState;
-use unstuck_core::event::{Conclusion, Event, Fact, RunOutcome, StageRaised, StepEnd};
+use unstuck_core::event::{Conclusion, Event, Fact, RunOutcome, StepEnd};
 use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::state::{StepPhase, StepState};
+use unstuck_core::view::{self, object};
 use unstuck_core::workflow::{CheckBy, Step, Work, Worker};
 
 use crate::environment::BranchFacts;
@@ -55,7 +56,7 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
             Conclusion::StepEnded(e) => touch(&mut touched, &e.step, true),
             Conclusion::StageRaised(e) => {
                 let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
-                replace(&file, &transition(e, event.at))?;
+                replace(&file, &view::transition(e, event.at))?;
             }
             Conclusion::RunStopping(_) => {}
             Conclusion::RunEnded(_) => whole = true,
@@ -95,7 +96,9 @@ fn write_step(
         replace(&folder.join("_resolved.json"), &Value::Object(meta))?;
     }
     if step.convergence.is_some() && at.feedback.decision.is_some() {
-        replace(&folder.join("_convergence/state.json"), &convergence(state, step, at))?;
+        let folder = folder.join("_convergence");
+        replace(&folder.join("state.json"), &view::standing(state, step, at))?;
+        replace(&folder.join("scope.json"), &view::scope(step, at))?;
     }
     Ok(())
 }
@@ -112,15 +115,6 @@ fn replace(file: &Path, value: &Value) -> io::Result<()> {
         (result, _) => result?,
     }
     fs::rename(&staged, file)
-}
-
-/// An object without its absent values.
-fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, Value> {
-    fields
-        .into_iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
 }
 
 fn workflow(state: &RunState, facts: &Facts) -> Value {
@@ -264,18 +258,10 @@ fn decision(at: &StepState) -> Value {
         return Value::Null;
     }
     json!({
-        "source": told.source.map(source_name),
+        "source": told.source.map(view::source),
         "reasons": told.reasons,
         "fingerprints": told.fingerprints,
     })
-}
-
-/// `output-json` has another name in these files.
-fn source_name(source: unstuck_core::event::DecisionSource) -> &'static str {
-    match source.as_str() {
-        "output-json" => "stdout-json",
-        name => name,
-    }
 }
 
 fn resolved(step: &Step) -> Value {
@@ -294,31 +280,4 @@ fn resolved(step: &Step) -> Value {
         ("maxSteps", json!(worker.and_then(|worker| worker.max_steps))),
         ("check", json!(checker)),
     ]))
-}
-
-fn convergence(state: &RunState, step: &Step, at: &StepState) -> Value {
-    let policy = step.convergence.as_ref();
-    Value::Object(object([
-        ("iteration", json!(at.iteration)),
-        ("stage", json!(at.convergence.stage())),
-        ("stallCount", json!(at.convergence.count())),
-        ("stallThreshold", json!(policy.map(|policy| policy.stall_threshold))),
-        ("maxStage", json!(policy.map(|policy| policy.max_stage))),
-        ("lastStallKey", json!(at.convergence.key())),
-        ("decisionSource", json!(at.feedback.source.map(source_name))),
-        ("fingerprints", json!(at.feedback.fingerprints)),
-        ("reasons", json!(at.feedback.reasons)),
-        ("updatedAt", json!(state.last_at())),
-    ]))
-}
-
-fn transition(event: &StageRaised, at: Timestamp) -> Value {
-    json!({
-        "from": event.from,
-        "to": event.to,
-        "reason": event.cause,
-        "stallKey": event.key,
-        "iteration": event.iteration,
-        "transitionedAt": at,
-    })
 }

@@ -13,6 +13,7 @@ pub mod process;
 pub mod redact;
 
 pub mod artifacts;
+pub mod base;
 pub mod branch;
 pub mod checks;
 pub mod context;

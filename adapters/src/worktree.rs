@@ -66,13 +66,23 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
 ///
 /// There is no repository, no commit, or git refuses.
 pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
-    let (toplevel, commit) = commit_of(workspace)?;
+    let (_, commit) = commit_of(workspace)?;
+    borrow_commit(workspace, root, &commit)
+}
+
+/// As [`borrow`], of another commit than the last one.
+///
+/// # Errors
+///
+/// There is no repository, no such commit, or git refuses.
+pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<PathBuf, Error> {
+    let (toplevel, _) = commit_of(workspace)?;
     std::fs::create_dir_all(root)?;
     let (from, to) = (text(&toplevel)?, text(root)?);
     run(root, ["clone", "--quiet", "--shared", "--no-checkout", "--template=", from, to])?;
     // What is run there must not find the way back, for instance to push.
     run(root, ["remote", "remove", "origin"])?;
-    run(root, ["checkout", "--quiet", "--detach", &commit])?;
+    run(root, ["checkout", "--quiet", "--detach", commit])?;
     Ok(within(root, workspace, &toplevel))
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_core::event::{Conclusion, Exit, Fact, Observation, VerdictReached};
+use unstuck_core::event::{Conclusion, Exit, Fact, Observation, Purpose, VerdictReached};
 use unstuck_core::id::{Iteration, RunId, StepId};
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{FailureStory, IterationStory, Story};
@@ -146,6 +146,13 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             let ran = matches!(finished.outcome.exit, Exit::Code(0 | 1) | Exit::TimedOut | Exit::Idle);
             ran.then(|| baseline_lines(&finished.step, story))
         }
+        Fact::Observed(Observation::WorkerFinished(finished)) => {
+            let (_, at) = state.step(&finished.step)?;
+            let found = at.diagnosis.as_ref().filter(|_| at.purpose == Purpose::Diagnosis)?;
+            let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+            let found = text::cut(&found, DIAGNOSIS_MAX);
+            Some(text::wrap(&format!("{}: a second look: {found}", finished.step), text::width(), 4))
+        }
         Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict_line(verdict, story)),
         Fact::Concluded(Conclusion::StepEnded(ended))
             if state.steps().count() > 1 || !is_complete(&ended.end) =>
@@ -160,6 +167,9 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
 fn is_complete(end: &unstuck_core::event::StepEnd) -> bool {
     *end == unstuck_core::event::StepEnd::Complete
 }
+
+/// Most characters of a diagnosis that the screen shows; all of it is in the log.
+const DIAGNOSIS_MAX: usize = 1000;
 
 /// How many failures of the baseline are named.
 const BASELINE_MAX: usize = 10;

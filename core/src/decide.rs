@@ -10,7 +10,7 @@ use crate::claim::{
 };
 use crate::convergence::Stall;
 use crate::event::{
-    CheckFinished, CheckRequested, Conclusion, Event, Exit, Fact, Lost, Next, Observation, RunEnded,
+    CheckFinished, CheckRequested, Conclusion, Event, Exit, Fact, Lost, Next, Observation, Purpose, RunEnded,
     RunOutcome, RunResumed, RunStopping, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached,
     WaitReason, WaitRequested, WorkRequested, WorkerFinished,
 };
@@ -22,7 +22,7 @@ use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{
-    Baseline, Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, Work, WorkerKind, Workflow,
+    Baseline, Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, WorkerKind, Workflow,
 };
 
 /// What comes in: an observation to record, a deadline that passed, a person's order. It is
@@ -222,16 +222,16 @@ impl Batch {
         if event.outcome.exit == Exit::Stopped {
             return;
         }
+        if at.purpose == Purpose::Diagnosis {
+            return self.diagnosed(step, at, event, cause);
+        }
         if let Some(why) = &event.outcome.fatal {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
         }
         if let Exit::Asks(question) = &event.outcome.exit {
             return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
         }
-        let kind = match &step.work {
-            Work::Worker(worker) => worker.kind,
-            Work::Subworkflow(_) => WorkerKind::Custom,
-        };
+        let kind = step.worker(Purpose::Work).map_or(WorkerKind::Custom, |worker| worker.kind);
         let failure = failure_of(kind, &event.outcome);
         let Some(check) = &step.check else {
             return match failure {
@@ -279,6 +279,20 @@ impl Batch {
                 self.verdict(step, check, claim, vec![cause]);
             }
         }
+    }
+
+    /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.
+    fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
+        let kind = step.worker(Purpose::Diagnosis).map_or(WorkerKind::Custom, |worker| worker.kind);
+        if let Some(failure) = failure_of(kind, &event.outcome)
+            && let Some(wait) = self.weather_wait(step, &failure, at.weather_tries)
+        {
+            let why = WaitReason::Weather(failure.class);
+            return self.wait(step, wait, Next::Work, why, sentence(&failure));
+        }
+        // Only a stage that was raised asks for a diagnosis.
+        let Some((stall, _)) = at.convergence.raised_for() else { return };
+        self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
     }
 
     fn worker_failed(&mut self, step: &Step, failure: weather::Failure, cause: Seq) {
@@ -442,7 +456,7 @@ impl Batch {
         }
         if matches!(event.decision, Decision::Complete | Decision::Incomplete)
             && let Some(policy) = &step.convergence
-            && let Some(violation) = scope::violation(policy, &at.changed_files)
+            && let Some(violation) = scope::violation(policy, &at.drift)
         {
             event.claimed = event.claimed.or(Some(event.decision));
             event.decision = Decision::Incomplete;
@@ -452,7 +466,7 @@ impl Batch {
         event
     }
 
-    /// Raises the stage if the loop gets nowhere; returns whether that ended the step.
+    /// Raises the stage if the loop gets nowhere; returns whether that ended its work.
     fn stalled(&mut self, step: &Step, iteration: Iteration, evidence: &[Seq]) -> bool {
         let Some(policy) = &step.convergence else { return false };
         let convergence = &self.at(&step.id).convergence;
@@ -464,7 +478,10 @@ impl Batch {
         let raised = StageRaised { step: step.id.clone(), iteration, from, to, cause, key, count };
         let seq = self.push(Conclusion::StageRaised(raised));
         let stops = to >= policy.max_stage && policy.fail_on_max_stage;
-        if stops {
+        if stops && policy.diagnose_with.is_some() {
+            let attempt = self.at(&step.id).work_attempt.next();
+            self.request(&step.id, iteration, attempt, Purpose::Diagnosis);
+        } else if stops {
             let evidence = evidence.iter().copied().chain([seq]).collect();
             self.end_step(&step.id, StepEnd::Stuck(cause), evidence);
         }
@@ -664,9 +681,17 @@ impl Batch {
         at
     }
 
+    /// A try in the same iteration is for what the one before was for.
     fn request_work(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
+        let at = self.at(step);
+        let purpose = if iteration == at.iteration { at.purpose } else { Purpose::Work };
+        self.request(step, iteration, attempt, purpose);
+    }
+
+    fn request(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt, purpose: Purpose) {
         let stage = self.at(step).convergence.stage();
-        self.push(Conclusion::WorkRequested(WorkRequested { step: step.clone(), iteration, attempt, stage }));
+        let step = step.clone();
+        self.push(Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage, purpose }));
     }
 
     fn request_check(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::verdict::{self, Decision, Refusal};
 use crate::weather::ErrorClass;
@@ -182,9 +183,8 @@ pub struct WorkerFinished {
     pub changed: Option<bool>,
     /// The workspace after; `None` where none could be taken.
     pub snapshot: Option<Box<Snapshot>>,
-    /// The files that differ since the step began, from the root of the workspace and without those that are
-    /// ignored; `None` where the step has no rules about them, or they are not known.
-    pub changed_files: Option<Vec<String>>,
+    /// What differs from the base of the step; `None` where it is as before, or not known.
+    pub drift: Option<Box<Drift>>,
 }
 
 /// A worker or check was in flight when its supervisor died.
@@ -406,6 +406,19 @@ pub struct WorkRequested {
     pub attempt: Attempt,
     /// The stage it works in.
     pub stage: Stage,
+    /// What it is to do.
+    pub purpose: Purpose,
+}
+
+/// What a worker is run for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The work of the step.
+    #[default]
+    Work,
+    /// To say why the loop gets nowhere; nothing that it changes stays.
+    Diagnosis,
 }
 
 /// The work of an iteration is to be checked.

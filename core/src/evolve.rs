@@ -8,8 +8,9 @@ use std::sync::Arc;
 use crate::convergence::Signal;
 use crate::event::{
     AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit, Fact,
-    Lost, Next, Observation, Outcome, RunEnded, RunOutcome, RunResumed, RunStarted, StageRaised, StepEnd,
-    StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+    Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStarted, StageRaised,
+    StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    WorkerStarted,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
 use crate::state::{Changed, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
@@ -93,7 +94,7 @@ impl RunState {
             Conclusion::CheckRequested(event) => self.check_requested(event),
             Conclusion::WaitRequested(event) => self.wait_requested(event, place),
             Conclusion::VerdictReached(event) => self.verdict_reached(event),
-            Conclusion::StageRaised(event) => self.stage_raised(event),
+            Conclusion::StageRaised(event) => self.stage_raised(event, place),
             Conclusion::StepEnded(event) => self.step_ended(event, place),
             Conclusion::RunStopping(event) => self.run_stopping(event.why, place),
             Conclusion::RunEnded(event) => self.run_ended(event, place),
@@ -174,6 +175,7 @@ impl RunState {
                 InFlight { started: place.seq, since: place.at, check_id: event.check_id.clone() };
             step.phase = StepPhase::Working(in_flight);
             step.worker_calls = step.worker_calls.saturating_add(1);
+            step.work_attempt = event.attempt;
             if step.began_with.is_none() {
                 step.began_with = snapshot;
             }
@@ -189,16 +191,21 @@ impl RunState {
             }
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
+            if step.purpose == Purpose::Diagnosis {
+                step.diagnosis = diagnosis(&event.outcome);
+                return Fold::Done;
+            }
             step.changed = step.changed.max(event.changed.into());
             step.changed_now = match (step.changed_now, event.changed) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (_, now) => now,
             };
-            if let Some(files) = &event.changed_files {
-                step.changed_files.clone_from(files);
+            if let Some(drift) = &event.drift {
+                step.drift = (**drift).clone();
             }
             if event.outcome.exit != Exit::Stopped {
                 step.worked = Some(place.seq);
+                step.feedback.said = end_of(&event.outcome.answer, Feedback::SAID_MAX);
             }
             Fold::Done
         })
@@ -261,6 +268,10 @@ impl RunState {
         let max = self.workflow().map_or(0, |workflow| workflow.steps[at].max_iterations);
         let step = &mut self.steps[at];
         let again = event.iteration == step.iteration && event.iteration > Iteration(0);
+        let nothing_to_diagnose = step.convergence.raised_for().is_none() || !again;
+        if event.purpose == Purpose::Diagnosis && nothing_to_diagnose {
+            return Fold::Impossible;
+        }
         if step.phase.is_in_flight() || !(again || event.iteration == step.iteration.next()) {
             return Fold::Impossible;
         }
@@ -282,7 +293,9 @@ impl RunState {
             step.waiting_since = None;
             step.worked = None;
             step.changed_now = None;
+            step.work_attempt = Attempt(0);
         }
+        step.purpose = event.purpose;
         step.attempt = event.attempt;
         step.phase = StepPhase::WorkDue;
         Fold::Done
@@ -343,6 +356,7 @@ impl RunState {
             reasons: event.reasons.clone(),
             fingerprints: event.fingerprints.clone(),
             problems: event.problems.clone(),
+            said: std::mem::take(&mut step.feedback.said),
             output: std::mem::take(&mut step.feedback.output),
             from_person: std::mem::take(&mut step.feedback.from_person),
         };
@@ -358,12 +372,13 @@ impl RunState {
         Fold::Done
     }
 
-    fn stage_raised(&mut self, event: &StageRaised) -> Fold {
+    fn stage_raised(&mut self, event: &StageRaised, place: Place) -> Fold {
         self.with_step(&event.step, |step| {
             if event.from != step.convergence.stage() || event.to < event.from {
                 return Fold::Impossible;
             }
             step.convergence.raise(event.to, event.cause, event.count);
+            step.raised = Some(place.seq);
             Fold::Done
         })
     }
@@ -434,6 +449,17 @@ impl StepState {
 /// Returns the end of what a check printed, for the next prompt.
 fn shown_output(outcome: &Outcome) -> String {
     let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
-    let text = text.trim_end();
-    text[text.ceil_char_boundary(text.len().saturating_sub(Feedback::OUTPUT_MAX))..].to_owned()
+    end_of(text, Feedback::OUTPUT_MAX)
+}
+
+/// Returns what a worker found out; `None` where it came to no end, or said nothing.
+fn diagnosis(outcome: &Outcome) -> Option<String> {
+    let text = end_of(&outcome.answer, Feedback::DIAGNOSIS_MAX);
+    (!text.is_empty() && outcome.exit != Exit::Stopped).then_some(text)
+}
+
+/// Returns the end of a text, of at most so many bytes.
+fn end_of(text: &str, max: usize) -> String {
+    let text = text.trim();
+    text[text.ceil_char_boundary(text.len().saturating_sub(max))..].to_owned()
 }

@@ -31,6 +31,7 @@ pub mod question;
 pub mod scope;
 pub mod snapshot;
 pub mod verdict;
+pub mod view;
 pub mod weather;
 
 #[cfg(feature = "proptest")]

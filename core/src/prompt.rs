@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::event::StallCause;
+use crate::event::{Purpose, StallCause};
 use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
@@ -23,6 +23,9 @@ const REASONS_MAX: usize = 12;
 /// A script is not changed by anything, so for `CUSTOM` this is only what the last check found; it
 /// reads it on standard input or from `UNSTUCK_PROMPT_FILE` if it cares.
 pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&CheckId>) -> String {
+    if at.purpose == Purpose::Diagnosis {
+        return diagnosis(state, step, at);
+    }
     let mut prompt = String::new();
     let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
     if let Some(id) = check_id.filter(|_| claims) {
@@ -39,6 +42,29 @@ pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&Che
     {
         section(&mut prompt, &how_to_answer(check, id));
     }
+    prompt
+}
+
+/// Returns what is asked of whoever is to say why a loop gets nowhere.
+fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
+    let mut prompt = String::new();
+    let run = state.run().map_or("", |run| run.as_str());
+    let own = step.diagnoser().map_or("", |worker| &worker.instructions);
+    section(&mut prompt, own);
+    section(
+        &mut prompt,
+        &format!(
+            "## Diagnose, do not edit\n\n{} Nobody works on it after you: find out why it gets nowhere. Change no \
+             file; whatever you change is put back. End with a few sentences for a person: what the cause is, where it \
+             is and how that can be seen, why the attempts did not reach it, and what to do first. What each attempt \
+             did is told by: unstuck show {run}",
+            what_repeats(at)
+        ),
+    );
+    if let Work::Worker(worker) = &step.work {
+        section(&mut prompt, &format!("## What was to be done\n\n{}", fenced(worker.instructions.trim())));
+    }
+    section(&mut prompt, &overlay(state, step, at));
     prompt
 }
 
@@ -76,7 +102,10 @@ pub fn overlay(state: &RunState, step: &Step, at: &StepState) -> String {
     if !feedback.from_person.is_empty() {
         section(&mut text, &format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n")));
     }
-    if at.convergence.stage() > Stage(1) {
+    if let Some(diagnosis) = &at.diagnosis {
+        section(&mut text, &format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis)));
+    }
+    if at.convergence.stage() > Stage(1) && at.purpose == Purpose::Work {
         section(&mut text, &stage_rules(step, at));
     }
     text
@@ -94,7 +123,12 @@ fn position(state: &RunState, step: &Step, at: &StepState) -> String {
 
 fn findings(at: &StepState) -> String {
     let feedback = &at.feedback;
-    let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
+    let mut text = String::new();
+    if !feedback.said.is_empty() {
+        let (iteration, said) = (feedback.iteration, fenced(&feedback.said));
+        let _infallible = write!(text, "## What you said at the end of iteration {iteration}\n\n{said}\n\n");
+    }
+    let _infallible = writeln!(text, "## What the check of iteration {} found", feedback.iteration);
     let decision = match feedback.decision {
         Some(Decision::Complete) => "complete",
         Some(Decision::Incomplete) => "incomplete",
@@ -106,6 +140,7 @@ fn findings(at: &StepState) -> String {
     list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
     list(&mut text, "Fingerprints", &feedback.fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
+    list(&mut text, "Changed outside of the scope, and put back", &at.drift.put_back, FINGERPRINTS_MAX);
     let shown = findings::of(at);
     if !shown.is_empty() {
         text.push_str(&shown);
@@ -116,9 +151,9 @@ fn findings(at: &StepState) -> String {
     text
 }
 
-fn stage_rules(step: &Step, at: &StepState) -> String {
-    let stage = at.convergence.stage();
-    let what = match at.convergence.raised_for() {
+/// Says what raised the stage.
+fn what_repeats(at: &StepState) -> String {
+    match at.convergence.raised_for() {
         Some((StallCause::Cycle(period), _)) => {
             format!("Your attempts go round in a circle of {period}: what one mends the next one breaks.")
         }
@@ -133,7 +168,11 @@ fn stage_rules(step: &Step, at: &StepState) -> String {
         }
         Some((_, count)) => format!("Your last {count} attempts ended with the same failures."),
         None => "The same failures came back.".to_owned(),
-    };
+    }
+}
+
+fn stage_rules(step: &Step, at: &StepState) -> String {
+    let (stage, what) = (at.convergence.stage(), what_repeats(at));
     let mut text = format!(
         "## Stage {stage}: minimal fix\n\n{what} The diagnosis behind them is probably wrong: look for another cause \
          first. Then make the smallest change that resolves the failures, refactor nothing, and undo what is \
@@ -141,8 +180,15 @@ fn stage_rules(step: &Step, at: &StepState) -> String {
     );
     let Some(policy) = &step.convergence else { return text };
     list(&mut text, "Paths that may change", &policy.allowed_paths, FINGERPRINTS_MAX);
+    list(&mut text, "Paths that must stay as they are", &policy.protected_paths, FINGERPRINTS_MAX);
     if let Some(max) = policy.max_changed_files {
         let _infallible = writeln!(text, "\nAt most {max} files may change.");
+    }
+    if let Some(max) = policy.max_changed_lines {
+        let _infallible = writeln!(text, "\nAt most {max} lines may be added and removed.");
+    }
+    if policy.revert_out_of_scope {
+        text.push_str("\nWhat is changed outside of that is put back.\n");
     }
     let overlay = policy.overlays.iter().find(|overlay| overlay.stage == stage);
     if let Some(more) = overlay.and_then(|overlay| overlay.append_instructions.as_deref()) {

@@ -4,7 +4,9 @@
 //! all below it; `*` and `?` stay within a segment, `**` does not; braces and brackets also stand for themselves.
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use serde::{Deserialize, Serialize};
 
+use crate::id::Stage;
 use crate::workflow::Convergence;
 
 /// What is never looked at, whatever a step says.
@@ -13,6 +15,27 @@ const ALWAYS_IGNORED: [&str; 3] = [".git/**", ".unstuck/**", ".roboppi-loop/**"]
 /// How many paths a reason names.
 const NAMED_MAX: usize = 10;
 
+/// What differs from the base of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    /// The commit that was compared with; `None` is the workspace when the step began.
+    pub base: Option<String>,
+    /// Paths from the root of the workspace, without those that the repository ignores. A file that was
+    /// renamed is there with both names.
+    pub files: Vec<String>,
+    /// How many more there are: of a step without rules only [`Drift::FILES_MAX`] are kept.
+    pub files_left_out: u64,
+    /// Lines added and removed in those that a rule is about; `None` where no rule counts them.
+    pub lines: Option<u64>,
+    /// What was outside of the scope, and was put back after the work.
+    pub put_back: Vec<String>,
+}
+
+impl Drift {
+    /// Most files that are kept of a step that has no rules about them.
+    pub const FILES_MAX: usize = 1000;
+}
+
 /// What a step has changed beyond its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violation {
@@ -20,47 +43,102 @@ pub struct Violation {
     pub reasons: Vec<String>,
     /// One for each path, and one for each rule.
     pub fingerprints: Vec<String>,
+    /// The paths that must not have changed.
+    pub strayed: Vec<String>,
 }
 
-/// Compares the files that differ since a step began with what it may change. Paths are from the root of
-/// the workspace. `None` if all is well.
-pub fn violation(policy: &Convergence, changed: &[String]) -> Option<Violation> {
-    let ignored =
-        Patterns::new(ALWAYS_IGNORED.into_iter().chain(policy.ignored_paths.iter().map(String::as_str)));
-    let looked_at: Vec<&String> = changed.iter().filter(|path| !ignored.match_any(path)).collect();
+/// Compares what differs with what a step may change. `None` if all is well.
+pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
     let mut violation = Violation::default();
-    if !policy.allowed_paths.is_empty() {
-        let allowed = Patterns::new(policy.allowed_paths.iter().map(String::as_str));
-        let outside: Vec<&str> =
-            looked_at.iter().map(|path| path.as_str()).filter(|path| !allowed.match_any(path)).collect();
-        violation.outside(&outside);
-    }
-    if let Some(max) = policy.max_changed_files
-        && looked_at.len() > usize::try_from(max).unwrap_or(usize::MAX)
-    {
-        violation.reasons.push(format!("diff_budget: {} files differ, and {max} may", looked_at.len()));
-        violation.fingerprints.push("diff_budget:max_changed_files_exceeded".to_owned());
-    }
+    let looked_at = looked_at(policy, &drift.files);
+    let (protected, rest) = protected(policy, &drift.files, &looked_at);
+    violation.strayed("protected_paths", "undo what was changed in protected paths", &protected);
+    violation.strayed(
+        "outside_allowed_paths",
+        "undo what was changed outside of the allowed paths",
+        &outside(policy, &rest),
+    );
+    let files = u64::try_from(looked_at.len()).unwrap_or(u64::MAX);
+    violation.budget("max_changed_files", "files differ", Some(files), policy.max_changed_files);
+    violation.budget(
+        "max_changed_lines",
+        "lines were added or removed",
+        drift.lines,
+        policy.max_changed_lines,
+    );
     (!violation.fingerprints.is_empty()).then_some(violation)
 }
 
 /// Says whether a step has rules about what it changes.
 pub fn has_rules(policy: &Convergence) -> bool {
-    !policy.allowed_paths.is_empty() || policy.max_changed_files.is_some()
+    !policy.allowed_paths.is_empty()
+        || !policy.protected_paths.is_empty()
+        || policy.max_changed_files.is_some()
+        || policy.max_changed_lines.is_some()
+}
+
+/// Returns the paths that a step's rules are about.
+pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> {
+    let ignored = Patterns::new(ALWAYS_IGNORED.into_iter().chain(texts(&policy.ignored_paths)));
+    files.iter().map(String::as_str).filter(|path| !ignored.match_any(path)).collect()
+}
+
+/// Returns the paths that are put back after the work: where the policy says so, and from the stage on that asks
+/// for a minimal fix.
+pub fn to_put_back(policy: &Convergence, stage: Stage, files: &[String]) -> Vec<String> {
+    if !policy.revert_out_of_scope || stage < Stage(2) {
+        return Vec::new();
+    }
+    let (mut strayed, rest) = protected(policy, files, &looked_at(policy, files));
+    strayed.extend(outside(policy, &rest));
+    strayed.into_iter().map(str::to_owned).collect()
+}
+
+/// Parts what is protected from what else is looked at. Who protects a path means it, even if it is ignored.
+fn protected<'a>(
+    policy: &Convergence,
+    files: &'a [String],
+    looked_at: &[&'a str],
+) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (ours, protected) =
+        (Patterns::new(ALWAYS_IGNORED.into_iter()), Patterns::new(texts(&policy.protected_paths)));
+    let is_protected = |path: &&str| protected.match_any(path) && !ours.match_any(path);
+    let strayed = files.iter().map(String::as_str).filter(is_protected).collect();
+    (strayed, looked_at.iter().copied().filter(|path| !is_protected(path)).collect())
+}
+
+fn outside<'a>(policy: &Convergence, looked_at: &[&'a str]) -> Vec<&'a str> {
+    if policy.allowed_paths.is_empty() {
+        return Vec::new();
+    }
+    let allowed = Patterns::new(texts(&policy.allowed_paths));
+    looked_at.iter().copied().filter(|path| !allowed.match_any(path)).collect()
+}
+
+fn texts(patterns: &[String]) -> impl Iterator<Item = &str> {
+    patterns.iter().map(String::as_str)
 }
 
 impl Violation {
-    fn outside(&mut self, paths: &[&str]) {
+    fn strayed(&mut self, rule: &str, what: &str, paths: &[&str]) {
         if paths.is_empty() {
             return;
         }
         let named = paths.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
         let more = paths.len().saturating_sub(NAMED_MAX);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        self.reasons
-            .push(format!("scope: undo what was changed outside of the allowed paths: {named}{more}"));
-        self.fingerprints.push("scope:outside_allowed_paths".to_owned());
+        self.reasons.push(format!("scope: {what}: {named}{more}"));
+        self.fingerprints.push(format!("scope:{rule}"));
         self.fingerprints.extend(paths.iter().map(|path| format!("scope:file:{path}")));
+        self.strayed.extend(paths.iter().map(|&path| path.to_owned()));
+    }
+
+    fn budget(&mut self, rule: &str, what: &str, found: Option<u64>, max: Option<u32>) {
+        let (Some(found), Some(max)) = (found, max) else { return };
+        if found > u64::from(max) {
+            self.reasons.push(format!("diff_budget: {found} {what}, and {max} may"));
+            self.fingerprints.push(format!("diff_budget:{rule}_exceeded"));
+        }
     }
 }
 
@@ -156,24 +234,49 @@ mod tests {
     #[test]
     fn a_violation_names_every_path_and_rule() {
         let policy = Convergence {
-            stall_threshold: 2,
-            max_stage: crate::id::Stage(3),
-            fail_on_max_stage: true,
-            overlays: Vec::new(),
             allowed_paths: vec!["src/**".to_owned()],
             ignored_paths: vec!["*.log".to_owned()],
-            diff_base_ref: None,
-            diff_base_ref_file: None,
+            protected_paths: vec!["src/vendor".to_owned(), "pinned.log".to_owned()],
             max_changed_files: Some(2),
+            max_changed_lines: Some(100),
+            ..Convergence::default()
         };
         let check = |changed: &[&str], want: &[&str]| {
-            let changed: Vec<String> = changed.iter().map(|&path| path.to_owned()).collect();
-            let found = violation(&policy, &changed).unwrap_or_default();
+            let files = changed.iter().map(|&path| path.to_owned()).collect();
+            let drift = Drift { files, lines: Some(100), ..Drift::default() };
+            let found = violation(&policy, &drift).unwrap_or_default();
             assert_eq!(found.fingerprints, want, "{changed:?}");
         };
         check(&["src/a", "src/b"], &[]);
         check(&["src/a", "x.log", ".git/index", ".roboppi-loop/v.json"], &[]);
         check(&["src/a", "charts/c.yaml"], &["scope:outside_allowed_paths", "scope:file:charts/c.yaml"]);
+        check(&["src/a", "src/vendor/b"], &["scope:protected_paths", "scope:file:src/vendor/b"]);
+        check(&["pinned.log"], &["scope:protected_paths", "scope:file:pinned.log"]);
         check(&["src/a", "src/b", "src/c"], &["diff_budget:max_changed_files_exceeded"]);
+        let drift = Drift { lines: Some(101), ..Drift::default() };
+        assert_eq!(
+            violation(&policy, &drift).unwrap().fingerprints,
+            ["diff_budget:max_changed_lines_exceeded"]
+        );
+    }
+
+    #[test]
+    fn only_what_strayed_is_put_back_and_only_from_stage_2_on() {
+        let files = ["src/a", "src/vendor/b", "docs/c", "x.log"].map(str::to_owned);
+        let policy = |revert_out_of_scope| Convergence {
+            allowed_paths: vec!["src/**".to_owned()],
+            ignored_paths: vec!["*.log".to_owned()],
+            protected_paths: vec!["src/vendor".to_owned()],
+            revert_out_of_scope,
+            ..Convergence::default()
+        };
+        for (revert, stage, want) in [
+            (true, 1, &[][..]),
+            (true, 2, &["src/vendor/b", "docs/c"]),
+            (true, 3, &["src/vendor/b", "docs/c"]),
+            (false, 2, &[]),
+        ] {
+            assert_eq!(to_put_back(&policy(revert), Stage(stage), &files), want, "{revert} {stage}");
+        }
     }
 }

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::convergence::Convergence;
 use crate::effect::{Due, Effect};
-use crate::event::{DecisionSource, Next, RunOutcome, RunStarted, StepEnd, WaitReason};
+use crate::event::{DecisionSource, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason};
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Iteration, Millis, RunId, Seq, StepId, Timestamp};
+use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::verdict::Decision;
 use crate::workflow::{Step, Workflow};
@@ -72,6 +73,10 @@ pub struct StepState {
     pub iteration: Iteration,
     /// The newest try of the worker, or of the check, whichever the phase is about.
     pub attempt: Attempt,
+    /// What its worker is run for.
+    pub purpose: Purpose,
+    /// The newest try of the worker in this iteration, whatever the phase is about.
+    pub work_attempt: Attempt,
     /// Retries of the worker that this iteration has cost.
     pub retries: u32,
     /// Retries of the check that this iteration has cost.
@@ -84,8 +89,8 @@ pub struct StepState {
     pub changed: Changed,
     /// Whether the workspace changed in this iteration; `None` where nobody could look.
     pub changed_now: Option<bool>,
-    /// The files that differ since the step began, if the step has rules about them.
-    pub changed_files: Vec<String>,
+    /// What differs from the base of the step.
+    pub drift: Drift,
     /// The workspace when the step began.
     pub began_with: Option<Arc<Snapshot>>,
     /// Since when an external job is waited for.
@@ -98,6 +103,10 @@ pub struct StepState {
     pub results: [Option<Arc<[CommandResult]>>; 2],
     /// What its loop has shown.
     pub convergence: Convergence,
+    /// The event that raised its stage last.
+    pub raised: Option<Seq>,
+    /// What was found out about why the loop got nowhere.
+    pub diagnosis: Option<String>,
     /// What the worker is to be told next.
     pub feedback: Feedback,
     /// The event in which the work of this iteration ended.
@@ -189,6 +198,8 @@ pub struct Feedback {
     pub fingerprints: Vec<String>,
     /// What was odd about the answer.
     pub problems: Vec<String>,
+    /// The end of what the worker said of its own work; at most [`Feedback::SAID_MAX`] bytes.
+    pub said: String,
     /// The end of what the check printed; at most [`Feedback::OUTPUT_MAX`] bytes.
     pub output: String,
     /// What a person answered or hinted, newest last.
@@ -198,6 +209,10 @@ pub struct Feedback {
 impl Feedback {
     /// Most bytes of a check's output that are shown to the worker.
     pub const OUTPUT_MAX: usize = 4096;
+    /// Most bytes of a worker's own words that are shown to it again.
+    pub const SAID_MAX: usize = 1000;
+    /// Most bytes of a diagnosis that are shown.
+    pub const DIAGNOSIS_MAX: usize = 16 * 1024;
 }
 
 impl RunState {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Purpose;
 use crate::id::{Millis, Stage, StepId};
 
 /// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
@@ -119,6 +120,22 @@ pub struct Step {
     /// COMPLETE needs a change of the workspace since the step began.
     #[serde(default)]
     pub require_change: bool,
+}
+
+impl Step {
+    /// Returns who looks for the cause before the step ends as stuck.
+    pub fn diagnoser(&self) -> Option<&Worker> {
+        self.convergence.as_ref()?.diagnose_with.as_ref()
+    }
+
+    /// Returns the process that is run for this purpose; `None` for a child run.
+    pub fn worker(&self, purpose: Purpose) -> Option<&Worker> {
+        match (purpose, &self.work) {
+            (Purpose::Diagnosis, _) => self.diagnoser(),
+            (Purpose::Work, Work::Worker(worker)) => Some(worker),
+            (Purpose::Work, Work::Subworkflow(_)) => None,
+        }
+    }
 }
 
 /// Who does the work of a step.
@@ -369,9 +386,42 @@ pub struct Convergence {
     /// A file whose first line is that commit.
     #[serde(default)]
     pub diff_base_ref_file: Option<String>,
+    /// Patterns of paths that must stay as they are, allowed or not.
+    #[serde(default)]
+    pub protected_paths: Vec<String>,
     /// How many files may change.
     #[serde(default)]
     pub max_changed_files: Option<u32>,
+    /// How many lines may be added and removed, together.
+    #[serde(default)]
+    pub max_changed_lines: Option<u32>,
+    /// From stage 2 on, what was changed outside of the scope is put back after the work.
+    #[serde(default)]
+    pub revert_out_of_scope: bool,
+    /// Who looks once for the cause, without changing anything, before the step ends as stuck.
+    #[serde(default)]
+    pub diagnose_with: Option<Worker>,
+}
+
+impl Default for Convergence {
+    /// What holds where a file says nothing but `enabled: true`.
+    fn default() -> Self {
+        Self {
+            stall_threshold: 2,
+            max_stage: Stage(3),
+            fail_on_max_stage: true,
+            overlays: Vec::new(),
+            allowed_paths: Vec::new(),
+            ignored_paths: Vec::new(),
+            diff_base_ref: None,
+            diff_base_ref_file: None,
+            protected_paths: Vec::new(),
+            max_changed_files: None,
+            max_changed_lines: None,
+            revert_out_of_scope: false,
+            diagnose_with: None,
+        }
+    }
 }
 
 /// Text that a stage adds to the prompt.

@@ -58,12 +58,7 @@ fn step_of(row: &Value, id: &str, looped: bool) -> Step {
             stall_threshold: number(&policy["stall_threshold"], 2),
             max_stage: Stage(number(&policy["max_stage"], 3)),
             fail_on_max_stage: policy["fail_on_max_stage"].as_bool().unwrap_or(true),
-            overlays: Vec::new(),
-            allowed_paths: Vec::new(),
-            ignored_paths: Vec::new(),
-            diff_base_ref: None,
-            diff_base_ref_file: None,
-            max_changed_files: None,
+            ..Convergence::default()
         });
     }
     made
@@ -123,7 +118,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             decision_file: DecisionFile::NotConfigured,
             changed: None,
             snapshot: None,
-            changed_files: None,
+            drift: None,
         }),
         Observation::CheckStarted(CheckStarted {
             step: step.clone(),

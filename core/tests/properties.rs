@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use unstuck_core::event::{Fact, RunOutcome, StepEnd};
+use unstuck_core::event::{Fact, Purpose, RunOutcome, StepEnd};
 use unstuck_core::state::{Phase, StepPhase};
 use unstuck_core::testing::{Script, World, events, fold, histories, scripts, workflows};
 use unstuck_core::workflow::{CheckBy, Workflow};
@@ -130,10 +130,13 @@ proptest! {
     #[test]
     fn a_finished_iteration_is_never_run_again(history in histories()) {
         // Once an iteration is judged, no worker is started for it again, except by a verdict
-        // that waits for a job, or by a person.
+        // that waits for a job, by a person, or to look for the cause.
         let mut judged = std::collections::BTreeSet::new();
         for event in &history.events {
             match &event.fact {
+                Fact::Concluded(Conclusion::WorkRequested(w)) if w.purpose == Purpose::Diagnosis => {
+                    judged.remove(&(w.step.clone(), w.iteration));
+                }
                 Fact::Concluded(Conclusion::VerdictReached(v)) if v.decision != unstuck_core::verdict::Decision::Waiting => {
                     judged.insert((v.step.clone(), v.iteration));
                 }

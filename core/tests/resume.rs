@@ -61,7 +61,7 @@ fn stop(world: &mut World, id: &str, changed: Option<bool>) {
         decision_file,
         changed,
         snapshot: None,
-        changed_files: None,
+        drift: None,
     };
     world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
 }

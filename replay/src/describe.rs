@@ -1,8 +1,8 @@
 //! One line for each event, for people.
 
 use unstuck_core::event::{
-    Conclusion, Event, Exit, Fact, Observation, Outcome, RunEnded, SnapshotMoment, StallCause, StepEnd,
-    VerdictReached, WaitReason,
+    Conclusion, Event, Exit, Fact, Observation, Outcome, Purpose, RunEnded, SnapshotMoment, StallCause,
+    StepEnd, VerdictReached, WaitReason,
 };
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
@@ -137,7 +137,11 @@ fn concluded(conclusion: &Conclusion) -> String {
     match conclusion {
         Conclusion::WorkRequested(e) => {
             let stage = if e.stage.0 > 1 { format!(", stage {}", e.stage) } else { String::new() };
-            format!("{} #{}: work is due, try {}{stage}", e.step, e.iteration, e.attempt)
+            let what = match e.purpose {
+                Purpose::Work => "work is due",
+                Purpose::Diagnosis => "a diagnosis is due",
+            };
+            format!("{} #{}: {what}, try {}{stage}", e.step, e.iteration, e.attempt)
         }
         Conclusion::CheckRequested(e) => {
             format!("{}: a check is due, try {}", check_of(&e.step, e.iteration), e.attempt)

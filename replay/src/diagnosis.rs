@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use unstuck_core::event::{Conclusion, StageRaised, StallCause};
-use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::prompt::fenced;
-use unstuck_core::{Event, Fact};
+use unstuck_core::{Event, Fact, RunState, view};
 
 use crate::describe::stall;
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
@@ -21,6 +21,8 @@ const SHOWN_MAX: usize = 10;
 pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMap<&'static str, String>> {
     let story = Story::of(events);
     let of_step = story.steps.iter().find(|it| it.id == *step)?;
+    let state = events.iter().fold(RunState::default(), RunState::evolve);
+    let (policy, at) = state.step(step)?;
     let raised = raised(events, step);
     let pretty = |value: Value| format!("{value:#}\n");
     Some(BTreeMap::from([
@@ -29,13 +31,23 @@ pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMa
         ("current_failures.json", pretty(json!(of_step.iterations.last().map(|it| &it.commands)))),
         ("failure_fingerprint_history.json", pretty(of_step.iterations.iter().map(history).collect())),
         ("completion_reasons.json", pretty(of_step.iterations.iter().map(reasons).collect())),
-        ("stage-transition.json", pretty(raised.iter().map(|(seq, it)| transition(*seq, it)).collect())),
+        ("state.json", pretty(view::standing(&state, policy, at))),
+        ("scope.json", pretty(view::scope(policy, at))),
+        (
+            "stage-transition.json",
+            pretty(raised.last().map_or(Value::Null, |it| view::transition(it.1, it.2))),
+        ),
     ]))
 }
 
-fn raised<'a>(events: &'a [Event], step: &StepId) -> Vec<(Seq, &'a StageRaised)> {
+/// A change of strategy: the event, what it says, and when.
+type Raised<'a> = (Seq, &'a StageRaised, Timestamp);
+
+fn raised<'a>(events: &'a [Event], step: &StepId) -> Vec<Raised<'a>> {
     let of_step = |event: &'a Event| match &event.fact {
-        Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *step => Some((event.seq, raised)),
+        Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *step => {
+            Some((event.seq, raised, event.at))
+        }
         _ => None,
     };
     events.iter().filter_map(of_step).collect()
@@ -56,19 +68,7 @@ fn reasons(iteration: &IterationStory) -> Value {
     })
 }
 
-fn transition(seq: Seq, raised: &StageRaised) -> Value {
-    json!({
-        "from": raised.from,
-        "to": raised.to,
-        "reason": raised.cause,
-        "stallKey": raised.key,
-        "count": raised.count,
-        "iteration": raised.iteration,
-        "event": seq,
-    })
-}
-
-fn page(story: &Story, step: &StepStory, raised: &[(Seq, &StageRaised)], short: &str) -> String {
+fn page(story: &Story, step: &StepStory, raised: &[Raised<'_>], short: &str) -> String {
     let run = story.run.as_ref().map_or("", |run| run.as_str());
     let mut text = format!("# Run {run}, step {}\n\n", step.id);
     let end = step.end_sentence.as_deref().unwrap_or("not ended");
@@ -77,6 +77,9 @@ fn page(story: &Story, step: &StepStory, raised: &[(Seq, &StageRaised)], short: 
     fails(&mut text, step, &failures);
     tried(&mut text, step, raised);
     why(&mut text, step, raised, short);
+    if let Some(found) = step.iterations.iter().rev().find_map(|it| it.diagnosis.as_ref()) {
+        let _infallible = writeln!(text, "\n## What a second look found\n\n{}", fenced(found));
+    }
     next(&mut text, step, raised, &failures, short);
     text
 }
@@ -129,23 +132,24 @@ fn since(step: &StepStory, fingerprint: &str) -> String {
     format!("{before}{}", named.join(", "))
 }
 
-fn tried(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)]) {
+fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
     text.push_str(
         "\n## What was tried\n\n| iteration | changed files | failures | verdict |\n|---|---|---|---|\n",
     );
     for iteration in &step.iterations {
-        let changed = match iteration.changed {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "not known",
+        let changed = match (iteration.changed, iteration.files) {
+            (Some(false), _) => "none".to_owned(),
+            (Some(true), Some(files)) => format!("some; {files} in all"),
+            (Some(true), None) => "some".to_owned(),
+            (None, _) => "not known".to_owned(),
         };
         let failures = match (iteration.failed_before, iteration.failed()) {
             (Some(before), Some(now)) => format!("{before} → {now}"),
             (None, Some(now)) => now.to_string(),
             (_, None) => iteration.fingerprints.len().to_string(),
         };
-        let stage = raised.iter().find(|(_, it)| it.iteration == iteration.iteration);
-        let stage = stage.map_or_else(String::new, |(_, it)| format!("; stage {} from here", it.to));
+        let stage = raised.iter().find(|(_, it, _)| it.iteration == iteration.iteration);
+        let stage = stage.map_or_else(String::new, |(_, it, _)| format!("; stage {} from here", it.to));
         let why = iteration.why().unwrap_or("incomplete").replace('|', "\\|").replace('\n', " ");
         let why: String = why.chars().take(160).collect();
         let _infallible =
@@ -153,13 +157,13 @@ fn tried(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)]) {
     }
 }
 
-fn why(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)], short: &str) {
+fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) {
     text.push_str("\n## Why it counts as stuck\n\n");
     if raised.is_empty() {
         text.push_str("It does not: the strategy was never changed.\n");
         return;
     }
-    for (seq, it) in raised {
+    for (seq, it, _) in raised {
         let _infallible = writeln!(
             text,
             "- #{}: {} ({} times), stage {} to {} (event {seq})",
@@ -180,7 +184,7 @@ fn why(text: &mut String, step: &StepStory, raised: &[(Seq, &StageRaised)], shor
 fn next(
     text: &mut String,
     step: &StepStory,
-    raised: &[(Seq, &StageRaised)],
+    raised: &[Raised<'_>],
     failures: &[(&CommandStory, &FailureStory)],
     short: &str,
 ) {
@@ -195,7 +199,7 @@ fn next(
              run again with `--no-worse` instead of `--check`.\n",
         );
     }
-    if let Some((_, last)) = raised.last() {
+    if let Some((_, last, _)) = raised.last() {
         text.push_str(match last.cause {
             StallCause::NoChange => {
                 "- The worker changes nothing: see whether it may write here, and what it answers.\n"

@@ -1,10 +1,11 @@
 //! A run as people read it: steps, iterations, verdicts.
 
 use serde::Serialize;
-use unstuck_core::event::{Conclusion, Exit, Observation, RunOutcome, StepEnd};
+use unstuck_core::event::{Conclusion, Exit, Observation, Purpose, RunOutcome, StepEnd};
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::scope::Drift;
 use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
 
@@ -54,6 +55,8 @@ pub struct StepStory {
     pub end: Option<StepEnd>,
     /// The same as a sentence.
     pub end_sentence: Option<String>,
+    #[serde(skip)]
+    purpose: Purpose,
 }
 
 /// What a command of a check showed, as people read it.
@@ -147,6 +150,10 @@ pub struct IterationStory {
     pub failed_before: Option<u64>,
     /// Whether the worker changed anything; `None` where nobody could look.
     pub changed: Option<bool>,
+    /// How many files differ from the base of the step; `None` where that is not known.
+    pub files: Option<u64>,
+    /// What was found out after it about why the loop gets nowhere.
+    pub diagnosis: Option<String>,
     /// What it was judged.
     pub decision: Option<Decision>,
     /// Where the claim was read.
@@ -231,8 +238,15 @@ impl Story {
             }
             Observation::WorkerFinished(e) => {
                 self.finished(&e.step, e.iteration, &e.outcome, event);
-                if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+                let files = self.files(&e.step, e.drift.as_deref());
+                let purpose = self.steps.iter().find(|it| it.id == e.step).map(|it| it.purpose);
+                let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
+                if purpose == Some(Purpose::Diagnosis) {
+                    iteration.diagnosis =
+                        Some(e.outcome.answer.trim().to_owned()).filter(|it| !it.is_empty());
+                } else {
                     iteration.changed = iteration.changed.max(e.changed);
+                    iteration.files = files;
                 }
             }
             Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
@@ -259,6 +273,13 @@ impl Story {
             | Observation::CheckLost(_)
             | Observation::SnapshotTaken(_) => {}
         }
+    }
+
+    /// Returns how many files differ after a worker: as many as before, if it recorded nothing else.
+    fn files(&self, step: &StepId, drift: Option<&Drift>) -> Option<u64> {
+        let step = self.steps.iter().find(|it| it.id == *step)?;
+        let now = drift.map(|drift| drift.files_left_out.saturating_add(drift.files.len() as u64));
+        now.or_else(|| step.iterations.iter().rev().find_map(|it| it.files))
     }
 
     /// Returns how many failures the check before this iteration showed.
@@ -302,7 +323,12 @@ impl Story {
                 }
             }
             Conclusion::StepEnded(e) => self.end_of(&e.step, Some(e.end.clone())),
-            Conclusion::WorkRequested(e) => self.end_of(&e.step, None),
+            Conclusion::WorkRequested(e) => {
+                self.end_of(&e.step, None);
+                if let Some(step) = self.steps.iter_mut().find(|it| it.id == e.step) {
+                    step.purpose = e.purpose;
+                }
+            }
             Conclusion::CheckRequested(e) => self.end_of(&e.step, None),
             Conclusion::RunEnded(e) => {
                 self.outcome = Some(e.outcome);
@@ -352,7 +378,8 @@ impl StepStory {
     fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
-        Self { id: step.id.clone(), max_iterations, baseline, iterations, end: None, end_sentence: None }
+        let (end, end_sentence, purpose) = (None, None, Purpose::Work);
+        Self { id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, purpose }
     }
 }
 
@@ -369,6 +396,8 @@ impl IterationStory {
             commands: Vec::new(),
             failed_before: None,
             changed: None,
+            files: None,
+            diagnosis: None,
             decision: None,
             source: None,
             reasons: Vec::new(),

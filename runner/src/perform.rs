@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_adapters::artifacts::{self, Overlap};
-use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::context;
 use unstuck_adapters::decision_file::{self, MovedAside};
@@ -19,7 +18,8 @@ use unstuck_adapters::environment::{self, BranchFacts, Facts, ParentFacts};
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{
-    CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, WorkerFinished, WorkerStarted,
+    CheckFinished, CheckStarted, ChildEnd, DecisionFile, Exit, Outcome, Parent, Purpose, WorkerFinished,
+    WorkerStarted,
 };
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId};
@@ -31,15 +31,13 @@ use unstuck_core::{Due, Event, Observation, RunState, prompt};
 use unstuck_store::blobs::BlobStore;
 
 use crate::branch_lock::BranchLock;
+use crate::seen::{After, Seen};
 use crate::snapshots::Keeper;
 use crate::world::World;
-use crate::{Watcher, baseline};
+use crate::{Watcher, baseline, seen};
 
 /// Scripts above this length are run from a file: an argument has a bound.
 const SCRIPT_ARG_MAX: usize = 100_000;
-
-/// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
-const FILES_FEW: u64 = 1000;
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
@@ -251,22 +249,14 @@ pub struct Prepared {
     /// The check, and the id that its verdict carries; for a worker only where it is its own check.
     check: Option<(Check, CheckId)>,
     is_check: bool,
+    /// Nothing more is run in this iteration, so the outputs are there.
+    is_last: bool,
     job: Job,
     /// Why the workspace does not let it begin.
     in_the_way: Option<String>,
     notes: Vec<String>,
     context_dir: PathBuf,
     seen: Option<Seen>,
-}
-
-/// The workspace before the work.
-struct Seen {
-    /// When the run began.
-    first: Box<Snapshot>,
-    /// When the step began.
-    of_step: Box<Snapshot>,
-    /// Just before.
-    before: Box<Snapshot>,
 }
 
 enum Job {
@@ -282,7 +272,8 @@ fn prepare(
     is_check: bool,
 ) -> io::Result<(Observation, Prepared)> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
-    let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+    let diagnoses = at.purpose == Purpose::Diagnosis;
+    let claims = !diagnoses && step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
     let asked = step.check.clone().filter(|_| is_check || claims);
     let check = asked.map(|check| (check, CheckId::new(uuid::Uuid::now_v7().to_string())));
     let id = check.as_ref().map(|(_, id)| id);
@@ -292,9 +283,9 @@ fn prepare(
         prompt::work(state, step, at, id)
     };
     let mut notes = Vec::new();
-    let before =
-        if is_check { None } else { look(world, state.first_snapshot(), state.last_snapshot(), &mut notes) };
-    let (moved_aside, in_the_way) = match move_aside(world, step, id, is_check, &mut notes) {
+    let seen = if is_check { Ok(None) } else { seen::before(world, state, due, &mut notes) };
+    let moved = if diagnoses { Ok(None) } else { move_aside(world, step, id, is_check, &mut notes) };
+    let (moved_aside, in_the_way) = match moved {
         Ok(Some(old)) => (Some(world.put(&old)?), None),
         Ok(None) => (None, None),
         // A worker may have left anything there. That is its failure and not the machine's.
@@ -303,10 +294,14 @@ fn prepare(
             (None, Some(format!("the workspace {} does not exist any more", world.workspace.display())))
         }
     };
+    let (seen, in_the_way) = match seen {
+        Ok(seen) => (seen, in_the_way),
+        Err(why) => (None, Some(in_the_way.unwrap_or(why))),
+    };
     let limit = check.as_ref().filter(|_| is_check).map_or(step.timeout, |(check, _)| check.timeout);
     let asked = Asked { state, step, at, due, is_check, check: check.as_ref(), prompt: &text, limit };
     let job = match &step.work {
-        Work::Subworkflow(child) if !is_check => {
+        Work::Subworkflow(child) if !is_check && !diagnoses => {
             let (run, step, iteration) = (world.run.clone(), due.step.clone(), due.iteration);
             let place = Place {
                 mark: world.mark(),
@@ -325,38 +320,12 @@ fn prepare(
             _ => Job::Process(Box::new(spec(world, &asked)?)),
         },
     };
-    let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside, before.clone());
+    let before = seen.as_ref().map(Seen::before);
+    let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside, before);
     let context_dir = context_dir(world, state);
     let (step, due) = (step.clone(), due.clone());
-    let seen = before.map(|before| Seen {
-        first: state.first_snapshot().cloned().map_or_else(|| before.clone(), Box::new),
-        of_step: at.began_with.as_deref().cloned().map_or_else(|| before.clone(), Box::new),
-        before,
-    });
-    Ok((started, Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, seen }))
-}
-
-/// Takes a snapshot of the workspace. A run can do without, and says so.
-fn look(
-    world: &Machine,
-    first: Option<&Snapshot>,
-    last: Option<&Snapshot>,
-    notes: &mut Vec<String>,
-) -> Option<Box<Snapshot>> {
-    let keeper = world.snapshots.as_ref()?;
-    match keeper.take(first, last) {
-        Ok(snapshot) => {
-            keeper.ask_git(&snapshot);
-            Some(Box::new(snapshot))
-        }
-        Err(error) => {
-            notes.push(format!(
-                "no snapshot of the workspace was taken: {}",
-                unstuck_adapters::snapshot::explain(&error)
-            ));
-            None
-        }
-    }
+    let is_last = !diagnoses && (is_check || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim));
+    Ok((started, Prepared { step, due, check, is_check, is_last, job, in_the_way, notes, context_dir, seen }))
 }
 
 /// All that is known when a process is prepared.
@@ -447,10 +416,9 @@ fn decision_path(check: &Check, id: Option<&CheckId>) -> Option<PathBuf> {
 }
 
 fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
-    let worker = match (&asked.step.work, asked.check.map(|(check, _)| &check.by)) {
-        (_, Some(CheckBy::Exit(worker) | CheckBy::Agent(worker))) if asked.is_check => worker,
-        (Work::Worker(worker), _) => worker,
-        (Work::Subworkflow(_), _) => unreachable!("a child run is no process"),
+    let worker = match asked.check.map(|(check, _)| &check.by) {
+        Some(CheckBy::Exit(worker) | CheckBy::Agent(worker)) if asked.is_check => worker,
+        _ => asked.step.worker(asked.at.purpose).expect("a child run is no process"),
     };
     let folder = folder(world, asked);
     let argv = argv(worker, asked, &folder)?;
@@ -569,7 +537,7 @@ fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts>
 /// The last verdict as data, for scripts.
 fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     let told = &at.feedback;
-    let violation = step.convergence.as_ref().and_then(|policy| scope::violation(policy, &at.changed_files));
+    let violation = step.convergence.as_ref().and_then(|policy| scope::violation(policy, &at.drift));
     let violations = violation.unwrap_or_default().reasons;
     serde_json::json!({
         "iteration": told.iteration,
@@ -595,7 +563,8 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 }
 
 async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> Observation {
-    let Prepared { step, due, check, is_check, job, in_the_way, notes, context_dir, seen } = prepared;
+    let Prepared { step, due, check, is_check, is_last, job, in_the_way, notes, context_dir, seen } =
+        prepared;
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
     let ready = in_the_way
         .map_or(Ok(()), Err)
@@ -628,11 +597,10 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
         None => DecisionFile::NotConfigured,
     };
     let now = match seen {
-        Some(seen) => look_again(&world, &step, seen, &mut outcome.notes).await,
-        None => SeenAfter::default(),
+        Some(seen) => seen.after(&world, &step, &mut outcome).await,
+        None => After::default(),
     };
-    let last = is_check || step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
-    if last && !stopped && (is_check || succeeded(&outcome)) {
+    if is_last && !stopped && (is_check || succeeded(&outcome)) {
         outputs(&world, &step, &context_dir, &mut outcome);
     }
     let Due { step, iteration, attempt } = due;
@@ -654,7 +622,7 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
             decision_file,
             changed: now.changed,
             snapshot: now.snapshot,
-            changed_files: now.changed_files,
+            drift: now.drift.map(Box::new),
         }),
     }
 }
@@ -726,36 +694,6 @@ async fn run(
             (outcome, Vec::new())
         }
     }
-}
-
-/// The workspace after the work.
-#[derive(Default)]
-struct SeenAfter {
-    changed: Option<bool>,
-    changed_files: Option<Vec<String>>,
-    snapshot: Option<Box<Snapshot>>,
-}
-
-/// Takes a snapshot after the work, and says what is different.
-async fn look_again(world: &Arc<Machine>, step: &Step, seen: Seen, notes: &mut Vec<String>) -> SeenAfter {
-    let world = Arc::clone(world);
-    let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
-    let is_small = seen.before.files <= FILES_FEW;
-    let compare = move || {
-        let mut notes = Vec::new();
-        let Some(after) = look(&world, Some(&seen.first), Some(&seen.before), &mut notes) else {
-            return (SeenAfter::default(), notes);
-        };
-        let Some(keeper) = &world.snapshots else { return (SeenAfter::default(), notes) };
-        let compared = keeper.compare(&seen.first, &seen.before, &after).ok();
-        let changed = compared.as_ref().map(|compared| compared.changed);
-        notes.extend(compared.into_iter().flat_map(|compared| compared.said));
-        let changed_files = if has_rules { keeper.drift(&seen.of_step, &after).ok() } else { None };
-        (SeenAfter { changed, changed_files, snapshot: Some(after) }, notes)
-    };
-    let (after, said) = if is_small { compare() } else { blocking(compare).await };
-    notes.extend(said);
-    after
 }
 
 fn inputs(world: &Machine, step: &Step, is_check: bool, context_dir: &Path) -> Result<Vec<String>, String> {

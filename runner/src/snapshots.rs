@@ -2,10 +2,14 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use unstuck_adapters::snapshot::{Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots};
+use unstuck_adapters::snapshot::{
+    Change, ChangeKind, Error, GitFolder, NotRestored, Options, Restored, Snapshots, explain,
+};
+use unstuck_adapters::worktree;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_core::snapshot::Snapshot;
@@ -18,6 +22,9 @@ use crate::perform::OWN_FOLDER;
 pub struct Keeper {
     snapshots: Snapshots,
     run: RunId,
+    workspace: PathBuf,
+    /// The commit that a scope is compared with, as it was last looked at.
+    base: Mutex<Option<(String, Snapshot)>>,
     /// From the root of the workspace, if it is there.
     workflow_file: Option<PathBuf>,
     /// What git knew when this supervisor began; `None` outside of git.
@@ -73,7 +80,14 @@ impl Keeper {
         let workspace = Path::new(&started.workspace);
         let within = |file: &String| workspace.join(file).strip_prefix(workspace).ok().map(Path::to_owned);
         let workflow_file = started.workflow_file.as_ref().and_then(within);
-        Self { snapshots, run: started.run.clone(), workflow_file, known: OnceLock::new() }
+        Self {
+            snapshots,
+            run: started.run.clone(),
+            workspace: workspace.to_owned(),
+            base: Mutex::default(),
+            workflow_file,
+            known: OnceLock::new(),
+        }
     }
 
     /// Takes a snapshot; `first` is the run's first one, `last` the one before, if there are any.
@@ -111,6 +125,78 @@ impl Keeper {
         let changes = self.snapshots.changes(before, after)?;
         let work = changes.into_iter().filter(|it| !it.ignored && it.kind != ChangeKind::NotCovered);
         Ok(work.map(shown).collect())
+    }
+
+    /// Returns the files that differ from a commit, but what was in no commit when the step began and is as it was
+    /// then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::changes`].
+    pub fn drift_from_commit(
+        &self,
+        of_commit: &Snapshot,
+        of_step: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<String>, Error> {
+        let mut files = self.drift(of_commit, after)?;
+        let since: BTreeSet<String> = self.drift(of_step, after)?.into_iter().collect();
+        if let (Some(tracked), Some(unsaved)) = (self.snapshots.tracked(), self.snapshots.unsaved()) {
+            let is_committed = |path: &Path| tracked.contains(path) && !unsaved.contains(path);
+            let was_deleted = |path: &Path| !tracked.contains(path) && !self.workspace.join(path).exists();
+            files.retain(|file| {
+                let path = Path::new(file);
+                since.contains(file) || is_committed(path) || was_deleted(path)
+            });
+        }
+        Ok(files)
+    }
+
+    /// Returns a snapshot of a commit, which is checked out at `root` for a moment. `first` is the first snapshot
+    /// of the run, whose rules say what is ignored.
+    ///
+    /// # Errors
+    ///
+    /// Git does not check it out, or no snapshot can be taken. The sentence says which.
+    pub fn of_commit(&self, commit: &str, root: &Path, first: &Snapshot) -> Result<Snapshot, String> {
+        let mut known = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, snapshot)) = known.as_ref().filter(|(of, _)| of == commit) {
+            return Ok(snapshot.clone());
+        }
+        let _left_by_a_dead_supervisor = fs::remove_dir_all(root);
+        let taken = worktree::borrow_commit(&self.workspace, root, commit)
+            .map_err(|error| error.to_string())
+            .and_then(|there| {
+                let name = format!("{}/{commit}", self.run);
+                self.snapshots.of_checkout(&there, first, &name).map_err(|error| explain(&error))
+            });
+        let _is_gone_with_the_run_at_the_latest = fs::remove_dir_all(root);
+        Ok(known.insert((commit.to_owned(), taken?)).1.clone())
+    }
+
+    /// Counts the lines that were added and removed in some files.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::lines`].
+    pub fn lines(&self, before: &Snapshot, after: &Snapshot, files: &[&str]) -> Result<u64, Error> {
+        let files: BTreeSet<&str> = files.iter().copied().collect();
+        self.snapshots.lines(before, after, &|path| files.contains(&*path.to_string_lossy()))
+    }
+
+    /// Makes some files what they were. Returns those for which that was not possible.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::put_back`].
+    pub fn put_back(
+        &self,
+        now: &Snapshot,
+        then: &Snapshot,
+        files: &[String],
+    ) -> Result<Vec<NotRestored>, Error> {
+        let files: BTreeSet<&str> = files.iter().map(String::as_str).collect();
+        Ok(self.snapshots.put_back(now, then, &|path| files.contains(&*path.to_string_lossy()))?.left)
     }
 
     /// Asks git what it has, once, before a worker can change that.

@@ -31,12 +31,7 @@ fn the_examples_of_the_page_are_what_the_core_does() {
             stall_threshold: threshold.parse().unwrap(),
             max_stage: Stage(max_stage.parse().unwrap()),
             fail_on_max_stage: there == "stop",
-            overlays: Vec::new(),
-            allowed_paths: Vec::new(),
-            ignored_paths: Vec::new(),
-            diff_base_ref: None,
-            diff_base_ref_file: None,
-            max_changed_files: None,
+            ..Convergence::default()
         };
         let verdicts: Vec<&str> = verdicts.split('→').map(str::trim).collect();
         assert_eq!(what_happens(policy, &verdicts), expected, "{example}");

@@ -319,15 +319,9 @@ fn run_with_every_check() -> World {
 
 fn run_that_gets_stuck() -> World {
     let convergence = Convergence {
-        stall_threshold: 2,
-        max_stage: Stage(3),
-        fail_on_max_stage: true,
-        overlays: Vec::new(),
         allowed_paths: vec!["src/**".to_owned()],
-        ignored_paths: Vec::new(),
-        diff_base_ref: None,
-        diff_base_ref_file: None,
         max_changed_files: Some(3),
+        ..Convergence::default()
     };
     let looped = Step { convergence: Some(convergence), ..step("a").checked(CheckBy::Claim, 20) };
     let after = Step { depends_on: vec![StepId::from("a")], ..step("b") };

@@ -4,10 +4,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 
 use super::Snapshot;
 use super::change::{self, Difference};
@@ -50,6 +50,47 @@ pub(super) fn diff(
         }
     }
     Ok(())
+}
+
+/// Counts the lines that were added and removed in some of the files that differ. A binary file has none; one that
+/// is too large to be compared counts with all of its lines.
+pub(super) fn lines(
+    store: &Store,
+    before: &Snapshot,
+    after: &Snapshot,
+    is_asked: &dyn Fn(&Path) -> bool,
+) -> Result<u64, Error> {
+    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let mut lines = 0_u64;
+    for (path, Difference { pair, .. }) in change::differences(store, &before, &after)? {
+        if !is_asked(&folder::as_path(&path)) {
+            continue;
+        }
+        let content = |place: Option<Place>| match place.filter(|place| !place.is_folder()) {
+            Some(place) => store.blob(&place.id),
+            None => Ok(Vec::new()),
+        };
+        lines = lines.saturating_add(changed_lines(&content(pair.before)?, &content(pair.after)?));
+    }
+    Ok(lines)
+}
+
+fn changed_lines(old: &[u8], new: &[u8]) -> u64 {
+    if old == new || is_binary(old) || is_binary(new) {
+        return 0;
+    }
+    let all = |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').count();
+    let changed = if old.is_empty() || new.is_empty() || old.len().max(new.len()) > COMPARED_BYTES_MAX {
+        all(old) + all(new)
+    } else {
+        let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+        difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count()
+    };
+    u64::try_from(changed).unwrap_or(u64::MAX)
+}
+
+fn is_binary(content: &[u8]) -> bool {
+    memchr::memchr(0, &content[..content.len().min(PROBE)]).is_some()
 }
 
 fn file(store: &Store, path: &[u8], pair: &Pair, to: &mut dyn Write) -> Result<(), Error> {
@@ -96,7 +137,6 @@ fn show(path: &[u8], before: Option<&Side>, after: Option<&Side>, to: &mut dyn W
     }
     let old_name = if before.is_some() { old_name } else { "/dev/null".to_owned() };
     let new_name = if after.is_some() { new_name } else { "/dev/null".to_owned() };
-    let is_binary = |content: &[u8]| memchr::memchr(0, &content[..content.len().min(PROBE)]).is_some();
     if is_binary(&old) || is_binary(&new) {
         return writeln!(to, "Binary files {old_name} and {new_name} differ");
     }

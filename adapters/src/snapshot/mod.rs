@@ -268,6 +268,20 @@ impl Snapshots {
         diff::diff(&self.store, before, after, options, to)
     }
 
+    /// Counts the lines that were added and removed between two snapshots, in the files that are asked for.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn lines(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        is_asked: &dyn Fn(&Path) -> bool,
+    ) -> Result<u64, Error> {
+        diff::lines(&self.store, before, after, is_asked)
+    }
+
     /// Returns the files that git tracks; `None` where git cannot tell.
     pub fn tracked(&self) -> Option<BTreeSet<PathBuf>> {
         tracked::files(&self.workspace).ok().map(paths)
@@ -304,6 +318,44 @@ impl Snapshots {
         let repository = brought.is_some();
         files.left.extend(brought.into_iter().flat_map(|applied| applied.left));
         Ok(Restored { before, files, repository })
+    }
+
+    /// Makes some files of the workspace, which is as `now` says, what they were `then`. All else stays.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged; then nothing was changed. What the system refuses in the workspace is told by
+    /// what is returned.
+    pub fn put_back(
+        &self,
+        now: &Snapshot,
+        then: &Snapshot,
+        is_asked: &dyn Fn(&Path) -> bool,
+    ) -> Result<Applied, Error> {
+        let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
+        let unknown = Unknown { before: now.uncovered(&self.store)?, after: then.uncovered(&self.store)? };
+        let differences = restore::only(differences(&self.store, &now, &then)?, is_asked);
+        let root = Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))?;
+        restore::apply(&self.store, &root, &differences, &unknown)
+    }
+
+    /// Takes a snapshot of another folder, a checkout that will not be looked at again, as if it were the
+    /// workspace of this run: it can be compared with the snapshots of the workspace. It is kept under `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::take`] and [`Self::keep`].
+    pub fn of_checkout(&self, root: &Path, first: &Snapshot, name: &str) -> Result<Snapshot, Error> {
+        let workspace = root.canonicalize().map_err(io("open", root))?;
+        let store = Store::open(self.store.folder())?;
+        let own = store.own_folder(&workspace);
+        fs::create_dir_all(&own).map_err(io("create", &own))?;
+        let (limits, skipped) = (self.limits.clone(), self.skipped.clone());
+        let of_checkout = Self { store, workspace, own, limits, skipped, rules: Mutex::default() };
+        let snapshot = of_checkout.take(Some(first))?;
+        of_checkout.keep(name, &snapshot)?;
+        fs::remove_dir_all(&of_checkout.own).map_err(io("remove", &of_checkout.own))?;
+        Ok(snapshot)
     }
 
     /// Writes the files of a snapshot, ignored ones too, to a folder that is empty or not there yet.

@@ -120,6 +120,29 @@ pub(super) fn all(pairs: BTreeMap<Vec<u8>, tree::Pair>) -> BTreeMap<Vec<u8>, Dif
     pairs.into_iter().map(|(path, pair)| (path, Difference { pair, ignored: false })).collect()
 }
 
+/// Takes the files of a comparison that are asked for, and the new folders that hold nothing else. A folder that is
+/// missing comes back with its files.
+pub(super) fn only(
+    all: BTreeMap<Vec<u8>, Difference>,
+    is_asked: &dyn Fn(&Path) -> bool,
+) -> BTreeMap<Vec<u8>, Difference> {
+    let is_folder = |it: &Difference| it.pair.before.or(it.pair.after).is_some_and(|place| place.is_folder());
+    let others: Vec<Vec<u8>> = all
+        .iter()
+        .filter(|(path, it)| !is_folder(it) && !is_asked(&as_path(path)))
+        .map(|(path, _)| path.clone())
+        .collect();
+    let is_meant = |path: &Vec<u8>, it: &Difference| match (it.pair.before, it.pair.after) {
+        (Some(before), None) if before.is_folder() => {
+            let below = [path, &b"/"[..]].concat();
+            let next = others.partition_point(|other| *other < below);
+            !others.get(next).is_some_and(|other| folder::is_within(other, path))
+        }
+        _ => is_asked(&as_path(path)),
+    };
+    all.into_iter().filter(|(path, it)| is_meant(path, it)).collect()
+}
+
 /// Opens a folder to put files in: one that is empty or not there yet.
 pub(super) fn empty_folder(to: &Path) -> Result<Folder, Error> {
     let refused = |source| Error::Io { what: "check a snapshot out to", path: to.to_owned(), source };

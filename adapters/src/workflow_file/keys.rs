@@ -12,6 +12,7 @@ pub enum Level {
     Command,
     Convergence,
     StageOverlay,
+    Diagnosis,
     Input,
     Output,
     Export,
@@ -300,6 +301,45 @@ const CONVERGENCE: &[Key] = &[
         "A file whose first line is that commit; used when `diff_base_ref` is absent.",
     ),
     optional("max_changed_files", Kind::Whole(1), "none", "How many files may change."),
+    optional(
+        "max_changed_lines",
+        Kind::Whole(1),
+        "none",
+        "How many lines may be added and removed, together. Binary files have none.",
+    )
+    .ours(),
+    optional(
+        "protected_paths",
+        PATTERN_LIST,
+        "`[]`",
+        "Changes there make the verdict INCOMPLETE, even of paths that are allowed or ignored.",
+    )
+    .ours(),
+    optional(
+        "revert_out_of_scope",
+        Kind::Flag,
+        "`false`",
+        "From stage 2 on, what was changed outside of the scope is put back after the work.",
+    )
+    .ours(),
+    optional(
+        "diagnose_with",
+        Kind::Map(Level::Diagnosis),
+        "none",
+        "A worker that is run once before the step ends as stuck: it says why, and nothing that it changes stays.",
+    )
+    .ours(),
+];
+
+#[rustfmt::skip] // A key reads best in one line.
+const DIAGNOSIS: &[Key] = &[
+    optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what is left out here.").ours(),
+    optional("worker", WORKER, "required, or from the agent", "Who looks for the cause.").ours(),
+    optional("instructions", Kind::Text, "none; required for CUSTOM", "What it is asked besides; for CUSTOM the script.").ours(),
+    optional("command", Kind::Text, "required for COMMAND", "As in a step.").ours(),
+    optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker.").ours(),
+    optional("model", Kind::Text, "none", "Passed on to the worker.").ours(),
+    optional("variant", Kind::Text, "none", "Passed on to the worker.").ours(),
 ];
 
 const STAGE_OVERLAY: &[Key] = &[
@@ -491,6 +531,7 @@ impl Level {
         Self::Command,
         Self::Convergence,
         Self::StageOverlay,
+        Self::Diagnosis,
         Self::Input,
         Self::Output,
         Self::Export,
@@ -523,6 +564,7 @@ impl Level {
             Self::Command => COMMAND,
             Self::Convergence => CONVERGENCE,
             Self::StageOverlay => STAGE_OVERLAY,
+            Self::Diagnosis => DIAGNOSIS,
             Self::Input => INPUT,
             Self::Output => OUTPUT,
             Self::Export => EXPORT,
@@ -561,6 +603,7 @@ impl Level {
             Self::Command => "an entry of completion_check.commands",
             Self::Convergence => "convergence",
             Self::StageOverlay => "an entry of convergence.stages",
+            Self::Diagnosis => "convergence.diagnose_with",
             Self::Input => "an entry of inputs",
             Self::Output => "an entry of outputs",
             Self::Export => "an entry of exports",
@@ -594,6 +637,7 @@ impl Level {
             Self::Command => "command",
             Self::Convergence => "convergence",
             Self::StageOverlay => "stage",
+            Self::Diagnosis => "diagnosis",
             Self::Input => "input",
             Self::Output => "output",
             Self::Export => "export",

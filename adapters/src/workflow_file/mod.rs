@@ -33,7 +33,7 @@ mod workflow;
 
 pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
-pub use quick::{QuickOptions, quick};
+pub use quick::{QuickOptions, diagnoser, quick};
 pub use reference::reference;
 pub use schema::schema;
 pub use shape::{path_within, segment};

@@ -1,6 +1,7 @@
 //! The workflow behind a command line that names a goal, a worker and some checks.
 
-use unstuck_core::id::{Millis, Stage, StepId};
+use unstuck_core::id::{Millis, StepId};
+use unstuck_core::scope;
 use unstuck_core::workflow::{
     Baseline, BranchRules, Capability, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted,
     OnFailure, Step, Weather, Work, Worker, WorkerKind, Workflow,
@@ -23,10 +24,8 @@ pub struct QuickOptions {
     pub baseline: Option<Baseline>,
     /// How often a failing command is run; by default twice, so that a flaky test is not taken for a failure.
     pub observations: Option<u32>,
-    /// Patterns of paths that may change; empty is all.
-    pub allowed_paths: Vec<String>,
-    /// How many files may change.
-    pub max_changed_files: Option<u32>,
+    /// What may change, and who looks for the cause in the end; when that is, is not for it to say.
+    pub scope: Convergence,
 }
 
 /// A failing command is run so often where nothing else is said.
@@ -76,17 +75,9 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
 
 /// A worker that is its own check may have nothing to say but "not yet", so only its scope is looked at.
 fn convergence(claims: bool, options: &QuickOptions) -> Option<Convergence> {
-    let has_scope = !options.allowed_paths.is_empty() || options.max_changed_files.is_some();
-    (!claims || has_scope).then(|| Convergence {
+    (!claims || scope::has_rules(&options.scope)).then(|| Convergence {
         stall_threshold: if claims { u32::MAX } else { STALL_THRESHOLD },
-        max_stage: Stage(3),
-        fail_on_max_stage: true,
-        overlays: Vec::new(),
-        allowed_paths: options.allowed_paths.clone(),
-        ignored_paths: Vec::new(),
-        diff_base_ref: None,
-        diff_base_ref_file: None,
-        max_changed_files: options.max_changed_files,
+        ..options.scope.clone()
     })
 }
 
@@ -106,6 +97,12 @@ fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
         observations: options.observations.unwrap_or(OBSERVATIONS),
         baseline: if claims { Baseline::Off } else { options.baseline.unwrap_or(Baseline::Gate) },
     }
+}
+
+/// Returns a worker that only looks: a command line that reads its prompt on standard input.
+pub fn diagnoser(command: &str) -> Worker {
+    let capabilities = vec![Capability::Read];
+    Worker { capabilities, ..worker(WorkerKind::Command, String::new(), Some(command.to_owned())) }
 }
 
 fn worker(kind: WorkerKind, instructions: String, command: Option<String>) -> Worker {

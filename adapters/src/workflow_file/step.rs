@@ -27,7 +27,7 @@ impl Loader<'_> {
         let own_timeout = task.span("timeout");
         let check_timeout = Millis((own_timeout.unwrap_or(run_timeout).0 / 4).max(1000));
         let check = view.map("completion_check").map(|check| self.check(&check, calls, check_timeout, scope));
-        let convergence = self.convergence(view, check.is_some());
+        let convergence = self.convergence(view, check.is_some(), scope);
         let work = if calls {
             self.subworkflow(id, view, check.is_some(), scope)
         } else {
@@ -265,8 +265,9 @@ impl Loader<'_> {
         }
     }
 
-    fn convergence(&mut self, step: &View<'_>, checked: bool) -> Option<Convergence> {
+    fn convergence(&mut self, step: &View<'_>, checked: bool, scope: &Scope) -> Option<Convergence> {
         let view = step.map("convergence")?;
+        let diagnose_with = view.map("diagnose_with").map(|view| self.diagnoser(&view, scope));
         let max_stage = view.whole("max_stage").unwrap_or(3);
         self.check_stages(&view, max_stage);
         if view.flag("enabled") != Some(true) {
@@ -289,8 +290,24 @@ impl Loader<'_> {
             ignored_paths: view.texts("ignored_paths"),
             diff_base_ref: view.owned("diff_base_ref"),
             diff_base_ref_file: view.owned("diff_base_ref_file"),
+            protected_paths: view.texts("protected_paths"),
             max_changed_files: view.whole("max_changed_files"),
+            max_changed_lines: view.whole("max_changed_lines"),
+            revert_out_of_scope: view.flag("revert_out_of_scope").unwrap_or(false),
+            diagnose_with,
         })
+    }
+
+    /// Reads who says why a loop gets nowhere. It needs no prompt, and may do no more than read.
+    fn diagnoser(&mut self, view: &View<'_>, scope: &Scope) -> Worker {
+        let task = self.task(view, scope);
+        let mut worker = self.worker_of(&task, false);
+        if worker.kind == WorkerKind::Custom {
+            let known = !worker.instructions.is_empty();
+            self.need(&task, "instructions", known, "expected the script of the CUSTOM worker");
+        }
+        worker.capabilities = vec![Capability::Read];
+        worker
     }
 
     fn check_stages(&mut self, view: &View<'_>, max_stage: u32) {
@@ -325,6 +342,11 @@ impl Loader<'_> {
 
     /// Reads who works or checks, with what its profile adds.
     fn worker(&mut self, task: &Task<'_>) -> Worker {
+        self.worker_of(task, true)
+    }
+
+    /// `has_task`: it has to say what is to be done, and with what.
+    fn worker_of(&mut self, task: &Task<'_>, has_task: bool) -> Worker {
         let kind = task.text("worker").and_then(|(name, _)| worker_kind(&name));
         let given = kind.unwrap_or(WorkerKind::Custom);
         self.need(
@@ -335,9 +357,14 @@ impl Loader<'_> {
         );
         let instructions = task.instructions();
         let known = task.own.has("instructions") || !instructions.is_empty();
-        self.need(task, "instructions", known, "expected the prompt, or the script of a CUSTOM worker");
+        self.need(
+            task,
+            "instructions",
+            known || !has_task,
+            "expected the prompt, or the script of a CUSTOM worker",
+        );
         let capabilities = task.capabilities();
-        if given != WorkerKind::Command {
+        if given != WorkerKind::Command && has_task {
             let known = task.own.has("capabilities") || !capabilities.is_empty();
             self.need(
                 task,

@@ -16,7 +16,9 @@ use unstuck_adapters::worktree;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, Millis, RunId, Seq};
 use unstuck_core::state::StepState;
-use unstuck_core::workflow::{Baseline, Check, CheckBy, Step, Work, Worker, WorkerKind, Workflow};
+use unstuck_core::workflow::{
+    Baseline, Check, CheckBy, Convergence, Step, Work, Worker, WorkerKind, Workflow,
+};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
@@ -49,12 +51,9 @@ pub struct Args {
     /// A command that must show no failure that it did not show before the work began; may be given more than once.
     #[arg(long, value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
     no_worse: Vec<String>,
-    /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
-    #[arg(long = "allow", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
-    allowed_paths: Vec<String>,
-    /// Most files that may change.
-    #[arg(long, value_name = "N", requires = "with")]
-    max_files: Option<u32>,
+    /// What may change, and what becomes of it if the loop gets nowhere.
+    #[command(flatten)]
+    scope: ScopeArgs,
     /// Whether the checks are run before the first iteration: not, to show what fails, or also so that no test may vanish [default: gate].
     #[arg(long, value_name = "HOW", requires = "with", value_enum)]
     baseline: Option<BaselineArg>,
@@ -76,6 +75,43 @@ pub struct Args {
     /// How the run is shown, and what is asked of branches.
     #[command(flatten)]
     driving: Driving,
+}
+
+/// What a worker may change, and what happens if the loop gets nowhere.
+#[derive(Clone, Debug, clap::Args)]
+struct ScopeArgs {
+    /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
+    #[arg(long = "allow", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    allowed_paths: Vec<String>,
+    /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
+    #[arg(long = "protect", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    protected_paths: Vec<String>,
+    /// Most files that may change.
+    #[arg(long, value_name = "N", requires = "with")]
+    max_files: Option<u32>,
+    /// Most lines that may be added and removed, together.
+    #[arg(long, value_name = "N", requires = "with")]
+    max_lines: Option<u32>,
+    /// Once the loop stands still, put back after each iteration what was changed outside of the scope.
+    #[arg(long, requires = "with")]
+    revert_out_of_scope: bool,
+    /// A command line that is asked once why the loop gets nowhere, before the run ends as stuck.
+    #[arg(long, value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    diagnose_with: Option<String>,
+}
+
+impl ScopeArgs {
+    fn policy(&self) -> Convergence {
+        Convergence {
+            allowed_paths: self.allowed_paths.clone(),
+            protected_paths: self.protected_paths.clone(),
+            max_changed_files: self.max_files,
+            max_changed_lines: self.max_lines,
+            revert_out_of_scope: self.revert_out_of_scope,
+            diagnose_with: self.diagnose_with.as_deref().map(workflow_file::diagnoser),
+            ..Convergence::default()
+        }
+    }
 }
 
 /// Whether the checks are run before the first iteration.
@@ -219,8 +255,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
                 no_worse: args.no_worse.clone(),
                 baseline: args.baseline.map(Baseline::from),
                 observations: args.observations,
-                allowed_paths: args.allowed_paths.clone(),
-                max_changed_files: args.max_files,
+                scope: args.scope.policy(),
                 ..QuickOptions::default()
             };
             of_workflow(workspace, workflow_file::quick(&args.what, with, &args.checks, &options))
@@ -287,14 +322,9 @@ fn no_such_file(what: &str) -> Error {
 /// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
 pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     let of_step = |step: &Step| {
-        let based = step
-            .convergence
-            .as_ref()
-            .is_some_and(|it| it.diff_base_ref.is_some() || it.diff_base_ref_file.is_some());
         let bubbles = matches!(&step.work, Work::Subworkflow(child) if child.event_prefix.is_some());
-        let base = "diff_base_ref is not used yet: changes are compared with the files when the step began";
         let shown = "the steps of its child run are not shown yet; they are in the child's own log";
-        let said = [(based, base), (bubbles, shown)].into_iter().filter(|(applies, _)| *applies);
+        let said = [(bubbles, shown)].into_iter().filter(|(applies, _)| *applies);
         said.map(|(_, what)| format!("step {}: {what}", step.id)).collect::<Vec<_>>()
     };
     workflow.steps.iter().flat_map(of_step).collect()
@@ -311,6 +341,7 @@ pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
         let unknown = worker
             .into_iter()
             .chain(checker)
+            .chain(step.diagnoser())
             .find(|it| !matches!(it.kind, WorkerKind::Custom | WorkerKind::Command));
         let own = unknown
             .map(|it| format!("step {}: workers of kind {} cannot be run yet", step.id, it.kind.as_str()));
@@ -351,7 +382,8 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
                 None
             }
         };
-        for worker in worker.into_iter().chain(step.check.as_ref().and_then(checker)) {
+        for worker in worker.into_iter().chain(step.check.as_ref().and_then(checker)).chain(step.diagnoser())
+        {
             let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
             let executed = script
                 .into_iter()
@@ -464,7 +496,15 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
         .ok()?
         .collect::<std::result::Result<Vec<_>, _>>()
         .ok()?;
-    let to = folder.artifacts().join("diagnosis").join(step.id.as_str());
+    let started = ended.state.started()?;
+    let to = match started.workflow_file {
+        // The views of a run with a file are in its workspace.
+        Some(_) => {
+            let context = Path::new(&started.workspace).join(&started.workflow.context_dir);
+            context.join(step.id.as_str()).join("_convergence")
+        }
+        None => folder.artifacts().join("diagnosis").join(step.id.as_str()),
+    };
     match super::artifacts::write(&events, &step.id, short, &to) {
         Ok(()) => Some(to.join("diagnosis.md")),
         Err(error) => {

@@ -9,7 +9,7 @@ use super::world::{Act, History, Script, World, finished, script_worker, snapsho
 use crate::effect::Due;
 use crate::event::{
     AnswerGiven, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact, Failure, Lost, Next,
-    Observation, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment,
+    Observation, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment,
     SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
     WorkRequested, WorkerStarted,
 };
@@ -79,19 +79,15 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 fn any_convergence() -> impl Strategy<Value = Convergence> {
-    (1_u32..4, 1_u32..5, any::<bool>()).prop_map(|(stall_threshold, max_stage, fail_on_max_stage)| {
-        Convergence {
+    (1_u32..4, 1_u32..5, any::<bool>(), any::<bool>()).prop_map(
+        |(stall_threshold, max_stage, fail_on_max_stage, diagnoses)| Convergence {
             stall_threshold,
             max_stage: Stage(max_stage),
             fail_on_max_stage,
-            overlays: Vec::new(),
-            allowed_paths: Vec::new(),
-            ignored_paths: Vec::new(),
-            diff_base_ref: None,
-            diff_base_ref_file: None,
-            max_changed_files: None,
-        }
-    })
+            diagnose_with: diagnoses.then(|| script_worker(WorkerKind::Command, "look for it")),
+            ..Convergence::default()
+        },
+    )
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -214,8 +210,9 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
         || prop_oneof![Just(RunOutcome::Complete), Just(RunOutcome::Blocked), Just(RunOutcome::TimeLimit)];
     let decision = prop_oneof![Just(Decision::Complete), Just(Decision::Incomplete), Just(Decision::None)];
     prop_oneof![
-        4 => (due(), 1_u32..4).prop_map(|(Due { step, iteration, attempt }, stage)| {
-            Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage: Stage(stage) })
+        4 => (due(), 1_u32..4, any::<bool>()).prop_map(|(Due { step, iteration, attempt }, stage, diagnoses)| {
+            let purpose = if diagnoses { Purpose::Diagnosis } else { Purpose::Work };
+            Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage: Stage(stage), purpose })
         }),
         4 => due().prop_map(|Due { step, iteration, attempt }| {
             Conclusion::CheckRequested(CheckRequested { step, iteration, attempt })

@@ -319,7 +319,7 @@ fn observation(
         decision_file,
         changed: Some(true),
         snapshot: None,
-        changed_files: None,
+        drift: None,
     })
 }
 

@@ -6,6 +6,7 @@ use unstuck_core::event as domain;
 use unstuck_core::failure::{self, Fingerprint};
 use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::scope;
 use unstuck_core::snapshot;
 use unstuck_core::verdict;
 use unstuck_core::weather;
@@ -131,7 +132,8 @@ record! {
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text }
     v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, snapshot }
-    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, changed_files }
+    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift }
+    v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
     v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file, commands }
@@ -152,7 +154,7 @@ record! {
         exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal,
     }
     v1::ChildEnd = domain::ChildEnd { run, end }
-    v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage }
+    v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
     v1::CheckRequested = domain::CheckRequested { step, iteration, attempt }
     v1::WaitRequested = domain::WaitRequested { step, until, then, why, detail }
     v1::VerdictReached = domain::VerdictReached {
@@ -170,6 +172,7 @@ choice! {
     DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
     Refusal = verdict::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
     Next = domain::Next { Work, Check }
+    Purpose = domain::Purpose { Work, Diagnosis }
     SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it) }
     WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
     ErrorClass = weather::ErrorClass {

@@ -77,7 +77,16 @@ pub struct WorkerFinished {
     pub decision_file: DecisionFile,
     pub changed: Option<bool>,
     pub snapshot: Option<Snapshot>,
-    pub changed_files: Option<Vec<String>>,
+    pub drift: Option<Drift>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    pub base: Option<String>,
+    pub files: Vec<String>,
+    pub files_left_out: u64,
+    pub lines: Option<u64>,
+    pub put_back: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,6 +214,14 @@ pub struct WorkRequested {
     pub iteration: u32,
     pub attempt: u32,
     pub stage: u32,
+    pub purpose: Purpose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    Work,
+    Diagnosis,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

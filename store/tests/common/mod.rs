@@ -5,11 +5,12 @@
 use unstuck_core::event::{
     AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion, DecisionFile,
     DecisionSource, Event, Exit, Fact, Failure, LogRepaired, Lost, Next, Observation, Outcome, Parent,
-    RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken,
-    StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
-    WorkerFinished, WorkerStarted,
+    Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment,
+    SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
+    WorkRequested, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::verdict::{Decision, Refusal};
 use unstuck_core::weather::ErrorClass;
@@ -116,7 +117,11 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
         decision_file,
         changed: Some(true),
         snapshot: None,
-        changed_files: Some(vec!["src/a.rs".to_owned()]),
+        drift: Some(Box::new(Drift {
+            files: vec!["src/a.rs".to_owned()],
+            lines: Some(3),
+            ..Drift::default()
+        })),
     })
 }
 
@@ -238,6 +243,14 @@ pub fn conclusions() -> Vec<Conclusion> {
             iteration: Iteration(1),
             attempt: Attempt(1),
             stage: Stage(2),
+            purpose: Purpose::Work,
+        }),
+        Conclusion::WorkRequested(WorkRequested {
+            step: "fix".into(),
+            iteration: Iteration(4),
+            attempt: Attempt(2),
+            stage: Stage(3),
+            purpose: Purpose::Diagnosis,
         }),
         Conclusion::CheckRequested(CheckRequested {
             step: "fix".into(),

@@ -178,7 +178,7 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
     let again = stage.scratch("again");
     stage.unstuck(&["artifacts", "--to", &again.to_string_lossy()]).with_status(0);
     let files = crate::stage::files(page.parent().expect("a folder"));
-    assert_eq!(files.len(), 6, "{files:?}");
+    assert_eq!(files.len(), 8, "{files:?}");
     for file in files {
         let name = file.file_name().expect("a name");
         let text = std::fs::read_to_string(&file).expect("it can be read");

@@ -8,6 +8,7 @@ mod limits;
 mod processes;
 mod safety;
 mod schema;
+mod scope;
 mod stage;
 mod state;
 mod visibility;

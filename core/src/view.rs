@@ -1,0 +1,79 @@
+//! What the files of a step's `_convergence` folder say: views of the state, for people and scripts.
+//!
+//! Names and meaning are those of section 9 of the workflow reference. Nothing in Unstuck reads them back.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::event::{DecisionSource, StageRaised};
+use crate::id::Timestamp;
+use crate::scope;
+use crate::state::{RunState, StepState};
+use crate::workflow::Step;
+
+/// Returns `state.json`: where the loop of a step stands.
+pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
+    let policy = step.convergence.as_ref();
+    Value::Object(object([
+        ("iteration", json!(at.iteration)),
+        ("stage", json!(at.convergence.stage())),
+        ("stallCount", json!(at.convergence.count())),
+        ("stallThreshold", json!(policy.map(|policy| policy.stall_threshold))),
+        ("maxStage", json!(policy.map(|policy| policy.max_stage))),
+        ("lastStallKey", json!(at.convergence.key())),
+        ("decisionSource", json!(at.feedback.source.map(source))),
+        ("fingerprints", json!(at.feedback.fingerprints)),
+        ("reasons", json!(at.feedback.reasons)),
+        ("updatedAt", json!(state.last_at())),
+    ]))
+}
+
+/// Returns `scope.json`: what the step has changed, and what of it is beyond its scope.
+pub fn scope(step: &Step, at: &StepState) -> Value {
+    let drift = &at.drift;
+    let policy = step.convergence.as_ref();
+    let all = || drift.files.iter().map(String::as_str);
+    let looked_at: BTreeSet<&str> = match policy {
+        Some(policy) => scope::looked_at(policy, &drift.files).into_iter().collect(),
+        None => all().collect(),
+    };
+    let ignored: Vec<&str> = all().filter(|file| !looked_at.contains(file)).collect();
+    let violation = policy.and_then(|policy| scope::violation(policy, drift)).unwrap_or_default();
+    Value::Object(object([
+        ("baseRef", json!(drift.base)),
+        ("changedFiles", json!(looked_at)),
+        ("changedLines", json!(drift.lines)),
+        ("ignoredFiles", json!(ignored)),
+        ("violations", json!(violation.strayed)),
+        ("reasons", json!(violation.reasons)),
+        ("putBack", json!(drift.put_back)),
+    ]))
+}
+
+/// Returns `stage-transition.json`: what raised the stage of a step last.
+pub fn transition(raised: &StageRaised, at: Timestamp) -> Value {
+    Value::Object(object([
+        ("from", json!(raised.from)),
+        ("to", json!(raised.to)),
+        ("reason", json!(raised.cause)),
+        ("stallKey", json!(raised.key)),
+        ("count", json!(raised.count)),
+        ("iteration", json!(raised.iteration)),
+        ("transitionedAt", json!(at)),
+    ]))
+}
+
+/// Returns an object without its absent values.
+pub fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, Value> {
+    let there = fields.into_iter().filter(|(_, value)| !value.is_null());
+    there.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Returns the name of a source; `output-json` has another one in these files.
+pub fn source(source: DecisionSource) -> &'static str {
+    match source {
+        DecisionSource::OutputJson => "stdout-json",
+        other => other.as_str(),
+    }
+}

@@ -1,0 +1,216 @@
+//! What a worker may change, what of it is put back, and who looks for the cause when the loop stands still.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::{Ended, Stage};
+
+/// Where the files of all cases are, in a repository with one commit.
+fn repository() -> Stage {
+    let stage = Stage::new();
+    for (path, text) in [
+        ("src/a.rs", "a\n"),
+        ("src/b.rs", "b\n"),
+        ("docs/d.md", "d\n"),
+        ("charts/c.yaml", "c\n"),
+        (".gitignore", "*.log\n"),
+    ] {
+        stage.write(path, text);
+    }
+    stage.git(&["init", "-q", "-b", "work"]);
+    commit(&stage);
+    stage
+}
+
+fn commit(stage: &Stage) {
+    stage.git(&["add", "-A"]);
+    stage.git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "init"]);
+}
+
+/// Lets a script change files once, below these rules.
+fn change(stage: &Stage, folder: &str, script: &str, rules: &str) -> Ended {
+    let script = script.replace('\n', "\n    ");
+    let rest = format!(
+        "worker: CUSTOM\ncapabilities: [EDIT]\ninstructions: |\n    {script}\nmax_iterations: 2\n\
+         completion_check: {{commands: [\"true\"]}}\n\
+         convergence: {{enabled: true, {rules}}}"
+    );
+    stage.workflow("", &rest);
+    let folder = stage.workspace().join(folder);
+    let flow = stage.scratch("flow.yaml");
+    fs::rename(stage.workspace().join("flow.yaml"), &flow).expect("the workspace is ours");
+    stage.unstuck_in(&folder, &["run", &flow.to_string_lossy(), "--iterations", "1"])
+}
+
+/// Returns what the view of the scope says.
+fn scope(stage: &Stage, folder: &str) -> Value {
+    let file = stage.workspace().join(folder).join("context/work/_convergence/scope.json");
+    serde_json::from_str(&fs::read_to_string(file).expect("a view")).expect("JSON")
+}
+
+/// Returns the paths that strayed.
+fn strayed(stage: &Stage, folder: &str) -> Vec<String> {
+    let violations = scope(stage, folder)["violations"].as_array().cloned().unwrap_or_default();
+    violations.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+const SRC: &str = "allowed_paths: [\"src/**\"]";
+
+#[test]
+fn s63_what_is_out_of_scope_is_named_whatever_git_makes_of_it() {
+    let based = "allowed_paths: [\"src/**\"], diff_base_ref: \"HEAD~1\"";
+    let commit = "git add -A; git -c user.name=t -c user.email=t@t commit -qm oops";
+    for (folder, script, rules, expected) in [
+        ("", "echo x >>charts/c.yaml", SRC, &["charts/c.yaml"][..]),
+        ("", "echo x >build.log", SRC, &[]),
+        ("", "echo x >>charts/c.yaml; git add charts/c.yaml", SRC, &["charts/c.yaml"]),
+        ("", &format!("echo x >>charts/c.yaml; {commit}"), SRC, &["charts/c.yaml"]),
+        ("", &format!("echo x >>charts/c.yaml; {commit}"), based, &["charts/c.yaml"]),
+        ("", "rm charts/c.yaml", SRC, &["charts/c.yaml"]),
+        ("", "git mv charts/c.yaml src/c.yaml", SRC, &["charts/c.yaml"]),
+        ("", "echo x >'src/a b.md'", SRC, &[]),
+        ("", "echo x >'src/ x.md'; echo x >' top.md'", SRC, &[" top.md"]),
+        ("", "printf x >\"$(printf 'src/a\\nb.md')\"", SRC, &[]),
+        ("src", "echo x >>a.rs", "allowed_paths: [a.rs]", &[]),
+        ("", "mkdir -p context .roboppi-loop; echo x >context/x; echo y >.roboppi-loop/v.json", SRC, &[]),
+        ("", "chmod +x charts/c.yaml", SRC, &["charts/c.yaml"]),
+        ("", "echo x >>src/a.rs; echo x >>src/b.rs", "protected_paths: [\"src/b*\"]", &["src/b.rs"]),
+        ("", "echo '*' >.git/info/exclude; echo x >docs/new", SRC, &["docs/new"]),
+        ("", "git update-index --assume-unchanged docs/d.md; echo x >>docs/d.md", SRC, &["docs/d.md"]),
+        ("", "echo x >docs/ä", SRC, &["docs/ä"]),
+    ] {
+        let stage = repository();
+        let ended =
+            change(&stage, folder, script, rules).with_status(if expected.is_empty() { 0 } else { 2 });
+        assert_eq!(strayed(&stage, folder), expected, "{script}: {ended:?}");
+    }
+}
+
+#[test]
+fn s63_a_base_is_a_commit_and_what_was_uncommitted_before_is_not_the_workers() {
+    let based = "allowed_paths: [\"src/**\"], diff_base_ref: main";
+    let stage = repository();
+    stage.git(&["branch", "main"]);
+    stage.write("docs/before.md", "committed before the step\n");
+    commit(&stage);
+    stage.write("charts/mine.yaml", "in no commit\n");
+    change(&stage, "", "echo x >>src/a.rs", based);
+    assert_eq!(strayed(&stage, ""), ["docs/before.md"]);
+    let scope = scope(&stage, "");
+    assert_eq!(scope["baseRef"].as_str(), Some(stage.git(&["rev-parse", "main"]).trim()));
+    assert_eq!(scope["violations"].as_array().map(Vec::len), Some(1));
+
+    for (rules, complaint) in [
+        ("allowed_paths: [\"src/**\"], diff_base_ref: nowhere", "there is no commit \"nowhere\""),
+        (
+            "allowed_paths: [\"src/**\"], diff_base_ref_file: nope.txt",
+            "nope.txt is not there or cannot be read",
+        ),
+    ] {
+        let stage = repository();
+        change(&stage, "", "echo x >>src/a.rs", rules).with_status(5).says(complaint);
+    }
+    let stage = repository();
+    change(
+        &stage,
+        "",
+        "git rev-parse HEAD >src/base; echo x >>docs/d.md",
+        "allowed_paths: [\"src/**\"], diff_base_ref_file: src/base",
+    );
+    assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
+}
+
+#[test]
+fn s65_added_and_removed_lines_have_a_budget_of_their_own() {
+    for (script, expected) in [
+        ("seq 1 9 >src/new", None),
+        ("seq 1 10 >src/new", Some("diff_budget: 10 lines were added or removed, and 9 may")),
+        ("seq 1 9 >src/new; rm src/a.rs", Some("diff_budget: 10 lines")),
+        ("seq 1 4 >src/new; seq 1 4 >>src/a.rs; rm src/b.rs", None),
+        ("head -c 100000 /dev/zero >src/new", None),
+    ] {
+        let stage = repository();
+        let ended = change(&stage, "", script, "max_changed_lines: 9");
+        let reasons = stage.verdicts()[0]["reasons"].to_string();
+        match expected {
+            Some(reason) => assert!(reasons.contains(reason), "{script}: {reasons}"),
+            None => assert_eq!(stage.verdicts()[0]["decision"], "complete", "{script}: {ended:?}"),
+        }
+    }
+}
+
+#[test]
+fn s63_from_stage_2_on_what_strayed_is_put_back_and_the_worker_is_told() {
+    let stage = repository();
+    stage.write("mine.txt", "in no commit\n");
+    let worker = "cat >\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"\n\
+                  echo more >>charts/c.yaml; rm -f docs/d.md; mkdir -p new/deep; echo x >new/deep/file; echo x >>mine.txt\n\
+                  [ $(wc -l <\"$SCRATCH/calls\") -ge 4 ] && echo done >src/done; true\n";
+    fs::write(stage.scratch("worker.sh"), worker).expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    let ended = stage.unstuck(&[
+        "run",
+        "go on",
+        "--with",
+        &command,
+        "--check",
+        "test -e src/done",
+        "--allow",
+        "src/**",
+        "--revert-out-of-scope",
+    ]);
+    let ended = ended.with_status(0);
+    assert_eq!(stage.calls(), 4, "{ended:?}");
+    let file = |path: &str| fs::read_to_string(stage.workspace().join(path)).unwrap_or_default();
+    assert_eq!(
+        (&*file("charts/c.yaml"), &*file("docs/d.md"), &*file("mine.txt")),
+        ("c\n", "d\n", "in no commit\n")
+    );
+    assert!(!stage.workspace().join("new").exists());
+    let put_back = stage.facts("worker_finished").last().expect("work")["drift"]["put_back"].to_string();
+    assert!(put_back.contains("new/deep/file"), "{put_back}");
+    stage.verify();
+}
+
+#[test]
+fn s28_before_a_run_ends_as_stuck_somebody_else_looks_once_for_the_cause() {
+    let stage = Stage::repository();
+    let look = "cat >\"$SCRATCH/asked\"; echo look >>\"$SCRATCH/looks\"; echo ruined >src/add.sh; \
+                echo 'The minus in src/add.sh has to be a plus.'";
+    fs::write(stage.scratch("look.sh"), look).expect("the scratch folder is ours");
+    fs::write(stage.scratch("work.sh"), "cat >/dev/null; echo '# try' >>src/add.sh; echo I am done\n")
+        .expect("ours");
+    let (work, look) = (stage.scratch("work.sh"), stage.scratch("look.sh"));
+    let ended = stage
+        .unstuck(&[
+            "run",
+            "make the tests pass",
+            "--with",
+            &format!("sh {}", work.display()),
+            "--check",
+            "sh tests/run.sh",
+            "--diagnose-with",
+            &format!("sh {}", look.display()),
+        ])
+        .with_status(3);
+    assert_eq!(stage.noted("looks"), "look\n");
+    let asked = stage.noted("asked");
+    for part in ["Diagnose, do not edit", "make the tests pass", "expected 5, got -1", "I am done"] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    assert!(!asked.contains("minimal fix"), "{asked}");
+    let source = fs::read_to_string(stage.workspace().join("src/add.sh")).expect("it is there");
+    assert!(source.contains("# try") && !source.contains("ruined"), "{source}");
+    assert!(ended.out.contains("has to be a plus"), "{ended:?}");
+    stage.unstuck(&["artifacts"]).with_status(0).says("has to be a plus");
+    // Who goes on is told what was found.
+    fs::write(
+        stage.scratch("work.sh"),
+        "cat >\"$SCRATCH/prompt\"; echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh\n",
+    )
+    .expect("ours");
+    stage.unstuck(&["resume"]).with_status(0);
+    assert!(stage.noted("prompt").contains("has to be a plus"), "{}", stage.noted("prompt"));
+    stage.verify();
+}
