@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{self, Failure, Fingerprint};
-use unstuck_core::gate::CommandResult;
+use unstuck_core::failure::{self, Confidence, Failure, Fingerprint};
+use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
 
 use crate::process::{self, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
+use crate::reports::Reports;
 
 /// Output beyond this is not read for failures; its end is where tools say what failed.
 const READ_MAX: u64 = 8 << 20;
@@ -24,12 +25,23 @@ const READ_MAX: u64 = 8 << 20;
 /// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// The command lines, and how each is run.
-    pub commands: Vec<(String, Spec)>,
+    /// What is run, one after the other.
+    pub commands: Vec<Command>,
     /// How often a failing one is run; at least 1.
     pub observations: u32,
     /// Most time of all together.
     pub limit: Duration,
+}
+
+/// A command of a check.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// Its command line.
+    pub run: String,
+    /// How it is run.
+    pub spec: Spec,
+    /// Patterns of the reports that it writes, from the folder that it runs in.
+    pub reports: Vec<String>,
 }
 
 /// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
@@ -44,13 +56,18 @@ pub async fn run(
     let end = Instant::now() + suite.limit;
     let mut together = Outcome::of(Exit::Code(0));
     let mut results = Vec::new();
-    for (run, spec) in suite.commands {
+    for Command { run, spec, reports } in suite.commands {
         let mut seen: Option<CommandResult> = None;
         for _ in 0..suite.observations.max(1) {
             let spec = Spec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
             let cwd = spec.cwd.clone();
-            let outcome = process::run(spec, blobs, redactor, stop.clone(), &mut show).await;
-            let result = result_of(&run, &cwd, &outcome, blobs);
+            let watched = Reports::look(&cwd, &reports);
+            let mut outcome = process::run(spec, blobs, redactor, stop.clone(), &mut show).await;
+            let (reports, notes) = watched.written();
+            outcome.notes.extend(notes);
+            let reports: Vec<Vec<u8>> =
+                reports.iter().map(|it| redactor.redact_bytes(it).0.into_owned()).collect();
+            let result = result_of(&run, &cwd, &outcome, &reports, blobs);
             add(&mut together, &run, outcome);
             let observed = match seen.take() {
                 Some(before) => both(&before, result),
@@ -71,41 +88,67 @@ pub async fn run(
     (together, results)
 }
 
-/// Reads what a command showed.
-pub fn result_of(run: &str, cwd: &Path, outcome: &Outcome, blobs: &dyn BlobStore) -> CommandResult {
+/// Reads what a command showed, on its output and in its reports.
+pub fn result_of(
+    run: &str,
+    cwd: &Path,
+    outcome: &Outcome,
+    reports: &[Vec<u8>],
+    blobs: &dyn BlobStore,
+) -> CommandResult {
     let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs);
     let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, blobs);
-    let cwd = cwd.to_string_lossy();
-    let extraction = failure::extract(&failure::Output {
-        command: run,
-        cwd: &cwd,
-        exit_code: match outcome.exit {
-            Exit::Code(code) => Some(code),
-            _ => None,
-        },
-        stdout: &stdout,
-        stderr: &stderr,
-        ..failure::Output::default()
-    });
-    let mut failures = extraction.failures;
-    let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);
-    failures.truncate(CommandResult::FAILURES_MAX);
-    CommandResult {
+    let bare = CommandResult {
         run: run.to_owned(),
         exit: outcome.exit.clone(),
         duration: outcome.duration,
         stdout: outcome.stdout,
         stderr: outcome.stderr,
+        // What cannot be kept was read all the same.
+        reports: reports.iter().filter_map(|report| blobs.put(report).ok()).collect(),
         tail: tail(outcome),
+        tool: String::new(),
+        failures: Vec::new(),
+        failures_left_out: 0,
+        flaky: Vec::new(),
+        confidence: Confidence::High,
+        tests: None,
+        observations: 1,
+    };
+    read(bare, cwd, &stdout, &stderr, reports)
+}
+
+/// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so.
+pub fn read_again(result: CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> CommandResult {
+    let kept = |blob: Option<&Blob>| whole(blob, "", blobs);
+    let (stdout, stderr) = (kept(result.stdout.as_ref()), kept(result.stderr.as_ref()));
+    let reports: Vec<Vec<u8>> = result.reports.iter().map(|blob| kept(Some(blob))).collect();
+    let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
+    let mut result = read(result, cwd, &stdout, &stderr, &reports);
+    result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
+    result
+}
+
+fn read(bare: CommandResult, cwd: &Path, stdout: &[u8], stderr: &[u8], reports: &[Vec<u8>]) -> CommandResult {
+    let cwd = cwd.to_string_lossy();
+    let exit_code = match bare.exit {
+        Exit::Code(code) => Some(code),
+        _ => None,
+    };
+    let reports = reports.iter().map(|bytes| failure::Report { format: "", bytes }).collect();
+    let output = failure::Output { command: &bare.run, cwd: &cwd, exit_code, stdout, stderr, reports };
+    let extraction = failure::extract(&output);
+    let mut failures = extraction.failures;
+    let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);
+    failures.truncate(CommandResult::FAILURES_MAX);
+    let left_out = extraction.failures_left_out.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX));
+    CommandResult {
         tool: extraction.tool,
         failures,
-        failures_left_out: extraction
-            .failures_left_out
-            .saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX)),
-        flaky: Vec::new(),
+        failures_left_out: left_out,
         confidence: extraction.confidence,
-        tests: failure::count(&stdout, &stderr),
-        observations: 1,
+        tests: failure::count(stdout, stderr),
+        ..bare
     }
 }
 

@@ -17,6 +17,7 @@ pub mod base;
 pub mod branch;
 pub mod checks;
 pub mod context;
+pub mod reports;
 pub mod snapshot;
 pub mod worktree;
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use unstuck_adapters::checks::{self, Suite};
+use unstuck_adapters::checks::{self, Command, Suite};
 use unstuck_adapters::process::{self, Patience, Spec};
 use unstuck_adapters::redact::Redactor;
 use unstuck_store::blobs::MemoryBlobs;
@@ -25,7 +25,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             grace: Duration::from_secs(1),
             mark: "unstuck-test-of-checks".to_owned(),
         };
-        ((*run).to_owned(), spec)
+        Command { run: (*run).to_owned(), spec, reports: Vec::new() }
     };
     let suite = Suite {
         commands: commands.iter().map(spec).collect(),

@@ -26,6 +26,8 @@ pub struct CommandResult {
     pub stdout: Option<Blob>,
     /// All of its standard error.
     pub stderr: Option<Blob>,
+    /// The machine reports that it wrote.
+    pub reports: Vec<Blob>,
     /// The end of what it printed; at most [`CommandResult::TAIL_MAX`] bytes.
     pub tail: String,
     /// The tool that its output was recognised as; empty for none.

@@ -143,8 +143,10 @@ impl Violation {
 }
 
 /// Several patterns; a path has to match one of them.
-struct Patterns(Vec<Pattern>);
+#[derive(Debug)]
+pub struct Patterns(Vec<Pattern>);
 
+#[derive(Debug)]
 enum Pattern {
     /// The path and all below.
     Below(String),
@@ -153,11 +155,13 @@ enum Pattern {
 }
 
 impl Patterns {
-    fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
+    /// Reads patterns.
+    pub fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         Self(patterns.map(Pattern::new).collect())
     }
 
-    fn match_any(&self, path: &str) -> bool {
+    /// Says whether a path from the root of the workspace matches one of them.
+    pub fn match_any(&self, path: &str) -> bool {
         self.0.iter().any(|pattern| pattern.matches(path))
     }
 }

@@ -336,6 +336,9 @@ pub struct CheckCommand {
     /// What is asked of it.
     #[serde(default)]
     pub gate: Gate,
+    /// Patterns of the machine reports that it writes, from the root of the workspace.
+    #[serde(default)]
+    pub reports: Vec<String>,
 }
 
 /// What is asked of a command of a check.

@@ -6,9 +6,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::event::{RunOutcome, RunStarted};
-use unstuck_core::id::{Millis, Seq};
-use unstuck_core::workflow::Workflow;
-use unstuck_core::{Event, Observation, RunState};
+use unstuck_core::id::{Iteration, Millis, Seq};
+use unstuck_core::workflow::{Baseline, Workflow};
+use unstuck_core::{Event, Observation, RunState, prompt};
 
 use crate::batches::Batches;
 use crate::recheck::{Difference, difference};
@@ -134,13 +134,17 @@ pub struct WhatIf {
     pub evidence_until: Seq,
     /// Why the evidence ends there; `None` if it carries to the end of the log.
     pub evidence_ends: Option<String>,
+    /// The first worker that would have been asked something else: what it did from there on might have been
+    /// something else too.
+    pub asked_otherwise: Option<Seq>,
     /// How the run would have ended, if that much can be said.
     pub outcome: Option<RunOutcome>,
     /// How it did end.
     pub recorded_outcome: Option<RunOutcome>,
 }
 
-/// Decides the recorded observations again as if the workflow had had these values.
+/// Decides the recorded observations again as if the workflow had had these values, and as if each observation
+/// had been what `observe` makes of it.
 ///
 /// # Errors
 ///
@@ -149,20 +153,26 @@ pub struct WhatIf {
 pub fn what_if<E: From<ChangeError>>(
     events: impl Iterator<Item = Result<Event, E>>,
     changes: &[Change],
+    observe: impl Fn(Observation) -> Observation,
 ) -> Result<WhatIf, E> {
     let mut recorded = RunState::default();
     let mut other = RunState::default();
     let mut first_difference = None;
     let mut until = Seq(0);
     let mut evidence_ends = None;
+    let mut asked_otherwise = None;
     for batch in Batches::new(events) {
         let batch = batch?;
+        let before = recorded.clone();
         recorded = batch.events.iter().fold(recorded, RunState::evolve);
         let Some((command, at)) = batch.command() else { continue };
-        if evidence_ends.is_some() {
+        if evidence_ends.is_some() || is_unasked(&other, command) {
             continue;
         }
-        let command = changed(command, changes)?;
+        if asked_otherwise.is_none() && asks_otherwise(&before, &other, command) {
+            asked_otherwise = Some(batch.events[0].seq);
+        }
+        let command = observe(changed(command, changes)?);
         // Numbers of events drift apart once the policies differ, so only the first difference is shown.
         if first_difference.is_none() {
             first_difference = difference(&other, &with_command(&batch, &command), false);
@@ -182,7 +192,30 @@ pub fn what_if<E: From<ChangeError>>(
         evidence_ends = Some("the run would have gone on, with work that was never done".to_owned());
     }
     let (outcome, recorded_outcome) = (other.outcome(), recorded.outcome());
-    Ok(WhatIf { first_difference, evidence_until: until, evidence_ends, outcome, recorded_outcome })
+    let evidence_until = until;
+    Ok(WhatIf { first_difference, evidence_until, evidence_ends, asked_otherwise, outcome, recorded_outcome })
+}
+
+/// Says whether something was observed that the other policy does not ask for: a baseline.
+fn is_unasked(other: &RunState, command: &Observation) -> bool {
+    let (step, iteration) = match command {
+        Observation::CheckStarted(e) => (&e.step, e.iteration),
+        Observation::CheckFinished(e) => (&e.step, e.iteration),
+        Observation::CheckLost(e) => (&e.step, e.iteration),
+        _ => return false,
+    };
+    let check = other.step(step).and_then(|(step, _)| step.check.as_ref());
+    iteration == Iteration::BASELINE && check.is_some_and(|check| check.baseline == Baseline::Off)
+}
+
+/// Says whether a worker would have got another prompt.
+fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) -> bool {
+    let Observation::WorkerStarted(started) = command else { return false };
+    let asked = |state: &RunState| {
+        let (step, at) = state.step(&started.step)?;
+        Some(prompt::work(state, step, at, started.check_id.as_ref()))
+    };
+    asked(recorded) != asked(other)
 }
 
 fn changed(command: &Observation, changes: &[Change]) -> Result<Observation, ChangeError> {

@@ -36,12 +36,20 @@ pub struct Link {
 ///
 /// Returns `None` when nothing was decided yet.
 pub fn why(events: &[Event], step: Option<&StepId>) -> Option<Why> {
+    Some(chain(events, events.iter().rev().find(|event| is_decision(event, step))?))
+}
+
+/// Follows the evidence of one event; `None` if there is no such event.
+pub fn why_at(events: &[Event], seq: Seq) -> Option<Why> {
+    Some(chain(events, events.iter().find(|event| event.seq == seq)?))
+}
+
+fn chain(events: &[Event], top: &Event) -> Why {
     let by_seq: BTreeMap<Seq, &Event> = events.iter().map(|event| (event.seq, event)).collect();
-    let top = events.iter().rev().find(|event| is_decision(event, step))?;
     let mut links = Vec::new();
     let mut seen = BTreeSet::new();
     follow(top, 0, &by_seq, &mut seen, &mut links);
-    Some(Why { links })
+    Why { links }
 }
 
 fn is_decision(event: &Event, of: Option<&StepId>) -> bool {
@@ -90,6 +98,9 @@ fn evidence(event: &Event) -> Vec<Seq> {
         Conclusion::WorkRequested(_)
         | Conclusion::CheckRequested(_)
         | Conclusion::WaitRequested(_)
-        | Conclusion::StageRaised(_) => Vec::new(),
+        | Conclusion::StageRaised(_) => {
+            // It was concluded from what stands before it in its batch.
+            vec![Seq(event.seq.0.saturating_sub(1))]
+        }
     }
 }

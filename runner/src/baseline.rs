@@ -33,7 +33,7 @@ pub(crate) async fn take(
     let clean = match made {
         Ok(there) => {
             let mut suite = suite.clone();
-            suite.commands.iter_mut().for_each(|(_, spec)| spec.cwd.clone_from(&there));
+            suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
             Ok(checks::run(suite, &*world.blobs, &world.redactor, stop.clone(), show).await)
         }
         Err(why) => Err(why),

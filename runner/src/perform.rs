@@ -458,7 +458,8 @@ fn suite(
     let facts = facts(world, asked, &folder(world, asked))?;
     let spec = |command: &CheckCommand| {
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
-        (command.run.clone(), spec_of(world, asked, facts.clone(), argv, world.workspace.clone()))
+        let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
+        checks::Command { run: command.run.clone(), spec, reports: command.reports.clone() }
     };
     let commands = commands.iter().map(spec).collect();
     Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
@@ -661,7 +662,7 @@ async fn run(
             let outcome = process::run(*spec, &*world.blobs, &world.redactor, stop, show).await;
             let results = match step.check.as_ref().map(|check| &check.by) {
                 Some(CheckBy::Exit(_)) if is_check && outcome.exit != Exit::Code(0) => {
-                    vec![checks::result_of("the check", &cwd, &outcome, &*world.blobs)]
+                    vec![checks::result_of("the check", &cwd, &outcome, &[], &*world.blobs)]
                 }
                 _ => Vec::new(),
             };

@@ -31,7 +31,7 @@ fn the_table_of_the_page_is_what_the_core_does() {
 /// Plays one iteration, and says what came of it.
 fn verdict(gate: &str, baseline: &str, now: &str) -> String {
     let gate = if gate == "pass" { Gate::Pass } else { Gate::NoNewFailures };
-    let command = CheckCommand { run: "check".to_owned(), gate };
+    let command = CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() };
     let mut looped = step("a").checked(CheckBy::Commands(vec![command]), 1);
     if let Some(check) = &mut looped.check {
         check.baseline = Baseline::Gate;

@@ -263,6 +263,13 @@ const COMMAND: &[Key] = &[
         "It has to exit with 0; or to show no failure that the baseline did not have.",
     )
     .ours(),
+    optional(
+        "reports",
+        PATTERN_LIST,
+        "`[]`",
+        "Machine reports that it writes, such as JUnit XML or SARIF: they are read as well as its output, if they are new.",
+    )
+    .ours(),
 ];
 
 const CONVERGENCE: &[Key] = &[

@@ -20,6 +20,8 @@ pub struct QuickOptions {
     pub outage_budget: Option<Millis>,
     /// Commands that must show no failure that the baseline did not have.
     pub no_worse: Vec<String>,
+    /// Patterns of the machine reports that the commands write.
+    pub reports: Vec<String>,
     /// What is asked of the commands before the first iteration; `None` is [`Baseline::Gate`].
     pub baseline: Option<Baseline>,
     /// How often a failing command is run; by default twice, so that a flaky test is not taken for a failure.
@@ -82,7 +84,8 @@ fn convergence(claims: bool, options: &QuickOptions) -> Option<Convergence> {
 }
 
 fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
-    let with = |gate| move |run: &String| CheckCommand { run: run.clone(), gate };
+    let with =
+        |gate| move |run: &String| CheckCommand { run: run.clone(), gate, reports: options.reports.clone() };
     let commands: Vec<CheckCommand> = checks
         .iter()
         .map(with(Gate::Pass))

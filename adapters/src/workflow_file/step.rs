@@ -637,14 +637,14 @@ fn commands(view: &View<'_>) -> Vec<CheckCommand> {
     let items = entry.value.items().iter().enumerate();
     items
         .filter_map(|(index, item)| match item.text() {
-            Some(run) => Some(CheckCommand { run: run.to_owned(), gate: Gate::Pass }),
+            Some(run) => Some(CheckCommand { run: run.to_owned(), gate: Gate::Pass, reports: Vec::new() }),
             None => {
                 let view = View::new(item, item.place, path.index(index));
                 let gate = match view.text("gate") {
                     Some("no_new_failures") => Gate::NoNewFailures,
                     _ => Gate::Pass,
                 };
-                Some(CheckCommand { run: view.owned("run")?, gate })
+                Some(CheckCommand { run: view.owned("run")?, gate, reports: view.texts("reports") })
             }
         })
         .collect()

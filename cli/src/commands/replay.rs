@@ -1,11 +1,14 @@
 //! `unstuck replay`: decides a recorded run again, and compares.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::{Path, PathBuf};
 
+use unstuck_adapters::checks;
 use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
-use unstuck_core::{Conclusion, Event, RunState};
+use unstuck_core::{Conclusion, Event, Observation, RunState};
 use unstuck_replay::{Change, ChangeError, Decided, Difference, Recheck, WhatIf};
+use unstuck_store::blobs::{BlobStore, FolderBlobs};
 use unstuck_store::event_store::ReadError;
 
 use crate::args::Global;
@@ -29,6 +32,9 @@ pub struct Args {
     /// Decide as if the workflow had had this value; may be given more than once.
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["to", "step"])]
     what_if: Vec<String>,
+    /// Read what failed from the recorded outputs and reports again, with this version, and decide on that.
+    #[arg(long, conflicts_with_all = ["to", "step"])]
+    read_again: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -41,8 +47,8 @@ pub fn replay(global: &Global, args: &Args) -> Result {
     if args.step {
         return step(&found, args.to.map(Seq));
     }
-    if !args.what_if.is_empty() {
-        return what_if(&found, &args.what_if, args.json);
+    if !args.what_if.is_empty() || args.read_again {
+        return what_if(&found, args);
     }
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let recheck =
@@ -166,22 +172,40 @@ impl From<ChangeError> for Failed {
     }
 }
 
-fn what_if(found: &Found, changes: &[String], json: bool) -> Result {
+fn what_if(found: &Found, args: &Args) -> Result {
+    let changes = &args.what_if;
     let parsed: std::result::Result<Vec<Change>, ChangeError> =
         changes.iter().map(|text| text.parse()).collect();
     let parsed = parsed.map_err(Error::usage)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
-    let answer = unstuck_replay::what_if(events.map(|event| event.map_err(Failed::Read)), &parsed);
+    let events = events.map(|event| event.map_err(Failed::Read));
+    let answer = if args.read_again {
+        let blobs = FolderBlobs::new(found.folder.blobs());
+        let workspace = PathBuf::from(&found.entry.workspace);
+        let again = |observation| read_again(observation, &workspace, &blobs);
+        unstuck_replay::what_if(events, &parsed, again)
+    } else {
+        unstuck_replay::what_if(events, &parsed, |observation| observation)
+    };
     let answer = answer.map_err(|failed| match failed {
         Failed::Change(error) => Error::usage(error),
         Failed::Read(error) => found.unreadable(&error),
     })?;
-    if json {
+    if args.json {
         println!("{:#}", serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }));
     } else {
-        print_answer(&answer, changes);
+        let again = args.read_again.then(|| "what failed read again".to_owned());
+        print_answer(&answer, &changes.iter().cloned().chain(again).collect::<Vec<_>>());
     }
     Ok(exit::OK)
+}
+
+/// Reads what the commands of a check showed from what was kept of it.
+fn read_again(observation: Observation, workspace: &Path, blobs: &dyn BlobStore) -> Observation {
+    let Observation::CheckFinished(mut finished) = observation else { return observation };
+    let again = |result| checks::read_again(result, workspace, blobs);
+    finished.commands = finished.commands.into_iter().map(again).collect();
+    Observation::CheckFinished(finished)
 }
 
 fn print_answer(answer: &WhatIf, changes: &[String]) {
@@ -196,6 +220,11 @@ fn print_answer(answer: &WhatIf, changes: &[String]) {
     println!("the evidence carries to event {}", answer.evidence_until);
     if let Some(why) = &answer.evidence_ends {
         println!("and ends there: {why}");
+    }
+    if let Some(seq) = answer.asked_otherwise {
+        println!(
+            "the worker of event {seq} would have been asked something else, so it might have done something else"
+        );
     }
     let word =
         |outcome: Option<unstuck_core::event::RunOutcome>| outcome.map_or("not known", |it| it.as_str());

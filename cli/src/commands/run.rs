@@ -51,6 +51,9 @@ pub struct Args {
     /// A command that must show no failure that it did not show before the work began; may be given more than once.
     #[arg(long, value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
     no_worse: Vec<String>,
+    /// Machine reports that the checks write, such as 'target/**/TEST-*.xml'; may be given more than once.
+    #[arg(long = "report", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    reports: Vec<String>,
     /// What may change, and what becomes of it if the loop gets nowhere.
     #[command(flatten)]
     scope: ScopeArgs,
@@ -255,6 +258,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
                 no_worse: args.no_worse.clone(),
                 baseline: args.baseline.map(Baseline::from),
                 observations: args.observations,
+                reports: args.reports.clone(),
                 scope: args.scope.policy(),
                 ..QuickOptions::default()
             };

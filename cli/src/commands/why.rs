@@ -1,6 +1,6 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
-use unstuck_core::id::StepId;
+use unstuck_core::id::{Seq, StepId};
 use unstuck_replay::Why;
 
 use crate::args::Global;
@@ -16,6 +16,9 @@ pub struct Args {
     run: RunArg,
     /// The step; without it the run as a whole.
     step: Option<String>,
+    /// One event, instead of the end.
+    #[arg(long, value_name = "SEQ", conflicts_with = "step")]
+    at: Option<u64>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -30,7 +33,14 @@ pub fn why(global: &Global, args: &Args) -> Result {
     if let Some(step) = &step {
         known_step(&events, step)?;
     }
-    let Some(why) = unstuck_replay::why(&events, step.as_ref()) else {
+    let why = match args.at.map(Seq) {
+        Some(seq) => Some(unstuck_replay::why_at(&events, seq).ok_or_else(|| {
+            let last = events.last().map_or(0, |event| event.seq.0);
+            Error::usage(format!("run {} has no event {seq}; its last is {last}", found.short()))
+        })?),
+        None => unstuck_replay::why(&events, step.as_ref()),
+    };
+    let Some(why) = why else {
         println!("nothing has been decided yet");
         return Ok(exit::OK);
     };

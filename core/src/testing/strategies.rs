@@ -66,7 +66,7 @@ fn any_step() -> impl Strategy<Value = Step> {
                     // With a baseline, which is a check before the first iteration.
                     more => {
                         let gate = if more == 4 { Gate::Pass } else { Gate::NoNewFailures };
-                        let command = CheckCommand { run: "check".to_owned(), gate };
+                        let command = CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() };
                         let mut step = looped(CheckBy::Commands(vec![command]));
                         if let Some(check) = &mut step.check {
                             check.baseline = Baseline::Gate;

@@ -338,6 +338,7 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         duration: Millis(0),
         stdout: None,
         stderr: None,
+        reports: Vec::new(),
         tail: said.to_owned(),
         tool: extraction.tool,
         failures: extraction.failures,

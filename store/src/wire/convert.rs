@@ -138,7 +138,7 @@ record! {
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
     v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file, commands }
     v1::CommandResult = gate::CommandResult {
-        run, exit, duration, stdout, stderr, tail, tool, failures, failures_left_out, flaky, confidence, tests,
+        run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         observations,
     }
     v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }

@@ -126,6 +126,7 @@ pub struct CommandResult {
     pub duration: u64,
     pub stdout: Option<Blob>,
     pub stderr: Option<Blob>,
+    pub reports: Vec<Blob>,
     pub tail: String,
     pub tool: String,
     pub failures: Vec<Failed>,

@@ -192,3 +192,103 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
         assert!(page.contains(part), "{part}: {page}");
     }
 }
+
+#[test]
+fn s29_a_reviewer_who_always_finds_something_new_is_told_from_progress() {
+    let stage = Stage::repository();
+    let review = "n=$(wc -l <\\\"$SCRATCH/calls\\\"); echo '{\\\"decision\\\": \\\"incomplete\\\", \\\"fingerprints\\\": \
+                  [\\\"finding '$n'\\\"], \\\"check_id\\\": \\\"'$UNSTUCK_CHECK_ID'\\\"}'";
+    let work = "echo call >>\\\"$SCRATCH/calls\\\"; seq 1 50 >>src/more";
+    stage.workflow(
+        "",
+        &format!(
+            "worker: COMMAND\ncommand: \"{work}\"\ninstructions: do it\nmax_iterations: 20\n\
+             completion_check: {{worker: COMMAND, command: \"{review}\", instructions: review it, decision_file: v.json}}\n\
+             convergence: {{enabled: true, stall_threshold: 2}}"
+        ),
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(3).says("diverging");
+    let raised = stage.facts("stage_raised");
+    assert!(raised.iter().all(|it| it["cause"] == "diverging"), "{raised:?}");
+    assert_eq!(raised.len(), 2);
+}
+
+#[test]
+fn s35_every_stop_has_a_reason_of_a_closed_set() {
+    let order =
+        std::fs::read_to_string(crate::stage::repository("store/tests/golden/v1/order.txt")).expect("pinned");
+    let closed = |name: &str| -> Vec<String> {
+        let line = order
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("enum {name}: ")))
+            .expect("it is pinned");
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    let word = |value: &serde_json::Value| match value {
+        serde_json::Value::Object(map) => map.keys().next().cloned().unwrap_or_default(),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    };
+    for (worker, more, status) in [
+        ("date >>src/add.sh", &["--check", TESTS][..], 3),
+        ("true", &["--check", TESTS], 3),
+        (MENDED, &["--check", TESTS], 0),
+        ("date >>src/add.sh", &["--check", TESTS, "--iterations", "1"], 2),
+        ("exit 7", &["--check", TESTS], 5),
+        ("true", &["--check", "no-such-program"], 5),
+    ] {
+        let stage = Stage::repository();
+        run(&stage, worker, more).with_status(status);
+        for (kind, key, name) in [
+            ("stage_raised", "cause", "StallCause"),
+            ("step_ended", "end", "StepEnd"),
+            ("run_ended", "outcome", "RunOutcome"),
+        ] {
+            for fact in stage.facts(kind) {
+                assert!(closed(name).contains(&word(&fact[key])), "{name}: {fact}");
+            }
+        }
+    }
+}
+
+#[test]
+fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
+    let stage = Stage::repository();
+    run(&stage, "date >>src/add.sh", &["--check", TESTS, "--iterations", "4"]).with_status(2);
+    let ask = |more: &[&str]| stage.unstuck(&[&["replay"][..], more].concat()).with_status(0);
+    assert_eq!(ask(&["--json"]).out, ask(&["--json"]).out, "the same log gives the same bytes");
+    ask(&["--to", "9"]).says("9 events folded");
+    let raised = stage.events().into_iter().find(|it| it["type"] == "stage_raised").expect("it was raised");
+    let seq = raised["seq"].to_string();
+    stage
+        .unstuck(&["why", "@last", "--at", &seq])
+        .with_status(0)
+        .says("stage 1 -> 2")
+        .says("workspace changed");
+    // Would less patience have stopped it? That changes the prompt, which is said.
+    let stopped = ask(&["--what-if", "steps.work.convergence.stall_threshold=2"]);
+    stopped.says("stage 1 -> 2").says("would have been asked something else").says("then STUCK");
+    ask(&["--what-if", "steps.work.max_iterations=3"]).says("then OUT OF ITERATIONS");
+    ask(&["--what-if", "steps.work.check.baseline=off"])
+        .says("end: recorded OUT OF ITERATIONS, then OUT OF ITERATIONS");
+    ask(&["--what-if", "steps.work.convergence.allowed_paths=[\"docs/**\"]"])
+        .says("scope: undo what was changed");
+    ask(&["--read-again"]).says("every decision would have been the same");
+}
+
+#[test]
+fn s64_a_machine_report_tells_what_the_output_does_not() {
+    let stage = Stage::repository();
+    let report = "<testsuite><testcase classname='shop' name='pays'><failure message='3 is not 4'/></testcase></testsuite>";
+    stage.write(
+        "check.sh",
+        format!("mkdir -p out; [ -e src/done ] && exit 0; echo \"{report}\" >out/junit.xml; exit 1\n"),
+    );
+    stage.write("out/old.xml", report.replace("pays", "stale"));
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "check"]);
+    let more = &["--check", "sh check.sh", "--report", "out/*.xml", "--observations", "1"];
+    run(&stage, "[ $n -ge 2 ] && touch src/done", more).with_status(0);
+    let prompts = stage.noted("prompts");
+    assert!(prompts.contains("pays") && prompts.contains("3 is not 4"), "{prompts}");
+    assert!(!prompts.contains("stale"), "{prompts}");
+}

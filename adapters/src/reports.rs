@@ -1,0 +1,124 @@
+//! The machine reports that a command writes: which they are, and that they are new.
+//!
+//! What lies there from an earlier run says nothing about this one, so a report counts only if it was written while the
+//! command ran. Nothing is removed, and no link is followed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use unstuck_core::scope::Patterns;
+
+/// Most files and folders that are looked at.
+const ENTRIES_MAX: usize = 20_000;
+/// Most reports that are read.
+const REPORTS_MAX: usize = 200;
+/// Larger ones are not read.
+const REPORT_BYTES_MAX: u64 = 32 << 20;
+
+/// The reports that are there before a command is run.
+#[derive(Debug)]
+pub struct Reports<'a> {
+    root: &'a Path,
+    patterns: &'a [String],
+    before: BTreeMap<PathBuf, Stamp>,
+}
+
+/// What changes when a file is written.
+type Stamp = (u64, Option<SystemTime>);
+
+impl<'a> Reports<'a> {
+    /// Looks for the files that match one of the patterns, which are those of a scope.
+    pub fn look(root: &'a Path, patterns: &'a [String]) -> Self {
+        Self { root, patterns, before: found(root, patterns) }
+    }
+
+    /// Returns the reports that were written since, in the order of their names, and a sentence for what is not read.
+    pub fn written(self) -> (Vec<Vec<u8>>, Vec<String>) {
+        let (mut reports, mut notes) = (Vec::new(), Vec::new());
+        for (path, stamp) in found(self.root, self.patterns) {
+            if self.before.get(&path) == Some(&stamp) {
+                continue;
+            }
+            let name = path.strip_prefix(self.root).unwrap_or(&path).display().to_string();
+            if stamp.0 > REPORT_BYTES_MAX || reports.len() == REPORTS_MAX {
+                notes.push(format!("the report {name} is not read: there is too much"));
+                continue;
+            }
+            match fs::read(&path) {
+                Ok(bytes) => reports.push(bytes),
+                Err(error) => notes.push(format!("the report {name} is not read: {error}")),
+            }
+        }
+        if reports.is_empty() && !self.patterns.is_empty() {
+            notes.push(format!("no report was written to {}; the output was read", self.patterns.join(", ")));
+        }
+        (reports, notes)
+    }
+}
+
+fn found(root: &Path, patterns: &[String]) -> BTreeMap<PathBuf, Stamp> {
+    let mut found = BTreeMap::new();
+    let mut looked_at = 0;
+    for pattern in patterns {
+        let matcher = Patterns::new(std::iter::once(pattern.as_str()));
+        let mut folders = vec![root.join(beginning(pattern))];
+        while let Some(path) = folders.pop() {
+            let Ok(seen) = fs::symlink_metadata(&path) else { continue };
+            looked_at += 1;
+            if looked_at > ENTRIES_MAX {
+                return found;
+            }
+            if seen.is_dir() {
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                folders.extend(entries.map(|entry| entry.path()));
+            } else if seen.is_file() && is_meant(root, &path, &matcher) {
+                found.insert(path, (seen.len(), seen.modified().ok()));
+            }
+        }
+    }
+    found
+}
+
+fn is_meant(root: &Path, path: &Path, matcher: &Patterns) -> bool {
+    path.strip_prefix(root)
+        .ok()
+        .and_then(Path::to_str)
+        .is_some_and(|path| matcher.match_any(&path.replace('\\', "/")))
+}
+
+/// Returns the folders that a pattern begins with, before anything special in it.
+fn beginning(pattern: &str) -> PathBuf {
+    let plain = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{']));
+    plain.filter(|part| !part.is_empty() && *part != ".").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_written_meanwhile_is_a_report() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("out/old.xml", "old");
+        write("out/again.xml", "before");
+        let patterns = ["out/**/*.xml".to_owned(), "one.json".to_owned()];
+        let reports = Reports::look(root.path(), &patterns);
+        write("out/again.xml", "after!");
+        write("out/deep/new.xml", "new");
+        write("out/new.txt", "text");
+        write("one.json", "{}");
+        let (written, notes) = reports.written();
+        assert_eq!(written, [b"{}".to_vec(), b"after!".to_vec(), b"new".to_vec()]);
+        assert!(notes.is_empty(), "{notes:?}");
+        let (written, notes) = Reports::look(root.path(), &patterns).written();
+        assert!(written.is_empty());
+        assert_eq!(notes, ["no report was written to out/**/*.xml, one.json; the output was read"]);
+    }
+}
