@@ -67,7 +67,8 @@ pub fn of_log(events: &[Event], name: &str) -> Page {
 fn next(report: &Report, state: &RunState, name: &str) -> Vec<(String, String)> {
     let mut next = screen::next(&report.story, state, name);
     if next.is_empty() {
-        next.push((format!("unstuck resume {name}"), "go on, if nobody works on it".to_owned()));
+        next.push((format!("unstuck events {name} -f"), "follow it, if somebody works on it".to_owned()));
+        next.push((format!("unstuck resume {name}"), "go on, if nobody does".to_owned()));
         next.push((format!("unstuck why {name}"), "the latest decision, event by event".to_owned()));
     }
     next.push((format!("unstuck replay {name}"), "decide all of it again".to_owned()));

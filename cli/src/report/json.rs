@@ -54,6 +54,7 @@ fn iteration(row: &Row<'_>) -> Value {
         "stage": row.report.and_then(|report| report.stage),
         "raised_to": story.raised_to,
         "decision": story.decision,
+        "claimed": row.report.and_then(|report| report.claimed),
         "source": story.source,
         "reasons": story.reasons,
         "problems": story.problems,

@@ -6,7 +6,7 @@ use unstuck_replay::report::StepReport;
 
 use super::chart::chart;
 use super::{Page, Row};
-use crate::text;
+use crate::{screen, text};
 
 /// Most iterations that are shown, and how many of them are the first ones.
 const ROWS_MAX: usize = 40;
@@ -31,10 +31,10 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
     }
     parts.push(String::new());
     parts.extend(page.lacks.iter().map(|lack| format!("note: {}", text::wrap(lack, width, 6))));
-    let more = format!("unstuck report {short} --html report.html");
-    let next = page.next.iter().map(|(command, _)| command).chain([&more]);
+    let html =
+        (format!("unstuck report {short} --html FILE"), "the same with all diffs, for a browser".to_owned());
     parts.push("next:".to_owned());
-    parts.extend(next.map(|command| format!("  {command}")));
+    parts.extend(screen::commands(&page.next, width).chain(screen::commands(&[html], width)));
     parts.join("\n")
 }
 
@@ -165,12 +165,12 @@ mod tests {
                   ■ fails, + is new, ~ fails at times, · does not fail, b before the work began
 
                 next:
-                  unstuck artifacts a984
-                  unstuck resume a984 --add-iterations 5
-                  unstuck resume a984 --hint "what it lacks"
-                  unstuck why a984
-                  unstuck replay a984
-                  unstuck report a984 --html report.html"#]],
+                  unstuck artifacts a984                       what fails, since when, what was tried
+                  unstuck resume a984 --add-iterations 5       go on
+                  unstuck resume a984 --hint "what it lacks"   tell the worker what it does not know
+                  unstuck why a984                             the evidence, event by event
+                  unstuck replay a984                          decide all of it again
+                  unstuck report a984 --html FILE              the same with all diffs, for a browser"#]],
         );
     }
 
@@ -228,7 +228,7 @@ mod tests {
                   unstuck resume a984 --hint "what it lacks"
                   unstuck why a984
                   unstuck replay a984
-                  unstuck report a984 --html report.html"#]],
+                  unstuck report a984 --html FILE"#]],
         );
     }
 
@@ -259,27 +259,29 @@ mod tests {
                   ■ fails, + is new, ~ fails at times, · does not fail, b before the work began
 
                 next:
+                  unstuck events a984 -f
                   unstuck resume a984
                   unstuck why a984
                   unstuck replay a984
-                  unstuck report a984 --html report.html"#]],
+                  unstuck report a984 --html FILE"#]],
         );
         check(
             &samples::bare(&events[..1]),
             80,
             &expect![[r#"
-            run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-            started 2026-11-22 08:32:14 UTC
+                run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
+                started 2026-11-22 08:32:14 UTC
 
-            NOT ENDED after 0 iterations, 0.0 s, cost not known
+                NOT ENDED after 0 iterations, 0.0 s, cost not known
 
-            work  not begun, at most 25 iterations
+                work  not begun, at most 25 iterations
 
-            next:
-              unstuck resume a984
-              unstuck why a984
-              unstuck replay a984
-              unstuck report a984 --html report.html"#]],
+                next:
+                  unstuck events a984 -f
+                  unstuck resume a984
+                  unstuck why a984
+                  unstuck replay a984
+                  unstuck report a984 --html FILE"#]],
         );
     }
 }

@@ -114,12 +114,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
         lines.push(format!("  diagnosis {}", path.display()));
     }
     lines.push("next:".to_owned());
-    // In a narrow terminal the command is worth more than the words about it.
-    let row = |(command, what): (String, String)| match text::width() {
-        0..80 => format!("  {command}"),
-        _ => format!("  {command:<44} {what}"),
-    };
-    lines.extend(next(story, state, short).into_iter().map(row));
+    lines.extend(commands(&next(story, state, short), text::width()));
     lines.join("\n")
 }
 
@@ -134,6 +129,14 @@ fn evidence(story: &Story) -> String {
     });
     let ended = story.ended.map(|seq| format!("end: event {seq}"));
     verdicts.chain(ended).collect::<Vec<_>>().join(" · ")
+}
+
+/// Returns a line for each command. In a narrow terminal it is worth more than the words about it.
+pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
+    commands.iter().map(move |(command, what)| match width {
+        0..90 => format!("  {command}"),
+        _ => format!("  {command:<44} {what}"),
+    })
 }
 
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while

@@ -203,3 +203,77 @@ impl Look {
         self.seen.insert(fingerprint, seen);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::testing::{Act, Script, World, step};
+    use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand, Gate, Workflow};
+
+    use super::*;
+
+    /// Plays a step whose checks show these failures one after the other, the baseline first where there is
+    /// one, and returns a line for each failure: its name and a sign for each look.
+    fn played(baseline: Baseline, looks: &[&str]) -> Vec<String> {
+        let iterations = looks.len() - usize::from(baseline != Baseline::Off);
+        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass };
+        let mut looped =
+            step("a").checked(CheckBy::Commands(vec![command]), u32::try_from(iterations).unwrap());
+        if let Some(check) = &mut looped.check {
+            check.baseline = baseline;
+        }
+        let checks = BTreeMap::from([(StepId::from("a"), looks.iter().map(|look| act(look)).collect())]);
+        let mut world =
+            World::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
+        world.play();
+        let history = History::of(&StepId::from("a"), &world.history.events);
+        assert_eq!(history.columns.len(), looks.len(), "every look has a column");
+        history.rows.iter().map(|row| format!("{} {}", row.name, signs(&row.marks))).collect()
+    }
+
+    fn act(look: &str) -> Act {
+        match look {
+            "hangs" => Act::Hangs,
+            "gone" => Act::Exits(0, tests(&[], 1)),
+            "" => Act::Exits(0, tests(&[], 3)),
+            failing => Act::Exits(1, tests(&failing.split(' ').collect::<Vec<_>>(), 3)),
+        }
+    }
+
+    /// Prints so many tests as TAP.
+    fn tests(failing: &[&str], all: usize) -> String {
+        let lines = (0..all).map(|at| match failing.get(at) {
+            Some(name) => format!("not ok {} - {name}\n", at + 1),
+            None => format!("ok {} - fine\n", at + 1),
+        });
+        format!("1..{all}\n{}", lines.collect::<String>())
+    }
+
+    fn signs(marks: &[Mark]) -> String {
+        let sign = |mark: &Mark| match mark {
+            Mark::Failing => 'x',
+            Mark::New => '+',
+            Mark::Flaky => '~',
+            Mark::Absent => '.',
+            Mark::Unknown => '?',
+        };
+        marks.iter().map(sign).collect()
+    }
+
+    #[test]
+    fn every_failure_has_a_mark_for_every_look() {
+        for (baseline, looks, want) in [
+            (Baseline::Off, &["a"][..], &["a x"][..]),
+            (Baseline::Off, &[""], &[]),
+            // It comes, goes, and is not new when it comes again; who survived longest is first.
+            (Baseline::Gate, &["a b", "a c", "a", "a c", ""], &["a xxxx.", "c .+.x.", "b x...."]),
+            // Who is still there is before who is gone, then the name decides.
+            (Baseline::Gate, &["c", "b", "a d"], &["a ..+", "d ..+", "b .+.", "c x.."]),
+            // Nobody knows what a check would have shown that did not end; that is a failure of its own.
+            (Baseline::Gate, &["a", "hangs", "a"], &["a x?x", "timeout .+."]),
+            // What only the verdict names is there, too.
+            (Baseline::Gate, &["a", "gone"], &["tests_removed:check .+", "a x."]),
+        ] {
+            assert_eq!(played(baseline, looks), want, "{looks:?}");
+        }
+    }
+}

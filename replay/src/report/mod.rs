@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use unstuck_core::event::{Conclusion, Observation, Outcome};
 use unstuck_core::id::{Blob, Iteration, Seq, Stage, StepId};
+use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
 
 use crate::describe::stall;
@@ -52,6 +53,8 @@ pub struct IterationReport {
     pub asked: Vec<Asked>,
     /// What they answered.
     pub answered: Vec<Answered>,
+    /// What was claimed, where the evidence made it something else.
+    pub claimed: Option<Decision>,
     /// The events that its verdict rests on.
     pub evidence: Vec<Seq>,
     /// When it did what.
@@ -149,7 +152,8 @@ impl StepReport {
                 (self.ended, self.evidence) = (None, Vec::new());
             }
             Conclusion::VerdictReached(e) if e.step == *step => {
-                self.iteration(e.iteration).evidence = e.evidence.clone();
+                let iteration = self.iteration(e.iteration);
+                (iteration.claimed, iteration.evidence) = (e.claimed, e.evidence.clone());
             }
             Conclusion::StageRaised(e) if e.step == *step => self.raised.push(Raised {
                 event,

@@ -106,3 +106,49 @@ impl Spans<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use unstuck_core::testing::{Act, Script, World, step};
+    use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Workflow};
+
+    use super::*;
+
+    /// Plays a step of one iteration whose workers do this, and returns what it spent its time on.
+    fn played(work: &[Act]) -> Vec<String> {
+        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass };
+        let step = step("a").checked(CheckBy::Commands(vec![command]), 1);
+        let script = |acts: Vec<Act>| BTreeMap::from([(StepId::from("a"), acts)]);
+        let passes = Act::Exits(0, String::new());
+        let script = Script { work: script(work.to_vec()), checks: script(vec![passes]) };
+        let mut world = World::start(Workflow::of_steps(vec![step]), script);
+        world.play();
+        let spans = of(&StepId::from("a"), &world.history.events);
+        for pair in spans.windows(2) {
+            assert!(pair[0].1.from <= pair[0].1.to && pair[0].1.to <= pair[1].1.from, "{pair:?}");
+        }
+        let told = |(iteration, span): &(Iteration, Span)| {
+            let lost = if span.ended { "" } else { ", lost" };
+            format!("#{iteration} {:?}{lost}", span.activity)
+        };
+        spans.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_step_does_one_thing_after_the_other() {
+        let done = || Act::Exits(0, String::new());
+        for (work, want) in [
+            (vec![done()], &["#1 Work", "#1 Check"][..]),
+            (vec![Act::IsLost, done()], &["#1 Work, lost", "#1 Work", "#1 Check"]),
+            (
+                vec![Act::Exits(75, "529 overloaded".to_owned()), done()],
+                &["#1 Work", "#1 Wait", "#1 Work", "#1 Check"],
+            ),
+            (vec![Act::IsInterrupted, done()], &["#1 Work", "#1 Work", "#1 Check"]),
+        ] {
+            assert_eq!(played(&work), want, "{work:?}");
+        }
+    }
+}

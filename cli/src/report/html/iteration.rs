@@ -45,11 +45,13 @@ pub fn part(page: &Page, row: &Row<'_>) -> Markup {
 
 fn verdict(page: &Page, row: &Row<'_>) -> Markup {
     let evidence_of = row.report.map_or(&[][..], |report| &report.evidence);
+    let claimed = row.report.and_then(|report| report.claimed);
     let lines = row.story.reasons.iter().chain(&row.story.problems);
     html! {
         p {
             "Judged " strong { (row.judged()) }
             @if let Some(source) = row.story.source { " by " (source) }
+            @if let Some(claim) = claimed { ", although the claim was " (text::verdict(claim)) "," }
             @if let Some(seq) = row.story.verdict { " in " (event(page, seq)) }
             @if !evidence_of.is_empty() { ", because of " (evidence(page, evidence_of)) }
             ". Stage " (row.stage()) "."

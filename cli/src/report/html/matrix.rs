@@ -83,8 +83,9 @@ fn drawn(row: &Survivor, columns: &[&Column], y: usize) -> Markup {
             (text::cut(&row.name, NAME_MAX))
             title { (row.name) "\n" (row.fingerprint) "\n" (row.message.trim()) }
         }
+        rect class="cell absent" x=(NAMES) y=(y + 1) width=(CELL * columns.len()) height=(CELL - 2) {}
         @for (at, (mark, column)) in shown(&row.marks).into_iter().zip(columns).enumerate() {
-            (cell(row, *mark, column, NAMES + CELL * at, y))
+            @if *mark != Mark::Absent { (cell(row, *mark, column, NAMES + CELL * at, y)) }
         }
     }
 }
@@ -119,7 +120,9 @@ fn table(rows: &[Survivor], columns: &[&Column]) -> Markup {
                 @for row in rows {
                     tr {
                         th scope="row" { (row.name) }
-                        @for mark in shown(&row.marks) { td { (says(*mark)) } }
+                        @for mark in shown(&row.marks) {
+                            td { @if *mark == Mark::Absent { "–" } @else { (says(*mark)) } }
+                        }
                     }
                 }
             }
