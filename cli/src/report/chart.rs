@@ -3,6 +3,7 @@
 use unstuck_core::id::Iteration;
 use unstuck_replay::report::{Column, History, Mark};
 
+use super::ends;
 use crate::text;
 
 /// Most failures that a chart names.
@@ -68,8 +69,7 @@ impl Shape {
     }
 
     fn columns<'a, T>(&self, all: &'a [T]) -> Vec<&'a T> {
-        let hidden = all.len() - self.shown;
-        all.iter().take(1).chain(all.iter().skip(1 + hidden)).collect()
+        ends(all, 1, self.shown)
     }
 
     /// Names the columns; where they are one character wide, every fifth of them.

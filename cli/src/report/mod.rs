@@ -146,6 +146,12 @@ impl Row<'_> {
     }
 }
 
+/// Returns at most so many, the first few of them and the last ones: the middle gives way.
+fn ends<T>(all: &[T], first: usize, most: usize) -> Vec<&T> {
+    let hidden = all.len().saturating_sub(most);
+    all.iter().take(first).chain(all.iter().skip(first + hidden)).collect()
+}
+
 fn dollars(usd: f64) -> String {
     format!("${usd:.2}")
 }

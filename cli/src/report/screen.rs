@@ -5,12 +5,14 @@ use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
 use super::chart::chart;
-use super::{Page, Row};
+use super::{Page, Row, ends};
 use crate::{screen, text};
 
 /// Most iterations that are shown, and how many of them are the first ones.
 const ROWS_MAX: usize = 40;
 const ROWS_FIRST: usize = 5;
+/// Most notes that are shown.
+const NOTES_MAX: usize = 5;
 /// The least characters that a reason is worth having beside its verdict; else it stands below.
 const REASON_MIN: usize = 30;
 
@@ -30,12 +32,22 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
         parts.extend(of_step(page, step, report, width));
     }
     parts.push(String::new());
-    parts.extend(page.lacks.iter().map(|lack| format!("note: {}", text::wrap(lack, width, 6))));
+    parts.extend(notes(page, width));
     let html =
         (format!("unstuck report {short} --html FILE"), "the same with all diffs, for a browser".to_owned());
     parts.push("next:".to_owned());
     parts.extend(screen::commands(&page.next, width).chain(screen::commands(&[html], width)));
     parts.join("\n")
+}
+
+/// What was odd about the run, and what the report lacks; of much of it the beginning.
+fn notes(page: &Page, width: usize) -> Vec<String> {
+    let odd = page.report.story.notes.iter().map(|(seq, note)| format!("{note} (event {seq})"));
+    let all: Vec<String> = odd.chain(page.lacks.iter().cloned()).collect();
+    let more = all.len().saturating_sub(NOTES_MAX);
+    let more = (more > 0).then(|| format!("note  and {more} more: --json has them all"));
+    let line = |note: &String| format!("note  {}", text::wrap(&text::plain(note), width, 6));
+    all.iter().take(NOTES_MAX).map(line).chain(more).collect()
 }
 
 fn of_step(page: &Page, step: &StepStory, report: &StepReport, width: usize) -> Vec<String> {
@@ -77,8 +89,7 @@ fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
         return Vec::new();
     }
     let left_out = rows.len().saturating_sub(ROWS_MAX);
-    let first = if left_out > 0 { ROWS_FIRST } else { rows.len() };
-    let shown: Vec<&Row<'_>> = rows.iter().take(first).chain(rows.iter().skip(first + left_out)).collect();
+    let shown = ends(rows, ROWS_FIRST, ROWS_MAX);
     let heads = HEADS.map(str::to_owned);
     let cells: Vec<[String; 6]> = shown.iter().map(|row| cells(row)).collect();
     let widest = |at: usize| cells.iter().chain([&heads]).map(|row| row[at].chars().count()).max();
@@ -90,7 +101,7 @@ fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
     let room = width.saturating_sub(line(&heads).chars().count() + 2);
     let mut lines = vec![format!("{}  verdict", line(&heads))];
     for (at, (row, cells)) in shown.iter().zip(&cells).enumerate() {
-        if at == first {
+        if at == ROWS_FIRST && left_out > 0 {
             lines.push(format!("  … {} are left out", text::count(left_out, "iteration")));
         }
         lines.extend(judged(&line(cells), row, room, width));
@@ -164,6 +175,7 @@ mod tests {
                   stage raised to                                                         2        3
                   ■ fails, + is new, ~ fails at times, · does not fail, b before the work began
 
+                note  work: the baseline was taken in the workspace: it is in no git repository (event 4)
                 next:
                   unstuck artifacts a984                       what fails, since when, what was tried
                   unstuck resume a984 --add-iterations 5       go on
@@ -222,6 +234,8 @@ mod tests {
                   ■ fails, + is new, ~ fails at times, · does not fail, b
                   before the work began
 
+                note  work: the baseline was taken in the workspace: it is
+                      in no git repository (event 4)
                 next:
                   unstuck artifacts a984
                   unstuck resume a984 --add-iterations 5
@@ -258,6 +272,8 @@ mod tests {
                   html escapes <script>alert(1)</script>            · +
                   ■ fails, + is new, ~ fails at times, · does not fail, b before the work began
 
+                note  work: the baseline was taken in the workspace: it is in no git repository
+                      (event 4)
                 next:
                   unstuck events a984 -f
                   unstuck resume a984

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use unstuck_core::id::Iteration;
 use unstuck_replay::report::{Column, History, Mark, Survivor};
 
+use crate::report::ends;
 use crate::text;
 
 /// The picture, in units of its own.
@@ -25,7 +26,7 @@ pub fn part(history: &History) -> Markup {
         return html! {};
     }
     let rows = &history.rows[..history.rows.len().min(ROWS_MAX)];
-    let columns = shown(&history.columns);
+    let columns = ends(&history.columns, 1, COLUMNS_MAX);
     let (fewer_rows, fewer_columns) =
         (history.rows.len() - rows.len(), history.columns.len() - columns.len());
     html! {
@@ -42,11 +43,6 @@ pub fn part(history: &History) -> Markup {
             div class="wide" { (table(rows, &columns)) }
         }
     }
-}
-
-fn shown<T>(all: &[T]) -> Vec<&T> {
-    let hidden = all.len().saturating_sub(COLUMNS_MAX);
-    all.iter().take(1).chain(all.iter().skip(1 + hidden)).collect()
 }
 
 fn picture(rows: &[Survivor], columns: &[&Column]) -> Markup {
@@ -84,7 +80,7 @@ fn drawn(row: &Survivor, columns: &[&Column], y: usize) -> Markup {
             title { (row.name) "\n" (row.fingerprint) "\n" (row.message.trim()) }
         }
         rect class="cell absent" x=(NAMES) y=(y + 1) width=(CELL * columns.len()) height=(CELL - 2) {}
-        @for (at, (mark, column)) in shown(&row.marks).into_iter().zip(columns).enumerate() {
+        @for (at, (mark, column)) in ends(&row.marks, 1, COLUMNS_MAX).into_iter().zip(columns).enumerate() {
             @if *mark != Mark::Absent { (cell(row, *mark, column, NAMES + CELL * at, y)) }
         }
     }
@@ -120,7 +116,7 @@ fn table(rows: &[Survivor], columns: &[&Column]) -> Markup {
                 @for row in rows {
                     tr {
                         th scope="row" { (row.name) }
-                        @for mark in shown(&row.marks) {
+                        @for mark in ends(&row.marks, 1, COLUMNS_MAX) {
                             td { @if *mark == Mark::Absent { "–" } @else { (says(*mark)) } }
                         }
                     }
