@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, man,
-    probe, replay, resume, run, runs, show, undo, verdict, verify, why,
+    probe, replay, report, resume, run, runs, show, undo, verdict, verify, why,
 };
 
 /// Supervises loops of coding agents.
@@ -54,6 +54,8 @@ pub enum Command {
     Runs(runs::Args),
     /// Show a run: its steps, iterations and verdicts.
     Show(show::Args),
+    /// Report a run: iterations, verdicts and failures over time, on a screen or as one HTML file.
+    Report(report::Args),
     /// Print the events of a run, and follow them.
     Events(events::Args),
     /// Explain the end of a run, or the latest decision, by its evidence.

@@ -45,6 +45,11 @@ impl Error {
         self
     }
 
+    /// Returns what went wrong, without what to type next.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns the exit status.
     pub fn status(&self) -> u8 {
         self.status

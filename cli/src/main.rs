@@ -20,6 +20,7 @@ mod error;
 mod exit;
 mod moment;
 mod project;
+mod report;
 mod screen;
 mod system;
 mod text;

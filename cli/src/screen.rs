@@ -17,7 +17,7 @@ use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
 use self::live::Live;
-pub use self::report::{end, end_json, header};
+pub use self::report::{commands, end, end_json, header, next};
 use crate::text;
 
 /// How a run is shown.

@@ -84,16 +84,17 @@ pub fn colours() -> bool {
 
 /// Paints the word for an end; the word alone says it, too.
 pub fn painted(outcome: RunOutcome) -> String {
-    let word = outcome.as_str();
-    if !colours() {
-        return word.to_owned();
-    }
     let colour = match outcome {
-        RunOutcome::Complete => "32",
-        RunOutcome::Blocked | RunOutcome::Interrupted(_) => "33",
-        _ => "31",
+        RunOutcome::Complete => "1;32",
+        RunOutcome::Blocked | RunOutcome::Interrupted(_) => "1;33",
+        _ => "1;31",
     };
-    format!("\u{1b}[1;{colour}m{word}\u{1b}[0m")
+    styled(outcome.as_str(), colour)
+}
+
+/// Returns a text in a style of the terminal (`1` is bold, `31` is red), where there are colours.
+pub fn styled(text: &str, style: &str) -> String {
+    if colours() { format!("\u{1b}[{style}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// Returns the word for a verdict.
@@ -109,7 +110,21 @@ pub fn verdict(decision: Decision) -> &'static str {
 
 /// Returns a text in bold, where there are colours.
 pub fn bold(text: &str) -> String {
-    if colours() { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+    styled(text, "1")
+}
+
+/// Returns a text of others without what would steer a terminal or turn the direction of reading: control
+/// characters, but for line feeds and tabs, become signs that stand for them.
+pub fn plain(text: &str) -> String {
+    let sign = |character: char| match character {
+        '\n' | '\t' => character,
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        _ => character,
+    };
+    text.chars().map(sign).collect()
 }
 
 /// Wraps a text into lines of at most `columns`, each after the first indented.
@@ -156,6 +171,18 @@ mod tests {
         assert_eq!(cut("short", 10), "short");
         assert_eq!(cut("a longer text", 8), "a longe…");
         assert_eq!(cut("one\ntwo", 10), "one…");
+    }
+
+    #[test]
+    fn what_others_say_does_not_steer_a_terminal() {
+        for (text, want) in [
+            ("a\tb\nc ä", "a\tb\nc ä"),
+            ("\u{1b}[2J", "␛[2J"),
+            ("\r\0\u{7f}", "␍␀␡"),
+            ("\u{202e}x\u{9b}", "\u{fffd}x\u{fffd}"),
+        ] {
+            assert_eq!(plain(text), want);
+        }
     }
 
     #[test]

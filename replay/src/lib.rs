@@ -2,12 +2,13 @@
 //!
 //! [`recheck`] compares what was decided with what would be decided now, [`what_if()`] does so under
 //! another policy, [`why`] prints the chain of evidence for a decision, [`Story`] is the run as
-//! people read it.
+//! people read it, [`report`] all that is told of it on a page.
 
 mod batches;
 mod describe;
 mod diagnosis;
 mod recheck;
+pub mod report;
 mod seen;
 mod story;
 mod what_if;

@@ -15,6 +15,7 @@ pub mod import;
 pub mod man;
 pub mod probe;
 pub mod replay;
+pub mod report;
 pub mod resume;
 pub mod run;
 pub mod runs;
@@ -35,6 +36,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Run(args)) => run::run(&global, *args),
         Some(Command::Runs(args)) => runs::runs(&global, &args),
         Some(Command::Show(args)) => show::show(&global, &args),
+        Some(Command::Report(args)) => report::report(&global, &args),
         Some(Command::Events(args)) => events::events(&global, &args),
         Some(Command::Why(args)) => why::why(&global, &args),
         Some(Command::Replay(args)) => replay::replay(&global, &args),

@@ -72,11 +72,17 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
             found.short()
         ),
     }
+    println!("more: unstuck report {}", found.short());
+}
+
+/// Returns the word for what an iteration was judged.
+pub fn judged(step: &StepStory, iteration: &IterationStory) -> &'static str {
+    let unjudged = if step.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
+    iteration.decision.map_or(unjudged, text::verdict)
 }
 
 fn row(step: &StepStory, iteration: &IterationStory) -> String {
-    let unjudged = if step.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
-    let decision = iteration.decision.map_or(unjudged, text::verdict);
+    let decision = judged(step, iteration);
     let why = iteration.why().map_or_else(String::new, |why| format!(": {why}"));
     let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
     let calls = iteration.worker_calls.max(1);

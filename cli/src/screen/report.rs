@@ -114,7 +114,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
         lines.push(format!("  diagnosis {}", path.display()));
     }
     lines.push("next:".to_owned());
-    lines.extend(next(outcome, story, state, short));
+    lines.extend(commands(&next(story, state, short), text::width()));
     lines.join("\n")
 }
 
@@ -131,13 +131,20 @@ fn evidence(story: &Story) -> String {
     verdicts.chain(ended).collect::<Vec<_>>().join(" · ")
 }
 
-fn next(outcome: RunOutcome, story: &Story, state: &RunState, short: &str) -> Vec<String> {
-    let more = state.steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
-    // In a narrow terminal the command is worth more than the words about it.
-    let row = |command: String, what: &str| match text::width() {
-        0..80 => format!("  {command}"),
+/// Returns a line for each command. In a narrow terminal it is worth more than the words about it.
+pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
+    commands.iter().map(move |(command, what)| match width {
+        0..90 => format!("  {command}"),
         _ => format!("  {command:<44} {what}"),
-    };
+    })
+}
+
+/// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
+/// the run has not ended.
+pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String)> {
+    let Some(outcome) = story.outcome else { return Vec::new() };
+    let more = state.steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
+    let row = |command: String, what: &str| (command, what.to_owned());
     let ends = || story.steps.iter().filter_map(|step| step.end.as_ref());
     if ends().any(|end| matches!(end, StepEnd::CheckCouldNotRun(_) | StepEnd::NoBaseline(_)))
         && story.iterations().next().is_none()

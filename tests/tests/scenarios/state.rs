@@ -127,7 +127,7 @@ fn s62_logs_of_every_released_format_are_read_and_decided_the_same_for_ever() {
         stage.unstuck(&["import", path]).with_status(0);
         stage.unstuck(&["replay"]).with_status(0).says("all the same");
         stage.verify();
-        for command in ["show", "why", "events"] {
+        for command in ["show", "report", "why", "events"] {
             let shown = stage.unstuck(&[command]).with_status(0);
             assert!(!shown.out.is_empty(), "{command} {path}");
         }

@@ -1,7 +1,8 @@
-//! What people and scripts get to see: S71, S72, S75, S79, S85.
+//! What people and scripts get to see: S71, S72, S73, S75, S79, S85.
 
 use std::fs;
 
+use expect_test::expect_file;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -125,9 +126,17 @@ fn s71_nor_does_the_status_depend_on_who_reads() {
         assert!(fs::remove_file(&summary).is_ok(), "the summary is written");
         stage.verify();
     }
-    for command in
-        [&["runs"][..], &[], &["show"], &["why"], &["events"], &["replay"], &["verify"], &["export"]]
-    {
+    for command in [
+        &["runs"][..],
+        &[],
+        &["show"],
+        &["report"],
+        &["why"],
+        &["events"],
+        &["replay"],
+        &["verify"],
+        &["export"],
+    ] {
         let ended = stage.unstuck_unheard(command).with_status(0);
         assert_eq!(ended.err, "", "{command:?}");
     }
@@ -225,6 +234,74 @@ fn s75_a_bad_base_branch_ends_the_run_before_it_begins() {
     // What is in the way of one run is not in the way of the next.
     stage.workflow("", &claims(&worker("claim.sh"), ""));
     stage.unstuck(&["run", "flow.yaml", "--base-branch", "work"]).with_status(0);
+}
+
+#[test]
+fn s73_the_next_morning_a_run_is_one_screen() {
+    let stage = Stage::new();
+    let recorded = repository("tests/fixtures/report/stuck.jsonl");
+    stage.unstuck(&["import", recorded.to_str().expect("a plain path")]).with_status(0);
+    let ended = stage.unstuck(&["report"]).with_status(0);
+    expect_file!["../../fixtures/report/stuck.txt"].assert_eq(&ended.out);
+    assert_eq!(stage.unstuck(&["report", "a98"]).out, ended.out, "half an id is enough");
+    stage.unstuck(&["report", "b"]).with_status(64).complains("unstuck runs");
+    stage.unstuck(&["show"]).with_status(0).says("unstuck report a984");
+}
+
+/// A run of two iterations; what it prints, asks for and writes is full of markup.
+fn hostile_night(stage: &Stage) {
+    let worker = "cat >/dev/null; echo 'a <script>claim()</script>'; touch 'src/<script>x'; if grep -q '# again' src/add.sh
+        then echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh; else echo '# again' >>src/add.sh; fi";
+    stage.write("../scratch/worker.sh", worker);
+    let worker = format!("sh {}", stage.scratch("worker.sh").display());
+    let check =
+        "sh tests/run.sh || not='not '; echo \"${not}ok 2 - <script>alert(1)</script>\"; [ -z \"$not\" ]";
+    stage.unstuck(&["run", "mend <script>add</script>", "--with", &worker, "--check", check]).with_status(0);
+}
+
+#[test]
+fn s73_what_each_iteration_changed_is_counted_and_what_is_not_known_is_no_zero() {
+    let stage = Stage::repository();
+    hostile_night(&stage);
+    let shown = stage.unstuck(&["report"]).with_status(0);
+    let rows: Vec<&str> = shown.out.lines().filter(|line| line.contains("file")).collect();
+    assert!(rows[0].contains("+1 −0 2 files") && rows[0].contains("2 → 2"), "{shown:#?}");
+    assert!(rows[1].contains("+1 −2 1 file") && rows[1].contains("2 → 0"), "{shown:#?}");
+    assert!(rows.iter().take(2).all(|row| row.contains("  ?  ")), "nobody tells what it cost: {shown:#?}");
+    assert!(shown.out.contains("COMPLETE after 2 iterations") && shown.out.contains("cost not known"));
+    assert!(shown.out.contains("b 1 2"), "the baseline and two looks: {shown:#?}");
+
+    let told = stage.unstuck(&["report", "--json"]).with_status(0);
+    let told: Value = serde_json::from_str(&told.out).expect("JSON");
+    let first = &told["steps"][0]["iterations"][0];
+    assert_eq!((&first["cost_usd"], &first["diff"]["files"]), (&Value::Null, &2.into()), "{first:#}");
+    assert_eq!(told["steps"][0]["history"]["columns"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn s73_the_same_is_one_file_that_loads_nothing_and_runs_nothing() {
+    let stage = Stage::repository();
+    hostile_night(&stage);
+    let file = stage.scratch("night.html");
+    let path = file.to_str().expect("a plain path");
+    stage.unstuck(&["report", "@last", "--html", path]).with_status(0).says(path);
+    let page = fs::read_to_string(&file).expect("it was written");
+    let again = stage.unstuck(&["report", &stage.run(), "--html", "-"]).with_status(0);
+    assert!(page == again.out, "the same log gives the same bytes");
+    assert!(page.contains("default-src 'none'") && !page.contains("<script"), "{page}");
+    for text in [
+        "mend &lt;script&gt;add&lt;/script&gt;",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "a &lt;script&gt;claim()&lt;/script&gt;",
+        "<code>src/&lt;script&gt;x</code>",
+        "<span class=\"remove\">-# again</span>",
+        "<svg ",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let nowhere = stage.scratch("no folder/night.html");
+    let nowhere = nowhere.to_str().expect("a plain path");
+    stage.unstuck(&["report", "--html", nowhere]).with_status(64).complains("night.html");
 }
 
 #[test]

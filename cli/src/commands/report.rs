@@ -1,0 +1,62 @@
+//! `unstuck report`: a run on one screen, or as one file for a browser.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::project::{Project, RunArg};
+use crate::{exit, report, text};
+
+/// Arguments of `unstuck report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    unstuck report                          the last run: iterations, and which failures were there when\n  \
+    unstuck report 7c1f --html night.html   one file with the diffs, prompts and the diagnosis; no network\n  \
+    unstuck report 7c1f --html - | less     the same to standard output\n  \
+    unstuck report --json | jq '.steps[].iterations[] | [.iteration, .failed]'")]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// Write one self-contained HTML file, - for standard output, instead of a screen.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "html")]
+    json: bool,
+}
+
+/// Reports the run.
+pub fn report(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    let (events, error) = found.good_events()?;
+    // A file outlives the other runs that make a short name unique.
+    let name = if args.html.is_some() { found.entry.run.as_str() } else { found.short() };
+    let page = match &error {
+        Some(error) if events.is_empty() => return Err(found.unreadable(error)),
+        _ => report::gather(&project, &found, &events, name)?,
+    };
+    match &args.html {
+        Some(file) => write(file, &report::html(&page))?,
+        None if args.json => println!("{:#}", report::json(&page)),
+        None => println!("{}", report::screen(&page, found.short(), text::width())),
+    }
+    match error {
+        Some(error) => Err(found.unreadable(&error)),
+        None => Ok(exit::OK),
+    }
+}
+
+fn write(file: &Path, html: &str) -> Result<()> {
+    if file.as_os_str() == "-" {
+        crate::wrote(io::stdout().lock().write_all(html.as_bytes()));
+        return Ok(());
+    }
+    fs::write(file, html)
+        .map_err(|error| Error::usage(format!("cannot write to {}: {error}", file.display())))?;
+    println!("{}", file.display());
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Reads what a report shows: the log, and what the log only names.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+
+use unstuck_adapters::snapshot::{DiffOptions, Snapshots, explain};
+use unstuck_core::event::StepEnd;
+use unstuck_core::id::{Blob, Iteration, Seq, StepId};
+use unstuck_core::{Event, RunState};
+use unstuck_replay::report::Report;
+use unstuck_replay::{around, describe, diagnosis, kind};
+use unstuck_runner::snapshots;
+use unstuck_store::blobs::BlobStore;
+
+use super::changes::Changes;
+use super::{Excerpt, Page, Told};
+use crate::commands::run;
+use crate::error::Result;
+use crate::project::{Found, Project};
+use crate::screen;
+
+/// Most bytes of a prompt, and of all of them, that a report holds.
+const PROMPT_MAX: u64 = 16 * 1024;
+const PROMPTS_MAX: u64 = 2 * 1024 * 1024;
+/// Most bytes of a difference, and of all of them, that a report holds.
+const DIFF_MAX: usize = 64 * 1024;
+const DIFFS_MAX: usize = 4 * 1024 * 1024;
+/// Events beyond that are left to `unstuck events`.
+const EVENTS_MAX: usize = 2_000;
+
+/// Reads all that the report of a run shows. `name` is what the run is called in commands.
+///
+/// # Errors
+///
+/// The run was never started. What else is missing is told in the page.
+pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) -> Result<Page> {
+    let started = found.started(events)?;
+    let mut page = of_log(events, name);
+    page.prompts = prompts(&page.report, &*found.log()?.blobs());
+    // Where there are none, opening them would make the folder for them.
+    let opened = match snapshots::folder(project.runs()).exists() {
+        true => run::snapshots(project.runs(), started).map_err(|error| error.message().to_owned()),
+        false => Err("no snapshots of this run are kept here".to_owned()),
+    };
+    match opened {
+        Ok(snapshots) => page.changes = changes(&page.report, events, &snapshots, &mut page.lacks),
+        Err(why) => page.lacks.push(format!("what the iterations changed cannot be shown: {why}")),
+    }
+    Ok(page)
+}
+
+/// Returns what the log alone tells.
+pub fn of_log(events: &[Event], name: &str) -> Page {
+    let report = Report::of(events);
+    let state = events.iter().fold(RunState::default(), RunState::evolve);
+    Page {
+        next: next(&report, &state, name),
+        changes: BTreeMap::new(),
+        prompts: BTreeMap::new(),
+        diagnoses: diagnoses(&report, events, name),
+        events: told(events),
+        lacks: Vec::new(),
+        report,
+    }
+}
+
+fn next(report: &Report, state: &RunState, name: &str) -> Vec<(String, String)> {
+    let mut next = screen::next(&report.story, state, name);
+    if next.is_empty() {
+        next.push((format!("unstuck events {name} -f"), "follow it, if somebody works on it".to_owned()));
+        next.push((format!("unstuck resume {name}"), "go on, if nobody does".to_owned()));
+        next.push((format!("unstuck why {name}"), "the latest decision, event by event".to_owned()));
+    }
+    next.push((format!("unstuck replay {name}"), "decide all of it again".to_owned()));
+    next
+}
+
+fn changes(
+    report: &Report,
+    events: &[Event],
+    snapshots: &Snapshots,
+    lacks: &mut Vec<String>,
+) -> BTreeMap<(StepId, Iteration), Changes> {
+    let mut all = BTreeMap::new();
+    let mut room = DIFFS_MAX;
+    for (step, iteration) in report.story.iterations() {
+        let (Some(before), Some(after)) = around(events, &step.id, iteration.iteration) else { continue };
+        let mut changes = Changes::new(room.min(DIFF_MAX));
+        let options = DiffOptions::default();
+        match snapshots.diff(before.snapshot, after.snapshot, &options, &mut changes) {
+            Ok(()) => {
+                room = room.saturating_sub(changes.text.len());
+                all.insert((step.id.clone(), iteration.iteration), changes);
+            }
+            Err(error) => {
+                let of = format!("{} #{}", step.id, iteration.iteration);
+                lacks.push(format!("what {of} changed cannot be shown: {}", explain(&error)));
+            }
+        }
+    }
+    all
+}
+
+fn prompts(report: &Report, blobs: &dyn BlobStore) -> BTreeMap<Seq, Excerpt> {
+    let iterations = report.steps.iter().flat_map(|step| step.iterations.values());
+    let mut room = PROMPTS_MAX;
+    let mut all = BTreeMap::new();
+    for asked in iterations.flat_map(|iteration| &iteration.asked) {
+        // A run that was imported has events, but not what they name.
+        if let Ok(excerpt) = beginning(blobs, &asked.prompt, room.min(PROMPT_MAX)) {
+            room = room.saturating_sub(asked.prompt.size.min(PROMPT_MAX));
+            all.insert(asked.event, excerpt);
+        }
+    }
+    all
+}
+
+fn beginning(blobs: &dyn BlobStore, blob: &Blob, most: u64) -> io::Result<Excerpt> {
+    let mut bytes = Vec::new();
+    blobs.open(blob)?.take(most).read_to_end(&mut bytes)?;
+    let left_out = blob.size.saturating_sub(most);
+    Ok(Excerpt { text: String::from_utf8_lossy(&bytes).into_owned(), left_out })
+}
+
+fn told(events: &[Event]) -> Vec<Told> {
+    let told =
+        |event: &Event| Told { seq: event.seq, at: event.at, kind: kind(event), what: describe(event) };
+    events.iter().take(EVENTS_MAX).map(told).collect()
+}
+
+fn diagnoses(report: &Report, events: &[Event], name: &str) -> Vec<(StepId, String)> {
+    let stuck = report.story.steps.iter().filter(|step| matches!(step.end, Some(StepEnd::Stuck(_))));
+    let page = |step: &StepId| Some((step.clone(), diagnosis(events, step, name)?.remove("diagnosis.md")?));
+    stuck.filter_map(|step| page(&step.id)).collect()
+}

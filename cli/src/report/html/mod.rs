@@ -1,0 +1,340 @@
+//! The report as one HTML file: no network, no script, readable by a browser and by a parser of XML.
+//!
+//! Same log, same bytes: nothing of the machine or of the moment goes in, and times are UTC.
+
+mod iteration;
+mod matrix;
+mod timeline;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use unstuck_core::id::Seq;
+use unstuck_replay::StepStory;
+use unstuck_replay::report::StepReport;
+
+use super::{Page, Row, Told};
+use crate::text;
+
+/// What the file may load: nothing. Its own style is all it has.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const STYLE: &str = include_str!("style.css");
+
+/// Iterations of a step that are told in full; all are in its table.
+const ITERATIONS_MAX: usize = 200;
+/// Most characters of what an event says.
+const EVENT_MAX: usize = 500;
+
+/// Returns the file.
+pub fn html(page: &Page) -> String {
+    let (word, sentence) = page.outcome();
+    let story = &page.report.story;
+    let body = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (word) ": " (story.workflow) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { span class=(format!("word {}", tone(page))) { (word) } " " (story.workflow) }
+                    p { (sentence) }
+                    (facts(page))
+                }
+                main {
+                    (next(page))
+                    (timeline::section(page))
+                    @for (step, report) in page.report.steps() { (of_step(page, step, report)) }
+                    (diagnoses(page))
+                    (notes(page))
+                    (events(page))
+                }
+            }
+        }
+    };
+    // What others wrote may hold characters that no document may.
+    text::plain(&body.into_string())
+}
+
+/// The class of a colour; the word beside it says the same.
+fn tone(page: &Page) -> &'static str {
+    use unstuck_core::event::RunOutcome::{Blocked, Complete, Interrupted};
+    match page.report.story.outcome {
+        Some(Complete) => "good",
+        None | Some(Blocked | Interrupted(_)) => "open",
+        Some(_) => "bad",
+    }
+}
+
+fn facts(page: &Page) -> Markup {
+    let story = &page.report.story;
+    let run = story.run.as_ref().map_or("", |run| run.as_str());
+    html! {
+        dl {
+            dt { "run" } dd { code { (run) } }
+            dt { "workspace" } dd { code { (story.workspace) } }
+            dt { "started" } dd { (text::moment(story.started_at)) " UTC" }
+            dt { "last event" } dd { (text::moment(story.last_at)) " UTC, event " (story.last_seq) }
+        }
+    }
+}
+
+fn next(page: &Page) -> Markup {
+    html! {
+        section {
+            h2 { "What to type next" }
+            table {
+                thead { tr { th scope="col" { "command" } th scope="col" { "what it does" } } }
+                tbody {
+                    @for (command, what) in &page.next { tr { td { code { (command) } } td { (what) } } }
+                }
+            }
+        }
+    }
+}
+
+fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
+    let rows: Vec<Row<'_>> = page.rows(step, report).collect();
+    let left_out = rows.len().saturating_sub(ITERATIONS_MAX);
+    let open = if rows.is_empty() { "not begun" } else { "not finished" };
+    html! {
+        section {
+            h2 { "Step " (step.id) }
+            p {
+                (step.end_sentence.as_deref().unwrap_or(open))
+                @if let Some(seq) = report.ended { " (" (event(page, seq)) ")" }
+                @if !report.evidence.is_empty() { ", because of " (evidence(page, &report.evidence)) }
+                ". At most " (text::count(step.max_iterations as usize, "iteration")) "."
+            }
+            @if !rows.is_empty() { (table(page, &rows)) }
+            (matrix::part(&report.history))
+            (stages(page, report))
+            @if !rows.is_empty() { h3 { "What was done in each iteration" } }
+            @if left_out > 0 { p { "The first " (left_out) " are in the table only." } }
+            @for row in rows.iter().skip(left_out) { (iteration::part(page, row)) }
+        }
+    }
+}
+
+fn table(page: &Page, rows: &[Row<'_>]) -> Markup {
+    let heads = ["iteration", "time", "cost", "diff", "failures", "stage", "verdict", "reason", "event"];
+    html! {
+        h3 { "Iterations" }
+        div class="wide" {
+            table {
+                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            th scope="row" { a href=(format!("#{}", iteration::anchor(row))) { "#" (row.story.iteration) } }
+                            td { (row.time()) }
+                            td { (row.cost()) }
+                            td { (row.diff()) }
+                            td { (row.failures()) }
+                            td { (row.stage()) }
+                            td { (row.judged()) }
+                            td { (row.story.why().unwrap_or_default()) }
+                            td { @if let Some(seq) = row.story.verdict { (event(page, seq)) } }
+                        }
+                    }
+                }
+            }
+        }
+        p class="small" { "A ? stands for what nobody told. Failures are counted before and after the work." }
+    }
+}
+
+fn stages(page: &Page, report: &StepReport) -> Markup {
+    html! {
+        @if !report.raised.is_empty() {
+            h3 { "Changes of strategy" }
+            ul {
+                @for it in &report.raised {
+                    li {
+                        "after #" (it.iteration) ": " (it.cause) " (" (it.count) " times), stage " (it.from) " to "
+                        (it.to) " (" (event(page, it.event)) ")"
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn diagnoses(page: &Page) -> Markup {
+    html! {
+        @for (step, text) in &page.diagnoses {
+            section {
+                h2 { "Diagnosis of step " (step) }
+                pre { (text) }
+            }
+        }
+    }
+}
+
+fn notes(page: &Page) -> Markup {
+    let story = &page.report.story;
+    html! {
+        @if !story.notes.is_empty() || !page.lacks.is_empty() {
+            section {
+                h2 { "Notes" }
+                ul {
+                    @for (seq, note) in &story.notes { li { (note) " (" (event(page, *seq)) ")" } }
+                    @for lack in &page.lacks { li { (lack) } }
+                }
+            }
+        }
+    }
+}
+
+fn events(page: &Page) -> Markup {
+    let shown = u64::try_from(page.events.len()).unwrap_or(u64::MAX);
+    let more = page.report.story.last_seq.0.saturating_sub(shown);
+    let row = |told: &Told| {
+        html! {
+            tr id=(format!("event-{}", told.seq)) {
+                th scope="row" { (told.seq) }
+                td { (text::moment(told.at)) }
+                td { code { (told.kind) } }
+                td { (text::cut(&told.what, EVENT_MAX)) }
+            }
+        }
+    };
+    html! {
+        section {
+            h2 { "Events" }
+            details {
+                summary { (shown) " events that all of this rests on" }
+                @if more > 0 { p { (more) " more are left out: they are in the log." } }
+                div class="wide" {
+                    table {
+                        thead { tr { @for head in ["event", "time (UTC)", "kind", "what"] { th scope="col" { (head) } } } }
+                        tbody { @for told in &page.events { (row(told)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Names an event, and leads to it where it is shown.
+fn event(page: &Page, seq: Seq) -> Markup {
+    let is_shown = page.events.last().is_some_and(|last| seq <= last.seq);
+    html! {
+        @if is_shown { a href=(format!("#event-{seq}")) { "event " (seq) } } @else { "event " (seq) }
+    }
+}
+
+fn evidence(page: &Page, events: &[Seq]) -> Markup {
+    html! {
+        @for (at, seq) in events.iter().enumerate() {
+            @if at > 0 { ", " }
+            (event(page, *seq))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quick_xml::Reader;
+    use quick_xml::events::Event as Piece;
+    use quick_xml::events::attributes::Attribute;
+
+    use super::*;
+    use crate::report::samples;
+
+    /// Reads a page as a strict parser does, and returns its elements; the only one without an end is `meta`.
+    #[track_caller]
+    fn elements(page: &str) -> Vec<String> {
+        let mut reader = Reader::from_str(page);
+        reader.config_mut().check_end_names = false;
+        let (mut open, mut all) = (Vec::new(), Vec::new());
+        loop {
+            match reader.read_event().expect("the markup is well formed") {
+                Piece::Start(tag) => {
+                    tag.attributes().for_each(|it| harmless(&it.expect("a name and a value")));
+                    all.push(tag.name().as_ref().to_owned());
+                    if tag.name().as_ref() != "meta" {
+                        open.push(tag.name().as_ref().to_owned());
+                    }
+                }
+                Piece::End(tag) => assert_eq!(open.pop().as_deref(), Some(tag.name().as_ref())),
+                Piece::GeneralRef(it) => assert!(["lt", "gt", "amp", "quot"].contains(&&*it), "{it:?}"),
+                Piece::Eof => break,
+                _ => {}
+            }
+        }
+        assert_eq!(open, [""; 0], "everything is closed");
+        all
+    }
+
+    /// Nothing is loaded, nothing reacts, and links stay in the page.
+    #[track_caller]
+    fn harmless(attribute: &Attribute<'_>) {
+        let name = attribute.key.as_ref();
+        assert!(!["src", "srcset", "style"].contains(&name) && !name.starts_with("on"), "{attribute:?}");
+        assert!(!name.ends_with("href") || attribute.value.starts_with('#'), "{attribute:?}");
+    }
+
+    fn count(elements: &[String], name: &str) -> usize {
+        elements.iter().filter(|element| *element == name).count()
+    }
+
+    #[test]
+    fn what_others_wrote_is_text_and_never_markup() {
+        let page = html(&samples::page());
+        let elements = elements(&page);
+        assert_eq!(count(&elements, "script"), 0);
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "in the name of a failure");
+        assert!(page.contains("got &lt;script&gt;alert('x')&lt;/script&gt; &amp; more"), "in a message");
+        assert!(page.contains("<code>&lt;script&gt;x&lt;/script&gt;</code>"), "in a path");
+        assert!(page.contains("+&lt;script&gt;evil()&lt;/script&gt;"), "in a difference");
+        assert!(page.contains("&lt;/pre&gt;&lt;script src="), "in a prompt");
+        assert!(page.contains("&lt;script&gt;claim()&lt;/script&gt;"), "in an answer");
+        assert!(page.contains("␛[31m") && page.contains("␀"), "control characters are shown, not obeyed");
+        assert!(page.contains(&format!("content=\"{POLICY}\"")));
+        assert!(!page.contains("://example.invalid\"") && !page.contains("url("));
+    }
+
+    #[test]
+    fn the_page_shows_everything_at_its_place() {
+        let page = html(&samples::page());
+        let elements = elements(&page);
+        // The timeline and the failures, each with a name for those who do not see it.
+        assert_eq!(count(&elements, "svg"), 2);
+        assert_eq!(page.matches("<svg class=\"picture\" role=\"img\"").count(), 2);
+        assert_eq!(count(&elements, "h1"), 1);
+        assert_eq!(count(&elements, "h4"), 10, "one for each iteration");
+        let ths = page.matches("<th").count() - page.matches("<thead").count();
+        assert_eq!(ths, page.matches(" scope=").count(), "every head of a table says what it heads");
+        for text in [
+            "STUCK",
+            "after 10 iterations",
+            "cost not known",
+            "<a href=\"#event-76\">event 76</a>",
+            "the same failures again (3 times), stage 2 to 3",
+            "in #3 (event 24)",
+            "Cut here: 1 line left out.",
+            "Cut here: 7 bytes left out.",
+            "## Why it counts as stuck",
+            "unstuck why a984",
+            "unstuck resume a984 --add-iterations 5",
+            "unstuck replay a984",
+        ] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_same_log_gives_the_same_bytes() {
+        assert_eq!(html(&samples::page()), html(&samples::page()));
+        let events = samples::events();
+        // However far it has come.
+        for upto in 1..=events.len() {
+            let page = html(&samples::bare(&events[..upto]));
+            assert_eq!(page, html(&samples::bare(&events[..upto])));
+            elements(&page);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The report as data, for scripts.
+
+use serde_json::{Value, json};
+use unstuck_core::event::RunOutcome;
+
+use super::{Page, Row};
+
+/// Returns the facts of the report.
+pub fn json(page: &Page) -> Value {
+    let story = &page.report.story;
+    let steps = page.report.steps().map(|(step, report)| {
+        json!({
+            "id": step.id,
+            "end": step.end,
+            "end_sentence": step.end_sentence,
+            "event": report.ended,
+            "evidence": report.evidence,
+            "max_iterations": step.max_iterations,
+            "iterations": page.rows(step, report).map(|row| iteration(&row)).collect::<Vec<_>>(),
+            "stages": report.raised,
+            "history": report.history,
+        })
+    });
+    json!({
+        "type": "report",
+        "v": 1,
+        "run": story.run,
+        "workflow": story.workflow,
+        "outcome": story.outcome.map(RunOutcome::as_str),
+        "event": story.ended,
+        "started_at": story.started_at,
+        "ended_at": story.last_at,
+        "cost_usd": page.cost_usd(),
+        "steps": steps.collect::<Vec<_>>(),
+        "notes": story.notes,
+        "lacks": page.lacks,
+    })
+}
+
+fn iteration(row: &Row<'_>) -> Value {
+    let story = row.story;
+    let diff = row.changes.map(|changes| {
+        json!({"files": changes.files.len(), "added": changes.added(), "removed": changes.removed()})
+    });
+    json!({
+        "iteration": story.iteration,
+        "started_at": story.started_at,
+        "busy": story.busy,
+        "cost_usd": row.report.and_then(|report| report.cost_usd),
+        "changed": story.changed,
+        "diff": diff,
+        "failed_before": story.failed_before,
+        "failed": story.failed(),
+        "stage": row.report.and_then(|report| report.stage),
+        "raised_to": story.raised_to,
+        "decision": story.decision,
+        "claimed": row.report.and_then(|report| report.claimed),
+        "source": story.source,
+        "reasons": story.reasons,
+        "problems": story.problems,
+        "event": story.verdict,
+        "evidence": row.report.map(|report| &report.evidence),
+        "spans": row.report.map(|report| &report.spans),
+    })
+}

@@ -1,0 +1,157 @@
+//! The report of a run: what its log tells, and what the log only names, as a page.
+//!
+//! [`gather()`] reads, [`screen()`] draws the page for a terminal, [`html()`] as one file, [`json()`] for scripts.
+
+mod changes;
+mod chart;
+mod gather;
+mod html;
+mod json;
+#[cfg(test)]
+mod samples;
+mod screen;
+
+use std::collections::BTreeMap;
+
+use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
+use unstuck_replay::report::{IterationReport, Report, StepReport};
+use unstuck_replay::{IterationStory, StepStory};
+
+pub use self::gather::gather;
+pub use self::html::html;
+pub use self::json::json;
+pub use self::screen::screen;
+
+use self::changes::Changes;
+use crate::commands::show;
+use crate::text;
+
+/// All that a report shows.
+pub struct Page {
+    report: Report,
+    /// What can be typed next, each command with what it is good for.
+    next: Vec<(String, String)>,
+    /// What each iteration changed, as far as that can still be told.
+    changes: BTreeMap<(StepId, Iteration), Changes>,
+    /// The beginning of each prompt, by the event that names it.
+    prompts: BTreeMap<Seq, Excerpt>,
+    /// The diagnosis of each step that is stuck.
+    diagnoses: Vec<(StepId, String)>,
+    /// The events, or the first so many of them.
+    events: Vec<Told>,
+    /// What the report lacks, in sentences.
+    lacks: Vec<String>,
+}
+
+/// The beginning of a text.
+struct Excerpt {
+    text: String,
+    /// How many bytes after that are left out.
+    left_out: u64,
+}
+
+/// An event in words.
+struct Told {
+    seq: Seq,
+    at: Timestamp,
+    kind: &'static str,
+    what: String,
+}
+
+/// An iteration, with all that is told of it.
+struct Row<'a> {
+    step: &'a StepStory,
+    story: &'a IterationStory,
+    report: Option<&'a IterationReport>,
+    changes: Option<&'a Changes>,
+}
+
+impl Page {
+    fn rows<'a>(&'a self, step: &'a StepStory, report: &'a StepReport) -> impl Iterator<Item = Row<'a>> {
+        step.iterations.iter().map(move |story| Row {
+            step,
+            story,
+            report: report.iterations.get(&story.iteration),
+            changes: self.changes.get(&(step.id.clone(), story.iteration)),
+        })
+    }
+
+    /// Says how the run ended, and why.
+    fn outcome(&self) -> (&'static str, String) {
+        let story = &self.report.story;
+        let word = story.outcome.map_or("NOT ENDED", unstuck_core::event::RunOutcome::as_str);
+        let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
+        let took = text::span(story.last_at.since(story.started_at));
+        let cost = match self.cost_usd() {
+            Some(usd) => dollars(usd),
+            None => "cost not known".to_owned(),
+        };
+        let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
+        let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
+        let at = story.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
+        let iterations = text::count(iterations, "iteration");
+        (word, format!("after {iterations}, {took}, {cost}{}{at}", why.unwrap_or_default()))
+    }
+
+    /// What the run cost, if that is known of every iteration.
+    fn cost_usd(&self) -> Option<f64> {
+        let rows = self.report.steps().flat_map(|(step, report)| self.rows(step, report));
+        let costs: Option<Vec<f64>> = rows.map(|row| row.report?.cost_usd).collect();
+        costs.filter(|costs| !costs.is_empty()).map(|costs| costs.iter().sum())
+    }
+}
+
+impl Row<'_> {
+    fn time(&self) -> String {
+        text::stopwatch(self.story.busy)
+    }
+
+    fn cost(&self) -> String {
+        self.report.and_then(|it| it.cost_usd).map_or_else(|| "?".to_owned(), dollars)
+    }
+
+    /// What it changed; only whether it changed anything, where no more is known.
+    fn diff(&self) -> String {
+        match (self.changes, self.story.changed) {
+            (Some(changes), _) if changes.files.is_empty() => "none".to_owned(),
+            (Some(changes), _) => {
+                let files = text::count(changes.files.len(), "file");
+                format!("+{} −{} {files}", changes.added(), changes.removed())
+            }
+            (None, Some(true)) => "changed".to_owned(),
+            (None, Some(false)) => "none".to_owned(),
+            (None, None) => "?".to_owned(),
+        }
+    }
+
+    /// How many failures there were before it and after it; those that the verdict names, where there are no
+    /// commands to count them.
+    fn failures(&self) -> String {
+        match (self.story.failed_before, self.story.failed(), self.story.fingerprints.len()) {
+            (Some(before), Some(now), _) => format!("{before} → {now}"),
+            (None, Some(now), _) => format!("? → {now}"),
+            (_, None, 0) => "?".to_owned(),
+            (_, None, named) => named.to_string(),
+        }
+    }
+
+    /// The stage that it worked in, and the one that it led to.
+    fn stage(&self) -> String {
+        let stage = self.report.and_then(|it| it.stage).map_or_else(|| "?".to_owned(), |it| it.to_string());
+        self.story.raised_to.map_or(stage.clone(), |to| format!("{stage} → {to}"))
+    }
+
+    fn judged(&self) -> &'static str {
+        show::judged(self.step, self.story)
+    }
+}
+
+/// Returns at most so many, the first few of them and the last ones: the middle gives way.
+fn ends<T>(all: &[T], first: usize, most: usize) -> Vec<&T> {
+    let hidden = all.len().saturating_sub(most);
+    all.iter().take(first).chain(all.iter().skip(first + hidden)).collect()
+}
+
+fn dollars(usd: f64) -> String {
+    format!("${usd:.2}")
+}

@@ -1,0 +1,303 @@
+//! The report on one screen: the end in a sentence, a row for each iteration, the failures as a chart.
+
+use unstuck_core::event::StepEnd;
+use unstuck_replay::StepStory;
+use unstuck_replay::report::StepReport;
+
+use super::chart::chart;
+use super::{Page, Row, ends};
+use crate::{screen, text};
+
+/// Most iterations that are shown, and how many of them are the first ones.
+const ROWS_MAX: usize = 40;
+const ROWS_FIRST: usize = 5;
+/// Most notes that are shown.
+const NOTES_MAX: usize = 5;
+/// The least characters that a reason is worth having beside its verdict; else it stands below.
+const REASON_MIN: usize = 30;
+
+/// Draws the report into so many columns of a terminal.
+pub fn screen(page: &Page, short: &str, width: usize) -> String {
+    let story = &page.report.story;
+    let (word, sentence) = page.outcome();
+    let painted = story.outcome.map_or_else(|| text::bold(word), text::painted);
+    let title = format!("· {} in {}", text::plain(&story.workflow), text::plain(&story.workspace));
+    let mut parts = vec![
+        format!("run {} {}", text::bold(short), text::wrap(&title, width, short.len() + 5)),
+        format!("started {} UTC", text::moment(story.started_at)),
+        String::new(),
+        format!("{painted} {}", text::wrap(&text::plain(&sentence), width, word.len() + 1)),
+    ];
+    for (step, report) in page.report.steps() {
+        parts.extend(of_step(page, step, report, width));
+    }
+    parts.push(String::new());
+    parts.extend(notes(page, width));
+    let html =
+        (format!("unstuck report {short} --html FILE"), "the same with all diffs, for a browser".to_owned());
+    parts.push("next:".to_owned());
+    parts.extend(screen::commands(&page.next, width).chain(screen::commands(&[html], width)));
+    parts.join("\n")
+}
+
+/// What was odd about the run, and what the report lacks; of much of it the beginning.
+fn notes(page: &Page, width: usize) -> Vec<String> {
+    let odd = page.report.story.notes.iter().map(|(seq, note)| format!("{note} (event {seq})"));
+    let all: Vec<String> = odd.chain(page.lacks.iter().cloned()).collect();
+    let more = all.len().saturating_sub(NOTES_MAX);
+    let more = (more > 0).then(|| format!("note  and {more} more: --json has them all"));
+    let line = |note: &String| format!("note  {}", text::wrap(&text::plain(note), width, 6));
+    all.iter().take(NOTES_MAX).map(line).chain(more).collect()
+}
+
+fn of_step(page: &Page, step: &StepStory, report: &StepReport, width: usize) -> Vec<String> {
+    let mut parts = vec![String::new(), heading(step, report, width)];
+    let rows: Vec<Row<'_>> = page.rows(step, report).collect();
+    parts.extend(table(&rows, width));
+    let chart = chart(&report.history, width);
+    if !chart.is_empty() {
+        parts.extend([String::new(), chart]);
+    }
+    parts
+}
+
+fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
+    let open = if step.iterations.is_empty() { "not begun" } else { "not finished" };
+    let end = step.end_sentence.as_deref().unwrap_or(open);
+    let at = report.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
+    let bound = match &step.end {
+        Some(StepEnd::Skipped(_)) => String::new(),
+        _ => format!(", at most {}", text::count(step.max_iterations as usize, "iteration")),
+    };
+    let indent = step.id.as_str().chars().count() + 2;
+    format!(
+        "{}  {}",
+        text::bold(step.id.as_str()),
+        text::wrap(&text::plain(&format!("{end}{at}{bound}")), width, indent)
+    )
+}
+
+/// The columns before the verdict.
+const HEADS: [&str; 6] = ["#", "time", "cost", "diff", "fail", "stage"];
+
+fn cells(row: &Row<'_>) -> [String; 6] {
+    [row.story.iteration.to_string(), row.time(), row.cost(), row.diff(), row.failures(), row.stage()]
+}
+
+fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let left_out = rows.len().saturating_sub(ROWS_MAX);
+    let shown = ends(rows, ROWS_FIRST, ROWS_MAX);
+    let heads = HEADS.map(str::to_owned);
+    let cells: Vec<[String; 6]> = shown.iter().map(|row| cells(row)).collect();
+    let widest = |at: usize| cells.iter().chain([&heads]).map(|row| row[at].chars().count()).max();
+    let widths: [usize; 6] = std::array::from_fn(|at| widest(at).unwrap_or(0));
+    let line = |cells: &[String; 6]| {
+        let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("  {}", padded.collect::<Vec<_>>().join("  "))
+    };
+    let room = width.saturating_sub(line(&heads).chars().count() + 2);
+    let mut lines = vec![format!("{}  verdict", line(&heads))];
+    for (at, (row, cells)) in shown.iter().zip(&cells).enumerate() {
+        if at == ROWS_FIRST && left_out > 0 {
+            lines.push(format!("  … {} are left out", text::count(left_out, "iteration")));
+        }
+        lines.extend(judged(&line(cells), row, room, width));
+    }
+    lines
+}
+
+/// The verdict with its reason: behind the other columns where there is room for it, else below them.
+fn judged(head: &str, row: &Row<'_>, room: usize, width: usize) -> Vec<String> {
+    let verdict = row.judged();
+    let because = row.story.why().map(|why| text::plain(&format!("{verdict}: {why}")));
+    match because {
+        Some(because) if room >= REASON_MIN => vec![format!("{head}  {}", text::cut(&because, room))],
+        Some(because) => {
+            let below = text::cut(&because, width.saturating_sub(5));
+            vec![head.trim_end().to_owned(), format!("     {below}")]
+        }
+        None if verdict.len() > room => vec![head.trim_end().to_owned(), format!("     {verdict}")],
+        None => vec![format!("{head}  {verdict}")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use unstuck_core::Event;
+
+    use super::*;
+    use crate::report::samples;
+
+    #[track_caller]
+    fn check(page: &Page, width: usize, want: &Expect) {
+        let drawn = screen(page, "a984", width);
+        let long: Vec<&str> = drawn.lines().filter(|line| line.chars().count() > width).collect();
+        assert_eq!(long, [""; 0], "lines that do not fit into {width} columns");
+        assert!(!drawn.contains('\u{1b}'), "without a terminal there are no colours");
+        want.assert_eq(&drawn);
+    }
+
+    #[test]
+    fn a_night_is_one_screen() {
+        check(
+            &samples::page(),
+            100,
+            &expect![[r#"
+                run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
+                started 2026-11-22 08:32:14 UTC
+
+                STUCK after 10 iterations, 11 s, cost not known: work: stuck: the same failures again (event 78)
+
+                work  stuck: the same failures again (event 77), at most 25 iterations
+                  #   time   cost  diff          fail   stage  verdict
+                  1   00:00  ?     +2 −0 1 file  3 → 4  1      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  2   00:01  ?     +2 −0 1 file  4 → 4  1      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  3   00:02  ?     +2 −0 1 file  4 → 3  1      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  4   00:00  ?     +2 −0 1 file  3 → 3  1      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  5   00:01  ?     +2 −0 1 file  3 → 1  1      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  6   00:02  ?     +2 −0 1 file  1 → 1  1      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  7   00:00  ?     +2 −0 1 file  1 → 1  1 → 2  incomplete: `sh check.sh` fails: parser::trailing_co…
+                  8   00:01  ?     +2 −0 1 file  1 → 1  2      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  9   00:02  ?     +2 −0 1 file  1 → 1  2      incomplete: `sh check.sh` fails: parser::trailing_co…
+                  10  00:00  ?     +2 −0 1 file  1 → 1  2 → 3  incomplete: `sh check.sh` fails: parser::trailing_co…
+
+                  failure                                            b  1  2  3  4  5  6  7  8  9 10
+                  parser::trailing_comma                             ■  ■  ■  ■  ■  ■  ■  ■  ■  ■  ■
+                  a name that is much longer than a narrow termin…   ■  ■  ■  ■  ■  ·  ·  ·  ·  ·  ·
+                  html escapes <script>alert(1)</script>             ·  +  ■  ■  ·  ·  ·  ·  ·  ·  ·
+                  net::timeout                                       ~  ~  ~  ·  ·  ·  ·  ·  ·  ·  ·
+                  lexer::unicode                                     ·  ·  +  ·  ■  ·  ·  ·  ·  ·  ·
+                  parser::nested_quotes                              ■  ■  ·  ·  ·  ·  ·  ·  ·  ·  ·
+                  stage raised to                                                         2        3
+                  ■ fails, + is new, ~ fails at times, · does not fail, b before the work began
+
+                note  work: the baseline was taken in the workspace: it is in no git repository (event 4)
+                next:
+                  unstuck artifacts a984                       what fails, since when, what was tried
+                  unstuck resume a984 --add-iterations 5       go on
+                  unstuck resume a984 --hint "what it lacks"   tell the worker what it does not know
+                  unstuck why a984                             the evidence, event by event
+                  unstuck replay a984                          decide all of it again
+                  unstuck report a984 --html FILE              the same with all diffs, for a browser"#]],
+        );
+    }
+
+    #[test]
+    fn in_a_narrow_terminal_reasons_stand_below() {
+        check(
+            &samples::page(),
+            60,
+            &expect![[r#"
+                run a984 · make the tests pass & say <b>nothing</b> in
+                         /tmp/unstuck-golden/night
+                started 2026-11-22 08:32:14 UTC
+
+                STUCK after 10 iterations, 11 s, cost not known: work:
+                      stuck: the same failures again (event 78)
+
+                work  stuck: the same failures again (event 77), at most 25
+                      iterations
+                  #   time   cost  diff          fail   stage  verdict
+                  1   00:00  ?     +2 −0 1 file  3 → 4  1
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  2   00:01  ?     +2 −0 1 file  4 → 4  1
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  3   00:02  ?     +2 −0 1 file  4 → 3  1
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  4   00:00  ?     +2 −0 1 file  3 → 3  1
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  5   00:01  ?     +2 −0 1 file  3 → 1  1
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  6   00:02  ?     +2 −0 1 file  1 → 1  1
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  7   00:00  ?     +2 −0 1 file  1 → 1  1 → 2
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  8   00:01  ?     +2 −0 1 file  1 → 1  2
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  9   00:02  ?     +2 −0 1 file  1 → 1  2
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+                  10  00:00  ?     +2 −0 1 file  1 → 1  2 → 3
+                     incomplete: `sh check.sh` fails: parser::trailing_comm…
+
+                  failure                    b  1  2  3  4  5  6  7  8  9 10
+                  parser::trailing_comma     ■  ■  ■  ■  ■  ■  ■  ■  ■  ■  ■
+                  a name that is much lon…   ■  ■  ■  ■  ■  ·  ·  ·  ·  ·  ·
+                  html escapes <script>al…   ·  +  ■  ■  ·  ·  ·  ·  ·  ·  ·
+                  net::timeout               ~  ~  ~  ·  ·  ·  ·  ·  ·  ·  ·
+                  lexer::unicode             ·  ·  +  ·  ■  ·  ·  ·  ·  ·  ·
+                  parser::nested_quotes      ■  ■  ·  ·  ·  ·  ·  ·  ·  ·  ·
+                  stage raised to                                 2        3
+                  ■ fails, + is new, ~ fails at times, · does not fail, b
+                  before the work began
+
+                note  work: the baseline was taken in the workspace: it is
+                      in no git repository (event 4)
+                next:
+                  unstuck artifacts a984
+                  unstuck resume a984 --add-iterations 5
+                  unstuck resume a984 --hint "what it lacks"
+                  unstuck why a984
+                  unstuck replay a984
+                  unstuck report a984 --html FILE"#]],
+        );
+    }
+
+    #[test]
+    fn a_log_alone_and_one_that_goes_on_are_told_as_far_as_they_are_known() {
+        let events = samples::events();
+        let begun: &[Event] = &events[..14];
+        check(
+            &samples::bare(begun),
+            80,
+            &expect![[r#"
+                run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
+                started 2026-11-22 08:32:14 UTC
+
+                NOT ENDED after 2 iterations, 1.6 s, cost not known
+
+                work  not finished, at most 25 iterations
+                  #  time   cost  diff     fail   stage  verdict
+                  1  00:00  ?     changed  3 → 4  1      incomplete: `sh check.sh` fails: parse…
+                  2  00:01  ?     changed  ?      1      not judged
+
+                  failure                                           b 1
+                  a name that is much longer than a narrow termin…  ■ ■
+                  net::timeout                                      ~ ~
+                  parser::nested_quotes                             ■ ■
+                  parser::trailing_comma                            ■ ■
+                  html escapes <script>alert(1)</script>            · +
+                  ■ fails, + is new, ~ fails at times, · does not fail, b before the work began
+
+                note  work: the baseline was taken in the workspace: it is in no git repository
+                      (event 4)
+                next:
+                  unstuck events a984 -f
+                  unstuck resume a984
+                  unstuck why a984
+                  unstuck replay a984
+                  unstuck report a984 --html FILE"#]],
+        );
+        check(
+            &samples::bare(&events[..1]),
+            80,
+            &expect![[r#"
+                run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
+                started 2026-11-22 08:32:14 UTC
+
+                NOT ENDED after 0 iterations, 0.0 s, cost not known
+
+                work  not begun, at most 25 iterations
+
+                next:
+                  unstuck events a984 -f
+                  unstuck resume a984
+                  unstuck why a984
+                  unstuck replay a984
+                  unstuck report a984 --html FILE"#]],
+        );
+    }
+}

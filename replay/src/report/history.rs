@@ -1,0 +1,279 @@
+//! Which failures a step had, look by look.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use unstuck_core::event::{CheckFinished, Conclusion, Observation, VerdictReached};
+use unstuck_core::failure::Failure;
+use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::id::{Iteration, Seq, Stage, StepId};
+use unstuck_core::verdict::Decision;
+use unstuck_core::{Event, Fact};
+
+/// Failures over iterations.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct History {
+    /// The looks, in order; the baseline is the first where there is one.
+    pub columns: Vec<Column>,
+    /// The failures, those first that survived longest.
+    pub rows: Vec<Survivor>,
+}
+
+/// A look at what fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// The iteration; 0 is the baseline.
+    pub iteration: Iteration,
+    /// The event that tells.
+    pub event: Seq,
+    /// Whether what is not named did not fail: all came to its end and could be read.
+    pub conclusive: bool,
+    /// The stage from here on, where it was raised.
+    pub raised_to: Option<Stage>,
+}
+
+/// A failure, and when it was there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Survivor {
+    /// Its identity.
+    pub fingerprint: String,
+    /// What it is called.
+    pub name: String,
+    /// What the tool said, the last time.
+    pub message: String,
+    /// A mark for each column.
+    pub marks: Vec<Mark>,
+}
+
+/// What a look says about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// It fails.
+    Failing,
+    /// It fails, and did not in any look before.
+    New,
+    /// It fails at one time and not at another.
+    Flaky,
+    /// It does not fail.
+    Absent,
+    /// Nobody knows: the look was not conclusive.
+    Unknown,
+}
+
+impl Mark {
+    /// Says whether it failed at least once.
+    pub fn is_there(self) -> bool {
+        matches!(self, Self::Failing | Self::New | Self::Flaky)
+    }
+}
+
+impl Survivor {
+    /// Returns in how many looks it was there.
+    pub fn survived(&self) -> usize {
+        self.marks.iter().filter(|mark| mark.is_there()).count()
+    }
+}
+
+impl History {
+    pub(super) fn of(step: &StepId, events: &[Event]) -> Self {
+        let mut looks = Looks::default();
+        for event in events {
+            match &event.fact {
+                Fact::Observed(Observation::CheckFinished(e))
+                    if e.step == *step && !e.commands.is_empty() =>
+                {
+                    looks.checked(e, event.seq);
+                }
+                Fact::Concluded(Conclusion::VerdictReached(e)) if e.step == *step => {
+                    looks.judged(e, event.seq);
+                }
+                Fact::Concluded(Conclusion::StageRaised(e)) if e.step == *step => {
+                    if let Some(look) = looks.0.get_mut(&e.iteration) {
+                        look.raised_to = Some(e.to);
+                    }
+                }
+                _ => {}
+            }
+        }
+        looks.history()
+    }
+}
+
+/// What each iteration showed.
+#[derive(Default)]
+struct Looks(BTreeMap<Iteration, Look>);
+
+#[derive(Default)]
+struct Look {
+    event: Seq,
+    conclusive: bool,
+    raised_to: Option<Stage>,
+    seen: BTreeMap<String, Seen>,
+    /// Everything that the controller may call what is in `seen`.
+    known: BTreeSet<String>,
+}
+
+struct Seen {
+    name: String,
+    message: String,
+    flaky: bool,
+}
+
+impl Looks {
+    fn checked(&mut self, check: &CheckFinished, event: Seq) {
+        let can_be_relied_on =
+            |command: &CommandResult| command.is_conclusive() && command.failures_left_out == 0;
+        let conclusive = check.commands.iter().all(can_be_relied_on);
+        let mut look = Look { event, conclusive, ..Look::default() };
+        for command in &check.commands {
+            command.flaky.iter().for_each(|failure| look.add(failure, true));
+            command.failures.iter().for_each(|failure| look.add(failure, false));
+        }
+        self.0.insert(check.iteration, look);
+    }
+
+    /// Adds what only the verdict names: what a judge says, a change out of scope, tests that are gone.
+    fn judged(&mut self, verdict: &VerdictReached, event: Seq) {
+        let says_all = match verdict.decision {
+            Decision::Complete => true,
+            Decision::Incomplete => !verdict.fingerprints.is_empty(),
+            _ => false,
+        };
+        let alone = || Look { event, conclusive: says_all, ..Look::default() };
+        let look = self.0.entry(verdict.iteration).or_insert_with(alone);
+        let message = verdict.reasons.join("\n");
+        for fingerprint in verdict.fingerprints.iter().filter(|it| !look.known.contains(*it)) {
+            let seen = Seen { name: fingerprint.clone(), message: message.clone(), flaky: false };
+            look.seen.insert(fingerprint.clone(), seen);
+        }
+    }
+
+    fn history(self) -> History {
+        let mut rows: BTreeMap<&str, Survivor> = BTreeMap::new();
+        for (fingerprint, seen) in self.0.values().flat_map(|look| &look.seen) {
+            let row = rows.entry(fingerprint).or_insert_with(|| Survivor {
+                fingerprint: fingerprint.clone(),
+                name: String::new(),
+                message: String::new(),
+                marks: self.marks(fingerprint),
+            });
+            // What it said last is what a person meets.
+            (row.name, row.message) = (seen.name.clone(), seen.message.clone());
+        }
+        let mut rows: Vec<Survivor> = rows.into_values().collect();
+        let last = |row: &Survivor| row.marks.iter().rposition(|mark| mark.is_there());
+        rows.sort_by(|a, b| {
+            let (a_key, b_key) = ((a.survived(), last(a)), (b.survived(), last(b)));
+            b_key.cmp(&a_key).then_with(|| a.name.cmp(&b.name))
+        });
+        let column = |(iteration, look): (&Iteration, &Look)| Column {
+            iteration: *iteration,
+            event: look.event,
+            conclusive: look.conclusive,
+            raised_to: look.raised_to,
+        };
+        History { columns: self.0.iter().map(column).collect(), rows }
+    }
+
+    fn marks(&self, fingerprint: &str) -> Vec<Mark> {
+        // In the first look nothing is new: there is nothing to compare with.
+        let mut is_known = true;
+        let mut was_there = false;
+        let mark = |look: &Look| {
+            let mark = match look.seen.get(fingerprint) {
+                Some(seen) if seen.flaky => Mark::Flaky,
+                Some(_) if is_known || was_there => Mark::Failing,
+                Some(_) => Mark::New,
+                None if look.conclusive => Mark::Absent,
+                None => Mark::Unknown,
+            };
+            (is_known, was_there) = (false, was_there || mark.is_there());
+            mark
+        };
+        self.0.values().map(mark).collect()
+    }
+}
+
+impl Look {
+    fn add(&mut self, failure: &Failure, flaky: bool) {
+        let fingerprint = failure.fingerprint.to_string();
+        self.known.extend([fingerprint.clone(), failure.exact.to_string()]);
+        let seen = Seen { name: gate::name(failure), message: failure.message.clone(), flaky };
+        self.seen.insert(fingerprint, seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::testing::{Act, Script, World, step};
+    use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand, Gate, Workflow};
+
+    use super::*;
+
+    /// Plays a step whose checks show these failures one after the other, the baseline first where there is
+    /// one, and returns a line for each failure: its name and a sign for each look.
+    fn played(baseline: Baseline, looks: &[&str]) -> Vec<String> {
+        let iterations = looks.len() - usize::from(baseline != Baseline::Off);
+        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass };
+        let mut looped =
+            step("a").checked(CheckBy::Commands(vec![command]), u32::try_from(iterations).unwrap());
+        if let Some(check) = &mut looped.check {
+            check.baseline = baseline;
+        }
+        let checks = BTreeMap::from([(StepId::from("a"), looks.iter().map(|look| act(look)).collect())]);
+        let mut world =
+            World::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
+        world.play();
+        let history = History::of(&StepId::from("a"), &world.history.events);
+        assert_eq!(history.columns.len(), looks.len(), "every look has a column");
+        history.rows.iter().map(|row| format!("{} {}", row.name, signs(&row.marks))).collect()
+    }
+
+    fn act(look: &str) -> Act {
+        match look {
+            "hangs" => Act::Hangs,
+            "gone" => Act::Exits(0, tests(&[], 1)),
+            "" => Act::Exits(0, tests(&[], 3)),
+            failing => Act::Exits(1, tests(&failing.split(' ').collect::<Vec<_>>(), 3)),
+        }
+    }
+
+    /// Prints so many tests as TAP.
+    fn tests(failing: &[&str], all: usize) -> String {
+        let lines = (0..all).map(|at| match failing.get(at) {
+            Some(name) => format!("not ok {} - {name}\n", at + 1),
+            None => format!("ok {} - fine\n", at + 1),
+        });
+        format!("1..{all}\n{}", lines.collect::<String>())
+    }
+
+    fn signs(marks: &[Mark]) -> String {
+        let sign = |mark: &Mark| match mark {
+            Mark::Failing => 'x',
+            Mark::New => '+',
+            Mark::Flaky => '~',
+            Mark::Absent => '.',
+            Mark::Unknown => '?',
+        };
+        marks.iter().map(sign).collect()
+    }
+
+    #[test]
+    fn every_failure_has_a_mark_for_every_look() {
+        for (baseline, looks, want) in [
+            (Baseline::Off, &["a"][..], &["a x"][..]),
+            (Baseline::Off, &[""], &[]),
+            // It comes, goes, and is not new when it comes again; who survived longest is first.
+            (Baseline::Gate, &["a b", "a c", "a", "a c", ""], &["a xxxx.", "c .+.x.", "b x...."]),
+            // Who is still there is before who is gone, then the name decides.
+            (Baseline::Gate, &["c", "b", "a d"], &["a ..+", "d ..+", "b .+.", "c x.."]),
+            // Nobody knows what a check would have shown that did not end; that is a failure of its own.
+            (Baseline::Gate, &["a", "hangs", "a"], &["a x?x", "timeout .+."]),
+            // What only the verdict names is there, too.
+            (Baseline::Gate, &["a", "gone"], &["tests_removed:check .+", "a x."]),
+        ] {
+            assert_eq!(played(baseline, looks), want, "{looks:?}");
+        }
+    }
+}

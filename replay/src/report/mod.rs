@@ -1,0 +1,191 @@
+//! What the log of a run tells beyond its [`Story`]: when which step did what, which failures were there when,
+//! and on which events all of it rests. Made to be shown; drawing is left to whoever shows it.
+
+mod history;
+mod spans;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use unstuck_core::event::{Conclusion, Observation, Outcome};
+use unstuck_core::id::{Blob, Iteration, Seq, Stage, StepId};
+use unstuck_core::verdict::Decision;
+use unstuck_core::{Event, Fact};
+
+use crate::describe::stall;
+use crate::story::{StepStory, Story};
+
+pub use history::{Column, History, Mark, Survivor};
+pub use spans::{Activity, Span};
+
+/// A run with all that its report shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The run as people read it.
+    pub story: Story,
+    /// What is told of each step beyond that, in the same order.
+    pub steps: Vec<StepReport>,
+}
+
+/// What is told of a step beyond its story.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StepReport {
+    /// The event that ended it.
+    pub ended: Option<Seq>,
+    /// The events that its end rests on.
+    pub evidence: Vec<Seq>,
+    /// How its strategy changed.
+    pub raised: Vec<Raised>,
+    /// Which failures were there when.
+    pub history: History,
+    /// Its iterations; the baseline is one, too.
+    pub iterations: BTreeMap<Iteration, IterationReport>,
+}
+
+/// What is told of an iteration beyond its story.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct IterationReport {
+    /// The stage that it worked in; `None` before its work was requested.
+    pub stage: Option<Stage>,
+    /// What it cost; `None` where nobody tells, which is not nothing. No event tells it yet.
+    pub cost_usd: Option<f64>,
+    /// What its workers, and whoever judged them, were asked.
+    pub asked: Vec<Asked>,
+    /// What they answered.
+    pub answered: Vec<Answered>,
+    /// What was claimed, where the evidence made it something else.
+    pub claimed: Option<Decision>,
+    /// The events that its verdict rests on.
+    pub evidence: Vec<Seq>,
+    /// When it did what.
+    pub spans: Vec<Span>,
+}
+
+/// A prompt.
+#[derive(Clone, Debug, Serialize)]
+pub struct Asked {
+    /// The event that names it.
+    pub event: Seq,
+    /// Where its text is kept.
+    pub prompt: Blob,
+}
+
+/// The end of an answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answered {
+    /// The event that holds it.
+    pub event: Seq,
+    /// The text; at most [`ANSWER_MAX`] bytes.
+    pub text: String,
+    /// How many bytes before that are left out.
+    pub left_out: usize,
+}
+
+/// A change of strategy.
+#[derive(Clone, Debug, Serialize)]
+pub struct Raised {
+    /// The event.
+    pub event: Seq,
+    /// The iteration whose verdict raised it.
+    pub iteration: Iteration,
+    /// The stage before.
+    pub from: Stage,
+    /// The stage from then on.
+    pub to: Stage,
+    /// What repeats.
+    pub cause: String,
+    /// How many times it was seen.
+    pub count: u32,
+}
+
+/// Most bytes of an answer that a report holds.
+pub const ANSWER_MAX: usize = 8 * 1024;
+
+impl Report {
+    /// Reads the report from the events of a run.
+    pub fn of(events: &[Event]) -> Self {
+        let story = Story::of(events);
+        let steps = story.steps.iter().map(|step| StepReport::of(&step.id, events)).collect();
+        Self { story, steps }
+    }
+
+    /// Returns the steps, each with what is told of it beyond its story.
+    pub fn steps(&self) -> impl Iterator<Item = (&StepStory, &StepReport)> {
+        self.story.steps.iter().zip(&self.steps)
+    }
+}
+
+impl StepReport {
+    fn of(step: &StepId, events: &[Event]) -> Self {
+        let mut report = Self { history: History::of(step, events), ..Self::default() };
+        for event in events {
+            match &event.fact {
+                Fact::Observed(observation) => report.observed(step, observation, event.seq),
+                Fact::Concluded(conclusion) => report.concluded(step, conclusion, event.seq),
+            }
+        }
+        for (iteration, span) in spans::of(step, events) {
+            report.iteration(iteration).spans.push(span);
+        }
+        report
+    }
+
+    fn observed(&mut self, step: &StepId, observation: &Observation, event: Seq) {
+        match observation {
+            Observation::WorkerStarted(e) if e.step == *step => self.asked(e.iteration, event, e.prompt),
+            Observation::CheckStarted(e) if e.step == *step => self.asked(e.iteration, event, e.prompt),
+            Observation::WorkerFinished(e) if e.step == *step => {
+                self.answered(e.iteration, event, &e.outcome)
+            }
+            // What commands print is told by their failures.
+            Observation::CheckFinished(e) if e.step == *step && e.commands.is_empty() => {
+                self.answered(e.iteration, event, &e.outcome);
+            }
+            _ => {}
+        }
+    }
+
+    fn concluded(&mut self, step: &StepId, conclusion: &Conclusion, event: Seq) {
+        match conclusion {
+            Conclusion::WorkRequested(e) if e.step == *step => {
+                self.iteration(e.iteration).stage = Some(e.stage);
+                (self.ended, self.evidence) = (None, Vec::new());
+            }
+            Conclusion::VerdictReached(e) if e.step == *step => {
+                let iteration = self.iteration(e.iteration);
+                (iteration.claimed, iteration.evidence) = (e.claimed, e.evidence.clone());
+            }
+            Conclusion::StageRaised(e) if e.step == *step => self.raised.push(Raised {
+                event,
+                iteration: e.iteration,
+                from: e.from,
+                to: e.to,
+                cause: stall(e.cause),
+                count: e.count,
+            }),
+            Conclusion::StepEnded(e) if e.step == *step => {
+                (self.ended, self.evidence) = (Some(event), e.evidence.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn asked(&mut self, iteration: Iteration, event: Seq, prompt: Blob) {
+        if prompt.size > 0 {
+            self.iteration(iteration).asked.push(Asked { event, prompt });
+        }
+    }
+
+    fn answered(&mut self, iteration: Iteration, event: Seq, outcome: &Outcome) {
+        let text = outcome.answer.trim_end();
+        if !text.is_empty() {
+            let left_out = text.ceil_char_boundary(text.len().saturating_sub(ANSWER_MAX));
+            let text = text[left_out..].to_owned();
+            self.iteration(iteration).answered.push(Answered { event, text, left_out });
+        }
+    }
+
+    fn iteration(&mut self, iteration: Iteration) -> &mut IterationReport {
+        self.iterations.entry(iteration).or_default()
+    }
+}
