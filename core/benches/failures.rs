@@ -30,6 +30,15 @@ fn main() {
     row("each output by itself", all.len(), || outputs.iter().map(|it| failures(it)).sum(), &all);
     row("all outputs as one", all.len(), || failures(&all), &all);
     row("16 MB of passing tests around one failure", quiet.len(), || failures(&quiet), &quiet);
+    // What is made to take long: the figure has to be the same for more of it.
+    for megabytes in [1, 16, 64] {
+        let line = b"not ok a.c:1: (FAIL: ".repeat((megabytes << 20) / 21);
+        row(&format!("one line of {megabytes} MB"), line.len(), || failures(&line), &line);
+    }
+    for thousands in [10, 100, 1000] {
+        let many = many(thousands * 1000);
+        row(&format!("{thousands},000 failures"), many.len(), || failures(&many), &many);
+    }
 }
 
 fn failures(stdout: &[u8]) -> usize {
@@ -50,6 +59,12 @@ fn quiet(outputs: &[Vec<u8>]) -> Vec<u8> {
     text.extend_from_slice(outputs.iter().max_by_key(|it| it.len()).expect("an output"));
     text.extend(line.repeat(BYTES / line.len() / 2));
     text
+}
+
+/// Returns so many failures; most of them are more than are kept.
+fn many(failures: usize) -> Vec<u8> {
+    let points = (1..=failures).map(|at| format!("not ok {at} - case {at}\n# expected {at}, got 0x{at:x}\n"));
+    format!("1..{failures}\n{}", points.collect::<String>()).into_bytes()
 }
 
 fn row(measure: &str, bytes: usize, run: impl Fn() -> usize, all: &[u8]) {

@@ -1,5 +1,6 @@
 //! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::normalise::Normaliser;
@@ -211,12 +212,12 @@ impl<'a> Found<'a> {
         let file = draft.file.map(|file| self.normaliser.path(&file));
         let place = file.as_deref().map(Normaliser::subject);
         let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
+        let told = self.normaliser.volatile(&draft.about);
         let about = match draft.style {
-            Style::Diagnostic => self.normaliser.volatile(&draft.about),
-            Style::Values => self.normaliser.values(&draft.about, &draft.kind),
+            Style::Diagnostic => Cow::Borrowed(&told),
+            Style::Values => Cow::Owned(Normaliser::values(&told, &draft.kind)),
         };
         let fingerprint = Fingerprint::of(&[draft.tool, subject, &draft.kind, &about]);
-        let told = self.normaliser.volatile(&draft.about);
         let values = self.normaliser.volatile(&draft.values);
         let exact = Fingerprint::of(&[fingerprint.as_str(), &told, &values]);
         Failure {

@@ -4,7 +4,7 @@
 //! [`Failure`]s in it. Four steps, one file each:
 //!
 //! 1. `page`: bytes become lines without colours, progress bars and the time stamps of a wrapper.
-//! 2. [`registry`]: one search over the text tells which formats may be present; each of these reads the
+//! 2. [`registry`]: one search over the text (`marks`) tells which formats may be present; each of these reads the
 //!    lines by its own grammar (`format`, one file for each) and finds the *block* of each failure.
 //! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
 //! 4. `normalise`: what varies by itself is masked, and the rest is hashed.
@@ -19,6 +19,7 @@ mod count;
 mod draft;
 mod fingerprint;
 mod format;
+mod marks;
 mod normalise;
 mod page;
 mod reason;

@@ -5,9 +5,10 @@
 //! project, line numbers. The text of an *assertion* loses its literal values, too.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 
 /// Masks for one output.
 pub(super) struct Normaliser {
@@ -15,37 +16,58 @@ pub(super) struct Normaliser {
     root: String,
 }
 
-/// What varies by itself. The order decides where two patterns could match.
-static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
-    let parts = [
-        // A universally unique identifier.
-        r"(?P<uuid>\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b)",
-        // A date, with or without a time; a time.
-        r"(?P<date>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z\b| ?[+-]\d\d:?\d\d\b)?)?|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \w{3,9} +\d{1,2},? [\d: ]{7,14}[\w+ -]*\d{2,4}|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b)",
-        // An internet address, with or without a port.
-        r"(?P<net>\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?\b|\blocalhost:\d+|\[::1?\]:\d+)",
-        // An absolute path, with the position behind it.
-        r"(?P<path>(?:file://)?(?:/(?u:[\w.@+~,=%#-])+)+/?(?::\d+)*|\b[A-Za-z]:\\(?u:[^\s:'\x22<>|])+(?::\d+)*)",
-        // The position behind a relative path.
-        r"(?P<place>\b[\w.@+-]+\.[A-Za-z]\w{0,5}(?::\d+)+\b)",
-        // A memory address; a hash.
-        r"(?P<address>\b0[xX][0-9a-fA-F]+\b)",
-        r"(?P<hash>\b[0-9a-f]{16,}\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b)",
-        // A named number that is another one each time.
-        r"(?P<id>(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|==\d+==|\bSeed \d+)",
-        // A duration.
-        r"(?P<lasted>\b\d+(?:\.\d+)? ?(?:ns|us|µs|μs|ms|s|secs?|seconds?|mins?|minutes?)\b)",
-    ];
+/// What varies by itself.
+#[derive(Clone, Copy)]
+enum Volatile {
+    Uuid,
+    Time,
+    Network,
+    /// An absolute path, with the position behind it.
+    Path,
+    /// The position behind a relative path.
+    Place,
+    Address,
+    Hash,
+    /// A named number that is another one each time.
+    Id,
+    Duration,
+}
+
+/// How it is written. The order decides where two patterns could match.
+const VOLATILE: &[(Volatile, &str)] = &[
+    (Volatile::Uuid, r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"),
+    (
+        Volatile::Time,
+        r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z\b| ?[+-]\d\d:?\d\d\b)?)?|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \w{3,9} +\d{1,2},? [\d: ]{7,14}[\w+ -]*\d{2,4}|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b",
+    ),
+    (Volatile::Network, r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?\b|\blocalhost:\d+|\[::1?\]:\d+"),
+    (
+        Volatile::Path,
+        r"(?:file://)?(?:/(?u:[\w.@+~,=%#-])+)+/?(?::\d+)*|\b[A-Za-z]:\\(?u:[^\s:'\x22<>|])+(?::\d+)*",
+    ),
+    (Volatile::Place, r"\b[\w.@+-]+\.[A-Za-z]\w{0,5}(?::\d+)+\b"),
+    (Volatile::Address, r"\b0[xX][0-9a-fA-F]+\b"),
+    (Volatile::Hash, r"\b[0-9a-f]{16,}\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b"),
+    (
+        Volatile::Id,
+        r"(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|==\d+==|\bSeed \d+",
+    ),
+    (Volatile::Duration, r"\b\d+(?:\.\d+)? ?(?:ns|us|µs|μs|ms|s|secs?|seconds?|mins?|minutes?)\b"),
+];
+
+/// All of them at once. Which one matched is known without groups, which would be searched for by themselves.
+static SEARCH: LazyLock<regex_automata::meta::Regex> = LazyLock::new(|| {
     // Without Unicode where it makes no difference: its word boundaries are slow.
-    Regex::new(&format!("(?-u){}", parts.join("|"))).expect("the patterns are well formed")
+    let patterns: Vec<String> = VOLATILE.iter().map(|(_, pattern)| format!("(?-u){pattern}")).collect();
+    regex_automata::meta::Regex::new_many(&patterns).expect("the patterns are well formed")
 });
 
 /// Literal values: a quoted string, a number, a word that is a value.
 static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     let parts = [
-        r#"(?P<quoted>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|“[^”\n]*”)"#,
-        r"(?-u:(?P<number>-?\b\d+(?:[._]\d+)*(?:e[+-]?\d+)?\b))",
-        r"(?-u:(?P<word>\b(?:true|false|null|nil|None|True|False|undefined|NaN)\b))",
+        r#""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|“[^”\n]*”"#,
+        r"(?-u:-?\b\d+(?:[._]\d+)*(?:e[+-]?\d+)?\b)",
+        r"(?-u:\b(?:true|false|null|nil|None|True|False|undefined|NaN)\b)",
     ];
     Regex::new(&parts.join("|")).expect("the patterns are well formed")
 });
@@ -81,16 +103,16 @@ impl Normaliser {
         if !self.root.is_empty() && name.contains(&self.root) {
             name = name.replace(&self.root, "").into();
         }
-        if name.contains("0x") {
-            name = VOLATILE
-                .replace_all(&name, |found: &Captures<'_>| match found.name("address") {
-                    Some(_) => "<addr>".to_owned(),
-                    None => found[0].to_owned(),
-                })
-                .into_owned()
-                .into();
+        if !name.contains("0x") {
+            return name.into_owned();
         }
-        name.into_owned()
+        replaced(
+            &name,
+            SEARCH.find_iter(name.as_bytes()).filter_map(|found| {
+                let is_address = matches!(VOLATILE[found.pattern().as_usize()].0, Volatile::Address);
+                is_address.then(|| (found.range(), "<addr>".into()))
+            }),
+        )
     }
 
     /// Returns a path relative to the folder of the command, or as it is.
@@ -117,45 +139,36 @@ impl Normaliser {
         if !text.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'/' | b'\\')) {
             return squeeze(text);
         }
-        let mut masked = String::with_capacity(text.len());
-        let mut end = 0;
-        for found in VOLATILE.captures_iter(text) {
-            let whole = found.get(0).expect("a match has a text");
-            masked.push_str(&text[end..whole.start()]);
-            masked.push_str(&self.mask(&found, text[..whole.start()].chars().next_back()));
-            end = whole.end();
-        }
-        masked.push_str(&text[end..]);
-        squeeze(&masked)
+        squeeze(&replaced(
+            text,
+            SEARCH.find_iter(text).map(|found| {
+                let (volatile, _) = VOLATILE[found.pattern().as_usize()];
+                let before = text[..found.start()].chars().next_back();
+                (found.range(), self.mask(volatile, &text[found.range()], before))
+            }),
+        ))
     }
 
-    fn mask<'t>(&self, found: &Captures<'t>, before: Option<char>) -> Cow<'t, str> {
-        let whole = found.get(0).expect("a match has a text").as_str();
-        if found.name("path").is_some() {
+    fn mask<'t>(&self, volatile: Volatile, whole: &'t str, before: Option<char>) -> Cow<'t, str> {
+        match volatile {
+            Volatile::Uuid => "<uuid>".into(),
+            Volatile::Time | Volatile::Duration => "<time>".into(),
+            Volatile::Network => "<net>".into(),
             // A slash within a relative path or a fraction begins no absolute path.
-            let inner = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | ')' | ']'));
-            return if inner { without_position(whole).into() } else { self.masked_path(whole).into() };
-        }
-        if found.name("place").is_some() {
-            return whole.split(':').next().unwrap_or_default().into();
-        }
-        if found.name("id").is_some() {
-            return whole.trim_end_matches(|c: char| c.is_ascii_digit() || c == '=').into();
-        }
-        let name = ["uuid", "date", "net", "address", "hash", "lasted"]
-            .into_iter()
-            .find(|name| found.name(name).is_some());
-        match name {
-            Some("uuid") => "<uuid>".into(),
-            Some("date") => "<time>".into(),
-            Some("net") => "<net>".into(),
-            Some("address") => "<addr>".into(),
+            Volatile::Path
+                if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | ')' | ']')) =>
+            {
+                without_position(whole).into()
+            }
+            Volatile::Path => self.masked_path(whole).into(),
+            Volatile::Place => whole.split(':').next().unwrap_or_default().into(),
+            Volatile::Address => "<addr>".into(),
             // The decimals of a number are not a hash.
-            Some("hash") if before != Some('.') && whole.bytes().any(|byte| byte.is_ascii_digit()) => {
+            Volatile::Hash if before != Some('.') && whole.bytes().any(|byte| byte.is_ascii_digit()) => {
                 "<hash>".into()
             }
-            Some("lasted") => "<time>".into(),
-            _ => whole.into(),
+            Volatile::Hash => whole.into(),
+            Volatile::Id => whole.trim_end_matches(|c: char| c.is_ascii_digit() || c == '=').into(),
         }
     }
 
@@ -169,22 +182,40 @@ impl Normaliser {
         format!("<path>/{}", steady(name))
     }
 
-    /// Masks literal values as well. In text that compares every quoted string is a value; elsewhere a
-    /// quoted word is a name, and it tells one error from another.
-    pub(super) fn values(&self, text: &str, kind: &str) -> String {
-        let volatile = self.volatile(text);
-        let compares = kind.to_ascii_lowercase().contains("assert") || COMPARES.is_match(&volatile);
-        let volatile = OBJECT.replace_all(&volatile, "#");
-        let masked = VALUE.replace_all(&volatile, |found: &Captures<'_>| {
-            let whole = &found[0];
-            match found.name("quoted") {
-                Some(_) if !compares && is_name(whole) => whole.to_owned(),
-                Some(_) => "\"".to_owned(),
-                None => "#".to_owned(),
-            }
-        });
+    /// Masks literal values as well, in text without what is volatile. In text that compares every quoted
+    /// string is a value; elsewhere a quoted word is a name, and it tells one error from another.
+    pub(super) fn values(volatile: &str, kind: &str) -> String {
+        let compares = kind.to_ascii_lowercase().contains("assert") || COMPARES.is_match(volatile);
+        let volatile = match volatile.contains("<addr>") {
+            true => OBJECT.replace_all(volatile, "#"),
+            false => volatile.into(),
+        };
+        let masked = replaced(
+            &volatile,
+            VALUE.find_iter(&volatile).filter_map(|found| {
+                let is_quoted = found.as_str().starts_with(['"', '\'', '“']);
+                let is_kept = is_quoted && !compares && is_name(found.as_str());
+                (!is_kept).then(|| (found.range(), if is_quoted { "\"" } else { "#" }.into()))
+            }),
+        );
+        if !masked.contains(['[', '{', '(', ',']) {
+            return masked;
+        }
         VALUES.replace_all(&masked, "#").into_owned()
     }
+}
+
+/// Replaces parts of a text, which come in order.
+fn replaced<'t>(text: &str, parts: impl Iterator<Item = (Range<usize>, Cow<'t, str>)>) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut end = 0;
+    for (part, by) in parts {
+        replaced.push_str(&text[end..part.start]);
+        replaced.push_str(&by);
+        end = part.end;
+    }
+    replaced.push_str(&text[end..]);
+    replaced
 }
 
 /// Takes `:12:5` off the end of a path.

@@ -61,7 +61,8 @@ impl<'a> Page<'a> {
 /// Takes colours and cursor movements out and makes every carriage return an end of line.
 fn clean(bytes: &[u8]) -> Cow<'_, str> {
     if memchr::memchr2(ESCAPE, b'\r', bytes).is_none() {
-        return String::from_utf8_lossy(bytes);
+        // Nearly all output is well formed, and to see that alone is faster.
+        return str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     }
     let mut kept = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -1,11 +1,8 @@
 //! The formats, one line each.
 
-use std::sync::LazyLock;
-
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-
 use super::draft::Found;
 use super::format::{self, Sheet};
+use super::marks::Marks;
 use super::page::Page;
 use super::{Confidence, Output, Report, Source};
 
@@ -18,7 +15,8 @@ pub struct Format {
     pub title: &'static str,
     /// When it is looked for.
     pub stage: Stage,
-    /// Text of which one must be there. Without any, it is always looked for in its stage.
+    /// Text of which one must be there; a line feed is the edge of a line. Without any, it is always looked for
+    /// in its stage.
     pub marks: &'static [&'static str],
     read: fn(&Sheet<'_>, &mut Found<'_>),
 }
@@ -44,7 +42,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "sarif", title: "SARIF", stage: Tool, marks: &["sarif"], read: format::sarif::read },
     Format { name: "go-test-json", title: "go test -json", stage: Tool, marks: &["\"Action\":\"fail\"", "\"Action\":\"build-fail\""], read: format::go_test_json::read },
     Format { name: "cargo-json", title: "cargo and rustc with JSON messages, clippy too; libtest with --format json", stage: Tool, marks: &["\"reason\":\"compiler-message\"", "\"$message_type\":\"diagnostic\"", "\"event\": \"failed\"", "\"event\":\"failed\""], read: format::cargo_json::read },
-    Format { name: "test-json", title: "jest, vitest, mocha and RSpec with a JSON report", stage: Tool, marks: &["\"assertionResults\"", "\"full_description\"", "\"fullTitle\""], read: format::test_json::read },
+    Format { name: "test-json", title: "jest, vitest, mocha and RSpec with a JSON report", stage: Tool, marks: &["\"assertionResults\"", "\"full_description\"", "\"errors_outside_of_examples_count\"", "\"fullTitle\""], read: format::test_json::read },
     Format { name: "lint-json", title: "eslint, ruff, pylint, pyright, shellcheck, stylelint, golangci-lint and others with a JSON report", stage: Tool, marks: &["\"ruleId\"", "\"messageId\"", "\"message-id\"", "\"end_location\"", "\"generalDiagnostics\"", "\"FromLinter\"", "\"endLine\"", "\"fix_availability\"", "\"check_name\"", "\"errored\""], read: format::lint_json::read },
     Format { name: "annotations", title: "GitHub workflow commands (::error file=...)", stage: Tool, marks: &["::error "], read: format::annotations::read },
     Format { name: "cargo-nextest", title: "cargo nextest", stage: Tool, marks: &["error: test run failed"], read: format::nextest::read },
@@ -79,7 +77,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "catch2", title: "Catch2, doctest (C++)", stage: Tool, marks: &[": FAILED:\n", "TEST CASE:  "], read: format::catch2::read },
     Format { name: "xctest", title: "XCTest (Swift)", stage: Tool, marks: &["Test Case '"], read: format::xctest::read },
     Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:"], read: format::playwright::read },
-    Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL: "], read: format::unity::read },
+    Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL:"], read: format::unity::read },
     Format { name: "sanitizer", title: "AddressSanitizer, LeakSanitizer, ThreadSanitizer, UndefinedBehaviorSanitizer, Valgrind", stage: Tool, marks: &["Sanitizer: ", ": runtime error: ", "== ERROR SUMMARY: "], read: format::sanitizer::read },
     Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] "], read: format::reformat::read },
     Format { name: "listed", title: "a numbered list of failures, of a tool that is not known: LuaUnit and others", stage: Tool, marks: &["Failed tests:", "Failures:", "failures:", "Failing"], read: format::listed::read },
@@ -95,35 +93,43 @@ pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// All marks, and the formats that they belong to.
-static MARKS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
-    let marks =
-        FORMATS.iter().enumerate().flat_map(|(at, format)| format.marks.iter().map(move |mark| (*mark, at)));
-    let (marks, formats): (Vec<&str>, Vec<usize>) = marks.unzip();
-    let search = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(marks);
-    (search.expect("the marks are few"), formats)
-});
-
-/// Says which formats may be in a text, by their marks.
-fn marked(text: &str) -> [bool; FORMATS.len()] {
-    let mut found = [false; FORMATS.len()];
-    let (marks, formats) = &*MARKS;
-    for mark in marks.find_overlapping_iter(text) {
-        found[formats[mark.pattern().as_usize()]] = true;
-    }
-    found
-}
-
 /// Reads a machine report by the name of its format, or by what it looks like.
 pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
     found.reading(Source::Report);
     let page = Page::new(report.bytes);
-    let lines = page.lines();
-    let sheet = Sheet { text: page.text(), lines: &lines };
-    let alike =
-        || FORMATS.iter().zip(marked(sheet.text)).find(|(_, marked)| *marked).map(|(format, _)| format);
-    if let Some(format) = format(report.format).or_else(alike) {
-        (format.read)(&sheet, found);
+    let prepared = Prepared::new(&page);
+    let named = FORMATS.iter().position(|format| format.name == report.format);
+    let alike = || (0..FORMATS.len()).find(|at| prepared.may_be(*at));
+    if let Some(at) = named.or_else(alike) {
+        (FORMATS[at].read)(&prepared.sheet(at), found);
+    }
+}
+
+/// A page, and what all formats look up in it.
+struct Prepared<'p> {
+    text: &'p str,
+    lines: Vec<&'p str>,
+    firsts: Vec<u8>,
+    marks: Marks,
+}
+
+impl<'p> Prepared<'p> {
+    fn new(page: &'p Page<'_>) -> Self {
+        let lines = page.lines();
+        let firsts = lines.iter().map(|line| line.bytes().next().unwrap_or_default()).collect();
+        let marks = Marks::new(&lines);
+        Self { text: page.text(), lines, firsts, marks }
+    }
+
+    /// Says whether a mark of a format is there.
+    fn may_be(&self, format: usize) -> bool {
+        !self.marks.of(format).is_empty()
+    }
+
+    /// Returns what the reader of a format gets.
+    fn sheet(&self, format: usize) -> Sheet<'_> {
+        let marked = self.marks.of(format);
+        Sheet { text: self.text, lines: &self.lines, firsts: &self.firsts, marked }
     }
 }
 
@@ -135,10 +141,7 @@ pub(super) fn read_pages(
     found: &mut Found<'_>,
 ) -> Confidence {
     found.reading(Source::Text);
-    let lines: Vec<Vec<&str>> = pages.iter().map(Page::lines).collect();
-    let sheets: Vec<Sheet<'_>> =
-        pages.iter().zip(&lines).map(|(page, lines)| Sheet { text: page.text(), lines }).collect();
-    let marks: Vec<_> = sheets.iter().map(|sheet| marked(sheet.text)).collect();
+    let pages: Vec<Prepared<'_>> = pages.iter().map(Prepared::new).collect();
     let reported = found.len();
     for stage in [Tool, Diagnostics, Shape] {
         for (at, format) in FORMATS.iter().enumerate() {
@@ -146,11 +149,12 @@ pub(super) fn read_pages(
             let wanted = match forced {
                 Some(forced) => forced.name == format.name,
                 None => {
-                    format.stage == stage && (format.marks.is_empty() || marks.iter().any(|marks| marks[at]))
+                    format.stage == stage
+                        && (format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)))
                 }
             };
             if wanted {
-                sheets.iter().for_each(|sheet| (format.read)(sheet, found));
+                pages.iter().for_each(|page| (format.read)(&page.sheet(at), found));
             }
             // What looks like a failure is taken at its word once.
             if stage == Shape && !found.is_empty() {
@@ -164,5 +168,6 @@ pub(super) fn read_pages(
             return if stage == Shape { Confidence::Medium } else { Confidence::High };
         }
     }
-    format::unparsed::read(&sheets, output, found)
+    let lines: Vec<&[&str]> = pages.iter().map(|page| page.lines.as_slice()).collect();
+    format::unparsed::read(&lines, output, found)
 }

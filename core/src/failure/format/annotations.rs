@@ -5,8 +5,9 @@ use super::{Sheet, diagnostics};
 
 /// Reads every error.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in sheet.lines.iter().filter(|line| line.starts_with("::error ")) {
-        let Some((fields, message)) = line["::error ".len()..].split_once("::") else { continue };
+    for (_, line) in sheet.marked() {
+        let command = line.strip_prefix("::error ").and_then(|rest| rest.split_once("::"));
+        let Some((fields, message)) = command else { continue };
         let field = |name: &str| {
             fields.split(',').find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('='))
         };

@@ -22,7 +22,7 @@ const LINK_LINES: usize = 1000;
 /// Reads every headline that an arrow follows, and errors of the linker.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         if line.starts_with("error: linking with") {
             let near = &lines[..lines.len().min(at + LINK_LINES)];
             link(until(near, at, |line| line.starts_with("error: could not compile")), found);

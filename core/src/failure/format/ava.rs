@@ -14,8 +14,9 @@ const TOOL: &str = "ava";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
     let lines = sheet.lines;
-    let Some(rule) = lines.iter().position(|line| line.trim() == "─") else { return };
-    let marked: BTreeSet<&str> = lines[..rule].iter().filter_map(|line| failed(line)).collect();
+    let Some(rule) = lines.iter().position(|line| line.trim_ascii() == "─") else { return };
+    let above = || sheet.marked().take_while(|(at, _)| *at < rule).map(|(_, line)| line);
+    let marked: BTreeSet<&str> = above().filter_map(failed).collect();
     let mut at = rule + 1;
     while at < lines.len() {
         let Some(name) = title(lines[at], &marked) else {
@@ -42,7 +43,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.push(draft.message(&message));
         at = end;
     }
-    for line in lines[..rule].iter().filter(|line| line.contains("uncaught exception")) {
+    for line in above().filter(|line| line.contains("uncaught exception")) {
         found.push(Draft::process(TOOL, "uncaught", &[line]));
     }
 }

@@ -5,7 +5,7 @@ use super::{Sheet, tap, until, without_time};
 
 /// Reads every test that failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         let Some(name) = line.strip_prefix(" ✗ ") else { continue };
         let block = until(sheet.lines, at + 1, |line| !line.starts_with("   "));
         let block: Vec<&str> = block.iter().map(|line| line.trim_start()).collect();

@@ -15,7 +15,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 (file.to_owned(), number.to_owned())
             }))
         };
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         let Some((file, number)) = head(line) else { continue };
         let name = lines.get(at + 1).copied().unwrap_or_default();
         let block = until(lines, at + 2, |line| head(line).is_some() || line.starts_with("stack traceback:"));

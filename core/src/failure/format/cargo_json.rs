@@ -44,7 +44,7 @@ struct Test {
 
 /// Reads every error, and every failed test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in sheet.lines.iter().filter(|line| line.starts_with('{')) {
+    for (_, line) in sheet.starting(b"{") {
         if line.contains("\"level\":\"error") {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
             if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {

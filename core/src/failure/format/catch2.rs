@@ -18,6 +18,8 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let (mut name, mut told) = (String::new(), String::new());
+    // Only doctest writes the reason behind the place.
+    let doctest = sheet.has("TEST CASE:  ");
     for (at, line) in lines.iter().enumerate() {
         if let Some(case) = line.strip_prefix("TEST CASE:  ") {
             case.trim().clone_into(&mut name);
@@ -25,7 +27,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         {
             lines[at + 1].trim().clone_into(&mut name);
         }
-        if name.is_empty() || told == name || !(line.contains(": FAILED:") || line.contains("ERROR: ")) {
+        if name.is_empty()
+            || told == name
+            || !(line.ends_with(": FAILED:") || doctest && line.contains("ERROR: "))
+        {
             continue;
         }
         let Some(failed) = FAILED.captures(line) else { continue };

@@ -17,14 +17,21 @@ static RESULT: LazyLock<Regex> = LazyLock::new(|| {
         .expect("well formed")
 });
 
+/// Tells most lines apart without the pattern.
+fn may_be_result(line: &str) -> bool {
+    line.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == 'T') && line.contains("Test ")
+}
+
 /// Reads the list at the end; what each test wrote stands below its result.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let Some(list) = lines.iter().rposition(|line| line.starts_with("The following tests FAILED:")) else {
+    let Some((list, _)) =
+        sheet.starting(b"T").rfind(|(_, line)| line.starts_with("The following tests FAILED:"))
+    else {
         return;
     };
     let mut results: BTreeMap<String, (String, &[&str])> = BTreeMap::new();
-    for (at, line) in lines[..list].iter().enumerate().filter(|(_, line)| line.contains(" sec")) {
+    for (at, line) in lines[..list].iter().enumerate().filter(|(_, line)| may_be_result(line)) {
         let Some(result) = RESULT
             .captures(line)
             .filter(|result| result["status"].contains("***") || result["status"].contains("Failed"))
@@ -32,7 +39,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         };
         let block = until(lines, at + 1, |line| {
-            RESULT.is_match(line) || line.trim_start().starts_with("Start ") || line.starts_with("test ")
+            may_be_result(line) && RESULT.is_match(line)
+                || line.trim_start().starts_with("Start ")
+                || line.starts_with("test ")
         });
         results.insert(result["name"].to_owned(), ((*line).to_owned(), block));
     }

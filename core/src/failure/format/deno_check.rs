@@ -5,7 +5,7 @@ use super::{Sheet, until};
 
 /// Reads every error; its place is behind the first `at`.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for (at, line) in sheet.lines.iter().enumerate().filter(|(_, line)| line.starts_with("TS")) {
+    for (at, line) in sheet.starting(b"T").filter(|(_, line)| line.starts_with("TS")) {
         let Some((code, message)) = line.split_once(" [ERROR]: ") else { continue };
         let block = until(sheet.lines, at, str::is_empty);
         let place = block.iter().find_map(|line| line.trim_start().strip_prefix("at "));

@@ -5,7 +5,7 @@ use super::{Sheet, until};
 
 /// Reads every file that would change, and every one that cannot be read.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, line) in sheet.starting(b"fE") {
         if let Some(file) = line.strip_prefix("from ").and_then(|rest| rest.strip_suffix(':')) {
             let block = until(sheet.lines, at, str::is_empty).join("\n");
             found.push(

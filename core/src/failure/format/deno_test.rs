@@ -8,11 +8,11 @@ const TOOL: &str = "deno-test";
 /// Reads the blocks between `ERRORS` and `FAILURES`, or why a module could not be loaded.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let Some(start) = lines.iter().rposition(|line| line.trim() == "ERRORS") else {
+    let Some(start) = lines.iter().rposition(|line| line.trim_ascii() == "ERRORS") else {
         load(lines, found);
         return;
     };
-    let listed = until(lines, start + 1, |line| line.trim() == "FAILURES");
+    let listed = until(lines, start + 1, |line| line.trim_ascii() == "FAILURES");
     for (at, line) in listed.iter().enumerate() {
         let Some((name, file, number)) = head(line) else { continue };
         let block = until(listed, at + 1, |line| head(line).is_some());

@@ -147,7 +147,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let about = format!("{} {}", it.message, symbol(&sheet.lines[at + 1..]));
         found.push(if it.message == "cannot find symbol" { draft.about(&about) } else { draft });
     }
-    sheet.lines.iter().filter(|line| is_linker(line)).for_each(|line| linker(line, found));
+    if LINKER.iter().any(|said| sheet.has(said)) {
+        sheet.lines.iter().filter(|line| is_linker(line)).for_each(|line| linker(line, found));
+    }
     modules(sheet, found);
 }
 
@@ -162,10 +164,12 @@ fn symbol<'a>(below: &[&'a str]) -> &'a str {
         .trim()
 }
 
+/// What linkers say.
+const LINKER: &[&str] =
+    &["undefined reference to", "multiple definition of", "undefined symbol: ", "duplicate symbol "];
+
 fn is_linker(line: &str) -> bool {
-    ["undefined reference to", "multiple definition of", "undefined symbol: ", "duplicate symbol "]
-        .iter()
-        .any(|mark| line.contains(mark))
+    LINKER.iter().any(|said| line.contains(said))
 }
 
 /// Reads what the linker complains of: the symbol, and the source file where it is named.
@@ -185,7 +189,7 @@ fn linker(line: &str, found: &mut Found<'_>) {
 
 /// Reads what go says of a module that is not required: it has no position, or one without a severity.
 fn modules(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in sheet.lines.iter().filter(|line| line.starts_with("go: ")) {
+    for (_, line) in sheet.starting(b"g").filter(|(_, line)| line.starts_with("go: ")) {
         let what = line["go: ".len()..].trim();
         if !["downloading ", "finding ", "found ", "added ", "upgraded "]
             .iter()

@@ -6,10 +6,7 @@ use super::{Sheet, numbered};
 /// Reads the numbered list; an item is headed `test name (Module)`, with the place below.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    if !lines.iter().any(|line| {
-        line.contains(" test")
-            && (line.ends_with(" failures") || line.ends_with(" failure") || line.contains(" failure"))
-    }) {
+    if !sheet.marked().any(|(_, line)| line.contains(" failure")) {
         return;
     }
     for item in numbered::items(lines, 0, |line| line.starts_with("Finished in ")) {

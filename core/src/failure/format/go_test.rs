@@ -13,6 +13,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut start = 0;
     for (at, line) in lines.iter().enumerate() {
+        if !matches!(sheet.firsts[at], b'#' | b'o' | b'?' | b'F') {
+            continue;
+        }
         if let Some(package) = line.strip_prefix("# ") {
             built(package, &lines[at + 1..], found);
         } else if line.starts_with("ok  \t") || line.starts_with("?   \t") {

@@ -1,5 +1,6 @@
 //! go test -json: one event a line.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -9,37 +10,38 @@ use super::{Sheet, diagnostics, go_test};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Event {
-    action: String,
-    #[serde(default, alias = "ImportPath")]
-    package: String,
-    #[serde(default)]
-    test: String,
-    #[serde(default)]
-    output: String,
+struct Event<'a> {
+    #[serde(borrow)]
+    action: Cow<'a, str>,
+    #[serde(borrow, default, alias = "ImportPath")]
+    package: Cow<'a, str>,
+    #[serde(borrow, default)]
+    test: Cow<'a, str>,
+    #[serde(borrow, default)]
+    output: Cow<'a, str>,
 }
 
 /// What is known of a package so far.
 #[derive(Default)]
-struct Package {
+struct Package<'a> {
     /// The output of each test that has not ended yet, in the order of their names.
-    running: BTreeMap<String, String>,
-    failed: Vec<(String, String)>,
+    running: BTreeMap<Cow<'a, str>, String>,
+    failed: Vec<(Cow<'a, str>, String)>,
     output: String,
 }
 
 /// Reads the failures of each package when it ends, and the lines between the events as go prints them.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let mut packages: BTreeMap<String, Package> = BTreeMap::new();
+    let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
     let mut header = false;
     for line in sheet.lines {
         if !line.starts_with("{\"") {
             header = (header && diagnostic(line, found)) || line.starts_with("# ");
             continue;
         }
-        let Ok(event) = serde_json::from_str::<Event>(line) else { continue };
+        let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };
         let package = packages.entry(event.package.clone()).or_default();
-        match (event.action.as_str(), event.test.is_empty()) {
+        match (event.action.as_ref(), event.test.is_empty()) {
             ("run", false) => _ = package.running.entry(event.test).or_default(),
             ("output", false) => package.running.entry(event.test).or_default().push_str(&event.output),
             ("output" | "build-output", true) => {
@@ -70,12 +72,12 @@ fn diagnostic(line: &str, found: &mut Found<'_>) -> bool {
     parsed.map(|it| found.push(it.draft())).is_some()
 }
 
-impl Package {
+impl Package<'_> {
     fn ended(mut self, name: &str, found: &mut Found<'_>) {
         let result = self.output.lines().rev().find(|line| line.starts_with("FAIL\t")).unwrap_or("FAIL");
         let build = result.contains("[build failed]") || result.contains("[setup failed]");
         // A test that began and never ended took the binary down with it.
-        let panicked = |(_, output): &(&String, &String)| output.contains("panic: ");
+        let panicked = |(_, output): &(&Cow<'_, str>, &String)| output.contains("panic: ");
         let culprit = self.running.iter().find(panicked).or_else(|| self.running.iter().next_back());
         let culprit = culprit.map(|(test, output)| (test.clone(), output.clone()));
         if let Some((test, output)) = culprit.filter(|_| self.failed.is_empty() || self.running.len() == 1) {

@@ -5,7 +5,7 @@ use super::{Sheet, until};
 
 /// Reads every test that failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         let Some(name) = line.strip_suffix(" FAILED").filter(|name| !name.starts_with(' ')) else { continue };
         if !name.contains(" > ") {
             continue;

@@ -10,7 +10,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut running: Option<(usize, &str)> = None;
     // In brief mode only failures are printed, without a line where they begin.
     let mut since = 0;
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('[')) {
+    for (at, line) in sheet.starting(b"[") {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             running = Some((at, name.trim()));
         } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {

@@ -13,17 +13,15 @@ const TOOL: &str = "jest";
 /// Reads the blocks under `●`, each below the `FAIL` of its file.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    if !lines.iter().any(|line| line.starts_with("Test Suites:") || line.starts_with("Tests:")) {
+    if !sheet.starting(b"T").any(|(_, line)| line.starts_with("Test Suites:") || line.starts_with("Tests:")) {
         return;
     }
     let mut file = None;
-    for (at, line) in lines.iter().enumerate() {
-        let bare = line.trim_start();
-        if indentation(line) <= 1
-            && let Some(name) = bare.strip_prefix("FAIL ")
-        {
+    for (at, line) in sheet.starting(b" FP") {
+        let bare = line.strip_prefix(' ').unwrap_or(line);
+        if let Some(name) = bare.strip_prefix("FAIL ") {
             file = Some(name.trim().split(" (").next().unwrap_or_default());
-        } else if indentation(line) <= 1 && bare.starts_with("PASS ") {
+        } else if bare.starts_with("PASS ") {
             file = None;
         } else if line.starts_with("  ● ")
             && !line.ends_with(" ● Console")

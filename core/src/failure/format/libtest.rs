@@ -47,7 +47,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 }
             }
             Some(b' ') => {
-                let trimmed = line.trim_start();
+                let trimmed = line.trim_ascii_start();
                 if let Some(running) = trimmed.strip_prefix("Running ") {
                     file = running.trim_start_matches("unittests ").split(" (").next().unwrap_or_default();
                 } else if trimmed.starts_with("process didn't exit successfully: ") {

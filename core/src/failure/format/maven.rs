@@ -25,15 +25,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let before = found.len();
     let mut class = "";
-    for (at, line) in lines.iter().enumerate() {
-        if !line.contains("<<< ") {
-            if line.starts_with("[ERROR] ")
-                && let Some(error) = JAVAC.captures(line)
-            {
-                compiled(&error, &lines[at + 1..], line, found);
-            }
-            continue;
-        }
+    for (at, line) in sheet.marked() {
         if let Some(suite) = SUITE.captures(line) {
             class = suite.name("class").map_or("", |class| class.as_str());
         } else if let Some(head) = HEAD.captures(line) {
@@ -52,6 +44,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let draft = Draft::test("surefire", &full, block);
             let message = format!("{name}\n{}", draft.message);
             found.push(draft.message(&message));
+        }
+    }
+    for (at, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with("[ERROR] ")) {
+        if let Some(error) = JAVAC.captures(line) {
+            compiled(&error, &lines[at + 1..], line, found);
         }
     }
     if found.len() == before {

@@ -10,10 +10,9 @@ const TOOL: &str = "minitest";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let counted = |line: &str| {
-        line.contains(" runs, ") && line.contains(" assertions, ")
-            || line.contains(" tests, ") && line.contains(" assertions, ")
+        line.contains(" assertions, ") && (line.contains(" runs, ") || line.contains(" tests, "))
     };
-    let Some(end) = lines.iter().rposition(|line| counted(line)) else { return };
+    let Some((end, _)) = sheet.marked().rfind(|(_, line)| counted(line)) else { return };
     for item in numbered::items(&lines[..end], 0, |_| false) {
         let Some((title, body)) = item.body.split_first() else { continue };
         if item.head.starts_with("Skipped") {

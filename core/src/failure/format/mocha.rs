@@ -17,14 +17,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .strip_suffix(" failing")
             .is_some_and(|count| count.parse::<u32>().is_ok())
     };
-    if let Some(start) = lines.iter().rposition(|line| line.starts_with("  ") && counted(line)) {
+    let list = sheet.marked().rfind(|(_, line)| line.starts_with("  ") && counted(line));
+    if let Some((start, _)) = list {
         for item in numbered::items(lines, start + 1, |line| line.starts_with("npm ")) {
             let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));
             push(&name, body, found);
         }
     }
-    let jasmine = lines.iter().any(|line| line.contains(" specs, ") || line.contains(" spec, "));
-    if let Some(start) = lines.iter().rposition(|line| line.trim_end() == "Failures:").filter(|_| jasmine) {
+    let jasmine = || sheet.has(" specs, ") || sheet.has(" spec, ");
+    let list = sheet.marked().rfind(|(_, line)| line.trim_end() == "Failures:");
+    if let Some((start, _)) = list.filter(|_| jasmine()) {
         for item in
             numbered::items(lines, start + 1, |line| line.contains(" specs, ") || line.contains(" spec, "))
         {

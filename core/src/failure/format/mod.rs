@@ -55,32 +55,77 @@ pub(super) mod unparsed;
 pub(super) mod vitest;
 pub(super) mod xctest;
 
+use memchr::memmem;
+
 /// One stream or one report, cleaned.
 pub(super) struct Sheet<'a> {
     /// All of it.
     pub(super) text: &'a str,
     /// Its lines.
     pub(super) lines: &'a [&'a str],
+    /// The first byte of each line, so that lines which begin alike are found by a search for a byte.
+    pub(super) firsts: &'a [u8],
+    /// The numbers of the lines on which marks of the format stand that reads it.
+    pub(super) marked: &'a [usize],
 }
 
 impl<'a> Sheet<'a> {
+    /// Returns the lines on which marks of the format stand, with their numbers.
+    fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        self.marked.iter().map(|at| (*at, self.lines[*at]))
+    }
+
+    /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
+    /// numbers.
+    fn starting(&self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        let byte = |at: usize| with[at.min(with.len() - 1)];
+        let found = memchr::memchr3_iter(byte(0), byte(1), byte(2), self.firsts);
+        found.map(|at| (at, self.lines[at]))
+    }
+
+    /// Says whether a text is anywhere.
+    fn has(&self, text: &str) -> bool {
+        memmem::find(self.text.as_bytes(), text.as_bytes()).is_some()
+    }
+
+    /// Returns the lines with a text, with their numbers: one search, where one for each line costs more.
+    fn with(&self, text: &str) -> impl Iterator<Item = (usize, &'a str)> {
+        let mut next = 0;
+        let found = memmem::find_iter(self.text.as_bytes(), text).filter_map(move |at| {
+            let line = self.lines.partition_point(|line| self.offset(line) <= at).checked_sub(1)?;
+            let is_new = line >= next;
+            next = next.max(line + 1);
+            is_new.then(|| (line, self.lines[line]))
+        });
+        found.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns where a line begins in the text.
+    fn offset(&self, line: &str) -> usize {
+        line.as_ptr().addr() - self.text.as_ptr().addr()
+    }
+
     /// Returns the JSON documents that begin at the start of a line.
     fn documents(&self) -> impl Iterator<Item = serde_json::Value> {
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            while let Some(rest) = self.text.get(at..).filter(|rest| !rest.is_empty()) {
-                let end = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
-                if rest.starts_with(['{', '[']) {
-                    let mut values = serde_json::Deserializer::from_str(rest).into_iter();
-                    if let Some(Ok(value)) = values.next() {
-                        at += values.byte_offset().max(1);
-                        return Some(value);
-                    }
-                }
-                at += end;
+        let mut end = 0;
+        self.starting(b"{[").filter_map(move |(at, line)| {
+            let start = self.offset(line);
+            if start < end || self.is_foreign(at, line) {
+                return None;
             }
-            None
+            let mut values = serde_json::Deserializer::from_str(&self.text[start..]).into_iter();
+            let value = values.next()?.ok()?;
+            end = start + values.byte_offset();
+            Some(value)
         })
+    }
+
+    /// Says whether a line is an object by itself, and none of the format that reads.
+    fn is_foreign(&self, at: usize, line: &str) -> bool {
+        line.starts_with('{')
+            && line.ends_with('}')
+            && !self.marked.is_empty()
+            && self.marked.binary_search(&at).is_err()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::super::draft::{Draft, Found, Style};
 use super::{Sheet, until};
@@ -17,23 +17,25 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads every test whose last status is a failure.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let Some(summary) = lines.iter().rposition(|line| line.trim_start().starts_with("Summary [")) else {
+    let Some((summary, _)) =
+        sheet.with("Summary [").filter(|(_, line)| line.trim_start().starts_with("Summary [")).last()
+    else {
         return;
     };
-    let listed = lines[summary..].iter().filter_map(|line| STATUS.captures(line));
+    let listed = lines[summary..].iter().filter_map(|line| status(line));
     let listed = listed.filter(|status| !passed(&status["status"]));
     let failed: BTreeSet<&str> =
         listed.filter_map(|status| status.name("name")).map(|name| name.as_str().trim_end()).collect();
     let mut told = BTreeSet::new();
-    for (at, line) in lines[..summary].iter().enumerate().filter(|(_, line)| line.contains("s] ")) {
-        let Some(status) = STATUS.captures(line) else { continue };
+    for (at, line) in lines[..summary].iter().enumerate() {
+        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(|line| status(line)) else {
+            continue;
+        };
         let name = status.name("name").map_or("", |name| name.as_str().trim_end());
         if passed(&status["status"]) || !failed.contains(name) {
             continue;
         }
-        let block = until(lines, at + 1, |line| {
-            (line.contains("s] ") && STATUS.is_match(line)) || line.starts_with('─')
-        });
+        let block = until(lines, at + 1, |line| line.starts_with('─') || is_status(line));
         // What the test wrote is indented, and its panic is on standard error.
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         let panic = block.iter().position(|line| line.contains("panicked at ")).unwrap_or_default();
@@ -44,13 +46,32 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.message(&message));
         }
     }
-    for status in lines[summary..].iter().filter_map(|line| STATUS.captures(line)) {
+    for status in lines[summary..].iter().filter_map(|line| status(line)) {
         let name = status["name"].trim_end();
         if failed.contains(name) && !told.contains(name) {
             let draft = Draft::test(TOOL, name, &[]).message(status[0].trim());
             found.push(process_kind(draft, &status["status"], ""));
         }
     }
+}
+
+/// Reads a line that tells how a test ended.
+fn status(line: &str) -> Option<Captures<'_>> {
+    may_be_status(line).then(|| STATUS.captures(line)).flatten()
+}
+
+fn is_status(line: &str) -> bool {
+    may_be_status(line) && (passes(line) || STATUS.is_match(line))
+}
+
+/// Tells most lines apart without the pattern.
+fn may_be_status(line: &str) -> bool {
+    line.starts_with([' ', '\t']) && line.contains("s] ")
+}
+
+/// Says so of most lines that tell how a test ended.
+fn passes(line: &str) -> bool {
+    line.trim_ascii_start().starts_with("PASS [")
 }
 
 fn passed(status: &str) -> bool {

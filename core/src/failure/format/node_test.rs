@@ -13,8 +13,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let Some(list) = lines.iter().rposition(|line| *line == "✖ failing tests:") else { return };
     let mut names = names(&lines[..list]);
-    for at in list + 1..lines.len() {
-        let Some(name) = lines[at].strip_prefix("✖ ").map(without_time) else { continue };
+    for (at, line) in sheet.starting(&["✖".as_bytes()[0]]).skip_while(|(at, _)| *at <= list) {
+        let Some(name) = line.strip_prefix("✖ ").map(without_time) else { continue };
         let block = until(lines, at + 1, |line| line.starts_with("✖ ") || line.starts_with("test at "));
         // Parents are not in the list, but a file that failed as a whole is.
         let full = names.get_mut(name).and_then(VecDeque::pop_front);
@@ -69,7 +69,7 @@ fn names<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
     for line in lines {
         let depth = indentation(line) / 2;
-        let entry = line.trim_start();
+        let entry = line.trim_ascii_start();
         if let Some(name) = entry.strip_prefix("▶ ") {
             parents.truncate(depth);
             parents.push(without_time(name));

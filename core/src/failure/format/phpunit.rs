@@ -6,7 +6,7 @@ use super::{Sheet, numbered};
 /// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         let counted = line.starts_with("There was ") || line.starts_with("There were ");
         if !counted
             || !["failure", "error"].iter().any(|word| line.trim_end_matches([':', 's']).ends_with(word))

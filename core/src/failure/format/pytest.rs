@@ -18,20 +18,20 @@ static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads the blocks under the headings and takes the names from the summary, where there is one.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let mut ids = Ids::new(summary(lines));
+    let mut ids = Ids::new(summary(sheet));
     let mut section = "";
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(title) = framed(line, '=') {
+    for (at, line) in sheet.starting(b"=_") {
+        if let Some(title) = framed(line, b'=') {
             section = if matches!(title, "FAILURES" | "ERRORS") { title } else { "" };
         } else if !section.is_empty()
-            && let Some(title) = framed(line, '_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
+            && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
         {
             let ends = |line: &str| {
-                framed(line, '=').is_some()
-                    || framed(line, '_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty())
+                framed(line, b'=').is_some()
+                    || framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty())
             };
             // What the test printed may look like anything.
-            let block = until(lines, at + 1, |line| ends(line) || framed(line, '-').is_some());
+            let block = until(lines, at + 1, |line| ends(line) || framed(line, b'-').is_some());
             let entry = entry(title, section, &mut ids);
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 continue;
@@ -66,10 +66,10 @@ impl Id<'_> {
     }
 }
 
-fn summary<'a>(lines: &[&'a str]) -> Vec<Id<'a>> {
-    let start = lines.iter().rposition(|line| framed(line, '=') == Some("short test summary info"));
-    let Some(start) = start else { return Vec::new() };
-    let listed = until(lines, start + 1, |line| line.starts_with("==") || line.starts_with("!!!"));
+fn summary<'a>(sheet: &Sheet<'a>) -> Vec<Id<'a>> {
+    let start = sheet.starting(b"=").rfind(|(_, line)| framed(line, b'=') == Some("short test summary info"));
+    let Some((start, _)) = start else { return Vec::new() };
+    let listed = until(sheet.lines, start + 1, |line| line.starts_with("==") || line.starts_with("!!!"));
     listed.iter().filter_map(|line| SUMMARY.captures(line)).filter_map(|found| id(&found)).collect()
 }
 
@@ -172,9 +172,13 @@ fn staged(draft: Draft, stage: &str) -> Draft {
 }
 
 /// Returns the title in a line like `==== title ====`.
-fn framed(line: &str, frame: char) -> Option<&str> {
-    let title = line.trim_end().strip_prefix(frame)?.strip_prefix(frame).unwrap_or(&line[1..]);
-    let title = title.trim_start_matches(frame);
+fn framed(line: &str, frame: u8) -> Option<&str> {
+    // Most lines are none, and their first letter tells.
+    if line.as_bytes().first() != Some(&frame) {
+        return None;
+    }
+    let frame = char::from(frame);
+    let title = line.trim_end().trim_start_matches(frame);
     let title = title.strip_suffix(frame)?.trim_end_matches(frame);
     let title = title.strip_prefix(' ')?.strip_suffix(' ')?;
     (!title.is_empty()).then_some(title)

@@ -5,7 +5,7 @@ use super::Sheet;
 
 /// Reads every file that would change.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in sheet.lines {
+    for line in sheet.lines.iter().filter(|line| line.starts_with(['w', 'W', 'E', 'e', '['])) {
         let black = line.strip_prefix("would reformat ").or(line.strip_prefix("Would reformat: "));
         let isort = line
             .strip_prefix("ERROR: ")

@@ -8,11 +8,11 @@ const TOOL: &str = "rspec";
 /// Reads the numbered list behind `Failures:`, and what went wrong outside of the examples.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let is_own = lines.iter().any(|line| line.contains(" examples, ") || line.contains(" example, "));
+    let is_own = sheet.has(" examples, ") || sheet.has(" example, ");
     if !is_own {
         return;
     }
-    if let Some(start) = lines.iter().position(|line| line.trim_end() == "Failures:") {
+    if let Some((start, _)) = sheet.starting(b"F").find(|(_, line)| line.trim_end() == "Failures:") {
         for item in numbered::items(lines, start + 1, |line| {
             line.starts_with("Finished in ") || line.starts_with("Failed examples:")
         }) {
@@ -21,7 +21,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.message(&message));
         }
     }
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in sheet.with("An error occurred ") {
         if let Some(file) = line.trim_start().strip_prefix("An error occurred while loading ") {
             load(file, &lines[at..], found);
         } else if line.starts_with("An error occurred in ") {

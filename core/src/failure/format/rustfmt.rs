@@ -3,9 +3,12 @@
 use super::super::draft::{Draft, Found};
 use super::{Sheet, until};
 
+/// So many lines of a difference are shown at most.
+const LINES: usize = 4096;
+
 /// Reads every file that would change, once.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         let Some(place) = line.strip_prefix("Diff in ") else { continue };
         // Older versions: `Diff in <file> at line 3:`.
         let file = place.trim_end_matches(':').split(" at line ").next().unwrap_or_default();
@@ -15,7 +18,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
             _ => (file, None),
         };
-        let block = until(sheet.lines, at + 1, |line| line.starts_with("Diff in "));
+        let near = &sheet.lines[..sheet.lines.len().min(at + LINES)];
+        let block = until(near, at + 1, |line| line.starts_with("Diff in "));
         let message = format!("{line}\n{}", block.join("\n"));
         found.push(
             Draft::diagnostic("rustfmt", file, number, "not formatted").kind("format").message(&message),

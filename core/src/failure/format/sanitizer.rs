@@ -27,7 +27,7 @@ static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads every report: what it is and the first function of the project on its stack.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in sheet.marked() {
         if line.contains("Sanitizer: ")
             && let Some(head) = HEAD.captures(line)
         {
@@ -58,7 +58,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.kind("undefined-behaviour").message(line));
         }
     }
-    valgrind(lines, found);
+    valgrind(sheet, found);
 }
 
 /// Says whether a frame is not one of the runtime.
@@ -68,7 +68,7 @@ fn is_own(place: &str) -> bool {
         .any(|it| place.contains(it))
 }
 
-fn valgrind(lines: &[&str], found: &mut Found<'_>) {
+fn valgrind(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static AT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
             r"^==\d+==    (?:at|by) 0x[0-9A-F]+: (?P<function>\S+) \((?P<file>[^:()]+):(?P<line>\d+)\)",
@@ -84,7 +84,7 @@ fn valgrind(lines: &[&str], found: &mut Found<'_>) {
         "Syscall param",
         "Mismatched free",
     ];
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("==")) {
+    for (at, line) in sheet.starting(b"=").filter(|(_, line)| line.starts_with("==")) {
         let told = line.trim_start_matches(|c: char| c == '=' || c.is_ascii_digit()).trim();
         let lost = told.contains(" definitely lost in loss record");
         let Some(kind) =
@@ -92,7 +92,7 @@ fn valgrind(lines: &[&str], found: &mut Found<'_>) {
         else {
             continue;
         };
-        let stack = &lines[at + 1..];
+        let stack = &sheet.lines[at + 1..];
         let frame = stack
             .iter()
             .take_while(|line| line.contains(" 0x"))

@@ -8,10 +8,11 @@ use super::{Sheet, node_test, until};
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     // A plan makes it TAP; a line alone may be anything.
-    if !lines.iter().any(|line| line.starts_with("TAP version") || is_plan(line)) {
+    if !sheet.starting(b"T1").any(|(_, line)| line.starts_with("TAP version") || is_plan(line)) {
         return;
     }
-    let bats = lines.iter().any(|line| line.contains("in test file ") && line.starts_with("# ("));
+    let bats =
+        sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
     let mut children: Vec<(usize, &str)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -19,13 +20,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(Draft::process(tool, "bail out", &[reason]));
         }
         let depth = indentation(line);
-        if depth > 0
-            && !line.trim_start().starts_with("not ok ")
-            && !line.trim_start().starts_with("# Subtest: ")
-        {
-            continue;
-        }
-        let point = line.trim_start();
+        let point = if depth > 0 { line.trim_start() } else { line };
         if let Some(parent) = point.strip_prefix("# Subtest: ") {
             children.retain(|(of, _)| *of < depth);
             children.push((depth, parent));

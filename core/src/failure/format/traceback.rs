@@ -15,12 +15,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     rust(lines, found);
     go(lines, found);
     java(lines, found);
-    node(lines, found);
-    ruby(lines, found);
-    php(lines, found);
+    node(sheet, found);
+    ruby(sheet, found);
+    php(sheet, found);
     native(lines, found);
     lua(lines, found);
-    perl(lines, found);
+    perl(sheet, found);
 }
 
 fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
@@ -28,14 +28,9 @@ fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
 }
 
 fn python(lines: &[&str], found: &mut Found<'_>) {
-    let starts: Vec<usize> = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| line.starts_with("Traceback (most recent call last):"))
-        .map(|(at, _)| at)
-        .collect();
-    if let Some(at) = starts.last() {
-        push("", &lines[*at..], found);
+    let last = lines.iter().rposition(|line| line.starts_with("Traceback (most recent call last):"));
+    if let Some(at) = last {
+        push("", &lines[at..], found);
     } else if let Some(at) =
         lines.iter().position(|line| line.trim_start().starts_with("File \"") && line.contains(", line "))
     {
@@ -77,11 +72,12 @@ fn java(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Node prints the source, the exception, its stack, and its own version at the end.
-fn node(lines: &[&str], found: &mut Found<'_>) {
-    if let Some(at) = lines.iter().position(|line| line.contains("JavaScript heap out of memory")) {
-        found.push(Draft::process("traceback", "heap out of memory", &[]).message(lines[at]));
+fn node(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    if let Some((_, line)) = sheet.with("JavaScript heap out of memory").next() {
+        found.push(Draft::process("traceback", "heap out of memory", &[]).message(line));
         return;
     }
+    let lines = sheet.lines;
     let raised = |(at, line): &(usize, &&str)| {
         exception(line).is_some()
             && lines.get(at + 1).is_some_and(|next| is_frame(next) || next.starts_with("    at "))
@@ -91,23 +87,23 @@ fn node(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Ruby: `a.rb:3:in 'm': message (Kind)`.
-fn ruby(lines: &[&str], found: &mut Found<'_>) {
+fn ruby(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<file>\S+\.rb):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
             .expect("well formed")
     });
-    if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
+    if let Some(raised) = sheet.with(".rb:").find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
 }
 
 /// PHP: `PHP Fatal error:  Uncaught Kind: message in a.php:3`.
-fn php(lines: &[&str], found: &mut Found<'_>) {
+fn php(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:PHP )?(?P<kind>Fatal error|Parse error|Error):\s+(?P<what>.*?) in (?P<file>/?\S+\.php)(?: on line |:)(?P<line>\d+)").expect("well formed")
     });
-    if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
+    if let Some(raised) = sheet.with(".php").find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }
@@ -116,7 +112,7 @@ fn php(lines: &[&str], found: &mut Found<'_>) {
 /// C and C++: `assert`, and an exception that nothing caught.
 fn native(lines: &[&str], found: &mut Found<'_>) {
     for (at, line) in lines.iter().enumerate() {
-        if line.contains(": Assertion ") && line.ends_with(" failed.") {
+        if line.ends_with(" failed.") && line.contains(": Assertion ") {
             push("", &[line], found);
         } else if let Some(kind) = line.strip_prefix("terminate called after throwing an instance of ") {
             let what = lines.get(at + 1).map_or("", |next| next.trim());
@@ -139,12 +135,12 @@ fn lua(lines: &[&str], found: &mut Found<'_>) {
 }
 
 /// Perl: `message at a.pl line 3.`
-fn perl(lines: &[&str], found: &mut Found<'_>) {
+fn perl(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<what>.*) at (?P<file>\S+\.(?:pl|pm|t)) line (?P<line>\d+)[.,]")
             .expect("well formed")
     });
-    if let Some(raised) = lines.iter().find_map(|line| RAISED.captures(line)) {
+    if let Some(raised) = sheet.with(" line ").find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", "die", &[&raised["what"]]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }

@@ -13,7 +13,7 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads every error; the lines below one only explain it.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in sheet.lines.iter().filter(|line| line.contains("error TS")) {
+    for (_, line) in sheet.marked() {
         let Some(error) = ERROR.captures(line) else { continue };
         let number = error.name("line").or(error.name("line2")).and_then(|line| line.as_str().parse().ok());
         let file = error.name("file").map_or("", |file| file.as_str());

@@ -9,7 +9,7 @@ const TOOL: &str = "unittest";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("====")) {
+    for (at, line) in sheet.starting(b"=").filter(|(_, line)| line.starts_with("====")) {
         if !is_rule(line, '=') || at + 1 >= lines.len() {
             continue;
         }

@@ -14,7 +14,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads every test that failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in sheet.lines.iter().filter(|line| line.contains(":FAIL")) {
+    for (_, line) in sheet.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let what = failed.name("what").map_or("", |what| what.as_str());
         let draft = Draft::test("unity", &failed["test"], &[what]).kind("assertion").message(line);

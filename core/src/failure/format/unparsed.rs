@@ -7,20 +7,15 @@ use regex::Regex;
 use super::super::draft::{Draft, Found, Style};
 use super::super::page;
 use super::super::{Confidence, Output, UNPARSED};
-use super::Sheet;
 
 /// So many lines at the end stand for the whole output.
 const TAIL_LINES: usize = 3;
 
 /// Makes one failure of the whole output.
-pub(in crate::failure) fn read(
-    sheets: &[Sheet<'_>],
-    output: &Output<'_>,
-    found: &mut Found<'_>,
-) -> Confidence {
-    let printed = |sheet: &&Sheet<'_>| sheet.lines.iter().any(|line| is_telling(line));
+pub(in crate::failure) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut Found<'_>) -> Confidence {
+    let printed = |lines: &&&[&str]| lines.iter().any(|line| is_telling(line));
     // The last stream that says something: standard error before standard output.
-    let tail = sheets.iter().rev().find(printed).map(|sheet| tail(sheet.lines)).unwrap_or_default();
+    let tail = pages.iter().rev().find(printed).map(|lines| tail(lines)).unwrap_or_default();
     let ended = ended(output.exit_code);
     if tail.is_empty() && output.exit_code.is_none() {
         return Confidence::Low;

@@ -15,7 +15,7 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads the first assertion of each test that failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut told = "";
-    for line in sheet.lines.iter().filter(|line| line.contains(": error: ")) {
+    for (_, line) in sheet.with(": error: ") {
         let Some(failed) = FAILED.captures(line) else { continue };
         let test = failed.name("test").map_or("", |test| test.as_str());
         if test != told {

@@ -92,7 +92,7 @@ fn told<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
 
 /// Returns how many blanks a line begins with.
 pub(super) fn indentation(line: &str) -> usize {
-    line.len() - line.trim_start_matches([' ', '\t']).len()
+    line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// Says whether a line is one of a stack trace.
