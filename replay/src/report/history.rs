@@ -215,7 +215,7 @@ mod tests {
     /// one, and returns a line for each failure: its name and a sign for each look.
     fn played(baseline: Baseline, looks: &[&str]) -> Vec<String> {
         let iterations = looks.len() - usize::from(baseline != Baseline::Off);
-        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass };
+        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
         let mut looped =
             step("a").checked(CheckBy::Commands(vec![command]), u32::try_from(iterations).unwrap());
         if let Some(check) = &mut looped.check {

@@ -118,7 +118,7 @@ mod tests {
 
     /// Plays a step of one iteration whose workers do this, and returns what it spent its time on.
     fn played(work: &[Act]) -> Vec<String> {
-        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass };
+        let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
         let step = step("a").checked(CheckBy::Commands(vec![command]), 1);
         let script = |acts: Vec<Act>| BTreeMap::from([(StepId::from("a"), acts)]);
         let passes = Act::Exits(0, String::new());
