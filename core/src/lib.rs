@@ -30,6 +30,7 @@ pub mod prompt;
 pub mod question;
 pub mod scope;
 pub mod snapshot;
+pub mod template;
 pub mod verdict;
 pub mod view;
 pub mod weather;

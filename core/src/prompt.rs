@@ -10,6 +10,7 @@ use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
 use crate::state::{Feedback, RunState, StepState};
+use crate::template;
 use crate::verdict::Decision;
 use crate::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind};
 
@@ -26,23 +27,17 @@ pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&Che
     if at.purpose == Purpose::Diagnosis {
         return diagnosis(state, step, at);
     }
-    let mut prompt = String::new();
-    let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
-    if let Some(id) = check_id.filter(|_| claims) {
-        section(&mut prompt, &unread_verdict(&at.feedback, id));
-    }
-    if let Work::Worker(worker) = &step.work
-        && worker.kind != WorkerKind::Custom
-    {
-        section(&mut prompt, &worker.instructions);
-    }
-    section(&mut prompt, &overlay(state, step, at));
-    if let (Some(check), Some(id)) = (&step.check, check_id)
-        && check.by == CheckBy::Claim
-    {
-        section(&mut prompt, &how_to_answer(check, id));
-    }
-    prompt
+    let claims = step.check.as_ref().filter(|check| check.by == CheckBy::Claim).zip(check_id);
+    let template = step.prompt_template.as_deref().unwrap_or(template::DEFAULT);
+    template::render(template, |name| match name {
+        "unread" => claims.map_or_else(String::new, |(_, id)| unread_verdict(&at.feedback, id)),
+        "answer" => claims.map_or_else(String::new, |(check, id)| how_to_answer(check, id)),
+        "task" => {
+            let worker = step.worker(Purpose::Work).filter(|worker| worker.kind != WorkerKind::Custom);
+            worker.map_or_else(String::new, |worker| worker.instructions.clone())
+        }
+        name => told(name, state, step, at),
+    })
 }
 
 /// Returns what is asked of whoever is to say why a loop gets nowhere.
@@ -93,22 +88,35 @@ pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
 /// Returns what the last check found, what a person said and what the stage demands; empty in a
 /// first iteration.
 pub fn overlay(state: &RunState, step: &Step, at: &StepState) -> String {
+    template::render(OVERLAY, |name| told(name, state, step, at))
+}
+
+/// What of a prompt is about what happened so far.
+const OVERLAY: &str = "{{position}}\n\n{{said}}\n\n{{findings}}\n\n{{person}}\n\n{{diagnosis}}\n\n{{stage}}";
+
+/// Returns what a placeholder stands for that is about what happened so far.
+fn told(name: &str, state: &RunState, step: &Step, at: &StepState) -> String {
     let feedback = &at.feedback;
-    let mut text = String::new();
-    if feedback.decision.is_some() {
-        section(&mut text, &position(state, step, at));
-        section(&mut text, &findings(at));
+    let judged = feedback.decision.is_some();
+    match name {
+        "position" if judged => position(state, step, at),
+        "said" if judged && !feedback.said.is_empty() => {
+            format!(
+                "## What you said at the end of iteration {}\n\n{}",
+                feedback.iteration,
+                fenced(&feedback.said)
+            )
+        }
+        "findings" if judged => findings(at),
+        "person" if !feedback.from_person.is_empty() => {
+            format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n"))
+        }
+        "diagnosis" => at.diagnosis.as_deref().map_or_else(String::new, |diagnosis| {
+            format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis))
+        }),
+        "stage" if at.convergence.stage() > Stage(1) && at.purpose == Purpose::Work => stage_rules(step, at),
+        _ => String::new(),
     }
-    if !feedback.from_person.is_empty() {
-        section(&mut text, &format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n")));
-    }
-    if let Some(diagnosis) = &at.diagnosis {
-        section(&mut text, &format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis)));
-    }
-    if at.convergence.stage() > Stage(1) && at.purpose == Purpose::Work {
-        section(&mut text, &stage_rules(step, at));
-    }
-    text
 }
 
 fn position(state: &RunState, step: &Step, at: &StepState) -> String {
@@ -123,12 +131,7 @@ fn position(state: &RunState, step: &Step, at: &StepState) -> String {
 
 fn findings(at: &StepState) -> String {
     let feedback = &at.feedback;
-    let mut text = String::new();
-    if !feedback.said.is_empty() {
-        let (iteration, said) = (feedback.iteration, fenced(&feedback.said));
-        let _infallible = write!(text, "## What you said at the end of iteration {iteration}\n\n{said}\n\n");
-    }
-    let _infallible = writeln!(text, "## What the check of iteration {} found", feedback.iteration);
+    let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
     let decision = match feedback.decision {
         Some(Decision::Complete) => "complete",
         Some(Decision::Incomplete) => "incomplete",

@@ -283,6 +283,11 @@ impl RunState {
         Some((&self.workflow()?.steps[at], &self.steps[at]))
     }
 
+    /// Returns how many iterations a person has given every loop beyond its bound.
+    pub fn extra_iterations(&self) -> u32 {
+        self.extra_iterations
+    }
+
     /// Returns how many iterations a step may run, those that a person added included.
     pub fn max_iterations(&self, step: &Step, state: &StepState) -> Iteration {
         Iteration(

@@ -120,6 +120,9 @@ pub struct Step {
     /// COMPLETE needs a change of the workspace since the step began.
     #[serde(default)]
     pub require_change: bool,
+    /// How the worker's prompt is put together; `None` is [`template::DEFAULT`](crate::template::DEFAULT).
+    #[serde(default)]
+    pub prompt_template: Option<String>,
 }
 
 impl Step {

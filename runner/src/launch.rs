@@ -460,7 +460,7 @@ impl Site {
         // A folder without its format is a run whose making was cut short, which is none.
         let known = self.folder(&run).filter(|folder| folder.format().exists());
         let ended = match known {
-            Some(folder) => self.child_again(&folder).await,
+            Some(folder) => self.child_again(&folder, &place).await,
             None => {
                 let (workflow, file) = (*child.workflow, child.path);
                 let started = child_started(run.clone(), parent, workflow, file, place);
@@ -470,9 +470,15 @@ impl Site {
         ended.map(|end| ChildEnd { run, end }).map_err(|error| format!("the child run failed: {error}"))
     }
 
-    /// Takes a child run up again. One that has ended, and has nothing to go on with, ended so.
-    async fn child_again(&self, folder: &RunFolder) -> Result<RunOutcome, Error> {
-        let order = RunResumed { program: program(), ..RunResumed::default() };
+    /// Takes a child run up again, with what a person has given its parent since. One that has ended, and has
+    /// nothing to go on with, ended so.
+    async fn child_again(&self, folder: &RunFolder, place: &Place) -> Result<RunOutcome, Error> {
+        let events = RunLog::open_for_reading(folder)?.read(Seq(1))?;
+        let state =
+            events.filter_map(Result::ok).fold(RunState::default(), |state, event| state.evolve(&event));
+        let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
+        let hint = place.hint.clone().filter(|_| add_iterations > 0);
+        let order = RunResumed { add_iterations, hint, program: program(), ..RunResumed::default() };
         let refused = match self.take_up(folder, TakeUp::Resume(order), true).await {
             Ok(ended) => return Ok(ended.outcome),
             Err(error) => error,

@@ -92,6 +92,10 @@ pub struct Place {
     pub workspace: String,
     /// The context folder of the parent.
     pub context_dir: String,
+    /// Iterations that a person has given every loop of the parent beyond its bound, and so of the child.
+    pub extra_iterations: u32,
+    /// What a person said last.
+    pub hint: Option<String>,
 }
 
 /// Runs subworkflows as runs of their own.
@@ -310,6 +314,8 @@ fn prepare(
                 context_dir: state
                     .workflow()
                     .map_or_else(String::new, |workflow| workflow.context_dir.clone()),
+                extra_iterations: state.extra_iterations(),
+                hint: at.feedback.from_person.last().cloned(),
             };
             Job::Child(Box::new((Parent { run, step, iteration }, child.clone(), place)))
         }

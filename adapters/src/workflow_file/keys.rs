@@ -223,6 +223,7 @@ const STEP: &[Key] = &[
     optional("on_iterations_exhausted", Kind::Word(&["abort", "continue"]), "`abort`", "What the end of the last iteration means: the step has FAILED, or it is INCOMPLETE and the run goes on."),
     optional("on_failure", Kind::Word(&["abort", "retry", "continue"]), "`abort`", "What a failed worker means: steps that depend on it are skipped, it is tried again first, or they run all the same."),
     optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began.").ours(),
+    optional("prompt_template", Kind::Text, "that of docs/prompts.md", "How the prompt is put together: a text with the placeholders `{{task}}`, `{{findings}}` and others.").worker().ours(),
     optional("convergence", Kind::Map(Level::Convergence), "off", "When to change the strategy, and when to stop."),
     optional("stall", Kind::Map(Level::Stall), "none", "Accepted, not run yet."),
     optional("management", Kind::Map(Level::StepManagement), "none", "Accepted, not run yet."),

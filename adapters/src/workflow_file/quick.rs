@@ -61,6 +61,7 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
         on_exhausted: OnExhausted::Abort,
         convergence: convergence(claims, options),
         require_change: claims,
+        prompt_template: None,
     };
     Workflow {
         name: title(goal),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use unstuck_core::id::{Millis, Stage, StepId};
+use unstuck_core::template;
 use unstuck_core::workflow::{
     Baseline, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input, OnExhausted,
     OnFailure, Output, Overlay, Step, Subworkflow, Work, Worker, WorkerKind, Workflow,
@@ -47,11 +48,25 @@ impl Loader<'_> {
             max_iterations: self.max_iterations(view),
             on_exhausted: on_exhausted(view),
             require_change: view.flag("require_change").unwrap_or(false),
+            prompt_template: self.prompt_template(view, &task),
             check,
             convergence,
         };
         self.step_warnings(view, &step);
         step
+    }
+
+    fn prompt_template(&mut self, view: &View<'_>, task: &Task<'_>) -> Option<String> {
+        let template = view.owned("prompt_template")?;
+        let (place, path) = (view.value_place("prompt_template"), view.path.key("prompt_template"));
+        if task.text("worker").is_some_and(|(kind, _)| kind == WorkerKind::Custom.as_str()) {
+            self.report.warn(place, &path, "no effect", "a CUSTOM worker is a script, which has no prompt");
+            return None;
+        }
+        if let Err(why) = template::check(&template) {
+            self.report.error(place, &path, why, "the placeholders are told in docs/prompts.md");
+        }
+        Some(template)
     }
 
     /// Complains about keys of the other kind of step.

@@ -403,6 +403,7 @@ pub fn step(id: &str) -> Step {
         on_exhausted: OnExhausted::Abort,
         convergence: None,
         require_change: false,
+        prompt_template: None,
     }
 }
 

@@ -61,6 +61,7 @@ pub fn workflow() -> Workflow {
         on_exhausted: Default::default(),
         convergence: None,
         require_change: false,
+        prompt_template: None,
     };
     Workflow {
         name: "fix the tests".to_owned(),

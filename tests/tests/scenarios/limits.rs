@@ -75,6 +75,29 @@ fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
 }
 
 #[test]
+fn s40_a_child_run_gets_the_iterations_and_the_hint_that_its_parent_gets() {
+    let stage = Stage::repository().with_variable("DONE_AT", "4");
+    stage.workflow(
+        "",
+        &format!(
+            "worker: COMMAND\ncommand: {}\ninstructions: count\ncompletion_check: {{claim: true}}\nmax_iterations: 2",
+            worker("count.sh")
+        ),
+    );
+    stage.write(
+        "parent.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n",
+    );
+    stage.unstuck(&["run", "parent.yaml"]).with_status(5).says("OUT OF ITERATIONS");
+    assert_eq!(stage.calls(), 2);
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(5);
+    assert_eq!(stage.calls(), 3);
+    stage.unstuck(&["resume", "--add-iterations", "3", "--hint", "count on"]).with_status(0);
+    assert_eq!(stage.calls(), 4);
+    stage.verify();
+}
+
+#[test]
 fn s84_an_iteration_costs_the_same_however_many_were_before() {
     const LAST: u32 = 200;
     // A program that is not optimized has 30 MB more from its start.

@@ -1,0 +1,146 @@
+//! How the prompt of a worker is put together: a text with placeholders, which a step may replace by its own.
+//!
+//! The text is taken paragraph by paragraph. In each the placeholders are replaced, once and literally: what is put in is
+//! not looked at again. A paragraph whose placeholders all have nothing to say is left out.
+
+/// Version of [`DEFAULT`] and of what the placeholders hold; docs/prompts.md tells what each version changed.
+pub const VERSION: u32 = 1;
+
+/// What a worker is asked where its step says nothing else.
+pub const DEFAULT: &str = "{{unread}}
+
+{{task}}
+
+{{position}}
+
+{{said}}
+
+{{findings}}
+
+{{person}}
+
+{{diagnosis}}
+
+{{stage}}
+
+{{answer}}";
+
+/// The placeholders, and what each holds.
+pub const PLACEHOLDERS: [(&str, &str); 9] = [
+    ("unread", "why the last verdict of the worker could not be read"),
+    ("task", "the instructions of the step"),
+    ("position", "iteration, bound and stage; from the second iteration on"),
+    ("said", "the end of what the worker said of its own work, fenced"),
+    ("findings", "what the last check found, new failures first"),
+    ("person", "what a person answered or hinted"),
+    ("diagnosis", "what somebody else found out about why the loop gets nowhere, fenced"),
+    ("stage", "what repeats, and what the stage demands; from stage 2 on"),
+    ("answer", "how to give the verdict, if the worker is its own check"),
+];
+
+/// What each prompt has to hold: nobody can work without knowing what on, nor mend what they are not told.
+const NEEDED: [&str; 2] = ["task", "findings"];
+
+/// Says what is wrong with a template: a placeholder that there is not, or one that is needed and missing.
+///
+/// # Errors
+///
+/// A sentence that names the placeholder.
+pub fn check(template: &str) -> Result<(), String> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while let Some((_, after)) = rest.split_once("{{") {
+        let Some((name, after)) = after.split_once("}}") else {
+            return Err("a placeholder that begins with {{ does not end".to_owned());
+        };
+        let name = name.trim();
+        if !PLACEHOLDERS.iter().any(|(known, _)| *known == name) {
+            let known: Vec<&str> = PLACEHOLDERS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("there is no placeholder {{{{{name}}}}}; there are {}", known.join(", ")));
+        }
+        found.push(name);
+        rest = after;
+    }
+    match NEEDED.iter().find(|name| !found.contains(name)) {
+        Some(name) => {
+            Err(format!("the placeholder {{{{{name}}}}} is missing, without which the worker is in the dark"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Puts a prompt together. `value` returns what a placeholder stands for.
+pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
+    let mut prompt = String::new();
+    for paragraph in template.split("\n\n") {
+        let (text, says_something) = filled(paragraph, &value);
+        let text = text.trim_end();
+        if says_something && !text.is_empty() {
+            if !prompt.is_empty() {
+                prompt.push('\n');
+            }
+            prompt.push_str(text);
+            prompt.push('\n');
+        }
+    }
+    prompt
+}
+
+/// Fills a paragraph in; says whether it has no placeholder, or one that is not empty.
+fn filled(paragraph: &str, value: &impl Fn(&str) -> String) -> (String, bool) {
+    let (mut text, mut all, mut said) = (String::new(), 0, 0);
+    let mut rest = paragraph;
+    while let Some((before, after)) = rest.split_once("{{")
+        && let Some((name, after)) = after.split_once("}}")
+    {
+        let value = value(name.trim());
+        text.push_str(before);
+        text.push_str(value.trim_end());
+        all += 1;
+        said += usize::from(!value.trim().is_empty());
+        rest = after;
+    }
+    text.push_str(rest);
+    (text, all == 0 || said > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paragraph_without_anything_to_say_is_left_out() {
+        let value = |name: &str| match name {
+            "task" => "Mend it.\n".to_owned(),
+            "findings" => "{{task}} stays as it is".to_owned(),
+            _ => String::new(),
+        };
+        for (template, expected) in [
+            ("{{task}}", "Mend it.\n"),
+            ("{{unread}}\n\n{{task}}\n\n{{said}}", "Mend it.\n"),
+            (
+                "Do this:\n{{ task }}\n\nSo far: {{said}}\n\nFound: {{findings}}",
+                "Do this:\nMend it.\n\nFound: {{task}} stays as it is\n",
+            ),
+            ("Always.\n\n{{said}}{{task}}!", "Always.\n\nMend it.!\n"),
+        ] {
+            assert_eq!(render(template, value), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_template_has_to_say_what_is_to_be_done_and_what_failed() {
+        for (template, complaint) in [
+            (DEFAULT, None),
+            ("{{task}} {{ findings }}", None),
+            ("{{task}}", Some("{{findings}} is missing")),
+            ("{{findings}}", Some("{{task}} is missing")),
+            ("{{task}} {{findings}} {{goal}}", Some("no placeholder {{goal}}")),
+            ("{{task}} {{findings", Some("does not end")),
+        ] {
+            let found = check(template).err();
+            assert_eq!(found.is_some(), complaint.is_some(), "{template}: {found:?}");
+            assert!(found.unwrap_or_default().contains(complaint.unwrap_or_default()), "{template}");
+        }
+    }
+}
