@@ -33,7 +33,7 @@ pub mod snapshot;
 pub mod verdict;
 pub mod weather;
 
-#[cfg(feature = "proptest")]
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use decide::{Command, Rejection};
