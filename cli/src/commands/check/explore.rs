@@ -80,7 +80,7 @@ fn print_step(step: &Explored) {
     }
     parts.push(spoken(worst.wall_time_ms));
     say("at most", &parts.join(", "));
-    say("stages", &stages(&step.stages));
+    say("workers in", &stages(&step.stages));
     if !step.unreached_stages.is_empty() {
         say("never", &format!("a worker in {}", stages(&step.unreached_stages)));
     }
