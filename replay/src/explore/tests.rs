@@ -43,7 +43,8 @@ fn told(step: Step) -> String {
     );
     for end in &explored.ends {
         let history: Vec<&str> = end.history.iter().map(|letter| letter.as_str()).collect();
-        let _infallible = writeln!(told, "{}: {}: {}", end.outcome, end.why, history.join(", "));
+        let line = format!("{}: {}: {}", end.outcome, end.why, history.join(", "));
+        let _infallible = writeln!(told, "{}", line.trim_end_matches(": "));
     }
     told
 }
@@ -75,7 +76,7 @@ fn a_loop_of_commands_is_looked_at_as_a_whole_where_it_is_short() {
             FAILED: the check could not run: check cannot run
             FAILED: the worker failed: worker fails
             OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures, more failures, fewer failures
-            OUT OF TIME: the time of the run is over before its iterations are: 
+            OUT OF TIME: the time of the run is over before its iterations are
             STUCK: failures return in a cycle of 2: other failures, same failures, same failures, fewer failures, failures of before, fewer failures
             STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
             STUCK: no_change: nothing in the workspace changes any more: other failures, same failures, nothing changed, nothing changed
@@ -95,7 +96,7 @@ fn a_loop_without_a_controller_goes_on_to_its_bound() {
         FAILED: the check could not run: check cannot run
         FAILED: the worker failed: worker fails
         OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures
-        OUT OF TIME: the time of the run is over before its iterations are: 
+        OUT OF TIME: the time of the run is over before its iterations are
     "#]],
     );
 }
@@ -115,7 +116,7 @@ fn a_gate_that_compares_can_end_before_anybody_works() {
             FAILED: the worker failed: worker fails
             FAILED: there is no baseline to compare with: no usable baseline
             OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures
-            OUT OF TIME: the time of the run is over before its iterations are: 
+            OUT OF TIME: the time of the run is over before its iterations are
             STUCK: no_change: nothing in the workspace changes any more: other failures, same failures, nothing changed, nothing changed
             STUCK: the same failures again: other failures, same failures, same failures, same failures
         "#]],
@@ -134,7 +135,7 @@ fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
         NOT COMPLETE: no readable verdict, again and again: no readable verdict, no readable verdict, no readable verdict
         OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures, more failures
         OUT OF TIME: an external job was waited for too long: waits for a job
-        OUT OF TIME: the time of the run is over before its iterations are: 
+        OUT OF TIME: the time of the run is over before its iterations are
         STUCK: incomplete again, and the check names no failure: other failures, same failures, incomplete without a word, incomplete without a word
         STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
         STUCK: no_change: nothing in the workspace changes any more: other failures, same failures, nothing changed, nothing changed
@@ -154,7 +155,7 @@ fn a_threshold_above_the_bound_never_raises_a_stage() {
         FAILED: the check exited with a code that is no verdict: check exits with another code
         FAILED: the worker failed: worker fails
         OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures
-        OUT OF TIME: the time of the run is over before its iterations are: 
+        OUT OF TIME: the time of the run is over before its iterations are
     "#]],
     );
 }
