@@ -2,7 +2,8 @@
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
-//! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`blocking`]; below
+//! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`test_command`],
+//! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
 
 pub mod workflow_file;
@@ -19,6 +20,7 @@ pub mod checks;
 pub mod context;
 pub mod reports;
 pub mod snapshot;
+pub mod test_command;
 pub mod worktree;
 
 pub mod blocking;

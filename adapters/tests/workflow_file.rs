@@ -10,10 +10,12 @@ use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use serde_json::Value;
 use unstuck_adapters::workflow_file::{
-    Loaded, Options, QuickOptions, Rejected, load, parse, plan, quick, reference, schema,
+    Loaded, Options, QuickOptions, Rejected, diagnoser, load, parse, plan, quick, reference, save, schema,
 };
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, CheckBy, Gate, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
+use unstuck_core::workflow::{
+    Baseline, CheckBy, Convergence, Gate, OnFailure, Step, Weather, Work, WorkerKind, Workflow,
+};
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -1480,6 +1482,117 @@ mod command_lines {
         assert_eq!((check.baseline, check.observations), (Baseline::Gate, 2));
         assert_eq!(step.convergence.as_ref().map(|policy| policy.stall_threshold), Some(3));
         assert!(!step.require_change);
+    }
+
+    #[track_caller]
+    fn saved(goal: &str, checks: &[&str], options: &QuickOptions) {
+        let checks: Vec<String> = checks.iter().map(|&check| check.to_owned()).collect();
+        let workflow = quick(goal, "sh './my agent.sh' # it\u{27}s", &checks, options);
+        let file = save(&workflow).unwrap_or_else(|why| panic!("{goal:?}: {why}"));
+        let loaded = read(&file).unwrap_or_else(|rejected| panic!("{file}{rejected}"));
+        assert_eq!((loaded.workflow, loaded.warnings), (workflow, Vec::new()), "{file}");
+    }
+
+    #[test]
+    fn a_command_line_that_is_saved_reads_as_the_same() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let none = QuickOptions::default();
+        let bounds = QuickOptions {
+            max_iterations: Some(2),
+            timeout: Some(Millis(5_432_010)),
+            observations: Some(1),
+            baseline: Some(Baseline::Off),
+            ..none.clone()
+        };
+        let scope = QuickOptions {
+            scope: Convergence {
+                allowed_paths: texts(&["src/**", "docs/[a-z]*.md", "{a,b}"]),
+                protected_paths: texts(&["tests/**"]),
+                max_changed_files: Some(20),
+                max_changed_lines: Some(500),
+                revert_out_of_scope: true,
+                diagnose_with: Some(diagnoser("claude --print")),
+                ..Convergence::default()
+            },
+            reports: texts(&["target/**/TEST-*.xml"]),
+            ..none.clone()
+        };
+        let compares = QuickOptions { no_worse: texts(&["cargo clippy"]), ..none.clone() };
+        let report = QuickOptions { baseline: Some(Baseline::Report), ..compares.clone() };
+        for options in [&none, &bounds, &scope, &compares, &report] {
+            let is_claim = options.no_worse.is_empty();
+            saved("Make it so.", &["cargo test"], options);
+            saved("Make it so.", &["a && b", "echo \"x: {y}\" # no\n'z'"], options);
+            if is_claim && options.baseline.is_none() {
+                saved("Make it so.", &[], options);
+            }
+        }
+        for goal in [
+            "two\nlines\n",
+            "no",
+            "1",
+            "- a: {b} #c",
+            "\ttab \\ \"quote\" é \u{1f511}",
+            "\u{7f}\u{85}\u{2028}\u{feff}x",
+        ] {
+            saved(goal, &["true"], &none);
+        }
+    }
+
+    #[test]
+    fn what_a_file_cannot_say_is_not_saved() {
+        let refused = |options: QuickOptions| {
+            save(&quick("goal", "true", &["true".to_owned()], &options)).expect_err("it is refused")
+        };
+        let once = refused(QuickOptions { max_iterations: Some(1), ..QuickOptions::default() });
+        assert!(once.contains("steps.work.max_iterations"), "{once}");
+        let no_file = refused(QuickOptions {
+            scope: Convergence { max_changed_files: Some(0), ..Convergence::default() },
+            ..QuickOptions::default()
+        });
+        assert!(no_file.contains("max_changed_files"), "{no_file}");
+    }
+
+    #[test]
+    fn a_saved_file_can_be_read_by_people() {
+        let options = QuickOptions {
+            no_worse: vec!["cargo clippy".to_owned()],
+            scope: Convergence { allowed_paths: vec!["src/**".to_owned()], ..Convergence::default() },
+            ..QuickOptions::default()
+        };
+        let checks = ["cargo test".to_owned()];
+        expect![[r##"
+            # Written by `unstuck run --save`. Every key is in docs/workflow-reference.md;
+            # `unstuck check` says what is wrong with the file, and what it may cost.
+            name: "Make the tests pass"
+            version: "1"
+            timeout: 4h # of the whole run
+            steps:
+              work:
+                worker: COMMAND
+                command: "sh ./agent.sh" # gets the prompt on standard input
+                instructions: "Make the tests pass"
+                capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]
+                timeout: 4h # of one try of the worker
+                on_failure: retry
+                max_retries: 2 # of the worker, in each iteration
+                max_iterations: 25
+                completion_check:
+                  commands:
+                    - {run: "cargo test", gate: pass}
+                    - {run: "cargo clippy", gate: no_new_failures}
+                  observations: 2 # of what fails; what comes and goes is flaky
+                  baseline: gate # what fails before the work begins is known, and no test may vanish
+                convergence:
+                  enabled: true
+                  stall_threshold: 3 # iterations without progress raise the stage
+                  max_stage: 3
+                  fail_on_max_stage: true
+                  allowed_paths: ["src/**"]
+        "##]]
+        .assert_eq(
+            &save(&quick("Make the tests pass", "sh ./agent.sh", &checks, &options)).expect("it can be"),
+        );
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub mod verdict;
 pub mod view;
 pub mod weather;
 
-#[cfg(feature = "proptest")]
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use decide::{Command, Rejection};

@@ -2,11 +2,13 @@
 //!
 //! [`recheck`] compares what was decided with what would be decided now, [`what_if()`] does so under
 //! another policy, [`why`] prints the chain of evidence for a decision, [`Story`] is the run as
-//! people read it, [`report`] all that is told of it on a page.
+//! people read it, [`report`] all that is told of it on a page. [`explore()`] looks ahead instead: at all that a
+//! workflow can come to.
 
 mod batches;
 mod describe;
 mod diagnosis;
+mod explore;
 mod recheck;
 pub mod report;
 mod seen;
@@ -17,6 +19,7 @@ mod why;
 pub use batches::{Batch, Batches};
 pub use describe::{describe, kind, sentence_of_end};
 pub use diagnosis::diagnosis;
+pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};

@@ -16,17 +16,28 @@ use unstuck_core::workflow::Workflow;
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 
+use crate::{naive_controller, scripted_loop};
+
 /// A fuzz target.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its folder of seeds.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("controller", controller),
     ("decision_bytes", decision_bytes),
     ("event_bytes", event_bytes),
     ("failures", failures),
     ("log_bytes", log_bytes),
     ("workflow_yaml", workflow_yaml),
 ];
+
+/// Whatever the settings of a loop are, and whatever its iterations come to: it ends within its bounds, stalls
+/// where the page says so and nowhere else, and is complete on evidence only.
+pub fn controller(data: &[u8]) {
+    let events = scripted_loop::play(data).history.events;
+    assert_eq!(naive_controller::difference(&events), None);
+    assert_eq!(naive_controller::complete_without_evidence(&events), None);
+}
 
 /// Whatever a command printed or wrote into a report: there is an answer, the same twice, bounded, never empty
 /// for a command that failed; and a passing command has no failures in its text.

@@ -1,3 +1,5 @@
 //! What needs several crates: scenarios, golden logs, tidy.
 
 pub mod fuzz_targets;
+pub mod naive_controller;
+pub mod scripted_loop;

@@ -1,7 +1,7 @@
 //! The committed seeds of the fuzz targets, run as ordinary tests.
 //!
-//! `UNSTUCK_WRITE_SEEDS=1 cargo test -p unstuck-tests --test fuzz_seeds` writes those of `event_bytes`
-//! and `log_bytes` anew (they are stored shapes); the others are written by hand.
+//! `UNSTUCK_WRITE_SEEDS=1 cargo test -p unstuck-tests --test fuzz_seeds` writes those of `controller`,
+//! `event_bytes` and `log_bytes` anew; the others are written by hand.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -113,11 +113,70 @@ fn write_recorded_seeds_if_asked() {
         return;
     }
     let worlds = [run_with_every_check(), run_that_gets_stuck(), run_that_is_blocked()];
-    for (target, seeds) in [("event_bytes", event_seeds(&worlds)), ("log_bytes", log_seeds(&worlds))] {
+    let written = [
+        ("controller", controller_seeds()),
+        ("event_bytes", event_seeds(&worlds)),
+        ("log_bytes", log_seeds(&worlds)),
+    ];
+    for (target, seeds) in written {
         for (name, bytes) in seeds {
             fs::write(folder(target).join(name), bytes).unwrap();
         }
     }
+}
+
+/// Loops, as `scripted_loop` reads them: two bytes of settings, then what each iteration says and leaves.
+fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
+    const W: u8 = 1;
+    const X: u8 = 2;
+    const Y: u8 = 4;
+    const Z: u8 = 8;
+    // Kinds of verdict; without one of them the members are claimed fingerprints.
+    const WORDS: u8 = 0x30;
+    const SILENT: u8 = 0x40;
+    const SHOWN: u8 = 0x50;
+    const UNREADABLE: u8 = 0x60;
+    const COMPLETE: u8 = 0xf0;
+    // What an iteration leaves: a changed workspace, or one of these.
+    const UNCHANGED: u8 = 2;
+    const UNKNOWN: u8 = 3;
+    const STRAYS: u8 = 0x40;
+    // Settings: threshold 2 and last stage 3, which stops; 20 iterations.
+    const USUAL: [u8; 2] = [0x09, 19];
+    const COMMANDS: [u8; 2] = [0x29, 19 | 0x80];
+    const NO_WORSE: [u8; 2] = [0x29, 19 | 0x40];
+    let says = |says: &[u8]| says.iter().flat_map(|it| [*it, 0]).collect::<Vec<u8>>();
+    let grown =
+        |says: &[u8]| says.iter().zip(1..).flat_map(|(it, size)| [*it, size << 4]).collect::<Vec<u8>>();
+    let loops: [(&str, [u8; 2], Vec<u8>); 24] = [
+        ("same-failures", USUAL, says(&[W | X])),
+        ("progress-then-complete", USUAL, says(&[W | X | Y, W | X, W, COMPLETE])),
+        ("new-each-time-to-the-limit", [0x0b, 3], says(&[W, X, Y, Z])),
+        ("cycle-of-two", [0x0a, 19], says(&[W, X, W, X, W, X])),
+        ("cycle-of-three", USUAL, says(&[W, X, Y, W, X, Y])),
+        ("once-back-is-no-cycle", USUAL, says(&[W, X, W, Y, COMPLETE])),
+        ("one-that-stays", USUAL, says(&[W | X, W | Y, W | Z])),
+        ("stays-but-others-went", USUAL, says(&[W | X | Y, W | X, W | Y, W | Z])),
+        ("growing", USUAL, says(&[W, W | X, W | X | Y])),
+        ("diverging", [0x08, 19], grown(&[W, X, Y, Z])),
+        ("diverging-with-patience", USUAL, grown(&[W, X, W | Y, X | Z, W | Y])),
+        ("nothing-is-said", USUAL, says(&[0, 0, W])),
+        ("silence-between", USUAL, says(&[W, 0, W])),
+        ("words", USUAL, says(&[WORDS | W, WORDS | W])),
+        ("words-about-commits", [0x29 & 0x1f, 5], vec![WORDS | W, 4, WORDS | W, 8, WORDS | W, 12]),
+        ("nothing-changes", USUAL, vec![W, UNCHANGED, W, UNCHANGED]),
+        ("nobody-looked", USUAL, vec![W, UNKNOWN, W | X, UNKNOWN]),
+        ("unreadable", USUAL, says(&[UNREADABLE])),
+        ("silent-command", USUAL, says(&[SILENT, SILENT, SILENT, SHOWN | W, SHOWN | W])),
+        ("goes-on-in-the-last-stage", [0x15, 9], says(&[W])),
+        ("taken-up-when-stuck", [0x04, 9], says(&[W, W, X, X, Y, Y, Z, COMPLETE])),
+        ("commands-with-a-baseline", COMMANDS, says(&[W | X, W | X, X, W, COMPLETE])),
+        ("no-new-failures", NO_WORSE, says(&[W | X, W | Y, W])),
+        ("out-of-scope", [0x49, 19], vec![W, STRAYS, COMPLETE, STRAYS, COMPLETE, 0]),
+    ];
+    let bytes = |settings: [u8; 2], iterations: Vec<u8>| settings.into_iter().chain(iterations).collect();
+    let seed = |(name, settings, iterations): (&str, _, _)| (name.to_owned(), bytes(settings, iterations));
+    loops.into_iter().map(seed).collect()
 }
 
 fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {

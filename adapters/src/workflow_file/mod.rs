@@ -6,7 +6,7 @@
 //!
 //! Read on in this order: [`keys`] is the table of all keys, `node` the tree with places, `shape`
 //! the check of keys and types, `load`, `workflow`, `step` and `graph` what the keys mean together.
-//! [`quick`] builds the workflow of a command line, [`plan`] says what a workflow may cost.
+//! [`quick`] builds the workflow of a command line and [`save`] writes it as a file, [`plan`] says what a workflow may cost.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -25,6 +25,7 @@ mod node;
 mod plan;
 mod quick;
 mod reference;
+mod save;
 mod schema;
 mod shape;
 mod step;
@@ -35,6 +36,7 @@ pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, diagnoser, quick};
 pub use reference::reference;
+pub use save::save;
 pub use schema::schema;
 pub use shape::{path_within, segment};
 
@@ -185,6 +187,20 @@ pub fn parse(bytes: &[u8], name: &Path, options: &Options, files: &dyn Files) ->
         }
         _ => Err(Rejected { complaints }),
     }
+}
+
+/// Returns the line of a workflow file on which a key stands, or else the nearest key above it that is there;
+/// the first line is 1.
+pub fn line_of(bytes: &[u8], keys: &[&str]) -> Option<u32> {
+    let text = str::from_utf8(bytes).ok()?;
+    let root = node::parse(0, text, &mut complaint::Report::default())?;
+    let (mut node, mut place) = (&root, None);
+    for key in keys {
+        let Some(entry) = node.entry(key) else { break };
+        (node, place) = (&entry.value, Some(entry.place));
+    }
+    let before = text.get(..usize::try_from(place?.offset).ok()?)?;
+    u32::try_from(before.matches('\n').count() + 1).ok()
 }
 
 /// Returns the path without `.` components.

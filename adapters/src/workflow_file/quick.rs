@@ -98,7 +98,7 @@ fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
         timeout,
         decision_file: claims.then(|| DECISION_FILE.to_owned()),
         max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
-        observations: options.observations.unwrap_or(OBSERVATIONS),
+        observations: if claims { 1 } else { options.observations.unwrap_or(OBSERVATIONS) },
         baseline: if claims { Baseline::Off } else { options.baseline.unwrap_or(Baseline::Gate) },
     }
 }

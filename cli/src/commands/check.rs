@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 use crate::exit;
 use crate::project;
 
+mod explore;
+
 /// Arguments of `unstuck check`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -22,6 +24,9 @@ pub struct Args {
     /// Print the plan as JSON.
     #[arg(long)]
     json: bool,
+    /// Play all short histories of each step: what it may cost at most, how it can end, what is never reached.
+    #[arg(long, conflicts_with = "schema")]
+    explore: bool,
     /// What decides how a file is read.
     #[command(flatten)]
     reading: run::Reading,
@@ -42,6 +47,9 @@ pub fn check(global: &Global, args: &Args) -> Result {
     }
     for warning in run::not_enforced(&loaded.workflow).into_iter().chain(run::cannot_run(&loaded.workflow)) {
         eprintln!("warning: {warning}");
+    }
+    if args.explore {
+        return explore::explore(&loaded, args.json);
     }
     let plan = workflow_file::plan(&loaded.workflow);
     if args.json {

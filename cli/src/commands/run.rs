@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
+use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
 use unstuck_adapters::worktree;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
@@ -37,7 +38,8 @@ use crate::{system, worktrees};
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  unstuck run examples/fix-the-bug.yaml\n  \
-    unstuck run \"make the tests pass\" --check \"cargo test\" --with 'sh ./agent.sh'")]
+    unstuck run \"make the tests pass\" --check \"cargo test\" --with 'sh ./agent.sh'\n  \
+    unstuck run \"make the tests pass\" --with 'sh ./agent.sh' --save workflow.yaml")]
 pub struct Args {
     /// A workflow file, or the goal in words (with --with).
     #[arg(value_name = "FILE|GOAL")]
@@ -45,7 +47,7 @@ pub struct Args {
     /// The worker: a command line that reads a prompt on standard input and prints its answer.
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     with: Option<String>,
-    /// A command that must succeed; may be given more than once.
+    /// A command that must succeed; may be given more than once [default: how the project is tested].
     #[arg(long = "check", value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
     checks: Vec<String>,
     /// A command that must show no failure that it did not show before the work began; may be given more than once.
@@ -54,6 +56,12 @@ pub struct Args {
     /// Machine reports that the checks write, such as 'target/**/TEST-*.xml'; may be given more than once.
     #[arg(long = "report", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
     reports: Vec<String>,
+    /// Take the worker's own word for it: no command is run, and something must have changed.
+    #[arg(long, requires = "with", conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
+    claim: bool,
+    /// Write the equivalent workflow file before the run begins; it must not be there yet.
+    #[arg(long, value_name = "FILE", requires = "with")]
+    save: Option<PathBuf>,
     /// What may change, and what becomes of it if the loop gets nowhere.
     #[command(flatten)]
     scope: ScopeArgs,
@@ -247,23 +255,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
             ))
             .hint(format!("unstuck run {}    or give the goal in words", args.what)));
         }
-        Some(with) => {
-            if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
-                return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
-                    .hint("leave --baseline off out"));
-            }
-            let options = QuickOptions {
-                timeout: args.max_time,
-                max_iterations: args.iterations,
-                no_worse: args.no_worse.clone(),
-                baseline: args.baseline.map(Baseline::from),
-                observations: args.observations,
-                reports: args.reports.clone(),
-                scope: args.scope.policy(),
-                ..QuickOptions::default()
-            };
-            of_workflow(workspace, workflow_file::quick(&args.what, with, &args.checks, &options))
-        }
+        Some(with) => of_workflow(workspace, of_goal(workspace, with, args)?),
         None => from_file(workspace, args)?,
     };
     if let Some(timeout) = args.max_time {
@@ -272,7 +264,69 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     can_run(&started.workflow)?;
     holds_no_secret(&started.workflow, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
+    if let Some(file) = &args.save {
+        save(&started.workflow, workspace, file)?;
+    }
     Ok(started)
+}
+
+/// Makes a workflow of a goal in words.
+fn of_goal(workspace: &Path, with: &str, args: &Args) -> Result<Workflow> {
+    if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
+        return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
+            .hint("leave --baseline off out"));
+    }
+    let options = QuickOptions {
+        timeout: args.max_time,
+        max_iterations: args.iterations,
+        no_worse: args.no_worse.clone(),
+        baseline: args.baseline.map(Baseline::from),
+        observations: args.observations,
+        reports: args.reports.clone(),
+        scope: args.scope.policy(),
+        ..QuickOptions::default()
+    };
+    let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
+    let checks = if says_how { args.checks.clone() } else { vec![detected(workspace)?] };
+    Ok(workflow_file::quick(&args.what, with, &checks, &options))
+}
+
+/// Returns how the project is tested, and says so: nobody should be surprised by what is run.
+fn detected(workspace: &Path) -> Result<String> {
+    let mut found = test_command::detect(workspace).into_iter();
+    let Some(TestCommand { command, found: file }) = found.next() else {
+        return Err(Error::usage(
+            "it is not clear how this project is tested, so nobody could say when the work is done",
+        )
+        .hint(
+            "name a command that has to succeed: --check CMD    or take the worker's word for it: --claim",
+        ));
+    };
+    let others: Vec<String> = found.map(|it| format!("{} ({})", it.command, it.found)).collect();
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; not taken: {}; choose with --check", others.join(", "))
+    };
+    eprintln!("check: {command} (found {file}{others})");
+    Ok(command)
+}
+
+/// Writes what the command line says as a workflow file.
+fn save(workflow: &Workflow, workspace: &Path, file: &Path) -> Result<()> {
+    let text = workflow_file::save(workflow).map_err(|why| {
+        Error::usage(format!("this command line cannot be saved as a workflow file: {why}"))
+    })?;
+    let written = File::create_new(workspace.join(file)).and_then(|mut it| it.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Error::usage(format!("{} is there already, and is left as it is", file.display()))
+                .hint("name another file")
+        }
+        _ => Error::usage(format!("cannot write {}: {error}", file.display())),
+    })?;
+    eprintln!("saved: {0}; the next time: unstuck run {0}", file.display());
+    Ok(())
 }
 
 fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {

@@ -4,6 +4,7 @@
 //! every event of it, [`events`] gives events that may be impossible where they stand.
 //!
 //! ```
+//! # #[cfg(feature = "proptest")] {
 //! use proptest::prelude::*;
 //! use unstuck_core::testing::{fold, histories};
 //!
@@ -14,11 +15,14 @@
 //!         prop_assert!(at.iteration <= state.max_iterations(step, at));
 //!     }
 //! });
+//! # }
 //! ```
 
+#[cfg(feature = "proptest")]
 mod strategies;
 mod world;
 
+#[cfg(feature = "proptest")]
 pub use strategies::{events, histories, scripts, workflows};
 pub use world::{
     Act, History, Script, World, command_result, finished, run_started, script_worker, snapshot, started,

@@ -31,7 +31,7 @@ fn s36_without_limits_there_are_limits_and_they_are_printed() {
 #[test]
 fn s39_a_crash_gives_no_iteration_back_and_repeats_none() {
     let stage = Stage::repository().with_variable("HOLD_AT", "16");
-    let live = stage.start(&["run", "count", "--with", &worker("count.sh"), "--iterations", "20"]);
+    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "20"]);
     wait_until("15 of 20 iterations are over", || stage.calls() == 16);
     live.crash();
     assert_eq!(judged(&stage), (1..=15).collect::<Vec<_>>());
@@ -56,8 +56,9 @@ fn s39_a_crash_gives_no_iteration_back_and_repeats_none() {
 #[test]
 fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
     let stage = Stage::repository().with_variable("DONE_AT", "4");
-    let ended =
-        stage.unstuck(&["run", "count", "--with", &worker("count.sh"), "--iterations", "2"]).with_status(2);
+    let ended = stage
+        .unstuck(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "2"])
+        .with_status(2);
     assert!(ended.last_lines().contains("unstuck resume"), "{ended:?}");
     let before = stage.events().len();
     let refused = stage.unstuck(&["resume"]).with_status(64);

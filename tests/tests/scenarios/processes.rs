@@ -16,7 +16,7 @@ fn run_script(stage: &Stage, script: &str, keys: &str) -> Ended {
 fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_not_in_the_way() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     let command = worker("count.sh");
-    let arguments = ["run", "count", "--with", &command, "--iterations", "3"];
+    let arguments = ["run", "count", "--claim", "--with", &command, "--iterations", "3"];
     let first = stage.start(&arguments);
     wait_until("the first works", || stage.calls() == 1);
 
@@ -39,7 +39,7 @@ fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_no
 fn s51_of_two_that_start_at_the_same_moment_one_works() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
     let command = worker("count.sh");
-    let arguments = ["run", "count", "--with", &command, "--iterations", "1"];
+    let arguments = ["run", "count", "--claim", "--with", &command, "--iterations", "1"];
     let both = [stage.start(&arguments), stage.start(&arguments)];
     wait_until("one works and the other was refused", || {
         stage.calls() == 1
@@ -57,7 +57,7 @@ fn s51_two_runs_in_one_repository_work_beside_each_other_in_worktrees() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
     stage.write("notes.txt", "of a person, in no commit\n");
     let command = worker("count.sh");
-    let arguments = ["run", "count", "--with", &command, "--iterations", "3", "--worktree"];
+    let arguments = ["run", "count", "--claim", "--with", &command, "--iterations", "3", "--worktree"];
     let first = stage.start(&arguments);
     wait_until("the first works", || stage.calls() == 1);
     let second = stage.unstuck(&arguments).with_status(0);
@@ -81,7 +81,7 @@ fn s51_two_runs_in_one_repository_work_beside_each_other_in_worktrees() {
 fn a_worktree_goes_with_its_run_unless_something_in_it_is_in_no_commit() {
     let stage = Stage::repository().with_variable("DONE_AT", "1");
     let noted = worker("count.sh");
-    let changes = ["run", "count", "--with", &noted, "--worktree"];
+    let changes = ["run", "count", "--claim", "--with", &noted, "--worktree"];
     let commits =
         ["run", "commit", "--with", "git commit -qm done --allow-empty", "--check", "true", "--worktree"];
     stage.unstuck(&changes).with_status(0);
@@ -97,7 +97,7 @@ fn a_worktree_goes_with_its_run_unless_something_in_it_is_in_no_commit() {
 #[test]
 fn a_worktree_of_no_repository_is_refused_before_anything_is_made() {
     let stage = Stage::new();
-    let arguments = ["run", "count", "--with", "true", "--worktree"];
+    let arguments = ["run", "count", "--claim", "--with", "true", "--worktree"];
     stage.unstuck(&arguments).with_status(64).complains("is in no git repository");
     stage.git(&["init", "-q"]);
     stage.unstuck(&arguments).with_status(64).complains("has no commit yet");
@@ -106,7 +106,7 @@ fn a_worktree_of_no_repository_is_refused_before_anything_is_made() {
 #[test]
 fn a_crash_and_a_resume_leave_no_process_behind() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "3");
-    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
     wait_until("the second iteration works", || stage.calls() == 2);
     // The worker, its grandchild and whatever it waits with.
     wait_until("its grandchild is there", || stage.calls() >= 1 && stage.processes().len() >= 4);
@@ -124,7 +124,10 @@ fn a_container_whose_session_began_outside_is_a_place_to_work_in() {
     let stage = Stage::repository().with_variable("DONE_AT", "2");
     let command = worker("count.sh");
     let namespace = ["unshare", "--pid", "--fork", "--mount-proc"];
-    let Some(ended) = stage.unstuck_below(&namespace, &["run", "count", "--with", &command]) else { return };
+    let Some(ended) = stage.unstuck_below(&namespace, &["run", "count", "--claim", "--with", &command])
+    else {
+        return;
+    };
     ended.with_status(0);
     assert_eq!(stage.calls(), 2);
     stage.verify();
@@ -160,7 +163,7 @@ fn s32_a_check_that_hangs_is_ended_and_the_worker_is_told() {
 fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         let stage = Stage::repository().with_variable("HOLD_AT", "1");
-        let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+        let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
         wait_until("its grandchild is there", || stage.calls() >= 1 && stage.processes().len() >= 4);
         live.signal(signal);
         live.wait().with_status(status).says("INTERRUPTED").says("unstuck resume");
@@ -170,7 +173,7 @@ fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
     }
     let stage = Stage::repository();
     let stubborn = "sh -c 'trap \"\" TERM INT; echo ready > $SCRATCH/ready; while :; do sleep 1; done'";
-    let live = stage.start(&["run", "work on", "--with", stubborn]);
+    let live = stage.start(&["run", "work on", "--claim", "--with", stubborn]);
     wait_until("it works", || stage.scratch("ready").exists());
     live.signal(Signal::SIGINT);
     wait_until("it is asked to end", || stage.facts("run_interrupted").len() == 1);
@@ -182,7 +185,7 @@ fn s46_ctrl_c_and_term_end_the_whole_tree_and_a_second_one_does_not_wait() {
 #[test]
 fn s47_nothing_outlives_a_supervisor_that_was_killed() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
-    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
     wait_until("its grandchild is there", || stage.calls() >= 1 && stage.processes().len() >= 4);
     let killed = std::time::Instant::now();
     live.crash();
@@ -273,7 +276,7 @@ fn s57_nothing_is_left_in_the_workspace_that_another_agent_could_read() {
     let stage = Stage::repository();
     let before = crate::stage::files(&stage.workspace());
     let command = worker("claim.sh");
-    stage.unstuck(&["run", "mend add", "--with", &command, "--iterations", "2"]);
+    stage.unstuck(&["run", "mend add", "--claim", "--with", &command, "--iterations", "2"]);
     let left = crate::stage::files(&stage.workspace());
     assert_eq!(left, before);
 }

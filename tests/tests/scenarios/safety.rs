@@ -8,14 +8,17 @@ use crate::stage::{Stage, holds, worker};
 #[test]
 fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
     let stage = Stage::repository();
-    stage.unstuck(&["run", "tidy up", "--with", &worker("clean-out.sh")]).with_status(0);
+    stage.unstuck(&["run", "tidy up", "--claim", "--with", &worker("clean-out.sh")]).with_status(0);
     assert_eq!((stage.calls(), stage.verdicts().len()), (3, 3));
     stage.verify();
     assert!(stage.kept().iter().all(|path| !path.starts_with(stage.workspace())));
 
     // Not even without a workspace: the next worker cannot start, and that is said.
     let command = "rm -rf \"$PWD\"; echo INCOMPLETE";
-    stage.unstuck(&["run", "tidy up", "--with", command]).with_status(5).says("does not exist any more");
+    stage
+        .unstuck(&["run", "tidy up", "--claim", "--with", command])
+        .with_status(5)
+        .says("does not exist any more");
     fs::create_dir_all(stage.workspace()).expect("the scratch folder is ours");
     stage.verify();
 }
@@ -24,7 +27,7 @@ fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
 fn s67_a_worker_that_removes_the_record_itself_is_not_complete() {
     let stage = Stage::repository();
     let command = "echo work >>notes.txt; rm -rf \"$XDG_STATE_HOME\"; echo COMPLETE";
-    let ended = stage.unstuck(&["run", "tidy up", "--with", command]).with_status(6);
+    let ended = stage.unstuck(&["run", "tidy up", "--claim", "--with", command]).with_status(6);
     assert!(!ended.out.contains("exit 0") && ended.err.contains("is gone"), "{ended:#?}");
     stage.leaves_nothing_running();
 }
@@ -41,7 +44,9 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
         .with_variable("ROOT_PASSWORD", "worker_finished");
     let check =
         "echo \"checked with $API_KEY\"; [ -e \"$SCRATCH/second\" ] && grep -q 'work' notes.txt && exit 1";
-    stage.unstuck(&["run", "deploy it", "--with", &worker("leaky.sh"), "--iterations", "2"]).with_status(0);
+    stage
+        .unstuck(&["run", "deploy it", "--claim", "--with", &worker("leaky.sh"), "--iterations", "2"])
+        .with_status(0);
     let claimed = stage.facts("worker_finished");
     stage
         .unstuck(&["run", "deploy it", "--with", &worker("leaky.sh"), "--check", check, "--iterations", "2"])
@@ -72,7 +77,9 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
 #[test]
 fn s69_a_secret_in_the_goal_is_not_in_the_index() {
     let stage = Stage::repository().with_variable("API_KEY", "supersecret99");
-    stage.unstuck(&["run", "use supersecret99 now", "--with", "true", "--iterations", "1"]).with_status(2);
+    stage
+        .unstuck(&["run", "use supersecret99 now", "--claim", "--with", "true", "--iterations", "1"])
+        .with_status(2);
     for path in stage.kept() {
         assert!(!holds(&fs::read(&path).expect("it can be read"), b"supersecret99"), "{}", path.display());
     }
@@ -92,7 +99,7 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
         stage.write("src/add.sh", "add() { echo mended by hand; }\n");
         stage.write("notes.txt", "not added to git\n");
         let mess = format!("echo more >>src/new.sh; {command}; echo COMPLETE");
-        let ended = stage.unstuck(&["run", "tidy up", "--with", &mess]);
+        let ended = stage.unstuck(&["run", "tidy up", "--claim", "--with", &mess]);
         assert!(ended.out.contains("unstuck undo"), "{command}: {ended:#?}");
         let restored = if command.contains(".git") { &["undo", "--git"][..] } else { &["undo"] };
         stage.unstuck(restored).with_status(0).says("to undo this");
@@ -116,7 +123,9 @@ fn s83_what_a_person_has_not_committed_stays_as_it_is() {
     stage.write("src/add.sh", "add() { echo half done; }\n");
     let index = || fs::read(stage.workspace().join(".git/index")).expect("an index");
     let (before, head) = (index(), stage.git(&["rev-parse", "HEAD"]));
-    stage.unstuck(&["run", "add notes", "--with", "echo note >>notes.txt; echo COMPLETE"]).with_status(0);
+    stage
+        .unstuck(&["run", "add notes", "--claim", "--with", "echo note >>notes.txt; echo COMPLETE"])
+        .with_status(0);
     assert_eq!(index(), before, "nothing is staged");
     assert_eq!(stage.git(&["rev-parse", "HEAD"]), head, "nothing is committed");
     assert_eq!(stage.git(&["for-each-ref"]).lines().count(), 1, "no ref of ours");
@@ -134,7 +143,7 @@ fn s83_what_a_person_has_not_committed_stays_as_it_is() {
 fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
     let stage = Stage::repository().with_variable("DONE_AT", "3");
     let command = worker("count.sh");
-    stage.unstuck(&["run", "count", "--with", &command, "--iterations", "2"]).with_status(2);
+    stage.unstuck(&["run", "count", "--claim", "--with", &command, "--iterations", "2"]).with_status(2);
     stage.write("src/add.sh", "add() { echo by hand; }\n");
     let resume = ["resume", "--add-iterations", "2"];
     stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-drift");
@@ -156,7 +165,8 @@ fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
         "git -C {} checkout -q -b strayed && git -C {0} commit -q --allow-empty -m x; echo COMPLETE",
         main.display()
     );
-    let ended = stage.unstuck_in(&worktree, &["run", "stray", "--with", &command, "--iterations", "1"]);
+    let ended =
+        stage.unstuck_in(&worktree, &["run", "stray", "--claim", "--with", &command, "--iterations", "1"]);
     assert!(ended.out.contains("moved the main checkout of the repository"), "{ended:#?}");
 }
 
@@ -208,7 +218,7 @@ fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone(
 #[test]
 fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_checked_out_to() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
-    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
     crate::stage::wait_until("it works", || stage.calls() == 1);
     stage.unstuck(&["undo"]).with_status(64).complains("is being worked on by process");
     crate::stage::tell(&stage.scratch("go"));

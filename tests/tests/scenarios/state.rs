@@ -47,7 +47,7 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
 fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "4");
     let command = worker("count.sh");
-    let live = stage.start(&["run", "count", "--with", &command]);
+    let live = stage.start(&["run", "count", "--claim", "--with", &command]);
     wait_until("the second iteration works", || stage.calls() == 2);
     live.signal(Signal::SIGTERM);
     live.wait().with_status(143).says("INTERRUPTED");
@@ -56,7 +56,7 @@ fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     stage.leaves_nothing_running();
 
     tell(&stage.scratch("go"));
-    stage.unstuck(&["run", "count", "--with", &command]).with_status(0);
+    stage.unstuck(&["run", "count", "--claim", "--with", &command]).with_status(0);
     for arguments in [&["runs"][..], &[], &["show", &stopped], &["verify", &stopped], &["why", &stopped]] {
         stage.unstuck(arguments).with_status(0);
     }
@@ -143,7 +143,9 @@ fn s62_logs_of_every_released_format_are_read_and_decided_the_same_for_ever() {
 #[test]
 fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
     let stage = Stage::repository().with_variable("DONE_AT", "4");
-    stage.unstuck(&["run", "count", "--with", &worker("count.sh"), "--iterations", "2"]).with_status(2);
+    stage
+        .unstuck(&["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "2"])
+        .with_status(2);
     let events = stage.events().len();
     let mirror = stage.kept().into_iter().find(|path| path.ends_with("events.jsonl")).expect("a mirror");
     let whole = fs::read(&mirror).expect("it is ours");

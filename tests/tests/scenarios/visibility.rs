@@ -41,7 +41,7 @@ fn explains(stage: &Stage, ended: Ended, status: i32, word: &str, next: &str) {
 }
 
 fn held(stage: &Stage) -> Live {
-    let live = stage.start(&["run", "count", "--with", &worker("count.sh")]);
+    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
     wait_until("a worker works", || stage.calls() == 1);
     live
 }
@@ -61,7 +61,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
         "COMPLETE",
         "unstuck show",
     );
-    explains(&stage, run(&["mend add", "--with", "true"]), 1, "NOT COMPLETE", "unstuck resume");
+    explains(&stage, run(&["mend add", "--claim", "--with", "true"]), 1, "NOT COMPLETE", "unstuck resume");
     explains(
         &stage,
         run(&["x", "--with", "true", "--check", "false", "--iterations", "1"]),
@@ -71,7 +71,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     );
     explains(
         &stage,
-        run(&["x", "--with", "sleep 600", "--max-time", "300ms"]),
+        run(&["x", "--claim", "--with", "sleep 600", "--max-time", "300ms"]),
         2,
         "OUT OF TIME",
         "--add-time",
@@ -90,7 +90,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     explains(&stage, ended, 4, "BLOCKED", "unstuck answer");
     explains(&stage, of_file(claims("echo no luck >&2; exit 9", "")), 5, "FAILED", "unstuck resume");
 
-    let bad = run(&["x", "--with", "true", "--iterations", "0"]).with_status(64);
+    let bad = run(&["x", "--claim", "--with", "true", "--iterations", "0"]).with_status(64);
     assert!(bad.err.contains("--iterations"), "{bad:#?}");
     run(&["no-such-file.yaml"]).with_status(64).complains("no-such-file.yaml");
 
@@ -106,7 +106,7 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     let no_folder = nowhere.scratch("a file");
     fs::write(&no_folder, "").expect("the scratch folder is ours");
     let nowhere = nowhere.with_state(no_folder);
-    let ended = nowhere.unstuck(&["run", "x", "--with", "true"]).with_status(6);
+    let ended = nowhere.unstuck(&["run", "x", "--claim", "--with", "true"]).with_status(6);
     assert!(
         ended.err.contains("Not a directory")
             && ended.err.contains("next: ")

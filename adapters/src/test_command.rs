@@ -1,0 +1,263 @@
+//! How a project is tested: the command that its files name, or that its kind of project has.
+//!
+//! Only the root is looked at, and nothing is run. What a project says itself (a script in its
+//! manifest) wins over what is usual for its kind; a rule is one line of [`RULES`].
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// A command that tests a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestCommand {
+    /// The command line.
+    pub command: String,
+    /// The file that says so, from the root of the project.
+    pub found: String,
+}
+
+/// Returns the commands that test the project in a folder, the most specific first.
+pub fn detect(root: &Path) -> Vec<TestCommand> {
+    let project = Project { root };
+    RULES.iter().filter_map(|rule| rule(&project)).collect()
+}
+
+/// What is read of a manifest.
+const BYTES_MAX: u64 = 1024 * 1024;
+
+type Rule = fn(&Project<'_>) -> Option<TestCommand>;
+
+/// Package managers and compilers first: a Makefile beside them most often calls one of them, and more.
+const RULES: &[Rule] = &[
+    |it| it.with("Cargo.toml", "cargo test"),
+    |it| it.with("go.mod", "go test ./..."),
+    node,
+    deno,
+    python,
+    |it| it.with("mix.exs", "mix test"),
+    |it| it.with("pom.xml", if it.has("mvnw") { "./mvnw test" } else { "mvn test" }),
+    gradle,
+    ruby,
+    php,
+    |it| it.with("Package.swift", "swift test"),
+    |it| it.any(".", &[".sln", ".csproj"]).and_then(|file| it.with(&file, "dotnet test")),
+    |it| it.with("build/CTestTestfile.cmake", "ctest --test-dir build --output-on-failure"),
+    |it| ["test", "tests"].iter().find_map(|folder| bats(it, folder)),
+    |it| it.with_target(&["justfile", "Justfile", ".justfile"], "just test"),
+    |it| it.with_target(&["GNUmakefile", "makefile", "Makefile"], "make test"),
+];
+
+fn node(project: &Project<'_>) -> Option<TestCommand> {
+    let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
+    let script = manifest["scripts"]["test"].as_str()?;
+    // What `npm init` writes where nobody has an answer.
+    if script.contains("no test specified") {
+        return None;
+    }
+    let locks = [
+        ("pnpm-lock.yaml", "pnpm test"),
+        ("yarn.lock", "yarn test"),
+        ("bun.lock", "bun run test"),
+        ("bun.lockb", "bun run test"),
+    ];
+    let locked = locks.iter().find(|(lock, _)| project.has(lock));
+    project.with("package.json", locked.map_or("npm test", |(_, command)| command))
+}
+
+fn deno(project: &Project<'_>) -> Option<TestCommand> {
+    let file = ["deno.json", "deno.jsonc"].into_iter().find(|file| project.has(file))?;
+    let manifest: Option<Value> = project.text(file).and_then(|text| serde_json::from_str(&text).ok());
+    let has_task = manifest.is_some_and(|manifest| !manifest["tasks"]["test"].is_null());
+    project.with(file, if has_task { "deno task test" } else { "deno test" })
+}
+
+/// A Python project is taken for one with tests only where it says so, or has some.
+fn python(project: &Project<'_>) -> Option<TestCommand> {
+    let says_so = [
+        ("pytest.ini", ""),
+        ("pyproject.toml", "[tool.pytest"),
+        ("setup.cfg", "[tool:pytest]"),
+        ("tox.ini", "[pytest]"),
+    ];
+    let configured =
+        says_so.into_iter().find(|(file, section)| project.text(file).is_some_and(|it| it.contains(section)));
+    let is_package = || ["pyproject.toml", "setup.py", "setup.cfg"].into_iter().find(|it| project.has(it));
+    let is_test = |folder| project.names(folder).iter().any(|name| is_python_test(name));
+    let file = match configured {
+        Some((file, _)) => file,
+        None => is_package().filter(|_| [".", "tests", "test"].into_iter().any(is_test))?,
+    };
+    project.with(file, "pytest -q")
+}
+
+fn is_python_test(name: &str) -> bool {
+    name.strip_suffix(".py").is_some_and(|name| name.starts_with("test_") || name.ends_with("_test"))
+}
+
+fn gradle(project: &Project<'_>) -> Option<TestCommand> {
+    let files = ["build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle"];
+    let file = files.into_iter().find(|file| project.has(file))?;
+    project.with(file, if project.has("gradlew") { "./gradlew test" } else { "gradle test" })
+}
+
+fn ruby(project: &Project<'_>) -> Option<TestCommand> {
+    let has_specs = project.has(".rspec") || project.any("spec", &["_spec.rb", "spec_helper.rb"]).is_some();
+    if has_specs && project.has("Gemfile") {
+        return project.with("Gemfile", "bundle exec rspec");
+    }
+    let is_rake_task = |text: &str| text.contains("TestTask") || text.contains("task :test");
+    project.text("Rakefile").filter(|text| is_rake_task(text))?;
+    project.with("Rakefile", "rake test")
+}
+
+fn php(project: &Project<'_>) -> Option<TestCommand> {
+    let manifest = project.text("composer.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    if manifest.is_some_and(|manifest| !manifest["scripts"]["test"].is_null()) {
+        return project.with("composer.json", "composer test");
+    }
+    let file = ["phpunit.xml", "phpunit.xml.dist"].into_iter().find(|file| project.has(file))?;
+    project.with(file, "vendor/bin/phpunit")
+}
+
+fn bats(project: &Project<'_>, folder: &str) -> Option<TestCommand> {
+    let file = project.any(folder, &[".bats"])?;
+    Some(TestCommand { command: format!("bats {folder}"), found: format!("{folder}/{file}") })
+}
+
+/// The folder that is looked at.
+struct Project<'a> {
+    root: &'a Path,
+}
+
+impl Project<'_> {
+    fn has(&self, file: &str) -> bool {
+        self.root.join(file).is_file()
+    }
+
+    fn with(&self, file: &str, command: &str) -> Option<TestCommand> {
+        self.has(file).then(|| TestCommand { command: command.to_owned(), found: file.to_owned() })
+    }
+
+    /// Finds a file that has a target or recipe `test`.
+    fn with_target(&self, files: &[&str], command: &str) -> Option<TestCommand> {
+        let has_target = |text: String| {
+            text.lines().any(|line| {
+                let rest = line.trim_start_matches('@').strip_prefix("test");
+                rest.is_some_and(|rest| {
+                    let (names, after) = rest.split_once(':').unwrap_or(("=", ""));
+                    !names.contains('=')
+                        && names.starts_with([' ', '\t']) | names.is_empty()
+                        && !after.starts_with('=')
+                })
+            })
+        };
+        let file = files.iter().find(|file| self.text(file).is_some_and(has_target))?;
+        self.with(file, command)
+    }
+
+    /// Returns the content of a file; of a very large one, its beginning.
+    fn text(&self, file: &str) -> Option<String> {
+        let path = self.root.join(file);
+        let mut bytes = Vec::new();
+        let file = fs::File::open(&path).ok().filter(|_| path.is_file())?;
+        file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns the names of what is in a folder, in their order.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Finds a file of a folder whose name ends so.
+    fn any(&self, folder: &str, ends: &[&str]) -> Option<String> {
+        self.names(folder).into_iter().find(|name| ends.iter().any(|end| name.ends_with(end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(files: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder is ours");
+            fs::write(path, text).expect("the folder is ours");
+        }
+        let detected = detect(folder.path());
+        let found: Vec<(&str, &str)> =
+            detected.iter().map(|it| (it.command.as_str(), it.found.as_str())).collect();
+        assert_eq!(found, expected, "{files:?}");
+    }
+
+    #[test]
+    fn each_kind_of_project_has_its_command() {
+        let script = r#"{"scripts": {"test": "vitest run"}}"#;
+        check(&[], &[]);
+        check(&[("Cargo.toml", "")], &[("cargo test", "Cargo.toml")]);
+        check(&[("go.mod", "")], &[("go test ./...", "go.mod")]);
+        check(&[("package.json", script)], &[("npm test", "package.json")]);
+        check(&[("package.json", script), ("pnpm-lock.yaml", "")], &[("pnpm test", "package.json")]);
+        check(&[("package.json", script), ("yarn.lock", "")], &[("yarn test", "package.json")]);
+        check(&[("package.json", script), ("bun.lock", "")], &[("bun run test", "package.json")]);
+        check(&[("deno.json", "{}")], &[("deno test", "deno.json")]);
+        check(&[("deno.jsonc", "// tasks\n{}")], &[("deno test", "deno.jsonc")]);
+        check(&[("deno.json", r#"{"tasks": {"test": "x"}}"#)], &[("deno task test", "deno.json")]);
+        check(&[("pytest.ini", "")], &[("pytest -q", "pytest.ini")]);
+        check(&[("pyproject.toml", "[tool.pytest.ini_options]")], &[("pytest -q", "pyproject.toml")]);
+        check(&[("setup.cfg", "[tool:pytest]")], &[("pytest -q", "setup.cfg")]);
+        check(&[("tox.ini", "[pytest]")], &[("pytest -q", "tox.ini")]);
+        check(&[("pyproject.toml", ""), ("tests/test_a.py", "")], &[("pytest -q", "pyproject.toml")]);
+        check(&[("setup.py", ""), ("a_test.py", "")], &[("pytest -q", "setup.py")]);
+        check(&[("mix.exs", "")], &[("mix test", "mix.exs")]);
+        check(&[("pom.xml", "")], &[("mvn test", "pom.xml")]);
+        check(&[("pom.xml", ""), ("mvnw", "")], &[("./mvnw test", "pom.xml")]);
+        check(&[("build.gradle.kts", "")], &[("gradle test", "build.gradle.kts")]);
+        check(&[("build.gradle", ""), ("gradlew", "")], &[("./gradlew test", "build.gradle")]);
+        check(&[("Gemfile", ""), ("spec/a_spec.rb", "")], &[("bundle exec rspec", "Gemfile")]);
+        check(&[("Rakefile", "Rake::TestTask.new(:test)")], &[("rake test", "Rakefile")]);
+        check(&[("composer.json", script)], &[("composer test", "composer.json")]);
+        check(&[("phpunit.xml.dist", "")], &[("vendor/bin/phpunit", "phpunit.xml.dist")]);
+        check(&[("Package.swift", "")], &[("swift test", "Package.swift")]);
+        check(&[("a.sln", "")], &[("dotnet test", "a.sln")]);
+        check(
+            &[("CMakeLists.txt", ""), ("build/CTestTestfile.cmake", "")],
+            &[("ctest --test-dir build --output-on-failure", "build/CTestTestfile.cmake")],
+        );
+        check(&[("test/a.bats", "")], &[("bats test", "test/a.bats")]);
+        check(&[("justfile", "build:\n\ntest *args:\n  x\n")], &[("just test", "justfile")]);
+        check(&[("Makefile", "all: x\n\ntest: all\n\tx\n")], &[("make test", "Makefile")]);
+    }
+
+    #[test]
+    fn what_only_looks_like_it_is_not_taken() {
+        check(&[("package.json", r#"{"name": "a"}"#)], &[]);
+        let placeholder = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
+        check(&[("package.json", placeholder)], &[]);
+        check(&[("package.json", "not JSON")], &[]);
+        check(&[("pyproject.toml", "[project]")], &[]);
+        check(&[("pyproject.toml", "[project]"), ("tests/data.txt", "")], &[]);
+        check(&[("CMakeLists.txt", "")], &[]);
+        check(&[("Gemfile", "")], &[]);
+        check(&[("Rakefile", "task :build")], &[]);
+        check(&[("Makefile", "tests: x\ntest-all: x\ntest := y\ntesting:\n")], &[]);
+        check(&[("Cargo.toml/a", "")], &[]);
+    }
+
+    #[test]
+    fn the_most_specific_comes_first() {
+        check(
+            &[("Makefile", "test:\n"), ("Cargo.toml", "")],
+            &[("cargo test", "Cargo.toml"), ("make test", "Makefile")],
+        );
+    }
+}

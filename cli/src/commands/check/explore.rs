@@ -1,0 +1,133 @@
+//! `unstuck check --explore`: what the loops of a workflow can come to.
+
+use serde::Serialize;
+use unstuck_adapters::workflow_file::{self, Loaded};
+use unstuck_core::duration::spoken;
+use unstuck_core::id::Stage;
+use unstuck_replay::{Contradiction, End, Explored, contradictions};
+
+use crate::error::Result;
+use crate::{exit, text};
+
+/// What is printed, also as JSON.
+#[derive(Serialize)]
+struct Report {
+    name: String,
+    steps: Vec<Explored>,
+    /// No worker has a price yet, so nothing can be said; a field, so that scripts need not change.
+    cost: Option<f64>,
+    contradictions: Vec<Placed>,
+}
+
+/// A contradiction, and where its key stands.
+#[derive(Serialize)]
+struct Placed {
+    line: Option<u32>,
+    key: String,
+    what: String,
+}
+
+impl Placed {
+    fn new(file: &[u8], Contradiction { step, key, what }: Contradiction) -> Self {
+        let keys: Vec<&str> = ["steps", step.as_str()].into_iter().chain(key.split('.')).collect();
+        Self { line: workflow_file::line_of(file, &keys), key: keys.join("."), what }
+    }
+}
+
+/// Prints what each step can come to.
+pub fn explore(loaded: &Loaded, json: bool) -> Result {
+    let steps = unstuck_replay::explore(&loaded.workflow);
+    let bytes = std::fs::read(&loaded.path).unwrap_or_default();
+    let contradictions =
+        contradictions(&loaded.workflow, &steps).into_iter().map(|it| Placed::new(&bytes, it)).collect();
+    let report = Report { name: loaded.workflow.name.clone(), steps, cost: None, contradictions };
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data"));
+    } else {
+        report.print(&loaded.path.file_name().unwrap_or_default().to_string_lossy());
+    }
+    Ok(exit::OK)
+}
+
+impl Report {
+    fn print(&self, file: &str) {
+        println!("{}: what each step can come to, played against the rules that a run goes by", self.name);
+        for step in &self.steps {
+            println!("\n{}", step.step);
+            print_step(step);
+        }
+        let calls = self.steps.iter().fold(0_u64, |sum, it| sum.saturating_add(it.worst.worker_calls));
+        println!(
+            "\nall steps: at most {}; cost unknown (no worker has a price)",
+            count(calls, "worker call")
+        );
+        for Placed { line, key, what } in &self.contradictions {
+            let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
+            println!("warning: {place}: {key}: {what}");
+        }
+    }
+}
+
+fn print_step(step: &Explored) {
+    let worst = &step.worst;
+    let mut parts =
+        vec![count(worst.iterations.into(), "iteration"), count(worst.worker_calls, "worker call")];
+    if worst.checks > 0 {
+        parts.push(count(worst.checks, "check"));
+    }
+    if worst.command_runs > 0 {
+        parts.push(count(worst.command_runs, "command run"));
+    }
+    parts.push(spoken(worst.wall_time_ms));
+    say("at most", &parts.join(", "));
+    say("workers in", &stages(&step.stages));
+    if !step.unreached_stages.is_empty() {
+        say("never", &format!("a worker in {}", stages(&step.unreached_stages)));
+    }
+    for (at, end) in step.ends.iter().enumerate() {
+        say(if at == 0 { "ends" } else { "" }, &sentence(end));
+    }
+    let search = &step.search;
+    let played = count(search.iterations_played, "iteration");
+    let states = count(search.states, "state");
+    let cut = if search.is_cut {
+        format!("; all histories of up to {}, longer ones in part", search.complete_to)
+    } else {
+        String::new()
+    };
+    say("looked at", &format!("{played} played, {states}{cut}"));
+}
+
+fn count(n: u64, word: &str) -> String {
+    text::count(usize::try_from(n).unwrap_or(usize::MAX), word)
+}
+
+fn say(what: &str, text: &str) {
+    const INDENT: usize = 13;
+    println!("  {what:<10} {}", text::wrap(text, text::width(), INDENT));
+}
+
+fn stages(stages: &[Stage]) -> String {
+    let numbers: Vec<String> = stages.iter().map(ToString::to_string).collect();
+    if let [one] = &numbers[..] { format!("stage {one}") } else { format!("stages {}", numbers.join(", ")) }
+}
+
+/// Says how it ends, and what leads there; what repeats is counted.
+fn sentence(end: &End) -> String {
+    let mut runs: Vec<(&str, u32)> = Vec::new();
+    for letter in &end.history {
+        match runs.last_mut() {
+            Some((last, count)) if *last == letter.as_str() => *count += 1,
+            _ => runs.push((letter.as_str(), 1)),
+        }
+    }
+    let runs = runs.into_iter().map(|(letter, count)| match count {
+        1 => letter.to_owned(),
+        _ => format!("{letter} ({count} times)"),
+    });
+    let history = runs.collect::<Vec<_>>().join(", ");
+    let why =
+        if end.why.eq_ignore_ascii_case(end.outcome) { String::new() } else { format!(": {}", end.why) };
+    let after = if history.is_empty() { String::new() } else { format!(" · after {history}") };
+    format!("{}{why}{after}", end.outcome)
+}

@@ -1,0 +1,111 @@
+//! Settings that take each other's meaning away.
+
+use serde::Serialize;
+use unstuck_core::id::{Stage, StepId};
+use unstuck_core::scope;
+use unstuck_core::workflow::{Convergence, Step, Workflow};
+
+use super::Explored;
+
+/// A setting that cannot mean what it says, beside the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Contradiction {
+    /// The step.
+    pub step: StepId,
+    /// The key, as a path from the step.
+    pub key: &'static str,
+    /// What is wrong, and what to do about it.
+    pub what: String,
+}
+
+/// Finds settings of a workflow that contradict each other, or what was found out by exploring it.
+pub fn contradictions(workflow: &Workflow, explored: &[Explored]) -> Vec<Contradiction> {
+    let of_step = |(step, explored): (&Step, &Explored)| {
+        let own = of_check(workflow, step);
+        let policy = step.convergence.as_ref();
+        let rules = policy.map(|policy| of_convergence(step, policy, explored)).unwrap_or_default();
+        let found = own.into_iter().chain(rules);
+        found.map(|(key, what)| Contradiction { step: step.id.clone(), key, what }).collect::<Vec<_>>()
+    };
+    workflow.steps.iter().zip(explored).flat_map(of_step).collect()
+}
+
+type Found = Vec<(&'static str, String)>;
+
+fn of_check(workflow: &Workflow, step: &Step) -> Found {
+    let mut found = Found::new();
+    if let Some(check) = &step.check
+        && check.timeout >= workflow.timeout
+    {
+        found.push((
+            "completion_check.timeout",
+            "one check may take all the time of the run; make it shorter than the timeout of the workflow"
+                .to_owned(),
+        ));
+    }
+    found
+}
+
+fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Found {
+    let mut found = Found::new();
+    let threshold = policy.stall_threshold;
+    if threshold > step.max_iterations {
+        found.push((
+            "convergence.stall_threshold",
+            format!(
+                "{threshold} iterations without progress cannot be seen in {}; raise max_iterations, or lower it",
+                step.max_iterations
+            ),
+        ));
+    }
+    for overlay in &policy.overlays {
+        if let Some(why) = unused(overlay.stage, policy, explored) {
+            found.push((
+                "convergence.stages",
+                format!("the text of stage {} is never used: {why}", overlay.stage),
+            ));
+        }
+    }
+    for allowed in &policy.allowed_paths {
+        if is_ignored(policy, allowed) {
+            let what = format!("{allowed} is ignored as well, so nobody looks at what changes there");
+            found.push(("convergence.allowed_paths", what));
+        }
+    }
+    let has_paths = !policy.allowed_paths.is_empty() || !policy.protected_paths.is_empty();
+    if policy.revert_out_of_scope && !has_paths {
+        let what = "every path may change, so nothing is ever put back; name allowed or protected paths";
+        found.push(("convergence.revert_out_of_scope", what.to_owned()));
+    }
+    if policy.diagnose_with.is_some() && !policy.fail_on_max_stage {
+        let what =
+            "nobody looks for the cause, because the loop goes on in its last stage; set fail_on_max_stage";
+        found.push(("convergence.diagnose_with", what.to_owned()));
+    }
+    if policy.max_changed_files == Some(0) && step.require_change {
+        let what = "no file may change, and COMPLETE needs a change; allow one, or leave require_change out";
+        found.push(("convergence.max_changed_files", what.to_owned()));
+    }
+    found
+}
+
+fn unused(stage: Stage, policy: &Convergence, explored: &Explored) -> Option<String> {
+    if stage > policy.max_stage {
+        return Some(format!("max_stage is {}", policy.max_stage));
+    }
+    if explored.stages.contains(&stage) || explored.search.is_cut {
+        return None;
+    }
+    Some(if stage == policy.max_stage && policy.fail_on_max_stage {
+        "reaching max_stage ends the step; with fail_on_max_stage: false it would go on there".to_owned()
+    } else {
+        "no history gets there within max_iterations".to_owned()
+    })
+}
+
+/// Says whether what a pattern allows is not looked at.
+fn is_ignored(policy: &Convergence, allowed: &str) -> bool {
+    let sample = allowed.trim_end_matches('/').replace("**", "some/where").replace('*', "some");
+    let files = [sample.clone(), format!("{sample}/some")];
+    scope::looked_at(policy, &files).is_empty()
+}

@@ -1,0 +1,128 @@
+//! What one iteration can come to, as few words as make a difference to the controller.
+
+use serde::{Serialize, Serializer};
+use unstuck_core::scope::{self, Drift};
+use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step};
+
+/// What one iteration comes to. Failure sets are told by what they are beside the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Letter {
+    /// The check is content.
+    Complete,
+    /// The same failures, although the workspace changed.
+    Same,
+    /// The same failures, and nothing in the workspace changed.
+    Unchanged,
+    /// One failure less.
+    Fewer,
+    /// The same failures and one more.
+    More,
+    /// Failures that never were there before.
+    Other,
+    /// New findings, in a workspace that grew.
+    Drift,
+    /// The failures before those of now.
+    Back,
+    /// Incomplete without a word.
+    Silent,
+    /// Everything is well but for what was changed.
+    OutOfScope,
+    /// No verdict can be read.
+    Unreadable,
+    /// The verdict says that a person must act.
+    Blocked,
+    /// The verdict says, each time, that an external job still runs.
+    Waits,
+    /// The worker fails, and each retry of it.
+    WorkerFails,
+    /// The check cannot be run, and each retry of it.
+    CheckCannotRun,
+    /// The check exits with a code that is no verdict.
+    CheckOtherCode,
+    /// The first run of the commands shows nothing that can be compared with.
+    NoBaseline,
+}
+
+impl Letter {
+    const ALL: [Self; 17] = [
+        Self::Complete,
+        Self::Same,
+        Self::Unchanged,
+        Self::Fewer,
+        Self::More,
+        Self::Other,
+        Self::Drift,
+        Self::Back,
+        Self::Silent,
+        Self::OutOfScope,
+        Self::Unreadable,
+        Self::Blocked,
+        Self::Waits,
+        Self::WorkerFails,
+        Self::CheckCannotRun,
+        Self::CheckOtherCode,
+        Self::NoBaseline,
+    ];
+
+    /// Returns what it is called in a history.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Same => "same failures",
+            Self::Unchanged => "nothing changed",
+            Self::Fewer => "fewer failures",
+            Self::More => "more failures",
+            Self::Other => "other failures",
+            Self::Drift => "other findings in more work",
+            Self::Back => "failures of before",
+            Self::Silent => "incomplete without a word",
+            Self::OutOfScope => "changed out of scope",
+            Self::Unreadable => "no readable verdict",
+            Self::Blocked => "blocked",
+            Self::Waits => "waits for a job",
+            Self::WorkerFails => "worker fails",
+            Self::CheckCannotRun => "check cannot run",
+            Self::CheckOtherCode => "check exits with another code",
+            Self::NoBaseline => "no usable baseline",
+        }
+    }
+
+    /// Returns what the iterations of a step can come to.
+    pub fn of_step(step: &Step) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|letter| letter.fits(step)).collect()
+    }
+
+    fn fits(self, step: &Step) -> bool {
+        let Some(check) = &step.check else { return matches!(self, Self::Complete | Self::WorkerFails) };
+        let by_exit = matches!(check.by, CheckBy::Exit(_) | CheckBy::Commands(_));
+        match self {
+            Self::Unreadable | Self::Blocked | Self::Waits | Self::Drift => !by_exit,
+            Self::CheckCannotRun => check.by != CheckBy::Claim,
+            Self::CheckOtherCode => matches!(check.by, CheckBy::Exit(_)),
+            Self::NoBaseline => match &check.by {
+                CheckBy::Commands(commands) => commands.iter().any(|it| it.gate == Gate::NoNewFailures),
+                _ => false,
+            },
+            Self::OutOfScope => {
+                let policy = step.convergence.as_ref();
+                policy.is_some_and(|policy| scope::violation(policy, &strays(policy)).is_some())
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Serialize for Letter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Returns changes that a policy most likely does not allow.
+pub fn strays(policy: &Convergence) -> Drift {
+    const FILES_MAX: u32 = 1000;
+    let count = policy.max_changed_files.filter(|max| *max < FILES_MAX).map_or(1, |max| max + 1);
+    let files = (0..count).map(|at| format!("out-of-scope/{at}")).collect();
+    let lines = policy.max_changed_lines.map(|max| u64::from(max) + 1);
+    Drift { files, lines, ..Drift::default() }
+}

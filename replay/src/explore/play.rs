@@ -1,0 +1,338 @@
+//! One loop, played an iteration at a time against the real core.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::event::{
+    Bytes, CheckFinished, CheckStarted, DecisionFile, Exit, Outcome, RunStarted, WorkerFinished,
+    WorkerStarted,
+};
+use unstuck_core::failure;
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::state::StepState;
+use unstuck_core::verdict::Refusal;
+use unstuck_core::workflow::{CheckBy, CheckCommand, Step, Weather, Work, Workflow};
+use unstuck_core::{Due, Effect, Observation, RunState};
+
+use super::letter::{Letter, strays};
+
+/// Failures by their numbers; those that came later have the larger ones.
+pub type Set = Vec<u32>;
+
+/// So many failures at a time are enough to have fewer and more.
+const SET_MAX: usize = 3;
+/// A loop waits and tries again less often than that, or not at all.
+const TURNS_MAX: usize = 5_000;
+/// The workspace has this size, unless it is said to grow.
+const BYTES: u64 = 1_000;
+
+/// Where a history has led to.
+#[derive(Clone)]
+pub struct Node {
+    pub state: RunState,
+    pub history: Vec<Letter>,
+    /// The failure sets that were shown, oldest first.
+    pub sets: Vec<Set>,
+    bytes: u64,
+}
+
+/// What was begun while a letter was played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begun {
+    pub workers: u64,
+    pub checks: u64,
+}
+
+/// Plays the iterations of one step.
+pub struct Player {
+    step: Step,
+    /// What commands show of a failure set; reading it is the slowest part.
+    shown: BTreeMap<Set, CommandResult>,
+}
+
+impl Player {
+    pub fn new(step: &Step) -> Self {
+        Self { step: step.clone(), shown: BTreeMap::new() }
+    }
+
+    /// Begins a run of the step alone; time is no limit, since it is counted apart.
+    pub fn begin(&self) -> Node {
+        let mut step = Step { depends_on: Vec::new(), inputs: Vec::new(), ..self.step.clone() };
+        if let Work::Worker(worker) = &mut step.work {
+            worker.instructions.clear(); // A long prompt costs time and decides nothing.
+        }
+        let workflow = Workflow {
+            name: "explored".to_owned(),
+            description: None,
+            timeout: Millis(u64::MAX / 4),
+            concurrency: None,
+            context_dir: "context".to_owned(),
+            weather: Weather::Wait,
+            outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
+            branch: unstuck_core::workflow::BranchRules::default(),
+            steps: vec![step],
+        };
+        let started = RunStarted {
+            run: RunId::new("explored"),
+            workflow,
+            workflow_digest: None,
+            workflow_file: None,
+            workspace: "/".to_owned(),
+            parent: None,
+            program: String::new(),
+            warnings: Vec::new(),
+        };
+        let state = give(&RunState::default(), Observation::RunStarted(Box::new(started)));
+        Node { state, history: Vec::new(), sets: Vec::new(), bytes: BYTES }
+    }
+
+    /// Plays one more iteration; `None` where the history so far leaves no room for the letter.
+    pub fn play(&mut self, before: &Node, letter: Letter) -> Option<(Node, Begun)> {
+        let mut node = before.clone();
+        node.show(letter)?;
+        node.history.push(letter);
+        let from = at(&before.state).iteration;
+        let mut begun = Begun::default();
+        for _ in 0..TURNS_MAX {
+            let effect = node.state.pending_effects().into_iter().next();
+            let is_over = node.state.outcome().is_some();
+            let is_next = matches!(effect, Some(Effect::RunWorker(_)))
+                && at(&node.state).iteration > from.max(Iteration(1));
+            if is_over || is_next {
+                break;
+            }
+            node.state = match effect {
+                Some(Effect::RunWorker(due)) => {
+                    begun.workers += 1;
+                    self.work(&node, letter, due)
+                }
+                Some(Effect::RunCheck(due)) => {
+                    begun.checks += u64::from(due.iteration > Iteration::BASELINE);
+                    self.check(&node, letter, due)
+                }
+                _ => give(&node.state, Observation::DeadlinePassed),
+            };
+        }
+        Some((node, begun))
+    }
+
+    fn work(&self, node: &Node, letter: Letter, Due { step, iteration, attempt }: Due) -> RunState {
+        let claims = self.step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+        let check_id = claims.then(|| id(&node.state));
+        let started = WorkerStarted {
+            step: step.clone(),
+            iteration,
+            attempt,
+            prompt: Blob { digest: Digest::of(b""), size: 0 },
+            limit: self.step.timeout,
+            check_id: check_id.clone(),
+            moved_aside: None,
+            snapshot: None,
+        };
+        let fails = letter == Letter::WorkerFails;
+        let strayed = self.step.convergence.as_ref().filter(|_| letter == Letter::OutOfScope).map(strays);
+        let finished = WorkerFinished {
+            step,
+            iteration,
+            attempt,
+            outcome: Outcome::of(if fails { Exit::Signal(9) } else { Exit::Code(0) }),
+            decision_file: match &check_id {
+                Some(id) if !fails => node.decision_file(letter, id),
+                _ => DecisionFile::NotConfigured,
+            },
+            changed: Some(letter != Letter::Unchanged),
+            snapshot: Some(Box::new(workspace(node.bytes))),
+            drift: Some(Box::new(strayed.unwrap_or_default())),
+        };
+        let state = give(&node.state, Observation::WorkerStarted(started));
+        give(&state, Observation::WorkerFinished(finished))
+    }
+
+    fn check(&mut self, node: &Node, letter: Letter, Due { step, iteration, attempt }: Due) -> RunState {
+        let check_id = id(&node.state);
+        let started = CheckStarted {
+            step: step.clone(),
+            iteration,
+            attempt,
+            check_id: check_id.clone(),
+            prompt: Blob { digest: Digest::of(b""), size: 0 },
+            limit: Millis(0),
+            moved_aside: None,
+        };
+        let is_baseline = iteration == Iteration::BASELINE;
+        let (exit, decision_file, commands) = match self.step.check.as_ref().map(|check| check.by.clone()) {
+            _ if letter == Letter::CheckCannotRun && !is_baseline => {
+                (Exit::Signal(9), DecisionFile::NotConfigured, Vec::new())
+            }
+            Some(CheckBy::Agent(_)) => (Exit::Code(0), node.decision_file(letter, &check_id), Vec::new()),
+            Some(CheckBy::Commands(commands)) => {
+                let results = self.results(node, letter, &commands, is_baseline);
+                (
+                    results.first().map_or(Exit::Code(0), |it| it.exit.clone()),
+                    DecisionFile::NotConfigured,
+                    results,
+                )
+            }
+            _ => {
+                let result = self.result(node, letter);
+                (result.exit.clone(), DecisionFile::NotConfigured, vec![result])
+            }
+        };
+        let finished = CheckFinished {
+            step,
+            iteration,
+            attempt,
+            check_id,
+            outcome: Outcome::of(exit),
+            decision_file,
+            commands,
+        };
+        let state = give(&node.state, Observation::CheckStarted(started));
+        give(&state, Observation::CheckFinished(finished))
+    }
+
+    /// What each command shows: the first fails, the others pass. Before the work began all passed.
+    fn results(
+        &mut self,
+        node: &Node,
+        letter: Letter,
+        commands: &[CheckCommand],
+        is_baseline: bool,
+    ) -> Vec<CommandResult> {
+        let passed = self.shown(&Vec::new());
+        let first = match (is_baseline, letter) {
+            (true, Letter::NoBaseline) => CommandResult { exit: Exit::TimedOut, ..passed.clone() },
+            (true, _) => passed.clone(),
+            (false, _) => self.result(node, letter),
+        };
+        let useless = is_baseline && letter == Letter::NoBaseline;
+        let rest = if useless { first.clone() } else { passed };
+        let named = commands.iter().map(|command| command.run.clone()).enumerate();
+        named
+            .map(|(at, run)| CommandResult { run, ..if at == 0 { first.clone() } else { rest.clone() } })
+            .collect()
+    }
+
+    fn result(&mut self, node: &Node, letter: Letter) -> CommandResult {
+        match letter {
+            Letter::Complete | Letter::OutOfScope => self.shown(&Vec::new()),
+            Letter::Silent => CommandResult { exit: Exit::Code(1), ..self.shown(&Vec::new()) },
+            Letter::CheckOtherCode => CommandResult { exit: Exit::Code(3), ..self.shown(&Vec::new()) },
+            _ => self.shown(&node.sets.last().cloned().unwrap_or_default()),
+        }
+    }
+
+    /// What a command shows in which these tests fail.
+    fn shown(&mut self, set: &Set) -> CommandResult {
+        if let Some(shown) = self.shown.get(set) {
+            return shown.clone();
+        }
+        let lines: Vec<String> =
+            set.iter().map(|number| format!("not ok {number} - test {number}")).collect();
+        let said = lines.join("\n");
+        let exit_code = i32::from(!set.is_empty());
+        let output = failure::Output {
+            command: "check",
+            exit_code: Some(exit_code),
+            stdout: said.as_bytes(),
+            ..failure::Output::default()
+        };
+        let extraction = failure::extract(&output);
+        let result = CommandResult {
+            run: "check".to_owned(),
+            exit: Exit::Code(exit_code),
+            duration: Millis(0),
+            stdout: None,
+            stderr: None,
+            reports: Vec::new(),
+            tail: said,
+            tool: extraction.tool,
+            failures: extraction.failures,
+            failures_left_out: 0,
+            flaky: Vec::new(),
+            confidence: extraction.confidence,
+            tests: None,
+            observations: 1,
+        };
+        self.shown.insert(set.clone(), result.clone());
+        result
+    }
+}
+
+impl Node {
+    /// Works out the failures that the letter is about.
+    fn show(&mut self, letter: Letter) -> Option<()> {
+        let now = self.sets.last();
+        let fresh = self.sets.iter().flatten().max().map_or(0, |newest| newest + 1);
+        let set = match letter {
+            Letter::Same | Letter::Unchanged => now?.clone(),
+            Letter::Fewer => now.filter(|set| set.len() > 1)?.split_last()?.1.to_vec(),
+            Letter::More => {
+                let set = now.filter(|set| set.len() < SET_MAX)?;
+                set.iter().copied().chain([fresh]).collect()
+            }
+            Letter::Other => vec![fresh, fresh + 1],
+            Letter::Drift => {
+                self.bytes += BYTES;
+                vec![fresh, fresh + 1]
+            }
+            Letter::Back => self.before()?.clone(),
+            // The baseline comes before everything else.
+            Letter::NoBaseline if !self.history.is_empty() => return None,
+            _ => return Some(()),
+        };
+        self.sets.push(set);
+        Some(())
+    }
+
+    /// Returns the newest set that is not the one of now.
+    pub fn before(&self) -> Option<&Set> {
+        let now = self.sets.last()?;
+        self.sets.iter().rev().find(|set| *set != now)
+    }
+
+    fn decision_file(&self, letter: Letter, id: &CheckId) -> DecisionFile {
+        let says = |decision: &str, more: &str| {
+            let text = format!(r#"{{"decision":"{decision}","check_id":"{}"{more}}}"#, id.as_str());
+            DecisionFile::Read(Bytes(text.into_bytes()))
+        };
+        match letter {
+            Letter::Complete | Letter::OutOfScope => says("complete", ""),
+            Letter::Silent => says("incomplete", ""),
+            Letter::Unreadable => DecisionFile::Refused(Refusal::Missing),
+            Letter::Blocked => says("blocked", r#","needs":"a person""#),
+            Letter::Waits => says("waiting", r#","retry_after":3600"#),
+            _ => {
+                let names: Vec<String> =
+                    self.sets.last().into_iter().flatten().map(|it| format!("\"{it}\"")).collect();
+                says("incomplete", &format!(r#","fingerprints":[{}]"#, names.join(",")))
+            }
+        }
+    }
+}
+
+/// Returns where the only step stands.
+pub fn at(state: &RunState) -> &StepState {
+    state.steps().next().expect("one step is explored").1
+}
+
+/// Gives the core what it waits for, as soon as it may be.
+fn give(state: &RunState, observation: Observation) -> RunState {
+    let now = Timestamp(state.last_at().0 + 1);
+    let now = match observation {
+        Observation::DeadlinePassed => state.next_deadline().unwrap_or(now).max(now),
+        _ => now,
+    };
+    let batch = state.decide(observation, now).expect("only what is due is given");
+    batch.iter().fold(state.clone(), RunState::evolve)
+}
+
+fn id(state: &RunState) -> CheckId {
+    CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", state.version().0))
+}
+
+fn workspace(bytes: u64) -> Snapshot {
+    let work = Digest::of(&bytes.to_le_bytes());
+    Snapshot { id: work, work, files: 1, bytes, repository: None, left_out: Vec::new(), notes: Vec::new() }
+}

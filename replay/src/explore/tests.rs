@@ -1,0 +1,208 @@
+//! What each kind of loop can come to.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use unstuck_core::testing::{script_worker, step};
+use unstuck_core::workflow::{CheckCommand, Gate, Overlay, WorkerKind};
+
+use super::*;
+
+fn policy(stall_threshold: u32, max_stage: u32) -> unstuck_core::workflow::Convergence {
+    unstuck_core::workflow::Convergence {
+        stall_threshold,
+        max_stage: Stage(max_stage),
+        ..unstuck_core::workflow::Convergence::default()
+    }
+}
+
+fn commands(gate: Gate) -> CheckBy {
+    CheckBy::Commands(vec![CheckCommand { run: "make test".to_owned(), gate, reports: Vec::new() }])
+}
+
+fn looped(by: CheckBy, max_iterations: u32, threshold: u32) -> Step {
+    Step { convergence: Some(policy(threshold, 3)), ..step("a").checked(by, max_iterations) }
+}
+
+fn told(step: Step) -> String {
+    let explored = &explore(&Workflow::of_steps(vec![step]))[0];
+    let mut told = format!(
+        "{} iterations, {} calls, {} checks, {} commands; stages {:?}, not {:?}\n",
+        explored.worst.iterations,
+        explored.worst.worker_calls,
+        explored.worst.checks,
+        explored.worst.command_runs,
+        explored.stages.iter().map(|stage| stage.0).collect::<Vec<_>>(),
+        explored.unreached_stages.iter().map(|stage| stage.0).collect::<Vec<_>>(),
+    );
+    for end in &explored.ends {
+        let history: Vec<&str> = end.history.iter().map(|letter| letter.as_str()).collect();
+        let line = format!("{}: {}: {}", end.outcome, end.why, history.join(", "));
+        let _infallible = writeln!(told, "{}", line.trim_end_matches(": "));
+    }
+    told
+}
+
+#[track_caller]
+fn check(step: Step, expected: &Expect) {
+    expected.assert_eq(&told(step));
+}
+
+#[test]
+fn a_step_without_a_check_is_worked_once() {
+    check(
+        step("a"),
+        &expect![[r#"
+        1 iterations, 1 calls, 0 checks, 0 commands; stages [1], not []
+        COMPLETE: complete: complete
+        FAILED: the worker failed: worker fails
+    "#]],
+    );
+}
+
+#[test]
+fn a_loop_of_commands_is_looked_at_as_a_whole_where_it_is_short() {
+    check(
+        looped(commands(Gate::Pass), 6, 2),
+        &expect![[r#"
+            6 iterations, 6 calls, 18 checks, 18 commands; stages [1, 2], not [3]
+            COMPLETE: complete: complete
+            FAILED: the check could not run: check cannot run
+            FAILED: the worker failed: worker fails
+            OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures, more failures, fewer failures
+            OUT OF TIME: the time of the run is over before its iterations are
+            STUCK: failures return in a cycle of 2: other failures, same failures, same failures, fewer failures, failures of before, fewer failures
+            STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
+            STUCK: no_change: nothing in the workspace changes any more: other failures, same failures, nothing changed, nothing changed
+            STUCK: the same failures again: other failures, same failures, same failures, same failures
+        "#]],
+    );
+}
+
+#[test]
+fn a_loop_without_a_controller_goes_on_to_its_bound() {
+    let endless = Step { convergence: None, ..looped(commands(Gate::Pass), 25, 2) };
+    check(
+        endless,
+        &expect![[r#"
+        25 iterations, 25 calls, 75 checks, 75 commands; stages [1], not []
+        COMPLETE: complete: complete
+        FAILED: the check could not run: check cannot run
+        FAILED: the worker failed: worker fails
+        OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures
+        OUT OF TIME: the time of the run is over before its iterations are
+    "#]],
+    );
+}
+
+#[test]
+fn a_gate_that_compares_can_end_before_anybody_works() {
+    let mut compares = looped(commands(Gate::NoNewFailures), 4, 2);
+    if let Some(check) = &mut compares.check {
+        (check.baseline, check.observations) = (Baseline::Gate, 2);
+    }
+    check(
+        compares,
+        &expect![[r#"
+            4 iterations, 4 calls, 13 checks, 28 commands; stages [1, 2], not [3]
+            COMPLETE: complete: complete
+            FAILED: the check could not run: check cannot run
+            FAILED: the worker failed: worker fails
+            FAILED: there is no baseline to compare with: no usable baseline
+            OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures
+            OUT OF TIME: the time of the run is over before its iterations are
+            STUCK: no_change: nothing in the workspace changes any more: other failures, same failures, nothing changed, nothing changed
+            STUCK: the same failures again: other failures, same failures, same failures, same failures
+        "#]],
+    );
+}
+
+#[test]
+fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
+    check(
+        looped(CheckBy::Claim, 5, 2),
+        &expect![[r#"
+        5 iterations, 5 calls, 0 checks, 0 commands; stages [1, 2], not [3]
+        BLOCKED: a person must act: blocked
+        COMPLETE: complete: complete
+        FAILED: the worker failed: worker fails
+        NOT COMPLETE: no readable verdict, again and again: no readable verdict, no readable verdict, no readable verdict
+        OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures, more failures
+        OUT OF TIME: an external job was waited for too long: waits for a job
+        OUT OF TIME: the time of the run is over before its iterations are
+        STUCK: incomplete again, and the check names no failure: other failures, same failures, incomplete without a word, incomplete without a word
+        STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
+        STUCK: no_change: nothing in the workspace changes any more: other failures, same failures, nothing changed, nothing changed
+        STUCK: the same failures again: other failures, same failures, same failures, same failures
+    "#]],
+    );
+}
+
+#[test]
+fn a_threshold_above_the_bound_never_raises_a_stage() {
+    check(
+        looped(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 2, 3),
+        &expect![[r#"
+        2 iterations, 2 calls, 6 checks, 0 commands; stages [1], not [2, 3]
+        COMPLETE: complete: complete
+        FAILED: the check could not run: check cannot run
+        FAILED: the check exited with a code that is no verdict: check exits with another code
+        FAILED: the worker failed: worker fails
+        OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures
+        OUT OF TIME: the time of the run is over before its iterations are
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_never_used_is_a_contradiction() {
+    let found = |change: &dyn Fn(&mut Step)| {
+        let mut step = looped(commands(Gate::Pass), 3, 2);
+        change(&mut step);
+        let workflow = Workflow::of_steps(vec![step]);
+        let found = contradictions(&workflow, &explore(&workflow));
+        found.into_iter().map(|it| it.key).collect::<Vec<_>>()
+    };
+    let rules = |step: &mut Step, change: &dyn Fn(&mut unstuck_core::workflow::Convergence)| {
+        change(step.convergence.as_mut().expect("the step has a controller"));
+    };
+    let overlay = |stage| Overlay { stage: Stage(stage), append_instructions: None };
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    assert_eq!(found(&|_| {}), [""; 0]);
+    assert_eq!(found(&|it| it.max_iterations = 1), ["convergence.stall_threshold"]);
+    assert_eq!(found(&|it| rules(it, &|it| it.overlays = vec![overlay(2)])), [""; 0]);
+    assert_eq!(found(&|it| rules(it, &|it| it.overlays = vec![overlay(3)])), ["convergence.stages"]);
+    assert_eq!(found(&|it| rules(it, &|it| it.overlays = vec![overlay(4)])), ["convergence.stages"]);
+    let ignored = |allowed: &[&str], ignored: &[&str]| {
+        found(&|it| {
+            rules(it, &|it| (it.allowed_paths, it.ignored_paths) = (texts(allowed), texts(ignored)));
+        })
+    };
+    assert_eq!(ignored(&["src/**"], &["docs/**"]), [""; 0]);
+    assert_eq!(ignored(&["src/**", "docs"], &["docs"]), ["convergence.allowed_paths"]);
+    assert_eq!(ignored(&["src/*.rs"], &["src/**"]), ["convergence.allowed_paths"]);
+    assert_eq!(
+        found(&|it| {
+            it.require_change = true;
+            rules(it, &|it| it.max_changed_files = Some(0));
+        }),
+        ["convergence.max_changed_files"]
+    );
+    assert_eq!(
+        found(&|it| it.check.as_mut().expect("the step is checked").timeout = Workflow::DEFAULT_TIMEOUT),
+        ["completion_check.timeout"]
+    );
+}
+
+#[test]
+fn every_history_that_is_named_leads_where_it_is_said_to() {
+    let step = looped(CheckBy::Claim, 4, 2);
+    let explored = &explore(&Workflow::of_steps(vec![step.clone()]))[0];
+    for end in explored.ends.iter().filter(|end| end.outcome != "OUT OF TIME") {
+        let mut player = Player::new(&step);
+        let node = end.history.iter().fold(player.begin(), |node, letter| {
+            player.play(&node, *letter).expect("the letter can be played").0
+        });
+        assert_eq!(node.state.outcome().map(|outcome| outcome.as_str()), Some(end.outcome));
+    }
+}

@@ -1,0 +1,306 @@
+//! The rules of `docs/convergence.md` once more: slow, without memory, and as plain as the page.
+//!
+//! Everything is worked out from the whole log again for every verdict. What `core` keeps in counters and
+//! folds event by event must come to the same.
+
+use std::collections::BTreeSet;
+
+use unstuck_core::event::{
+    CheckFinished, Conclusion, DecisionSource, Event, Exit, Fact, Observation, Purpose, StageRaised,
+    StallCause, StepEnd, VerdictReached, WorkerFinished,
+};
+use unstuck_core::failure::Fingerprint;
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::{Digest, Stage, StepId};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::verdict::Decision;
+use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
+
+/// One incomplete verdict of a step, and what the log says around it.
+struct Heard<'a> {
+    verdict: &'a VerdictReached,
+    /// Whether this iteration changed the workspace.
+    changed: Option<bool>,
+    workspace: Option<&'a Snapshot>,
+    /// A person took the step up again after it was stuck, so what came before does not count.
+    taken_up: bool,
+    /// What was concluded at once.
+    raised: Option<&'a StageRaised>,
+    stuck: bool,
+}
+
+/// Compares every stage that was raised, or not, with the page. Returns the first difference.
+pub fn difference(events: &[Event]) -> Option<String> {
+    let workflow = workflow(events)?;
+    workflow.steps.iter().find_map(|step| {
+        let policy = step.convergence.as_ref()?;
+        difference_of_step(policy, &heard(events, &step.id))
+    })
+}
+
+fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<String> {
+    let (mut stage, mut begin) = (Stage(1), 0);
+    for (at, newest) in heard.iter().enumerate() {
+        if newest.taken_up || at > begin && words_about_a_new_commit(&heard[..=at]) {
+            begin = at;
+        }
+        let stall = stall(policy, heard, begin, at);
+        let expected = stall.map(|(cause, key, count)| {
+            let last = policy.max_stage.max(stage);
+            let to = if cause == StallCause::NoChange { last } else { stage.next().min(last) };
+            (stage, to, cause, key, count)
+        });
+        let stuck = expected.is_some_and(|(_, to, ..)| policy.fail_on_max_stage && to >= policy.max_stage);
+        let raised = newest.raised.map(|it| (it.from, it.to, it.cause, it.key, it.count));
+        if (raised, newest.stuck) != (expected, stuck) {
+            return Some(format!(
+                "verdict {} of step {}: recorded {raised:?}, stuck {}; by the page {expected:?}, stuck {stuck}",
+                at + 1,
+                newest.verdict.step,
+                newest.stuck
+            ));
+        }
+        if let Some((_, to, ..)) = expected {
+            (stage, begin) = (to, at + 1);
+        }
+    }
+    None
+}
+
+type Stall = (StallCause, Option<Digest>, u32);
+
+/// The table of the page, from its first row to its last. What counts are the verdicts from `begin` to `at`.
+fn stall(policy: &Convergence, heard: &[Heard<'_>], begin: usize, at: usize) -> Option<Stall> {
+    let often = policy.stall_threshold.max(1);
+    let twice = often.max(2);
+    let all = &heard[begin..=at];
+    if all.last()?.is_quiet() {
+        return None;
+    }
+    let spoken: Vec<&Heard<'_>> = all.iter().filter(|it| !it.is_quiet()).collect();
+    let named: Vec<&Heard<'_>> = spoken.iter().filter(|it| !it.set().is_empty()).copied().collect();
+    let sets: Vec<BTreeSet<String>> = named.iter().map(|it| it.set()).collect();
+    let key = heard[..=at].iter().rev().filter(|it| !it.is_quiet()).map(Heard::set).find(|it| !it.is_empty());
+    let key = key.as_ref().map(set_key);
+
+    let unchanged = in_a_row(all.iter().map(|it| it.changed == Some(false)));
+    let silent = in_a_row(spoken.iter().map(|it| it.set().is_empty()));
+    let same = in_a_row(sets.iter().map(|set| Some(set) == sets.last()));
+    if unchanged >= twice && same.max(silent) >= twice {
+        return Some((StallCause::NoChange, key, unchanged));
+    }
+    if silent >= often {
+        return Some((StallCause::NoReasons, None, silent));
+    }
+    if silent > 0 {
+        return None;
+    }
+    if same >= often {
+        return Some((StallCause::SameFailures, key, same));
+    }
+    if let Some(period) = (2..=sets.len()).find(|period| comes_round(&sets, *period, twice)) {
+        return Some((StallCause::Cycle(u32::try_from(period).ok()?), key, twice));
+    }
+    let grows = |at: usize| at > 0 && sets[at].is_superset(&sets[at - 1]) && sets[at] != sets[at - 1];
+    let growing = in_a_row((0..sets.len()).map(grows));
+    if growing >= often {
+        return Some((StallCause::Growing, key, growing));
+    }
+    let diverging = in_a_row((0..named.len()).map(|at| at > 0 && diverges(named[at - 1], named[at])));
+    if diverging >= 2 * often {
+        return Some((StallCause::Diverging, key, diverging));
+    }
+    let since_progress = (1..sets.len()).rfind(|at| sets[*at].len() < sets[at - 1].len()).unwrap_or(0);
+    let stays = |member: &String| in_a_row(sets[since_progress..].iter().map(|set| set.contains(member)));
+    let longest = sets.last()?.iter().map(stays).max()?;
+    (longest > often).then_some((StallCause::PersistentFailure, key, longest))
+}
+
+/// Counts how often something held in a row, up to now.
+fn in_a_row(holds: impl DoubleEndedIterator<Item = bool>) -> u32 {
+    u32::try_from(holds.rev().take_while(|holds| *holds).count()).expect("few verdicts")
+}
+
+/// Says whether the newest sets are one sequence of this length, so many times over.
+fn comes_round(sets: &[BTreeSet<String>], period: usize, times: u32) -> bool {
+    let length = period * usize::try_from(times).expect("few rounds");
+    let Some(newest) = sets.len().checked_sub(length).map(|from| &sets[from..]) else { return false };
+    newest.chunks(period).all(|round| round == &newest[..period])
+}
+
+/// Says whether other findings are claimed, no fewer of them, of a workspace that grew.
+fn diverges(before: &Heard<'_>, now: &Heard<'_>) -> bool {
+    let (old, new) = (before.set(), now.set());
+    let shown = now.verdict.fingerprints.iter().any(|it| Fingerprint::is_one(it));
+    let size = |it: &Heard<'_>| it.workspace.map(|workspace| workspace.bytes);
+    let grew = size(before).is_some() && size(now) > size(before);
+    !shown && old.is_disjoint(&new) && new.len() >= old.len() && grew
+}
+
+/// Says whether the newest verdict is words alone, about work that was committed in the meantime.
+fn words_about_a_new_commit(heard: &[Heard<'_>]) -> bool {
+    let Some((newest, before)) = heard.split_last() else { return false };
+    let is_known = |commit| before.iter().any(|it| !it.is_quiet() && it.commit() == Some(commit));
+    newest.verdict.fingerprints.is_empty()
+        && !newest.is_quiet()
+        && newest.changed == Some(true)
+        && newest.commit().is_some_and(|commit| !is_known(commit))
+}
+
+impl Heard<'_> {
+    /// A command that fails without saying why, while the workspace changes: nothing can be concluded.
+    fn is_quiet(&self) -> bool {
+        let says_nothing =
+            self.verdict.source == DecisionSource::ExitCode && self.verdict.fingerprints.is_empty();
+        says_nothing && self.changed == Some(true)
+    }
+
+    fn set(&self) -> BTreeSet<String> {
+        let members = |texts: &[String], before: &str| -> BTreeSet<String> {
+            let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+            texts.map(|text| format!("{before}{text}").chars().take(240).collect()).collect()
+        };
+        let named = members(&self.verdict.fingerprints, "");
+        if named.is_empty() { members(&self.verdict.reasons, "reason:") } else { named }
+    }
+
+    fn commit(&self) -> Option<&str> {
+        self.workspace?.repository.as_ref()?.commit.as_deref()
+    }
+}
+
+fn set_key(set: &BTreeSet<String>) -> Digest {
+    let mut members: Vec<Vec<u16>> = set.iter().map(|it| it.encode_utf16().collect()).collect();
+    members.sort();
+    let members: Vec<String> = members.iter().map(|it| String::from_utf16_lossy(it)).collect();
+    Digest::of(members.join("\n").as_bytes())
+}
+
+fn workflow(events: &[Event]) -> Option<&Workflow> {
+    events.iter().find_map(|event| match &event.fact {
+        Fact::Observed(Observation::RunStarted(started)) => Some(&started.workflow),
+        _ => None,
+    })
+}
+
+/// Gathers what was heard of a step.
+fn heard<'a>(events: &'a [Event], id: &StepId) -> Vec<Heard<'a>> {
+    let mut heard: Vec<Heard<'_>> = Vec::new();
+    let mut works: Vec<&WorkerFinished> = Vec::new();
+    let (mut workspace, mut is_stuck, mut taken_up, mut diagnoses) = (None, false, false, false);
+    for event in events {
+        match &event.fact {
+            Fact::Observed(observation) => {
+                workspace = snapshot(observation).or(workspace);
+                if let Observation::WorkerFinished(it) = observation
+                    && it.step == *id
+                    && !diagnoses
+                {
+                    works.push(it);
+                }
+            }
+            Fact::Concluded(Conclusion::VerdictReached(verdict))
+                if verdict.step == *id && verdict.decision == Decision::Incomplete =>
+            {
+                let mut now = works.iter().filter(|it| it.iteration == verdict.iteration);
+                let changed = if now.clone().any(|it| it.changed == Some(true)) {
+                    Some(true)
+                } else {
+                    now.next_back().and_then(|it| it.changed)
+                };
+                heard.push(Heard { verdict, changed, workspace, taken_up, raised: None, stuck: false });
+                taken_up = false;
+            }
+            Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *id => {
+                let newest = heard.last_mut().expect("a stage is raised by a verdict");
+                assert!(newest.raised.replace(raised).is_none(), "a verdict raises the stage once");
+            }
+            Fact::Concluded(Conclusion::StepEnded(ended)) if ended.step == *id => {
+                is_stuck = matches!(ended.end, StepEnd::Stuck(_));
+                if let (Some(newest), true) = (heard.last_mut(), is_stuck) {
+                    newest.stuck = true;
+                }
+            }
+            Fact::Concluded(Conclusion::WorkRequested(work)) if work.step == *id => {
+                (is_stuck, taken_up) = (false, taken_up || is_stuck);
+                diagnoses = work.purpose == Purpose::Diagnosis;
+            }
+            Fact::Concluded(_) => {}
+        }
+    }
+    heard
+}
+
+fn snapshot(observation: &Observation) -> Option<&Snapshot> {
+    match observation {
+        Observation::WorkerStarted(it) => it.snapshot.as_deref(),
+        Observation::WorkerFinished(it) => it.snapshot.as_deref(),
+        Observation::SnapshotTaken(it) => Some(&it.snapshot),
+        _ => None,
+    }
+}
+
+/// Says which step is complete although its commands show something new, something was changed out of its
+/// scope, or it was changed after they were run.
+pub fn complete_without_evidence(events: &[Event]) -> Option<String> {
+    let steps = &workflow(events)?.steps;
+    steps.iter().find_map(|step| {
+        let check = step.check.as_ref()?;
+        let CheckBy::Commands(commands) = &check.by else { return None };
+        let ended = events.iter().find(|event| match &event.fact {
+            Fact::Concluded(Conclusion::StepEnded(it)) => it.step == step.id && it.end == StepEnd::Complete,
+            _ => false,
+        })?;
+        let before = || events.iter().filter(|event| event.seq < ended.seq);
+        let checks: Vec<(&Event, &CheckFinished)> = before()
+            .filter_map(|event| match &event.fact {
+                Fact::Observed(Observation::CheckFinished(it)) if it.step == step.id => Some((event, it)),
+                _ => None,
+            })
+            .collect();
+        let work = before().rev().find_map(|event| match &event.fact {
+            Fact::Observed(Observation::WorkerFinished(it)) if it.step == step.id => Some((event, it)),
+            _ => None,
+        });
+        let (Some((checked, newest)), Some((worked, work))) = (checks.last(), work) else {
+            return Some(format!("step {} is complete, and nobody worked or checked", step.id));
+        };
+        let baseline = checks.iter().find(|(_, it)| it.iteration.0 == 0).map(|(_, it)| &it.commands[..]);
+        let passes = |(at, result): (usize, &CommandResult)| {
+            passes(commands[at].gate, result, baseline.and_then(|it| it.get(at)))
+        };
+        let why = if checked.seq < worked.seq {
+            "was changed after its check"
+        } else if newest.commands.len() != commands.len() || !newest.commands.iter().enumerate().all(passes) {
+            "shows failures that it may not show"
+        } else if is_out_of_scope(step, work) {
+            "changed what it may not change"
+        } else {
+            return None;
+        };
+        Some(format!("step {} is complete, but {why}", step.id))
+    })
+}
+
+fn passes(gate: Gate, result: &CommandResult, baseline: Option<&CommandResult>) -> bool {
+    let was_there = |it: &_| {
+        baseline.is_some_and(|base| base.failures.iter().chain(&base.flaky).any(|old| old.fingerprint == *it))
+    };
+    match gate {
+        Gate::Pass => result.exit == Exit::Code(0) && result.failures.is_empty(),
+        Gate::NoNewFailures => {
+            result.is_conclusive() && result.failures.iter().all(|it| was_there(&it.fingerprint))
+        }
+    }
+}
+
+/// Only for patterns that are a folder.
+fn is_out_of_scope(step: &Step, work: &WorkerFinished) -> bool {
+    let Some(policy) = &step.convergence else { return false };
+    let is_allowed = |path: &String| {
+        policy.allowed_paths.is_empty() || policy.allowed_paths.iter().any(|it| path.starts_with(it.as_str()))
+    };
+    let files = work.drift.as_ref().map_or(&[][..], |drift| &drift.files);
+    let too_many = policy.max_changed_files.is_some_and(|max| files.len() > max as usize);
+    too_many || !files.iter().all(is_allowed)
+}

@@ -1,0 +1,163 @@
+//! A loop that arbitrary bytes decide: its settings, and what each of its iterations comes to.
+
+use unstuck_core::Effect;
+use unstuck_core::event::{Observation, Purpose, RunOutcome, RunResumed};
+use unstuck_core::id::{CheckId, Digest, Stage};
+use unstuck_core::scope::Drift;
+use unstuck_core::snapshot::{Snapshot, Standing};
+use unstuck_core::testing::{Act, Script, World, finished, script_worker, snapshot, started, step};
+use unstuck_core::workflow::{
+    Baseline, CheckBy, CheckCommand, Convergence, Gate, Step, WorkerKind, Workflow,
+};
+
+/// Names of what can fail.
+const MEMBERS: [&str; 4] = ["w", "x", "y", "z"];
+/// More verdicts than this show nothing new, and the naive controller is slow.
+const ITERATIONS_MAX: usize = 64;
+
+/// What one iteration comes to: two bytes.
+#[derive(Clone, Copy, Debug)]
+struct Iteration {
+    says: u8,
+    leaves: u8,
+}
+
+/// Plays the loop. The first two bytes are settings, each two after them an iteration, of which the last is
+/// repeated to the end of the run. Where there are more, a person takes an ended run up again, which costs one.
+///
+/// # Panics
+///
+/// When the loop does not end within its bounds.
+pub fn play(bytes: &[u8]) -> World {
+    let (settings, iterations) = bytes.split_at(bytes.len().min(2));
+    let mut iterations = iterations
+        .chunks_exact(2)
+        .map(|pair| Iteration { says: pair[0], leaves: pair[1] })
+        .take(ITERATIONS_MAX);
+    let mut now = Iteration { says: 1, leaves: 0 };
+    let looped = looped(settings);
+    let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
+    loop {
+        if let Some(outcome) = world.state.outcome() {
+            let more = RunResumed { add_iterations: 2, ..RunResumed::default() };
+            let Some(next) = iterations.next().filter(|_| outcome != RunOutcome::Complete) else {
+                return world;
+            };
+            now = next;
+            if world.give(Observation::RunResumed(more)).is_err() {
+                return world;
+            }
+        }
+        let Some(effect) = world.state.pending_effects().into_iter().next() else {
+            world.pass_to(world.state.next_deadline().expect("a run that goes on waits for something"));
+            world.give(Observation::DeadlinePassed).expect("what is due may pass");
+            continue;
+        };
+        let diagnoses = world.state.steps().any(|(_, at)| at.purpose == Purpose::Diagnosis);
+        if matches!(effect, Effect::RunWorker(_)) && !diagnoses {
+            now = iterations.next().unwrap_or(now);
+        }
+        perform(&mut world, effect, now);
+        let (step, at) = world.state.steps().next().expect("one step");
+        assert!(at.iteration <= world.state.max_iterations(step, at), "the loop is bounded");
+    }
+}
+
+fn looped(settings: &[u8]) -> Step {
+    let byte = |at: usize| settings.get(at).copied().unwrap_or(0);
+    let number = |byte: u8, most: u8| u32::from(byte % most) + 1;
+    let max_iterations = number(byte(1), 32);
+    let gate = if byte(1) & 0x40 == 0 { Gate::Pass } else { Gate::NoNewFailures };
+    let by = if byte(0) & 0x20 == 0 {
+        CheckBy::Exit(script_worker(WorkerKind::Custom, "check"))
+    } else {
+        CheckBy::Commands(vec![CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() }])
+    };
+    let has_baseline = matches!(by, CheckBy::Commands(_)) && byte(1) & 0x80 != 0;
+    let mut step = step("a").checked(by, max_iterations);
+    if let (Some(check), true) = (&mut step.check, has_baseline || gate == Gate::NoNewFailures) {
+        check.baseline = Baseline::Gate;
+    }
+    step.convergence = Some(Convergence {
+        stall_threshold: number(byte(0), 4),
+        max_stage: Stage(number(byte(0) >> 2, 4)),
+        fail_on_max_stage: byte(0) & 0x10 == 0,
+        allowed_paths: if byte(0) & 0x40 == 0 { Vec::new() } else { vec!["src".to_owned()] },
+        diagnose_with: (byte(1) & 0x20 != 0).then(|| script_worker(WorkerKind::Command, "look for it")),
+        ..Convergence::default()
+    });
+    step
+}
+
+fn perform(world: &mut World, effect: Effect, now: Iteration) {
+    let (due, is_check) = match effect {
+        Effect::RunWorker(due) => (due, false),
+        Effect::RunCheck(due) => (due, true),
+        Effect::Stop(step) => panic!("nobody asked to stop {step}"),
+    };
+    let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
+    let begun = started(&world.state, &due, is_check, id.clone(), Digest::of(b""));
+    world.give(begun).expect("what is due may begin");
+    let by_commands = world
+        .state
+        .steps()
+        .any(|(step, _)| step.check.as_ref().is_some_and(|check| matches!(check.by, CheckBy::Commands(_))));
+    let act = if is_check { now.check(by_commands) } else { Act::Exits(0, String::new()) };
+    let mut ended = finished(&due, is_check, &act, Some(&id));
+    if let Observation::WorkerFinished(event) = &mut ended {
+        event.changed = now.changed();
+        event.snapshot = now.workspace().map(Box::new);
+        event.drift = Some(Box::new(Drift { files: now.changed_files(), ..Drift::default() }));
+    }
+    world.give(ended).expect("what was begun may end");
+}
+
+impl Iteration {
+    fn members(self) -> impl Iterator<Item = &'static str> {
+        MEMBERS.into_iter().enumerate().filter(move |(at, _)| self.says >> at & 1 == 1).map(|(_, name)| name)
+    }
+
+    /// What the check does.
+    fn check(self, by_commands: bool) -> Act {
+        let kind = self.says >> 4 & 7;
+        let tests: Vec<String> = self.members().map(|name| format!("not ok 1 - {name}")).collect();
+        match (kind, by_commands) {
+            (7, _) if self.says & 0x80 != 0 => Act::Exits(0, String::new()),
+            (4, _) => Act::Exits(1, String::new()),
+            (0..=2, true) => Act::Exits(1, tests.join("\n")),
+            (_, true) => Act::Exits(1, self.members().collect::<Vec<_>>().join(" and ")),
+            (6, false) => Act::Writes(1, "?".to_owned()),
+            (3, false) => self.writes("reasons", ""),
+            (5, false) => self.writes("fingerprints", "f1:"),
+            (_, false) => self.writes("fingerprints", ""),
+        }
+    }
+
+    fn writes(self, key: &str, before: &str) -> Act {
+        let names: Vec<String> =
+            self.members().map(|name| format!("{:?}", format!("{before}{name}"))).collect();
+        let names = names.join(",");
+        Act::Writes(1, format!(r#"{{"decision":"incomplete","check_id":"{{id}}","{key}":[{names}]}}"#))
+    }
+
+    fn changed(self) -> Option<bool> {
+        match self.leaves & 3 {
+            2 => Some(false),
+            3 => None,
+            _ => Some(true),
+        }
+    }
+
+    fn workspace(self) -> Option<Snapshot> {
+        let commit = Some(self.leaves >> 2 & 3).filter(|commit| *commit > 0);
+        let size = Some(self.leaves >> 4).filter(|size| *size > 0)?;
+        let standing = |commit: u8| Standing { commit: Some(commit.to_string()), ..Standing::default() };
+        Some(Snapshot { bytes: size.into(), repository: commit.map(standing), ..snapshot(size) })
+    }
+
+    fn changed_files(self) -> Vec<String> {
+        let strays = self.leaves & 0x40 != 0;
+        let file = if strays { "docs/a" } else { "src/a" };
+        vec![file.to_owned()]
+    }
+}

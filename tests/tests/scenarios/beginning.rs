@@ -1,0 +1,56 @@
+//! Before a run begins: how the project is tested, the same as a file, and what it may come to.
+
+use serde_json::Value;
+
+use crate::stage::{Stage, worker};
+
+#[test]
+fn a_run_without_a_check_uses_the_command_that_tests_the_project() {
+    let stage = Stage::repository();
+    let run = ["run", "mend add", "--with", &worker("fix.sh"), "--iterations", "2"];
+    stage.unstuck(&run).with_status(64).complains("--check CMD").complains("--claim");
+
+    stage.write("Makefile", "test:\n\tsh tests/run.sh\n");
+    let said = "check: make test (found Makefile)";
+    // It is shown before the run, and as any other check is.
+    stage.unstuck(&run).with_status(0).complains(said).says("make test");
+}
+
+#[test]
+fn a_command_line_that_is_saved_runs_as_a_file() {
+    let stage = Stage::repository();
+    let run =
+        ["run", "mend add", "--with", &worker("fix.sh"), "--check", "sh tests/run.sh", "--save", "flow.yaml"];
+    stage.unstuck(&run).with_status(0).complains("unstuck run flow.yaml");
+    stage.git(&["checkout", "-q", "."]);
+    stage.unstuck(&["check", "flow.yaml", "--strict"]).with_status(0);
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0).says("COMPLETE");
+    stage.unstuck(&run).with_status(64).complains("flow.yaml is there already");
+}
+
+#[test]
+fn check_explore_says_what_a_loop_can_come_to() {
+    let stage = Stage::new();
+    let convergence = "convergence: {enabled: true, stall_threshold: 4, max_stage: 2}";
+    let step = format!(
+        "worker: COMMAND\ncommand: cat\ninstructions: Go.\ntimeout: 10s\ncompletion_check: {{commands: [make], timeout: 10s}}\nmax_iterations: 3\n{convergence}"
+    );
+    stage.workflow("", &step);
+    let told = stage.unstuck(&["check", "flow.yaml", "--explore"]).with_status(0);
+    for line in [
+        "at most    3 iterations, 3 worker calls, 9 checks, 9 command runs, 2 min",
+        "never      a worker in stage 2",
+        "COMPLETE · after complete",
+        "cost unknown",
+        "warning: flow.yaml:12: steps.work.convergence.stall_threshold: 4 iterations",
+    ] {
+        assert!(told.out.contains(line), "{line}\n{}", told.out);
+    }
+    assert!(!told.out.contains("STUCK"), "no stage can be raised: {}", told.out);
+    let json = stage.unstuck(&["check", "flow.yaml", "--explore", "--json"]).with_status(0);
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(json["steps"][0]["worst"]["iterations"], 3);
+    assert_eq!(json["contradictions"][0]["line"], 12);
+    let again = stage.unstuck(&["check", "flow.yaml", "--explore", "--json"]).with_status(0);
+    assert_eq!(serde_json::from_str::<Value>(&again.out).expect("JSON"), json);
+}
