@@ -260,7 +260,7 @@ mod tests {
         check(&["src/a", "src/vendor/b"], &["scope:protected_paths", "scope:file:src/vendor/b"]);
         check(&["pinned.log"], &["scope:protected_paths", "scope:file:pinned.log"]);
         check(&["src/a", "src/b", "src/c"], &["diff_budget:max_changed_files_exceeded"]);
-        let drift = Drift { lines: Some(101), ..Drift::default() };
+        let drift = Drift { files: vec!["src/a".to_owned()], lines: Some(101), ..Drift::default() };
         assert_eq!(
             violation(&policy, &drift).unwrap().fingerprints,
             ["diff_budget:max_changed_lines_exceeded"]
