@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use unstuck_core::scope::Patterns;
 
 /// Most files and folders that are looked at.
-const ENTRIES_MAX: usize = 20_000;
+const ENTRIES_MAX: usize = 500_000;
 /// Most reports that are read.
 const REPORTS_MAX: usize = 200;
 /// Larger ones are not read.
@@ -22,8 +22,11 @@ const REPORT_BYTES_MAX: u64 = 32 << 20;
 pub struct Reports<'a> {
     root: &'a Path,
     patterns: &'a [String],
-    before: BTreeMap<PathBuf, Stamp>,
+    before: Found,
 }
+
+/// The files that match, and whether there may be more.
+type Found = (BTreeMap<PathBuf, Stamp>, bool);
 
 /// What changes when a file is written.
 type Stamp = (u64, Option<SystemTime>);
@@ -37,8 +40,12 @@ impl<'a> Reports<'a> {
     /// Returns the reports that were written since, in the order of their names, and a sentence for what is not read.
     pub fn written(self) -> (Vec<Vec<u8>>, Vec<String>) {
         let (mut reports, mut notes) = (Vec::new(), Vec::new());
-        for (path, stamp) in found(self.root, self.patterns) {
-            if self.before.get(&path) == Some(&stamp) {
+        let (now, is_cut) = found(self.root, self.patterns);
+        if is_cut || self.before.1 {
+            notes.push(format!("reports were looked for in the first {ENTRIES_MAX} files only"));
+        }
+        for (path, stamp) in now {
+            if self.before.0.get(&path) == Some(&stamp) {
                 continue;
             }
             let name = path.strip_prefix(self.root).unwrap_or(&path).display().to_string();
@@ -51,14 +58,14 @@ impl<'a> Reports<'a> {
                 Err(error) => notes.push(format!("the report {name} is not read: {error}")),
             }
         }
-        if reports.is_empty() && !self.patterns.is_empty() {
+        if reports.is_empty() && notes.is_empty() && !self.patterns.is_empty() {
             notes.push(format!("no report was written to {}; the output was read", self.patterns.join(", ")));
         }
         (reports, notes)
     }
 }
 
-fn found(root: &Path, patterns: &[String]) -> BTreeMap<PathBuf, Stamp> {
+fn found(root: &Path, patterns: &[String]) -> Found {
     let mut found = BTreeMap::new();
     let mut looked_at = 0;
     for pattern in patterns {
@@ -68,7 +75,7 @@ fn found(root: &Path, patterns: &[String]) -> BTreeMap<PathBuf, Stamp> {
             let Ok(seen) = fs::symlink_metadata(&path) else { continue };
             looked_at += 1;
             if looked_at > ENTRIES_MAX {
-                return found;
+                return (found, true);
             }
             if seen.is_dir() {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
@@ -78,7 +85,7 @@ fn found(root: &Path, patterns: &[String]) -> BTreeMap<PathBuf, Stamp> {
             }
         }
     }
-    found
+    (found, false)
 }
 
 fn is_meant(root: &Path, path: &Path, matcher: &Patterns) -> bool {

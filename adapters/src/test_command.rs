@@ -43,7 +43,12 @@ const RULES: &[Rule] = &[
     php,
     |it| it.with("Package.swift", "swift test"),
     |it| it.any(".", &[".sln", ".csproj"]).and_then(|file| it.with(&file, "dotnet test")),
-    |it| it.with("build/CTestTestfile.cmake", "ctest --test-dir build --output-on-failure"),
+    |it| {
+        it.with(
+            "build/CTestTestfile.cmake",
+            "cmake --build build && ctest --test-dir build --output-on-failure",
+        )
+    },
     |it| ["test", "tests"].iter().find_map(|folder| bats(it, folder)),
     |it| it.with_target(&["justfile", "Justfile", ".justfile"], "just test"),
     |it| it.with_target(&["GNUmakefile", "makefile", "Makefile"], "make test"),

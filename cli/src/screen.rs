@@ -101,7 +101,9 @@ impl Watcher for Screen {
             Mode::Json => self.print_log(&mut inner, events),
             Mode::Plain => {
                 let first = (!std::mem::replace(&mut inner.began, true)).then(|| self.header.clone());
-                let rest = events.iter().filter_map(|event| line_of(event, &inner.story, state));
+                let rest = events
+                    .iter()
+                    .filter_map(|event| line_of(event, &inner.story, state).map(|line| text::plain(&line)));
                 let lines: Vec<String> = first.into_iter().chain(rest).collect();
                 let print = || {
                     for line in &lines {

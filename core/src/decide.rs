@@ -454,6 +454,15 @@ impl Batch {
                 "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
             ];
         }
+        let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+        if event.decision == Decision::Complete && claims && !at.drift.put_back.is_empty() {
+            event.claimed = Some(Decision::Complete);
+            event.decision = Decision::Incomplete;
+            event.reasons = vec![
+                "scope: a part of the work was out of scope and was put back after the claim".to_owned(),
+            ];
+            event.fingerprints.push("scope:put_back".to_owned());
+        }
         if matches!(event.decision, Decision::Complete | Decision::Incomplete)
             && let Some(policy) = &step.convergence
             && let Some(violation) = scope::violation(policy, &at.drift)

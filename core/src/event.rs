@@ -236,6 +236,9 @@ pub struct CheckFinished {
     pub decision_file: DecisionFile,
     /// What each command showed, where the check is commands, or one script.
     pub commands: Vec<CommandResult>,
+    /// What differs from the base of the step after it, where the step has rules about that: a check may run
+    /// what a worker wrote.
+    pub drift: Option<Box<Drift>>,
 }
 
 /// How a process ended and what it left.

@@ -13,6 +13,7 @@ use crate::event::{
     WorkerStarted,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
+use crate::scope::Drift;
 use crate::state::{Changed, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 
@@ -200,8 +201,9 @@ impl RunState {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (_, now) => now,
             };
-            if let Some(drift) = &event.drift {
-                step.drift = (**drift).clone();
+            match &event.drift {
+                Some(drift) => step.drift = (**drift).clone(),
+                None => step.drift.put_back.clear(),
             }
             if event.outcome.exit != Exit::Stopped {
                 step.worked = Some(place.seq);
@@ -233,6 +235,10 @@ impl RunState {
                 return Fold::Done;
             }
             step.feedback.output = shown_output(&event.outcome);
+            if let Some(drift) = &event.drift {
+                let put_back = std::mem::take(&mut step.drift.put_back);
+                step.drift = Drift { put_back, ..(**drift).clone() };
+            }
             let results = (!event.commands.is_empty()).then(|| event.commands.clone().into());
             if event.iteration == Iteration::BASELINE {
                 step.baseline = results;

@@ -49,8 +49,8 @@ fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
     section(
         &mut prompt,
         &format!(
-            "## Diagnose, do not edit\n\n{} Nobody works on it after you: find out why it gets nowhere. Change no \
-             file; whatever you change is put back. End with a few sentences for a person: what the cause is, where it \
+            "## Diagnose, do not edit\n\n{} Nobody works on it after you: find out why it gets nowhere. You \
+             work in a copy: nothing that you change stays. End with a few sentences for a person: what the cause is, where it \
              is and how that can be seen, why the attempts did not reach it, and what to do first. What each attempt \
              did is told by: unstuck show {run}",
             what_repeats(at)

@@ -86,6 +86,12 @@ pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> 
     files.iter().map(String::as_str).filter(|path| !ignored.match_any(path)).collect()
 }
 
+/// Says whether a path must stay as it is.
+pub fn is_protected(policy: &Convergence, path: &str) -> bool {
+    Patterns::new(texts(&policy.protected_paths)).match_any(path)
+        && !Patterns::new(ALWAYS_IGNORED.into_iter()).match_any(path)
+}
+
 /// Returns the paths that are put back after the work: where the policy says so, and from the stage on that asks
 /// for a minimal fix.
 pub fn to_put_back(policy: &Convergence, stage: Stage, files: &[String]) -> Vec<String> {
@@ -103,11 +109,11 @@ fn protected<'a>(
     files: &'a [String],
     looked_at: &[&'a str],
 ) -> (Vec<&'a str>, Vec<&'a str>) {
-    let (ours, protected) =
-        (Patterns::new(ALWAYS_IGNORED.into_iter()), Patterns::new(texts(&policy.protected_paths)));
-    let is_protected = |path: &&str| protected.match_any(path) && !ours.match_any(path);
-    let strayed = files.iter().map(String::as_str).filter(is_protected).collect();
-    (strayed, looked_at.iter().copied().filter(|path| !is_protected(path)).collect())
+    let strayed: Vec<&str> = match policy.protected_paths.is_empty() {
+        true => Vec::new(),
+        false => files.iter().map(String::as_str).filter(|path| is_protected(policy, path)).collect(),
+    };
+    (strayed.clone(), looked_at.iter().copied().filter(|path| !strayed.contains(path)).collect())
 }
 
 fn outside<'a>(policy: &Convergence, looked_at: &[&'a str]) -> Vec<&'a str> {
@@ -151,6 +157,8 @@ pub struct Patterns(Vec<Pattern>);
 
 #[derive(Debug)]
 enum Pattern {
+    /// Everything.
+    All,
     /// The path and all below.
     Below(String),
     /// As it reads, and with its braces and brackets as they stand.
@@ -172,9 +180,15 @@ impl Patterns {
 impl Pattern {
     fn new(text: &str) -> Self {
         let text = text.replace('\\', "/");
-        let text = text.trim_start_matches("./").trim_start_matches('/');
+        let text =
+            text.split('/').filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/")
+                + if text.ends_with('/') && text.contains(['*', '?', '[', '{']) { "/**" } else { "" };
+        if text.is_empty() {
+            return Self::All;
+        }
+        let text = text.as_str();
         if !text.contains(['*', '?', '[', '{']) {
-            return Self::Below(text.trim_end_matches('/').to_owned());
+            return Self::Below(text.to_owned());
         }
         let literal: String = text
             .chars()
@@ -186,6 +200,7 @@ impl Pattern {
 
     fn matches(&self, path: &str) -> bool {
         match self {
+            Self::All => true,
             Self::Below(folder) => path
                 .strip_prefix(folder.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
@@ -233,6 +248,11 @@ mod tests {
             ("*", ".hidden", true),
             ("context/**", "context", false),
             ("src/[a", "src/[a", true),
+            (".", "a/b", true),
+            ("./", "a", true),
+            ("src//a", "src/a/b", true),
+            ("tests/*/", "tests/unit/a", true),
+            ("tests/*/", "tests/a", false),
         ] {
             assert_eq!(Pattern::new(pattern).matches(path), want, "{pattern} {path}");
         }

@@ -137,6 +137,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             outcome: finished(Some(sentence)),
             decision_file: DecisionFile::NotConfigured,
             commands: Vec::new(),
+            drift: None,
         }),
     ];
     for command in commands {

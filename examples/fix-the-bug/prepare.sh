@@ -23,7 +23,7 @@ expect shout "$(shout hello)" HELLO
 echo "$failed of 3 tests fail"
 exit $((failed > 0))
 TESTS
-git init --quiet .
+git init --quiet --initial-branch work .
 git add --all
 git -c user.name=example -c user.email=example@example.invalid commit --quiet --message "a library with three bugs"
 echo "made $(wc -l < src/lib.sh) functions and their tests"

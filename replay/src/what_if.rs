@@ -6,9 +6,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::event::{RunOutcome, RunStarted};
-use unstuck_core::id::{Iteration, Millis, Seq};
-use unstuck_core::workflow::{Baseline, Workflow};
-use unstuck_core::{Event, Observation, RunState, prompt};
+use unstuck_core::id::{Iteration, Millis, Seq, StepId};
+use unstuck_core::workflow::{Baseline, Step, Workflow};
+use unstuck_core::{Event, Observation, RunState, prompt, scope};
 
 use crate::batches::Batches;
 use crate::recheck::{Difference, difference};
@@ -45,6 +45,12 @@ pub enum ChangeError {
         /// What the type says.
         why: String,
     },
+    /// The run did not record what the key asks for.
+    #[error("step {0} had no max_changed_lines, so the lines that it changed were not counted")]
+    LinesNotCounted(StepId),
+    /// What differs from another base is not known.
+    #[error("the files of step {0} were compared with the base that it had, and with no other")]
+    OtherBase(StepId),
 }
 
 impl std::str::FromStr for Change {
@@ -169,6 +175,10 @@ pub fn what_if<E: From<ChangeError>>(
         if evidence_ends.is_some() || is_unasked(&other, command) {
             continue;
         }
+        if let Some(why) = unknown(&other, command) {
+            evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));
+            continue;
+        }
         if asked_otherwise.is_none() && asks_otherwise(&before, &other, command) {
             asked_otherwise = Some(batch.events[0].seq);
         }
@@ -208,6 +218,14 @@ fn is_unasked(other: &RunState, command: &Observation) -> bool {
     iteration == Iteration::BASELINE && check.is_some_and(|check| check.baseline == Baseline::Off)
 }
 
+/// Says what of an observation the other policy would need and nobody recorded.
+fn unknown(other: &RunState, command: &Observation) -> Option<&'static str> {
+    let Observation::WorkerFinished(finished) = command else { return None };
+    let left_out = finished.drift.as_ref().is_some_and(|drift| drift.files_left_out > 0);
+    let policy = other.step(&finished.step)?.0.convergence.as_ref()?;
+    (left_out && scope::has_rules(policy)).then_some("of the files that differ only some were recorded")
+}
+
 /// Says whether a worker would have got another prompt.
 fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) -> bool {
     let Observation::WorkerStarted(started) = command else { return false };
@@ -222,6 +240,22 @@ fn changed(command: &Observation, changes: &[Change]) -> Result<Observation, Cha
     let Observation::RunStarted(started) = command else { return Ok(command.clone()) };
     let workflow =
         changes.iter().try_fold(started.workflow.clone(), |workflow, change| change.apply(&workflow))?;
+    let counts = |step: &Step| step.convergence.as_ref().is_some_and(|it| it.max_changed_lines.is_some());
+    let uncounted =
+        workflow.steps.iter().zip(&started.workflow.steps).find(|(now, was)| counts(now) && !counts(was));
+    if let Some((step, _)) = uncounted {
+        return Err(ChangeError::LinesNotCounted(step.id.clone()));
+    }
+    let base = |step: &Step| {
+        step.convergence
+            .as_ref()
+            .map(|it| (it.diff_base_ref.clone(), it.diff_base_ref_file.clone()))
+            .unwrap_or_default()
+    };
+    let mut pairs = workflow.steps.iter().zip(&started.workflow.steps);
+    if let Some((step, _)) = pairs.find(|(now, was)| base(now) != base(was)) {
+        return Err(ChangeError::OtherBase(step.id.clone()));
+    }
     Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::context;
 use unstuck_adapters::decision_file::{self, MovedAside};
@@ -261,6 +262,8 @@ pub struct Prepared {
     notes: Vec<String>,
     context_dir: PathBuf,
     seen: Option<Seen>,
+    /// A copy of the workspace that goes afterwards.
+    copy: Option<PathBuf>,
 }
 
 enum Job {
@@ -287,7 +290,7 @@ fn prepare(
         prompt::work(state, step, at, id)
     };
     let mut notes = Vec::new();
-    let seen = if is_check { Ok(None) } else { seen::before(world, state, due, &mut notes) };
+    let seen = if diagnoses { Ok(None) } else { seen::before(world, state, due, is_check, &mut notes) };
     let moved = if diagnoses { Ok(None) } else { move_aside(world, step, id, is_check, &mut notes) };
     let (moved_aside, in_the_way) = match moved {
         Ok(Some(old)) => (Some(world.put(&old)?), None),
@@ -302,8 +305,23 @@ fn prepare(
         Ok(seen) => (seen, in_the_way),
         Err(why) => (None, Some(in_the_way.unwrap_or(why))),
     };
+    let (copy, in_the_way) = match diagnoses.then(|| seen::copy(world, state)) {
+        Some(Ok(copy)) => (Some(copy), in_the_way),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, in_the_way),
+    };
     let limit = check.as_ref().filter(|_| is_check).map_or(step.timeout, |(check, _)| check.timeout);
-    let asked = Asked { state, step, at, due, is_check, check: check.as_ref(), prompt: &text, limit };
+    let asked = Asked {
+        state,
+        step,
+        at,
+        due,
+        is_check,
+        check: check.as_ref(),
+        prompt: &text,
+        limit,
+        copy: copy.as_deref(),
+    };
     let job = match &step.work {
         Work::Subworkflow(child) if !is_check && !diagnoses => {
             let (run, step, iteration) = (world.run.clone(), due.step.clone(), due.iteration);
@@ -326,12 +344,14 @@ fn prepare(
             _ => Job::Process(Box::new(spec(world, &asked)?)),
         },
     };
-    let before = seen.as_ref().map(Seen::before);
+    let before = seen.as_ref().filter(|_| !is_check).map(Seen::before);
     let started = started(due, is_check, id, world.put(text.as_bytes())?, limit, moved_aside, before);
     let context_dir = context_dir(world, state);
     let (step, due) = (step.clone(), due.clone());
     let is_last = !diagnoses && (is_check || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim));
-    Ok((started, Prepared { step, due, check, is_check, is_last, job, in_the_way, notes, context_dir, seen }))
+    let prepared =
+        Prepared { step, due, check, is_check, is_last, job, in_the_way, notes, context_dir, seen, copy };
+    Ok((started, prepared))
 }
 
 /// All that is known when a process is prepared.
@@ -344,6 +364,8 @@ struct Asked<'a> {
     check: Option<&'a (Check, CheckId)>,
     prompt: &'a str,
     limit: Millis,
+    /// Where to work instead of in the workspace.
+    copy: Option<&'a Path>,
 }
 
 fn context_dir(world: &Machine, state: &RunState) -> PathBuf {
@@ -428,7 +450,7 @@ fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
     };
     let folder = folder(world, asked);
     let argv = argv(worker, asked, &folder)?;
-    let cwd = world.workspace.join(&worker.workspace);
+    let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace);
     Ok(spec_of(world, asked, facts(world, asked, &folder)?, argv, cwd))
 }
 
@@ -570,7 +592,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 }
 
 async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> Observation {
-    let Prepared { step, due, check, is_check, is_last, job, in_the_way, notes, context_dir, seen } =
+    let Prepared { step, due, check, is_check, is_last, job, in_the_way, notes, context_dir, seen, copy } =
         prepared;
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
     let ready = in_the_way
@@ -610,6 +632,12 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
     if is_last && !stopped && (is_check || succeeded(&outcome)) {
         outputs(&world, &step, &context_dir, &mut outcome);
     }
+    if let Some(copy) = copy {
+        blocking(move || {
+            let _is_gone_with_the_run_at_the_latest = std::fs::remove_dir_all(copy);
+        })
+        .await;
+    }
     let Due { step, iteration, attempt } = due;
     match check {
         Some((_, check_id)) if is_check => Observation::CheckFinished(CheckFinished {
@@ -620,6 +648,7 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
             outcome,
             decision_file,
             commands,
+            drift: now.drift.map(Box::new),
         }),
         _ => Observation::WorkerFinished(WorkerFinished {
             step,

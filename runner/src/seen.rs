@@ -1,17 +1,17 @@
-//! The workspace before and after a worker: what it changed, how far its step has drifted from its base, and what
-//! of that is put back.
+//! The workspace before and after a worker or a check: what was changed, how far the step has drifted from its base, and
+//! what of that is put back.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::snapshot::explain;
 use unstuck_adapters::{base, snapshot};
-use unstuck_core::event::{Outcome, Purpose};
-use unstuck_core::id::Stage;
+use unstuck_core::event::Outcome;
+use unstuck_core::id::{Iteration, Stage};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::state::StepState;
-use unstuck_core::workflow::{Convergence, Step};
+use unstuck_core::workflow::{Convergence, Step, Workflow};
 use unstuck_core::{Due, RunState};
 
 use crate::perform::Machine;
@@ -28,9 +28,14 @@ pub(crate) struct Seen {
     of_step: Box<Snapshot>,
     /// Just before.
     before: Box<Snapshot>,
-    policy: Option<Convergence>,
+    /// The rules of the step about what it changes, if it has any.
+    rules: Option<Convergence>,
+    /// The commit that is compared with, as far as it was there before the work.
+    base: Option<String>,
     stage: Stage,
-    purpose: Purpose,
+    is_check: bool,
+    /// Nobody else works in the workspace.
+    is_alone: bool,
 }
 
 /// The workspace after the work.
@@ -38,10 +43,11 @@ pub(crate) struct Seen {
 pub(crate) struct After {
     pub(crate) changed: Option<bool>,
     pub(crate) drift: Option<Drift>,
+    /// What was left, before anything was put back.
     pub(crate) snapshot: Option<Box<Snapshot>>,
 }
 
-/// Looks at the workspace before a worker is started.
+/// Looks at the workspace before a worker, or before a check of a step that has rules: it may run what was written.
 ///
 /// # Errors
 ///
@@ -50,26 +56,67 @@ pub(crate) fn before(
     world: &Machine,
     state: &RunState,
     due: &Due,
+    is_check: bool,
     notes: &mut Vec<String>,
 ) -> Result<Option<Seen>, String> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
-    let policy = step.convergence.clone();
-    let has_rules = policy.as_ref().is_some_and(scope::has_rules);
-    if let Some(name) = policy.as_ref().filter(|_| has_rules).and_then(|it| it.diff_base_ref.as_deref()) {
-        // `HEAD~1` may only be there after a commit, but what is never there is better known now.
-        base::commit(&world.workspace, name.split(['~', '^']).next().unwrap_or(name))?;
+    let rules = step.convergence.clone().filter(scope::has_rules);
+    if is_check && (rules.is_none() || due.iteration == Iteration::BASELINE) {
+        return Ok(None);
     }
+    let base = match &rules {
+        Some(_) if at.drift.base.is_some() => at.drift.base.clone(),
+        Some(rules) => base_before(world, rules)?,
+        None => None,
+    };
     let before = match look(world, state.first_snapshot(), state.last_snapshot()) {
         Ok(Some(before)) => before,
-        Ok(None) if has_rules => return Err(unseen(step, "no snapshots are kept of this workspace")),
+        Ok(None) if rules.is_some() => return Err(unseen(step, "no snapshots are kept of this workspace")),
         Ok(None) => return Ok(None),
-        Err(why) if has_rules => return Err(unseen(step, &why)),
+        Err(why) if rules.is_some() => return Err(unseen(step, &why)),
         Err(why) => {
             notes.push(format!("no snapshot of the workspace was taken: {why}"));
             return Ok(None);
         }
     };
-    Ok(Some(Seen::new(state, at, policy, before)))
+    let or_now =
+        |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
+    let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
+    let (stage, is_alone) = (at.convergence.stage(), state.workflow().is_some_and(one_at_a_time));
+    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_alone }))
+}
+
+/// Returns the commit that is compared with, as it is before anybody could move it. What is counted from HEAD is only
+/// known afterwards, and a file may be one that the work makes.
+fn base_before(world: &Machine, rules: &Convergence) -> Result<Option<String>, String> {
+    let Some(name) = &rules.diff_base_ref else {
+        let name = base::name(&world.workspace, rules).ok().flatten();
+        return Ok(name.and_then(|name| base::commit(&world.workspace, &name).ok()));
+    };
+    if name.starts_with("HEAD~") || name.starts_with("HEAD^") {
+        return Ok(None);
+    }
+    base::commit(&world.workspace, name).map(Some)
+}
+
+fn one_at_a_time(workflow: &Workflow) -> bool {
+    workflow.steps.len() == 1 || workflow.concurrency == Some(1)
+}
+
+/// Makes a copy of the workspace for somebody who only looks: nothing that is changed there stays.
+///
+/// # Errors
+///
+/// No snapshot can be taken, or it cannot be written out.
+pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<PathBuf, String> {
+    let cannot = |why: &str| format!("no copy of the workspace can be made for a diagnosis: {why}");
+    let Some(keeper) = &world.snapshots else { return Err(cannot("no snapshots are kept of it")) };
+    let now = look(world, state.first_snapshot(), state.last_snapshot()).map_err(|why| cannot(&why))?;
+    let root = world.artifacts.join("copy");
+    let _left_by_a_dead_supervisor = std::fs::remove_dir_all(&root);
+    let now = now.ok_or_else(|| cannot("it cannot be read"))?;
+    keeper.checkout(&now, &root).map_err(|error| cannot(&explain(&error)))?;
+    Ok(root)
 }
 
 /// Takes a snapshot of the workspace; `None` where none can be kept.
@@ -89,14 +136,6 @@ fn unseen(step: &Step, why: &str) -> String {
 }
 
 impl Seen {
-    fn new(state: &RunState, at: &StepState, policy: Option<Convergence>, before: Box<Snapshot>) -> Self {
-        let or_now =
-            |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
-        let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
-        let (stage, purpose) = (at.convergence.stage(), at.purpose);
-        Self { first, of_step, before, policy, stage, purpose }
-    }
-
     /// Returns what is recorded of the workspace before the work.
     pub(crate) fn before(&self) -> Box<Snapshot> {
         self.before.clone()
@@ -105,7 +144,7 @@ impl Seen {
     /// Looks again after the work, and says in the outcome what a person should know.
     pub(crate) async fn after(self, world: &Arc<Machine>, step: &Step, outcome: &mut Outcome) -> After {
         let world = Arc::clone(world);
-        let has_rules = self.policy.as_ref().is_some_and(scope::has_rules);
+        let has_rules = self.rules.is_some();
         let is_small = self.before.files <= FILES_FEW;
         let compare = move || {
             let mut notes = Vec::new();
@@ -126,98 +165,92 @@ impl Seen {
     fn compare(&self, world: &Machine, notes: &mut Vec<String>) -> Result<After, String> {
         let again = || look(world, Some(&self.first), Some(&self.before));
         let (Some(keeper), Some(after)) = (&world.snapshots, again()?) else { return Ok(After::default()) };
+        let drift = self.drift(world, keeper, &after)?;
+        if self.is_check {
+            return Ok(After { changed: None, drift, snapshot: None });
+        }
         let compared = keeper.compare(&self.first, &self.before, &after).map_err(told)?;
         notes.extend(compared.said);
-        let changed = Some(compared.changed);
-        if self.purpose == Purpose::Diagnosis {
-            let edited = keeper.drift(&self.before, &after).map_err(told)?;
-            let put_back = put_back(keeper, &after, &self.before, &edited, "whoever only looks", notes)?;
-            let snapshot = if put_back.is_empty() { Some(after) } else { again()? };
-            return Ok(After { changed, drift: None, snapshot });
+        let (mut changed, mut drift) = (compared.changed, drift);
+        let put_back = self.put_back(keeper, &after, drift.as_ref(), notes)?;
+        if !put_back.is_empty()
+            && let Some(now) = again()?
+        {
+            changed = keeper.compare(&self.first, &self.before, &now).map_err(told)?.changed;
+            drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
-        let mut drift = self.drift(world, keeper, &after)?;
-        let mut snapshot = Some(after);
-        let strayed = match (&self.policy, &drift) {
-            (Some(policy), Some(drift)) => scope::to_put_back(policy, self.stage, &drift.files),
-            _ => Vec::new(),
-        };
-        if let Some(after) = snapshot.as_deref().filter(|_| !strayed.is_empty()) {
-            let put_back = put_back(keeper, after, &self.of_step, &strayed, "the worker", notes)?;
-            snapshot = again()?;
-            if let Some(after) = &snapshot {
-                drift = self.drift(world, keeper, after)?.map(|drift| Drift { put_back, ..drift });
-            }
-        }
-        Ok(After { changed, drift, snapshot })
+        Ok(After { changed: Some(changed), drift, snapshot: Some(after) })
     }
 
-    /// Compares with the base of the step; `None` where nothing has changed since the work before.
+    /// Puts back what strayed, where that is asked for, and says so. Returns what was put back. What was there is in the
+    /// snapshot that was taken before.
+    fn put_back(
+        &self,
+        keeper: &Keeper,
+        now: &Snapshot,
+        drift: Option<&Drift>,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<String>, String> {
+        let (Some(rules), Some(drift)) = (&self.rules, drift) else { return Ok(Vec::new()) };
+        let strayed = scope::to_put_back(rules, self.stage, &drift.files);
+        if strayed.is_empty() {
+            return Ok(strayed);
+        }
+        if !self.is_alone {
+            notes.push(format!(
+                "nothing is put back while steps may run side by side (concurrency: 1 would allow it): {}",
+                named(&strayed)
+            ));
+            return Ok(Vec::new());
+        }
+        let applied = keeper.put_back(now, &self.of_step, &strayed).map_err(told)?;
+        for left in &applied.left {
+            notes.push(format!("{} was not put back: it {}", left.path.display(), left.why));
+        }
+        let done =
+            applied.written.iter().chain(&applied.removed).map(|path| path.to_string_lossy().into_owned());
+        let done: Vec<String> = done.filter(|path| strayed.contains(path)).collect();
+        if !done.is_empty() {
+            notes.push(format!("what was changed out of scope was put back: {}", named(&done)));
+        }
+        Ok(done)
+    }
+
+    /// Compares with the base of the step; `None` where that is as it was after the work before.
     fn drift(&self, world: &Machine, keeper: &Keeper, after: &Snapshot) -> Result<Option<Drift>, String> {
-        let rules = self.policy.as_ref().filter(|policy| scope::has_rules(policy));
-        let base = match rules {
-            Some(policy) => base::name(&world.workspace, policy)?,
-            None => None,
-        };
-        let Some(name) = base else {
+        let Some(rules) = &self.rules else {
             if after.work == self.before.work && self.before.work != self.of_step.work {
                 return Ok(None);
             }
-            let files = keeper.drift(&self.of_step, after).map_err(told)?;
-            return self.drift_of(keeper, None, &self.of_step, after, files).map(Some);
+            let mut files = keeper.drift(&self.of_step, after).map_err(told)?;
+            let files_left_out =
+                u64::try_from(files.len().saturating_sub(Drift::FILES_MAX)).unwrap_or(u64::MAX);
+            files.truncate(Drift::FILES_MAX);
+            return Ok(Some(Drift { files, files_left_out, ..Drift::default() }));
         };
-        let commit = base::commit(&world.workspace, &name)?;
-        let of_base = keeper.of_commit(&commit, &world.artifacts.join("base"), &self.first)?;
-        let files = keeper.drift_from_commit(&of_base, &self.of_step, after).map_err(told)?;
-        self.drift_of(keeper, Some(commit), &of_base, after, files).map(Some)
-    }
-
-    fn drift_of(
-        &self,
-        keeper: &Keeper,
-        base: Option<String>,
-        from: &Snapshot,
-        after: &Snapshot,
-        mut files: Vec<String>,
-    ) -> Result<Drift, String> {
-        let counts = self.policy.as_ref().filter(|policy| policy.max_changed_lines.is_some());
-        let lines = match counts {
-            Some(policy) => Some(keeper.lines(from, after, &scope::looked_at(policy, &files)).map_err(told)?),
+        let base = match &self.base {
+            Some(commit) => Some(commit.clone()),
+            None => match base::name(&world.workspace, rules)? {
+                Some(name) => Some(base::commit(&world.workspace, &name)?),
+                None => None,
+            },
+        };
+        let of_base = match &base {
+            Some(commit) => Some(keeper.of_commit(commit, &world.artifacts.join("base"), &self.first)?),
             None => None,
         };
-        let kept =
-            if self.policy.as_ref().is_some_and(scope::has_rules) { files.len() } else { Drift::FILES_MAX };
-        let files_left_out = u64::try_from(files.len().saturating_sub(kept)).unwrap_or(u64::MAX);
-        files.truncate(kept);
-        Ok(Drift { base, files, files_left_out, lines, put_back: Vec::new() })
+        let from = of_base.as_ref().unwrap_or(&self.of_step);
+        let files = match of_base {
+            Some(_) => keeper.drift_from_commit(rules, from, &self.of_step, after),
+            None => keeper.drift_of_scope(rules, from, after),
+        };
+        let files = files.map_err(told)?;
+        let lines = match rules.max_changed_lines {
+            Some(_) => Some(keeper.lines(from, after, &scope::looked_at(rules, &files)).map_err(told)?),
+            None => None,
+        };
+        Ok(Some(Drift { base, files, lines, ..Drift::default() }))
     }
-}
-
-/// Puts files back, and says so. Returns those that are as they were.
-fn put_back(
-    keeper: &Keeper,
-    now: &Snapshot,
-    then: &Snapshot,
-    files: &[String],
-    who: &str,
-    notes: &mut Vec<String>,
-) -> Result<Vec<String>, String> {
-    if files.is_empty() {
-        return Ok(Vec::new());
-    }
-    let left = keeper.put_back(now, then, files).map_err(told)?;
-    let left: Vec<String> = left
-        .into_iter()
-        .map(|left| {
-            let path = left.path.to_string_lossy().into_owned();
-            notes.push(format!("{path} was not put back: it {}", left.why));
-            path
-        })
-        .collect();
-    let done: Vec<String> = files.iter().filter(|file| !left.contains(file)).cloned().collect();
-    if !done.is_empty() {
-        notes.push(format!("{who} changed what is out of scope, and it was put back: {}", named(&done)));
-    }
-    Ok(done)
 }
 
 fn told(error: snapshot::Error) -> String {

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unstuck_adapters::snapshot::{
-    Change, ChangeKind, Error, GitFolder, NotRestored, Options, Restored, Snapshots, explain,
+    Applied, Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots, explain,
 };
 use unstuck_adapters::worktree;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
+use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
+use unstuck_core::workflow::Convergence;
 use unstuck_store::state_dir::Project;
 
 use crate::perform::OWN_FOLDER;
@@ -127,6 +129,45 @@ impl Keeper {
         Ok(work.map(shown).collect())
     }
 
+    /// Returns the files that differ as the rules of a scope see it: what is protected counts although it is ignored,
+    /// and a file that a snapshot covers no more is one that changed, since nobody can look at it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::changes`].
+    pub fn drift_of_scope(
+        &self,
+        rules: &Convergence,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<String>, Error> {
+        if before.id == after.id {
+            return Ok(Vec::new());
+        }
+        let is_meant =
+            |change: &Change| !change.ignored || scope::is_protected(rules, &change.path.to_string_lossy());
+        let changes = self.snapshots.changes(before, after)?;
+        let mut files: Vec<String> = changes.into_iter().filter(is_meant).map(shown).collect();
+        files.extend(
+            self.snapshots
+                .newly_uncovered(before, after)?
+                .into_iter()
+                .map(|path| path.to_string_lossy().into_owned()),
+        );
+        files.sort_unstable();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// Writes the files of a snapshot to a folder that is not there yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::checkout`].
+    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<Applied, Error> {
+        self.snapshots.checkout(snapshot, to)
+    }
+
     /// Returns the files that differ from a commit, but what was in no commit when the step began and is as it was
     /// then.
     ///
@@ -135,12 +176,13 @@ impl Keeper {
     /// As [`Snapshots::changes`].
     pub fn drift_from_commit(
         &self,
+        rules: &Convergence,
         of_commit: &Snapshot,
         of_step: &Snapshot,
         after: &Snapshot,
     ) -> Result<Vec<String>, Error> {
-        let mut files = self.drift(of_commit, after)?;
-        let since: BTreeSet<String> = self.drift(of_step, after)?.into_iter().collect();
+        let mut files = self.drift_of_scope(rules, of_commit, after)?;
+        let since: BTreeSet<String> = self.drift_of_scope(rules, of_step, after)?.into_iter().collect();
         if let (Some(tracked), Some(unsaved)) = (self.snapshots.tracked(), self.snapshots.unsaved()) {
             let is_committed = |path: &Path| tracked.contains(path) && !unsaved.contains(path);
             let was_deleted = |path: &Path| !tracked.contains(path) && !self.workspace.join(path).exists();
@@ -184,19 +226,14 @@ impl Keeper {
         self.snapshots.lines(before, after, &|path| files.contains(&*path.to_string_lossy()))
     }
 
-    /// Makes some files what they were. Returns those for which that was not possible.
+    /// Makes some files what they were.
     ///
     /// # Errors
     ///
     /// As [`Snapshots::put_back`].
-    pub fn put_back(
-        &self,
-        now: &Snapshot,
-        then: &Snapshot,
-        files: &[String],
-    ) -> Result<Vec<NotRestored>, Error> {
+    pub fn put_back(&self, now: &Snapshot, then: &Snapshot, files: &[String]) -> Result<Applied, Error> {
         let files: BTreeSet<&str> = files.iter().map(String::as_str).collect();
-        Ok(self.snapshots.put_back(now, then, &|path| files.contains(&*path.to_string_lossy()))?.left)
+        self.snapshots.put_back(now, then, &|path| files.contains(&*path.to_string_lossy()))
     }
 
     /// Asks git what it has, once, before a worker can change that.

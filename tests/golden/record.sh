@@ -99,7 +99,7 @@ case $(wc -l <"$SCRATCH/calls") in
     7) printf '{"decision": "complete", "check_id": "$UNSTUCK_CHECK_ID"}' >"$UNSTUCK_DECISION_FILE" ;;
 esac
 END
-"$unstuck" run "publish the package" --with "sh worker.sh" &
+"$unstuck" run "publish the package" --with "sh worker.sh" --claim &
 until_exists "$SCRATCH/stop"
 kill -INT $!
 wait $! || true

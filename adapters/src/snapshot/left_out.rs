@@ -125,6 +125,14 @@ impl Uncovered {
         Some(Self(list))
     }
 
+    /// Returns what is left out for what it is, and not because the rules ignore it or there is too much of everything.
+    pub(super) fn work(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let is_work = |reason: &Reason| {
+            matches!(reason, Reason::TooLarge | Reason::TooDeep | Reason::NoFile | Reason::Unreadable)
+        };
+        self.0.iter().filter(move |(_, reason)| is_work(reason)).map(|(path, _)| path)
+    }
+
     /// Returns why the snapshot knows nothing of a path; `None` if it does.
     pub(super) fn reason(&self, path: &[u8]) -> Option<Reason> {
         let mut folder = path;

@@ -268,6 +268,19 @@ impl Snapshots {
         diff::diff(&self.store, before, after, options, to)
     }
 
+    /// Returns the paths that `after` does not cover and `before` did not leave out: new pipes, files that are too large.
+    /// What the rules ignore is none of them.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn newly_uncovered(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
+        let (before, after) = (uncovered(before)?, uncovered(after)?);
+        let new = after.work().filter(|path| before.reason(path).is_none());
+        Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
+    }
+
     /// Counts the lines that were added and removed between two snapshots, in the files that are asked for.
     ///
     /// # Errors

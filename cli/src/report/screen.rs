@@ -148,7 +148,7 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 09:55:37 UTC
+                started 2026-11-22 10:38:11 UTC
 
                 STUCK after 10 iterations, 11 s, cost not known: work: stuck: the same failures again (event 78)
 
@@ -194,7 +194,7 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-22 09:55:37 UTC
+                started 2026-11-22 10:38:11 UTC
 
                 STUCK after 10 iterations, 11 s, cost not known: work:
                       stuck: the same failures again (event 78)
@@ -255,9 +255,9 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 09:55:37 UTC
+                started 2026-11-22 10:38:11 UTC
 
-                NOT ENDED after 2 iterations, 1.8 s, cost not known
+                NOT ENDED after 2 iterations, 1.4 s, cost not known
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff     fail   stage  verdict
@@ -286,7 +286,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 09:55:37 UTC
+                started 2026-11-22 10:38:11 UTC
 
                 NOT ENDED after 0 iterations, 0.0 s, cost not known
 

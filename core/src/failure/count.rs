@@ -146,10 +146,12 @@ fn listed(lines: &[&str]) -> Option<Tests> {
         // Without `-v` only those that failed are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
         let is_skipped = || line.contains("# SKIP") || line.contains("# skip") || line.contains("# TODO");
-        if line.starts_with("ok ") && line[3..].starts_with(|it: char| it.is_ascii_digit()) {
-            if is_skipped() { tests.skipped += 1 } else { tests.passed += 1 }
-        } else if line.starts_with("not ok ") {
-            if is_skipped() { tests.skipped += 1 } else { tests.failed += 1 }
+        if let Some(passed) = point(line) {
+            match (passed, is_skipped()) {
+                (_, true) => tests.skipped += 1,
+                (true, false) => tests.passed += 1,
+                (false, false) => tests.failed += 1,
+            }
         } else if line.starts_with("--- PASS: ") {
             tests.passed += 1;
         } else if line.starts_with("--- FAIL: ") {
@@ -171,6 +173,20 @@ fn listed(lines: &[&str]) -> Option<Tests> {
         tests.failed += go_failed;
     }
     (tests != Tests::default()).then_some(tests)
+}
+
+/// Says whether a line of TAP is about a test that passed; `None` if it is about none. Both kinds are told by the same
+/// form: who counted one of them only would take a mended test for one that was removed. A description without a
+/// number or a dash is not counted: `ok` begins other lines, too.
+fn point(line: &str) -> Option<bool> {
+    let (passed, rest) = match line.strip_prefix("not ok") {
+        Some(rest) => (false, rest),
+        None => (true, line.strip_prefix("ok")?),
+    };
+    let is_point = rest
+        .strip_prefix(' ')
+        .is_some_and(|rest| rest.starts_with("- ") || rest.starts_with(|it: char| it.is_ascii_digit()));
+    is_point.then_some(passed)
 }
 
 #[cfg(test)]
@@ -219,6 +235,8 @@ mod tests {
                 "[==========] 3 tests from 1 test suite ran. (0 ms total)\n[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:",
                 (2, 1, 0),
             ),
+            ("ok - a\nnot ok - b: 1 is not 2\nok - c\n1 of 3 tests fail\n", (2, 1, 0)),
+            ("ok - a\nok - b\nok - c\n0 of 3 tests fail\n", (3, 0, 0)),
             ("1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no\n", (1, 1, 1)),
             (
                 "=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n    --- SKIP: TestB/x (0.00s)",

@@ -308,6 +308,7 @@ fn observation(
             check_id,
             decision_file,
             commands: vec![command_result("check", &outcome.exit, &outcome.answer)],
+            drift: None,
             outcome,
         });
     }

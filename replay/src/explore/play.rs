@@ -187,6 +187,7 @@ impl Player {
             outcome: Outcome::of(exit),
             decision_file,
             commands,
+            drift: None,
         };
         let state = give(&node.state, Observation::CheckStarted(started));
         give(&state, Observation::CheckFinished(finished))

@@ -136,7 +136,7 @@ record! {
     v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
-    v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file, commands }
+    v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file, commands, drift }
     v1::CommandResult = gate::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         observations,

@@ -117,6 +117,7 @@ pub struct CheckFinished {
     pub outcome: Outcome,
     pub decision_file: DecisionFile,
     pub commands: Vec<CommandResult>,
+    pub drift: Option<Drift>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

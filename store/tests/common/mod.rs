@@ -227,6 +227,7 @@ pub fn observations() -> Vec<Observation> {
             outcome: outcome(Exit::Code(1), "not yet"),
             decision_file,
             commands: Vec::new(),
+            drift: None,
         })
     }));
     all

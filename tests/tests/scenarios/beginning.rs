@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Stage, worker};
+use crate::stage::{Stage, repository, worker};
 
 #[test]
 fn a_run_without_a_check_uses_the_command_that_tests_the_project() {
@@ -53,4 +53,23 @@ fn check_explore_says_what_a_loop_can_come_to() {
     assert_eq!(json["contradictions"][0]["line"], 12);
     let again = stage.unstuck(&["check", "flow.yaml", "--explore", "--json"]).with_status(0);
     assert_eq!(serde_json::from_str::<Value>(&again.out).expect("JSON"), json);
+}
+
+#[test]
+fn the_example_without_a_file_mends_one_failure_after_the_other() {
+    let stage = Stage::new();
+    let example = |file: &str| repository("examples/fix-the-bug").join(file).display().to_string();
+    let made = std::process::Command::new("sh")
+        .args([&example("prepare.sh"), &stage.scratch("shop").display().to_string()])
+        .output()
+        .expect("there is a shell");
+    assert!(made.status.success(), "{made:?}");
+    let worker = format!("sh {}", example("agent.sh"));
+    let run =
+        ["run", "make the tests pass", "--check", "sh tests/run.sh", "--allow", "src/**", "--with", &worker];
+    let ended = stage.unstuck_in(&stage.scratch("shop"), &run).with_status(0);
+    let moved: Vec<&str> = ended.out.match_indices("fail ").map(|(at, _)| &ended.out[at..at + 10]).collect();
+    assert!(ended.out.contains("3 failures, 3 tests"), "{ended:?}");
+    assert!(moved.iter().any(|it| it.starts_with("fail 1 →")), "{moved:?}");
+    assert!(ended.out.contains("COMPLETE after 3 iterations"), "{ended:?}");
 }

@@ -272,6 +272,8 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
         .says("end: recorded OUT OF ITERATIONS, then OUT OF ITERATIONS");
     ask(&["--what-if", "steps.work.convergence.allowed_paths=[\"docs/**\"]"])
         .says("scope: undo what was changed");
+    let uncounted = ["replay", "--what-if", "steps.work.convergence.max_changed_lines=3"];
+    stage.unstuck(&uncounted).with_status(64).complains("were not counted");
     ask(&["--read-again"]).says("every decision would have been the same");
 }
 

@@ -78,6 +78,10 @@ fn s63_what_is_out_of_scope_is_named_whatever_git_makes_of_it() {
         ("", "echo x >>src/a.rs; echo x >>src/b.rs", "protected_paths: [\"src/b*\"]", &["src/b.rs"]),
         ("", "echo '*' >.git/info/exclude; echo x >docs/new", SRC, &["docs/new"]),
         ("", "git update-index --assume-unchanged docs/d.md; echo x >>docs/d.md", SRC, &["docs/d.md"]),
+        ("", "truncate -s 101M docs/large", SRC, &["docs/large"]),
+        ("", "rm docs/d.md; mkfifo docs/d.md", SRC, &["docs/d.md"]),
+        ("", "echo x >build.log", "protected_paths: [\"*.log\"]", &["build.log"]),
+        ("", "echo x >>src/a.rs", "protected_paths: [\".\"]", &["src/a.rs"]),
         ("", "echo x >docs/ä", SRC, &["docs/ä"]),
     ] {
         let stage = repository();
@@ -119,6 +123,64 @@ fn s63_a_base_is_a_commit_and_what_was_uncommitted_before_is_not_the_workers() {
         "allowed_paths: [\"src/**\"], diff_base_ref_file: src/base",
     );
     assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
+}
+
+#[test]
+fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope() {
+    // What a check runs may be the worker's.
+    let stage = repository();
+    stage.git(&["branch", "main"]);
+    stage.workflow(
+        "",
+        "worker: COMMAND\ncommand: echo 'echo ok >docs/d.md' >src/a.rs\ninstructions: go\nmax_iterations: 2\n\
+         completion_check: {commands: [\"sh src/a.rs; grep -q ok docs/d.md\"]}\n\
+         convergence: {enabled: true, allowed_paths: [\"src/**\"]}",
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
+
+    // Who moves the base does not move what was looked up before.
+    let commit = "git add -A; git -c user.name=t -c user.email=t@t commit -qm evil; git branch -f main HEAD";
+    let stage = repository();
+    stage.git(&["branch", "main"]);
+    change(
+        &stage,
+        "",
+        &format!("echo x >docs/d.md; {commit}"),
+        "allowed_paths: [\"src/**\"], diff_base_ref: main",
+    );
+    assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
+
+    // What a worker changed whose supervisor died is changed all the same.
+    let stage = repository();
+    let work = "[ -e \"$SCRATCH/again\" ] && exit 0; touch \"$SCRATCH/again\"; echo x >docs/d.md; touch \"$SCRATCH/did\"; sleep 60";
+    fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
+    let work = format!("sh {}", stage.scratch("work.sh").display());
+    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
+    let live = stage.start(&run);
+    crate::stage::wait_until("it has changed a file", || stage.scratch("did").exists());
+    live.crash();
+    stage.unstuck(&["resume"]).with_status(2);
+    assert!(stage.verdicts()[0]["fingerprints"].to_string().contains("scope:file:docs/d.md"));
+}
+
+#[test]
+fn s63_a_claim_does_not_outlive_what_was_put_back() {
+    let stage = repository();
+    let work = "echo call >>\"$SCRATCH/calls\"; echo x >>docs/d.md; \
+                [ $(wc -l <\"$SCRATCH/calls\") -ge 3 ] && unstuck verdict complete || unstuck verdict incomplete --fingerprint f";
+    fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
+    stage.workflow(
+        "",
+        &format!(
+            "worker: COMMAND\ncommand: sh {}\ninstructions: go\nmax_iterations: 4\ncompletion_check: {{claim: true}}\n\
+             require_change: true\nconvergence: {{enabled: true, {SRC}, revert_out_of_scope: true, fail_on_max_stage: false}}",
+            stage.scratch("work.sh").display()
+        ),
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    let d = fs::read_to_string(stage.workspace().join("docs/d.md")).expect("it is there");
+    assert_eq!(d, "d\n");
 }
 
 #[test]
