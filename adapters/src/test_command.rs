@@ -236,7 +236,10 @@ mod tests {
         check(&[("a.sln", "")], &[("dotnet test", "a.sln")]);
         check(
             &[("CMakeLists.txt", ""), ("build/CTestTestfile.cmake", "")],
-            &[("ctest --test-dir build --output-on-failure", "build/CTestTestfile.cmake")],
+            &[(
+                "cmake --build build && ctest --test-dir build --output-on-failure",
+                "build/CTestTestfile.cmake",
+            )],
         );
         check(&[("test/a.bats", "")], &[("bats test", "test/a.bats")]);
         check(&[("justfile", "build:\n\ntest *args:\n  x\n")], &[("just test", "justfile")]);
