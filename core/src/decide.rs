@@ -632,7 +632,10 @@ impl Batch {
                     .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
             match (&step.check, ready) {
                 (_, false) => {}
-                (Some(check), true) if check.baseline != Baseline::Off => {
+                // Only what commands show can be compared with.
+                (Some(Check { by: CheckBy::Commands(_), baseline, .. }), true)
+                    if *baseline != Baseline::Off =>
+                {
                     self.request_check(&step.id, Iteration::BASELINE, Attempt(1));
                 }
                 _ => self.request_work(&step.id, Iteration(1), Attempt(1)),

@@ -12,6 +12,8 @@ use unstuck_core::workflow::{
 
 /// Names of what can fail.
 const MEMBERS: [&str; 4] = ["w", "x", "y", "z"];
+/// No loop that ends has so many events.
+const EVENTS_MAX: u64 = 20_000;
 /// More verdicts than this show nothing new, and the naive controller is slow.
 const ITERATIONS_MAX: usize = 64;
 
@@ -60,6 +62,7 @@ pub fn play(bytes: &[u8]) -> World {
         perform(&mut world, effect, now);
         let (step, at) = world.state.steps().next().expect("one step");
         assert!(at.iteration <= world.state.max_iterations(step, at), "the loop is bounded");
+        assert!(world.state.version().0 < EVENTS_MAX, "the loop ends: {bytes:?}");
     }
 }
 
