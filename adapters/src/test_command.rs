@@ -1,7 +1,7 @@
 //! How a project is tested: the command that its files name, or that its kind of project has.
 //!
 //! Only the root is looked at, and nothing is run. What a project says itself (a script in its
-//! manifest) wins over what is usual for its kind; a rule is one line of [`RULES`].
+//! manifest) wins over what is usual for its kind; a rule is one line of `RULES`.
 
 use std::fs;
 use std::io::Read as _;
