@@ -88,13 +88,10 @@ pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
 /// Returns what the last check found, what a person said and what the stage demands; empty in a
 /// first iteration.
 pub fn overlay(state: &RunState, step: &Step, at: &StepState) -> String {
-    template::render(OVERLAY, |name| told(name, state, step, at))
+    template::render(template::DEFAULT, |name| told(name, state, step, at))
 }
 
-/// What of a prompt is about what happened so far.
-const OVERLAY: &str = "{{position}}\n\n{{said}}\n\n{{findings}}\n\n{{person}}\n\n{{diagnosis}}\n\n{{stage}}";
-
-/// Returns what a placeholder stands for that is about what happened so far.
+/// Returns what a placeholder stands for that is about what happened so far; any other has nothing to say.
 fn told(name: &str, state: &RunState, step: &Step, at: &StepState) -> String {
     let feedback = &at.feedback;
     let judged = feedback.decision.is_some();

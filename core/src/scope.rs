@@ -54,7 +54,7 @@ pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
     }
     let mut violation = Violation::default();
     let looked_at = looked_at(policy, &drift.files);
-    let (protected, rest) = protected(policy, &drift.files, &looked_at);
+    let (protected, rest) = parted(policy, &drift.files, &looked_at);
     violation.strayed("protected_paths", "undo what was changed in protected paths", &protected);
     violation.strayed(
         "outside_allowed_paths",
@@ -86,10 +86,26 @@ pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> 
     files.iter().map(String::as_str).filter(|path| !ignored.match_any(path)).collect()
 }
 
-/// Says whether a path must stay as it is.
-pub fn is_protected(policy: &Convergence, path: &str) -> bool {
-    Patterns::new(texts(&policy.protected_paths)).match_any(path)
-        && !Patterns::new(ALWAYS_IGNORED.into_iter()).match_any(path)
+/// The paths that must stay as they are. Who protects a path means it, even if it is ignored.
+#[derive(Debug)]
+pub struct Protected {
+    paths: Patterns,
+    ours: Patterns,
+}
+
+impl Protected {
+    /// Reads the patterns of a policy.
+    pub fn of(policy: &Convergence) -> Self {
+        Self {
+            paths: Patterns::new(texts(&policy.protected_paths)),
+            ours: Patterns::new(ALWAYS_IGNORED.into_iter()),
+        }
+    }
+
+    /// Says whether a path must stay as it is.
+    pub fn has(&self, path: &str) -> bool {
+        self.paths.match_any(path) && !self.ours.match_any(path)
+    }
 }
 
 /// Returns the paths that are put back after the work: where the policy says so, and from the stage on that asks
@@ -98,22 +114,20 @@ pub fn to_put_back(policy: &Convergence, stage: Stage, files: &[String]) -> Vec<
     if !policy.revert_out_of_scope || stage < Stage(2) {
         return Vec::new();
     }
-    let (mut strayed, rest) = protected(policy, files, &looked_at(policy, files));
+    let (mut strayed, rest) = parted(policy, files, &looked_at(policy, files));
     strayed.extend(outside(policy, &rest));
     strayed.into_iter().map(str::to_owned).collect()
 }
 
-/// Parts what is protected from what else is looked at. Who protects a path means it, even if it is ignored.
-fn protected<'a>(
+/// Parts what is protected from what else is looked at.
+fn parted<'a>(
     policy: &Convergence,
     files: &'a [String],
     looked_at: &[&'a str],
 ) -> (Vec<&'a str>, Vec<&'a str>) {
-    let strayed: Vec<&str> = match policy.protected_paths.is_empty() {
-        true => Vec::new(),
-        false => files.iter().map(String::as_str).filter(|path| is_protected(policy, path)).collect(),
-    };
-    (strayed.clone(), looked_at.iter().copied().filter(|path| !strayed.contains(path)).collect())
+    let protected = Protected::of(policy);
+    let strayed = files.iter().map(String::as_str).filter(|path| protected.has(path)).collect();
+    (strayed, looked_at.iter().copied().filter(|path| !protected.has(path)).collect())
 }
 
 fn outside<'a>(policy: &Convergence, looked_at: &[&'a str]) -> Vec<&'a str> {

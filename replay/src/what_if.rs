@@ -169,7 +169,8 @@ pub fn what_if<E: From<ChangeError>>(
     let mut asked_otherwise = None;
     for batch in Batches::new(events) {
         let batch = batch?;
-        let before = recorded.clone();
+        let asks_otherwise = asked_otherwise.is_none()
+            && batch.command().is_some_and(|(command, _)| asks_otherwise(&recorded, &other, command));
         recorded = batch.events.iter().fold(recorded, RunState::evolve);
         let Some((command, at)) = batch.command() else { continue };
         if evidence_ends.is_some() || is_unasked(&other, command) {
@@ -179,7 +180,7 @@ pub fn what_if<E: From<ChangeError>>(
             evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));
             continue;
         }
-        if asked_otherwise.is_none() && asks_otherwise(&before, &other, command) {
+        if asks_otherwise {
             asked_otherwise = Some(batch.events[0].seq);
         }
         let command = observe(changed(command, changes)?);

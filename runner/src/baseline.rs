@@ -4,7 +4,7 @@
 //! touched. Where something fails there, they are run in the workspace as well, and that counts: what they need
 //! may be in no commit. So it does where the workspace holds uncommitted changes, or is in no repository.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
@@ -16,6 +16,7 @@ use unstuck_core::gate::CommandResult;
 use unstuck_core::workflow::Step;
 
 use crate::perform::Machine;
+use crate::scratch::Scratch;
 
 /// Runs the commands of a check before the first iteration.
 pub(crate) async fn take(
@@ -25,23 +26,20 @@ pub(crate) async fn take(
     stop: StopSignal,
 ) -> (Outcome, Vec<CommandResult>) {
     let show = |line: &str| world.watcher.line(&step.id, line);
-    let root = world.artifacts.join("baseline");
     let made = {
-        let (world, root) = (Arc::clone(world), root.clone());
-        blocking(move || checkout(&world, &root)).await
+        let world = Arc::clone(world);
+        blocking(move || checkout(&world)).await
     };
     let clean = match made {
-        Ok(there) => {
+        Ok((root, there)) => {
             let mut suite = suite.clone();
             suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
-            Ok(checks::run(suite, &*world.blobs, &world.redactor, stop.clone(), show).await)
+            let taken = checks::run(suite, &*world.blobs, &world.redactor, stop.clone(), show).await;
+            blocking(move || drop(root)).await;
+            Ok(taken)
         }
         Err(why) => Err(why),
     };
-    blocking(move || {
-        let _is_gone_with_the_run_at_the_latest = std::fs::remove_dir_all(&root);
-    })
-    .await;
     let is_enough = |(outcome, results): &(Outcome, Vec<CommandResult>)| {
         outcome.exit == Exit::Stopped || results.iter().all(CommandResult::passed)
     };
@@ -60,11 +58,14 @@ pub(crate) async fn take(
     (outcome, results)
 }
 
-/// Makes a clean checkout of what the workspace is, or says why there is none.
-fn checkout(world: &Machine, root: &Path) -> Result<PathBuf, String> {
-    let _left_by_a_dead_supervisor = std::fs::remove_dir_all(root);
+/// Makes a clean checkout of what the workspace is, or says why there is none. Returns where in it that is.
+fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
+    let root = Scratch::new(world.artifacts.join("baseline"));
     match worktree::uncommitted(&world.workspace) {
-        Ok(0) => worktree::borrow(&world.workspace, root).map_err(|error| error.to_string()),
+        Ok(0) => match worktree::borrow(&world.workspace, root.path()) {
+            Ok(there) => Ok((root, there)),
+            Err(error) => Err(error.to_string()),
+        },
         Ok(1) => Err("1 file holds something that is in no commit".to_owned()),
         Ok(files) => Err(format!("{files} files hold something that is in no commit")),
         Err(_) => Err("it is in no git repository".to_owned()),

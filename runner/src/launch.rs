@@ -136,6 +136,13 @@ pub enum TakeUp {
     Resume(RunResumed),
     /// A person answered what it needed.
     Answer(AnswerGiven),
+    /// It goes on as a part of another run, with what a person has given that one since.
+    AsChild {
+        /// Iterations of every loop of the parent beyond its bound.
+        extra_iterations: u32,
+        /// What a person said last.
+        hint: Option<String>,
+    },
 }
 
 /// Returns a name for a new run: the random end of a fresh UUIDv7.
@@ -184,6 +191,12 @@ impl Site {
         runner.record(match how {
             TakeUp::Resume(order) => Observation::RunResumed(order),
             TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
+            TakeUp::AsChild { extra_iterations, hint } => {
+                let add_iterations = extra_iterations.saturating_sub(runner.state().extra_iterations());
+                let hint = hint.filter(|_| add_iterations > 0);
+                let program = program();
+                Observation::RunResumed(RunResumed { add_iterations, hint, program, ..RunResumed::default() })
+            }
         })?;
         if let Some(snapshot) = drifted {
             let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed };
@@ -473,13 +486,8 @@ impl Site {
     /// Takes a child run up again, with what a person has given its parent since. One that has ended, and has
     /// nothing to go on with, ended so.
     async fn child_again(&self, folder: &RunFolder, place: &Place) -> Result<RunOutcome, Error> {
-        let events = RunLog::open_for_reading(folder)?.read(Seq(1))?;
-        let state =
-            events.filter_map(Result::ok).fold(RunState::default(), |state, event| state.evolve(&event));
-        let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
-        let hint = place.hint.clone().filter(|_| add_iterations > 0);
-        let order = RunResumed { add_iterations, hint, program: program(), ..RunResumed::default() };
-        let refused = match self.take_up(folder, TakeUp::Resume(order), true).await {
+        let how = TakeUp::AsChild { extra_iterations: place.extra_iterations, hint: place.hint.clone() };
+        let refused = match self.take_up(folder, how, true).await {
             Ok(ended) => return Ok(ended.outcome),
             Err(error) => error,
         };

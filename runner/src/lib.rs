@@ -10,6 +10,7 @@ pub mod branch_lock;
 pub mod clock;
 pub mod launch;
 pub mod perform;
+mod scratch;
 mod seen;
 pub mod snapshots;
 pub mod world;

@@ -32,6 +32,7 @@ use unstuck_core::{Due, Event, Observation, RunState, prompt};
 use unstuck_store::blobs::BlobStore;
 
 use crate::branch_lock::BranchLock;
+use crate::scratch::Scratch;
 use crate::seen::{After, Seen};
 use crate::snapshots::Keeper;
 use crate::world::World;
@@ -263,7 +264,7 @@ pub struct Prepared {
     context_dir: PathBuf,
     seen: Option<Seen>,
     /// A copy of the workspace that goes afterwards.
-    copy: Option<PathBuf>,
+    copy: Option<Scratch>,
 }
 
 enum Job {
@@ -290,7 +291,12 @@ fn prepare(
         prompt::work(state, step, at, id)
     };
     let mut notes = Vec::new();
-    let seen = if diagnoses { Ok(None) } else { seen::before(world, state, due, is_check, &mut notes) };
+    // Who only looks does so in a copy, which nobody compares.
+    let looked = if diagnoses {
+        seen::copy(world, state).map(|copy| (None, Some(copy)))
+    } else {
+        seen::before(world, state, due, is_check, &mut notes).map(|seen| (seen, None))
+    };
     let moved = if diagnoses { Ok(None) } else { move_aside(world, step, id, is_check, &mut notes) };
     let (moved_aside, in_the_way) = match moved {
         Ok(Some(old)) => (Some(world.put(&old)?), None),
@@ -301,14 +307,9 @@ fn prepare(
             (None, Some(format!("the workspace {} does not exist any more", world.workspace.display())))
         }
     };
-    let (seen, in_the_way) = match seen {
-        Ok(seen) => (seen, in_the_way),
-        Err(why) => (None, Some(in_the_way.unwrap_or(why))),
-    };
-    let (copy, in_the_way) = match diagnoses.then(|| seen::copy(world, state)) {
-        Some(Ok(copy)) => (Some(copy), in_the_way),
-        Some(Err(why)) => (None, Some(why)),
-        None => (None, in_the_way),
+    let ((seen, copy), in_the_way) = match looked {
+        Ok(looked) => (looked, in_the_way),
+        Err(why) => ((None, None), Some(in_the_way.unwrap_or(why))),
     };
     let limit = check.as_ref().filter(|_| is_check).map_or(step.timeout, |(check, _)| check.timeout);
     let asked = Asked {
@@ -320,7 +321,7 @@ fn prepare(
         check: check.as_ref(),
         prompt: &text,
         limit,
-        copy: copy.as_deref(),
+        copy: copy.as_ref().map(Scratch::path),
     };
     let job = match &step.work {
         Work::Subworkflow(child) if !is_check && !diagnoses => {
@@ -633,10 +634,7 @@ async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> O
         outputs(&world, &step, &context_dir, &mut outcome);
     }
     if let Some(copy) = copy {
-        blocking(move || {
-            let _is_gone_with_the_run_at_the_latest = std::fs::remove_dir_all(copy);
-        })
-        .await;
+        blocking(move || drop(copy)).await;
     }
     let Due { step, iteration, attempt } = due;
     match check {

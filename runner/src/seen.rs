@@ -1,7 +1,7 @@
 //! The workspace before and after a worker or a check: what was changed, how far the step has drifted from its base, and
 //! what of that is put back.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
@@ -15,7 +15,8 @@ use unstuck_core::workflow::{Convergence, Step, Workflow};
 use unstuck_core::{Due, RunState};
 
 use crate::perform::Machine;
-use crate::snapshots::{Keeper, named};
+use crate::scratch::Scratch;
+use crate::snapshots::{Keeper, named, shown};
 
 /// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
 const FILES_FEW: u64 = 1000;
@@ -108,14 +109,13 @@ fn one_at_a_time(workflow: &Workflow) -> bool {
 /// # Errors
 ///
 /// No snapshot can be taken, or it cannot be written out.
-pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<PathBuf, String> {
+pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<Scratch, String> {
     let cannot = |why: &str| format!("no copy of the workspace can be made for a diagnosis: {why}");
     let Some(keeper) = &world.snapshots else { return Err(cannot("no snapshots are kept of it")) };
     let now = look(world, state.first_snapshot(), state.last_snapshot()).map_err(|why| cannot(&why))?;
-    let root = world.artifacts.join("copy");
-    let _left_by_a_dead_supervisor = std::fs::remove_dir_all(&root);
     let now = now.ok_or_else(|| cannot("it cannot be read"))?;
-    keeper.checkout(&now, &root).map_err(|error| cannot(&explain(&error)))?;
+    let root = Scratch::new(world.artifacts.join("copy"));
+    keeper.checkout(&now, root.path()).map_err(|error| cannot(&explain(&error)))?;
     Ok(root)
 }
 
@@ -207,8 +207,8 @@ impl Seen {
         for left in &applied.left {
             notes.push(format!("{} was not put back: it {}", left.path.display(), left.why));
         }
-        let done =
-            applied.written.iter().chain(&applied.removed).map(|path| path.to_string_lossy().into_owned());
+        let strayed: BTreeSet<String> = strayed.into_iter().collect();
+        let done = applied.written.iter().chain(&applied.removed).map(|path| shown(path));
         let done: Vec<String> = done.filter(|path| strayed.contains(path)).collect();
         if !done.is_empty() {
             notes.push(format!("what was changed out of scope was put back: {}", named(&done)));

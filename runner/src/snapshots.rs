@@ -2,7 +2,6 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -12,12 +11,13 @@ use unstuck_adapters::snapshot::{
 use unstuck_adapters::worktree;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
-use unstuck_core::scope;
+use unstuck_core::scope::Protected;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Convergence;
 use unstuck_store::state_dir::Project;
 
 use crate::perform::OWN_FOLDER;
+use crate::scratch::Scratch;
 
 /// Takes snapshots for one run.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Keeper {
         }
         let changes = self.snapshots.changes(before, after)?;
         let work = changes.into_iter().filter(|it| !it.ignored && it.kind != ChangeKind::NotCovered);
-        Ok(work.map(shown).collect())
+        Ok(work.map(|it| shown(&it.path)).collect())
     }
 
     /// Returns the files that differ as the rules of a scope see it: what is protected counts although it is ignored,
@@ -144,16 +144,11 @@ impl Keeper {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let is_meant =
-            |change: &Change| !change.ignored || scope::is_protected(rules, &change.path.to_string_lossy());
-        let changes = self.snapshots.changes(before, after)?;
-        let mut files: Vec<String> = changes.into_iter().filter(is_meant).map(shown).collect();
-        files.extend(
-            self.snapshots
-                .newly_uncovered(before, after)?
-                .into_iter()
-                .map(|path| path.to_string_lossy().into_owned()),
-        );
+        let protected = Protected::of(rules);
+        let is_meant = |change: &Change| !change.ignored || protected.has(&change.path.to_string_lossy());
+        let changes = self.snapshots.changes(before, after)?.into_iter().filter(is_meant).map(|it| it.path);
+        let uncovered = self.snapshots.newly_uncovered(before, after)?;
+        let mut files: Vec<String> = changes.chain(uncovered).map(|path| shown(&path)).collect();
         files.sort_unstable();
         files.dedup();
         Ok(files)
@@ -205,14 +200,13 @@ impl Keeper {
         if let Some((_, snapshot)) = known.as_ref().filter(|(of, _)| of == commit) {
             return Ok(snapshot.clone());
         }
-        let _left_by_a_dead_supervisor = fs::remove_dir_all(root);
-        let taken = worktree::borrow_commit(&self.workspace, root, commit)
+        let root = Scratch::new(root.to_owned());
+        let taken = worktree::borrow_commit(&self.workspace, root.path(), commit)
             .map_err(|error| error.to_string())
             .and_then(|there| {
                 let name = format!("{}/{commit}", self.run);
                 self.snapshots.of_checkout(&there, first, &name).map_err(|error| explain(&error))
             });
-        let _is_gone_with_the_run_at_the_latest = fs::remove_dir_all(root);
         Ok(known.insert((commit.to_owned(), taken?)).1.clone())
     }
 
@@ -309,12 +303,13 @@ impl Keeper {
         };
         let of_run = self.snapshots.changes(first, after)?.into_iter();
         let lost = of_run.filter(|change| now.contains(change.path.as_path()) && is_lost(change));
-        Ok(lost.map(shown).collect())
+        Ok(lost.map(|it| shown(&it.path)).collect())
     }
 }
 
-fn shown(change: Change) -> String {
-    change.path.to_string_lossy().into_owned()
+/// Returns a path as it is recorded and shown.
+pub(crate) fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 fn counted(files: usize) -> String {

@@ -317,14 +317,11 @@ impl Snapshots {
     pub fn restore(&self, snapshot: &Snapshot, git: GitFolder) -> Result<Restored, Error> {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
-        let (now, then) = (Parts::of(&self.store, &before)?, Parts::of(&self.store, snapshot)?);
-        let unknown = Unknown { before: now.uncovered(&self.store)?, after: then.uncovered(&self.store)? };
-        let differences = differences(&self.store, &now, &then)?;
-        let root = Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))?;
-        let mut files = restore::apply(&self.store, &root, &differences, &unknown)?;
-        let brought = match then.repository() {
+        let mut files = self.put_back(&before, snapshot, &|_| true)?;
+        let brought = match Parts::of(&self.store, snapshot)?.repository() {
             Some(item) if git == GitFolder::BringBack => {
-                restore::bring_repository_back(&self.store, &root, item, &self.own.join(OBJECTS))?
+                let objects = self.own.join(OBJECTS);
+                restore::bring_repository_back(&self.store, &self.root()?, item, &objects)?
             }
             _ => None,
         };
@@ -348,8 +345,7 @@ impl Snapshots {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
         let unknown = Unknown { before: now.uncovered(&self.store)?, after: then.uncovered(&self.store)? };
         let differences = restore::only(differences(&self.store, &now, &then)?, is_asked);
-        let root = Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))?;
-        restore::apply(&self.store, &root, &differences, &unknown)
+        restore::apply(&self.store, &self.root()?, &differences, &unknown)
     }
 
     /// Takes a snapshot of another folder, a checkout that will not be looked at again, as if it were the
@@ -386,6 +382,10 @@ impl Snapshots {
 }
 
 impl Snapshots {
+    fn root(&self) -> Result<Folder, Error> {
+        Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))
+    }
+
     /// Returns the rules that the first snapshot of a run has kept, which are the same for all others.
     fn rules_of(&self, first: &Snapshot) -> Result<Arc<Rules>, Error> {
         let mut kept = self.rules.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! `unstuck replay`: decides a recorded run again, and compares.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use unstuck_adapters::checks;
 use unstuck_core::id::Seq;
@@ -179,14 +179,11 @@ fn what_if(found: &Found, args: &Args) -> Result {
     let parsed = parsed.map_err(Error::usage)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let events = events.map(|event| event.map_err(Failed::Read));
-    let answer = if args.read_again {
-        let blobs = FolderBlobs::new(found.folder.blobs());
-        let workspace = PathBuf::from(&found.entry.workspace);
-        let again = |observation| read_again(observation, &workspace, &blobs);
-        unstuck_replay::what_if(events, &parsed, again)
-    } else {
-        unstuck_replay::what_if(events, &parsed, |observation| observation)
+    let (blobs, workspace) = (FolderBlobs::new(found.folder.blobs()), Path::new(&found.entry.workspace));
+    let observe = |observation| {
+        if args.read_again { read_again(observation, workspace, &blobs) } else { observation }
     };
+    let answer = unstuck_replay::what_if(events, &parsed, observe);
     let answer = answer.map_err(|failed| match failed {
         Failed::Change(error) => Error::usage(error),
         Failed::Read(error) => found.unreadable(&error),

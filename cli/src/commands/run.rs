@@ -382,10 +382,9 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     let of_step = |step: &Step| {
         let bubbles = matches!(&step.work, Work::Subworkflow(child) if child.event_prefix.is_some());
         let shown = "the steps of its child run are not shown yet; they are in the child's own log";
-        let said = [(bubbles, shown)].into_iter().filter(|(applies, _)| *applies);
-        said.map(|(_, what)| format!("step {}: {what}", step.id)).collect::<Vec<_>>()
+        bubbles.then(|| format!("step {}: {shown}", step.id))
     };
-    workflow.steps.iter().flat_map(of_step).collect()
+    workflow.steps.iter().filter_map(of_step).collect()
 }
 
 /// Says which workers of a workflow cannot be run yet.
