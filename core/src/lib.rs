@@ -11,6 +11,8 @@
 
 pub mod duration;
 pub mod id;
+pub mod completion;
+pub mod validator;
 pub mod workflow;
 
 pub mod event;

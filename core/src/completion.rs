@@ -1,0 +1,202 @@
+//! What a step asks of its work beyond a verdict: conditions that a program verifies, the shape of the answer, a
+//! closer, and the prompts that a failure is answered with.
+//!
+//! Plain data of the workflow: read, resolved and checked in `unstuck-adapters`, recorded with the start of a run,
+//! so that a replay knows the very prompts and schemas that the live run had.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::Millis;
+use crate::validator::{Extractor, SuccessWhen};
+use crate::workflow::Worker;
+
+/// What a step asks of its work beyond a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Completion {
+    /// All of them must hold, after the last change of the workspace; asked in this order.
+    pub conditions: Vec<Condition>,
+    /// The first that does not hold ends the asking.
+    pub stop_at_first: bool,
+    /// What a condition that does not hold means.
+    pub on_failure: OnFailed,
+    /// At so many occurrences of one failure the step has failed; at least 1.
+    pub max_attempts: u32,
+    /// What the answer of the worker has to look like.
+    pub answer: Option<AnswerFormat>,
+    /// What an answer that declares completion has to look like, too.
+    pub final_answer: Option<AnswerFormat>,
+    /// A judge that has the last word.
+    pub closer: Option<Closer>,
+    /// The prompts of the step, from a registry; `None` where the instructions are all.
+    pub prompts: Option<StepPrompts>,
+    /// Answers a failure whose pattern has no prompt of its own.
+    pub fallback: Option<Template>,
+    /// Values of `{uv-name}` in every prompt.
+    pub uv: BTreeMap<String, String>,
+}
+
+/// What a condition that does not hold means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailed {
+    /// The worker is told, and tries again.
+    #[default]
+    Retry,
+    /// The step has failed.
+    Abort,
+    /// It is recorded, and the step goes on as if it held.
+    Skip,
+}
+
+/// A validator, and what it is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// What is run.
+    pub validator: Validator,
+    /// Given to it as environment variables; lists are joined by blanks.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+}
+
+/// A question to the workspace that a program answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Validator {
+    /// Its name in the registry.
+    pub name: String,
+    /// What is run.
+    pub run: Run,
+    /// When it has passed; `None` for files, which are there or not.
+    #[serde(default)]
+    pub success_when: Option<SuccessWhen>,
+    /// Exit codes that say that a command ran properly.
+    pub exit_codes: Vec<i32>,
+    /// Before the first work, or after each.
+    #[serde(default)]
+    pub phase: Phase,
+    /// Most time of one run.
+    pub timeout: Millis,
+    /// A failure can be mended by the worker; if not, it ends the step.
+    pub recoverable: bool,
+    /// What its failure is called, and answered with.
+    pub pattern: Pattern,
+    /// What is read from its output, for the prompt.
+    #[serde(default)]
+    pub extract: BTreeMap<String, Extractor>,
+}
+
+/// What a validator runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Run {
+    /// A command line, run by `sh -c` in the root of the workspace.
+    Command(String),
+    /// The same for a program that says the outcome itself, as JSON.
+    Custom(String),
+    /// Nothing: these files, and folders with a final `/`, have to be there.
+    Files(Vec<String>),
+    /// Nothing: in this checklist of the workspace every item has to be done.
+    Checklist(Checklist),
+}
+
+/// A list of items in a file of the workspace, each done or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checklist {
+    /// The file: Markdown with boxes (`- [x]`), or JSON.
+    pub path: String,
+    /// In JSON: a pointer to the value that has to be true, `*` for every item (`/stories/*/passes`).
+    #[serde(default)]
+    pub pointer: Option<String>,
+}
+
+/// When a validator runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the first work of the step; a failure ends it.
+    Preflight,
+    /// After the work.
+    #[default]
+    AfterWork,
+}
+
+/// What a failure is called, and which prompt answers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Its name in the registry.
+    pub name: String,
+    /// For people, and for the prompt where there is no template.
+    pub description: String,
+    /// What its templates may use, besides what every prompt has.
+    #[serde(default)]
+    pub params: Vec<String>,
+    /// The templates for the first, second, ... occurrence of one failure; the last one stays. Empty: the
+    /// fallback of the step, or the built-in text.
+    #[serde(default)]
+    pub templates: Vec<Template>,
+}
+
+/// A prompt with placeholders, as a file of the prompt tree holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Template {
+    /// The file, from the folder of the prompts.
+    pub file: String,
+    /// Its text without front matter.
+    pub text: String,
+}
+
+/// The prompts of a step, from a registry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepPrompts {
+    /// For the first iteration.
+    pub initial: Template,
+    /// For those after it: the first, second, ... repeat; the last one stays unless `bounded`.
+    pub continuation: Vec<Template>,
+    /// A repeat beyond the last continuation ends the step as failed.
+    pub bounded: bool,
+    /// Names of `{uv-name}` that have to have a value.
+    #[serde(default)]
+    pub variables: Vec<String>,
+}
+
+/// What an answer has to look like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerFormat {
+    /// The form.
+    pub form: Form,
+    /// Answers an answer of another form; `None` for the built-in text.
+    #[serde(default)]
+    pub template: Option<Template>,
+}
+
+/// The form of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// JSON that meets a schema, or any JSON without one.
+    Json {
+        /// Resolved: it refers to no other file.
+        schema: Option<Value>,
+        /// Where it comes from: `issue.schema.json#/$defs/work`.
+        source: String,
+        /// SHA-256 of each file that it was made of, as hexadecimal digits.
+        digests: BTreeMap<String, String>,
+    },
+    /// Text in which this regular expression matches.
+    TextPattern(String),
+}
+
+/// A judge that is asked when completion was declared and the conditions hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closer {
+    /// Who judges; without write tools unless the file says so.
+    pub worker: Worker,
+    /// What it is asked.
+    pub prompt: Template,
+    /// Ids that its checklist must have.
+    #[serde(default)]
+    pub required: Vec<String>,
+}
