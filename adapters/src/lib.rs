@@ -3,6 +3,7 @@
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`test_command`],
+//! [`validators`],
 //! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
 
@@ -21,6 +22,7 @@ pub mod context;
 pub mod reports;
 pub mod snapshot;
 pub mod test_command;
+pub mod validators;
 pub mod worktree;
 
 pub mod blocking;

@@ -9,9 +9,9 @@
 //! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
 //! [`convergence`], [`verdict`], [`gate`], [`failure`].
 
+pub mod completion;
 pub mod duration;
 pub mod id;
-pub mod completion;
 pub mod validator;
 pub mod workflow;
 
@@ -28,6 +28,7 @@ pub mod failure;
 mod findings;
 pub mod gate;
 pub mod interpolate;
+pub mod porcelain;
 pub mod prompt;
 pub mod question;
 pub mod scope;

@@ -13,9 +13,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .map(|(file, _)| file);
         let prettier = line.strip_prefix("[warn] ").filter(|rest| !rest.contains(' ') && rest.contains('.'));
         if let Some(file) = black.or(isort).or(prettier) {
-            found.push(
-                Draft::diagnostic("format", file.trim(), None, "not formatted").kind("format").message(line),
-            );
+            found.push(Draft::unformatted("format", file.trim(), None, line));
         } else if let Some(rest) = line.strip_prefix("error: cannot format ") {
             let (file, what) = rest.split_once(": ").unwrap_or((rest, ""));
             found.push(Draft::diagnostic("format", file, None, what).kind("syntax").message(line));
