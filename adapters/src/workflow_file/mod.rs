@@ -17,19 +17,19 @@ use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
 
 mod catalog;
-mod complaint;
+pub(crate) mod complaint;
 mod graph;
 pub mod keys;
 mod load;
-mod node;
+pub(crate) mod node;
 mod plan;
 mod quick;
 mod reference;
 mod save;
 mod schema;
-mod shape;
-mod step;
-mod view;
+pub(crate) mod shape;
+pub(crate) mod step;
+pub(crate) mod view;
 mod workflow;
 
 pub use complaint::Complaint;
