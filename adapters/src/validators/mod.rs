@@ -177,7 +177,7 @@ impl Bench<'_> {
             repository: repository.as_ref(),
         };
         let facts = Facts::new(raw);
-        let (found, said) = judged(validator, &raw, facts.is_recognised());
+        let (found, said) = judged(validator, &raw, facts.is_told_by_a_tool());
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
         let mut told = Told::of(validator, &found, &facts);
         if let Some(said) = said {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::checklist::{self, Item};
 use super::report::{Report, Subject};
-use super::{Facts, ValidatorOutcome};
+use super::{Extractor, Facts, ValidatorOutcome};
 use crate::completion::Validator;
 use crate::event::Exit;
 use crate::failure::{Failure, FailureSet, What};
@@ -102,7 +102,11 @@ impl Told {
             ValidatorOutcome::Pass => Self { params, ..Self::default() },
             ValidatorOutcome::CouldNotRun(why) => Self { params, ..Self::could_not_run(validator, why) },
             ValidatorOutcome::Fail => {
-                let git = subject == Subject::Changes && !facts.entries.is_empty();
+                let git = match subject {
+                    Subject::Changes => !facts.entries.is_empty(),
+                    Subject::Branch => facts.extract(Extractor::MergeStatus) != "",
+                    _ => false,
+                };
                 let files = subject == Subject::Files;
                 let unparsed = facts.is_unparsed() && !git && !files;
                 if unparsed {
@@ -195,8 +199,15 @@ fn failures(validator: &Validator, subject: Subject, facts: &Facts<'_>) -> Vec<F
     let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
     match subject {
         Subject::Changes if !facts.entries.is_empty() => {
-            let kind = |tracked: bool| if tracked { "changed" } else { "untracked" };
-            distinct(facts.entries.iter().map(|it| named(kind(it.is_tracked()), &it.path)).collect())
+            distinct(facts.entries.iter().map(|it| named(it.standing.as_str(), &it.path)).collect())
+        }
+        Subject::Branch if facts.extract(Extractor::MergeStatus) != "" => {
+            vec![Failure::named(
+                &validator.name,
+                "not merged",
+                What::Whole,
+                &Report::of(subject, facts).summary,
+            )]
         }
         Subject::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
         _ if facts.reading.extraction.failures.is_empty() => {
