@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::checklist::{self, Item};
+use super::custom;
 use super::report::{Report, Subject};
 use super::{Extractor, Facts, ValidatorOutcome};
 use crate::completion::Validator;
 use crate::event::Exit;
-use crate::failure::{Failure, FailureSet, What};
+use crate::failure::{self, Failure, FailureSet, Output, What};
 use crate::id::{Blob, Millis};
 
 /// The kind of the failure that stands for a validator that could not run.
@@ -109,9 +110,6 @@ impl Told {
                 };
                 let files = subject == Subject::Files;
                 let unparsed = facts.is_unparsed() && !git && !files;
-                if unparsed {
-                    params.insert("unparsed".to_owned(), true.into());
-                }
                 Self {
                     error: if files { absent(missing) } else { end_of(&error_of(facts)) },
                     report: Report::of(subject, facts),
@@ -121,6 +119,20 @@ impl Told {
                 }
             }
         }
+    }
+
+    /// Takes over what a program said of itself: its params beside what was extracted, and where it failed, why.
+    #[must_use]
+    pub fn and_said(mut self, outcome: &ValidatorOutcome, said: custom::Said) -> Self {
+        self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
+        if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
+            let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
+            self.failures = failure::extract(&output).failures;
+            self.report.summary = said.error.lines().next().unwrap_or_default().to_owned();
+            self.error = end_of(&said.error);
+            self.unparsed = false;
+        }
+        self
     }
 
     /// Tells of a checklist.
