@@ -32,6 +32,17 @@ pub enum Standing {
     Untracked,
 }
 
+impl Standing {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tracked { .. } => "changed",
+            Self::Conflict => "in conflict",
+            Self::Untracked => "untracked",
+        }
+    }
+}
+
 impl Entry {
     /// Says whether git knows it.
     pub fn is_tracked(&self) -> bool {

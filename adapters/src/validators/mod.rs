@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::completion::{Checklist, Condition, Run, Validator};
+use unstuck_core::duration::spoken;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Millis;
@@ -133,7 +134,7 @@ impl Bench<'_> {
             let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), &mut *show).await;
             let may_pass =
                 matches!(outcome.exit, Exit::Signal(_) | Exit::TimedOut | Exit::Idle | Exit::Code(129..160));
-            let result = self.read(validator, command, outcome);
+            let result = self.read(validator, command, limit, outcome);
             let could_not = matches!(result.outcome, ValidatorOutcome::CouldNotRun(_));
             if last || !could_not || !may_pass || *stop.borrow() != Stop::Run {
                 return result;
@@ -160,7 +161,13 @@ impl Bench<'_> {
     }
 
     /// Reads what a command left behind.
-    fn read(&self, validator: &Validator, command: &str, outcome: Outcome) -> ValidatorResult {
+    fn read(
+        &self,
+        validator: &Validator,
+        command: &str,
+        limit: Duration,
+        outcome: Outcome,
+    ) -> ValidatorResult {
         let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, self.blobs);
         let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs);
         let cwd = self.place.workspace.to_string_lossy();
@@ -177,14 +184,15 @@ impl Bench<'_> {
             repository: repository.as_ref(),
         };
         let facts = Facts::new(raw);
-        let (found, said) = judged(validator, &raw, facts.is_recognised());
+        let (mut found, said) = judged(validator, &raw, facts.is_told_by_a_tool());
+        if outcome.exit == Exit::TimedOut {
+            let limit = spoken(Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
+            found = ValidatorOutcome::CouldNotRun(format!("it exceeded its time limit of {limit}"));
+        }
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
         let mut told = Told::of(validator, &found, &facts);
         if let Some(said) = said {
-            told.params.extend(said.params.into_iter().map(|(name, it)| (name, validator::bounded(it))));
-            if !said.error.is_empty() && found == ValidatorOutcome::Fail {
-                told.error = said.error;
-            }
+            told = told.and_said(&found, said);
         }
         told.failures.truncate(CommandResult::FAILURES_MAX);
         ValidatorResult {

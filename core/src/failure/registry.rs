@@ -88,6 +88,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "shell", title: "shells and system tools: name: message", stage: Shape, marks: &[], read: format::shell::read },
     Format { name: "errors", title: "lines that begin with error: or fatal:, of a tool that is not known", stage: Shape, marks: &[], read: format::errors::read },
     Format { name: "ruled", title: "lines that begin with a rule in brackets: older versions of deno lint", stage: Shape, marks: &[], read: format::ruled::read },
+    Format { name: "unified", title: "a unified difference: gofmt -d, black --diff", stage: Shape, marks: &["\n+++ "], read: format::unified::read },
     Format { name: "paths", title: "nothing but a list of files: gofmt -l, prettier -l", stage: Shape, marks: &[], read: format::paths::read },
 ];
 

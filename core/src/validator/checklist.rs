@@ -50,8 +50,9 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>) -> Reading {
     if open.is_empty() {
         return Reading { outcome: ValidatorOutcome::Pass, open, error: String::new() };
     }
-    let are = if open.len() == 1 { "item is" } else { "items are" };
-    let error = format!("{} of {all} {are} not done in {path}", open.len());
+    let are = if open.len() == 1 { "is" } else { "are" };
+    let items = if all == 1 { "item" } else { "items" };
+    let error = format!("{} of {all} {items} {are} not done in {path}", open.len());
     Reading { outcome: ValidatorOutcome::Fail, open, error }
 }
 
@@ -119,7 +120,7 @@ fn walk(
     value: &Value,
     steps: &[String],
     place: String,
-    owner: Option<&Value>,
+    owner: Option<Owner<'_>>,
     items: &mut Vec<(Item, bool)>,
 ) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
@@ -132,10 +133,10 @@ fn walk(
         ("*", Value::Array(list)) => list
             .iter()
             .enumerate()
-            .try_for_each(|(at, item)| walk(item, rest, below(&at.to_string()), Some(item), items)),
-        ("*", Value::Object(fields)) => {
-            fields.iter().try_for_each(|(name, item)| walk(item, rest, below(name), Some(item), items))
-        }
+            .try_for_each(|(at, item)| walk(item, rest, below(&at.to_string()), Some(("", item)), items)),
+        ("*", Value::Object(fields)) => fields
+            .iter()
+            .try_for_each(|(name, item)| walk(item, rest, below(name), Some((name, item)), items)),
         ("*", _) => Err(format!("has neither a list nor an object at `{place}`")),
         (name, Value::Array(list)) if name.parse::<usize>().is_ok_and(|at| at < list.len()) => {
             let at = name.parse::<usize>().unwrap_or_default();
@@ -150,8 +151,11 @@ fn walk(
     }
 }
 
-/// Returns what names an item: its title, and its id before it.
-fn title(item: &Value) -> Option<String> {
+/// An item that a `*` stood for, with the name that it has in its object.
+type Owner<'a> = (&'a str, &'a Value);
+
+/// Returns what names an item: its title, and its id before it; else its name.
+fn title((name, item): Owner<'_>) -> Option<String> {
     let field = |names: &[&str]| {
         names.iter().find_map(|name| match &item[*name] {
             Value::String(text) => Some(text.clone()),
@@ -163,6 +167,6 @@ fn title(item: &Value) -> Option<String> {
     let told = field(&["title", "name", "description", "story", "text"]);
     match (id, told) {
         (Some(id), Some(told)) => Some(format!("{id}: {told}")),
-        (id, told) => id.or(told),
+        (id, told) => id.or(told).or_else(|| Some(name.to_owned()).filter(|name| !name.is_empty())),
     }
 }

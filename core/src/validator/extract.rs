@@ -110,6 +110,11 @@ impl<'a> Facts<'a> {
         self.reading.extraction.confidence > Confidence::Low && !self.reading.extraction.failures.is_empty()
     }
 
+    /// Says whether the grammar of a tool tells what failed, and not only the look of a line.
+    pub fn is_told_by_a_tool(&self) -> bool {
+        self.is_recognised() && self.reading.extraction.confidence == Confidence::High
+    }
+
     /// Returns the records of these classes; none of what stands for an output that was not recognised.
     pub fn records(&self, classes: &[Class]) -> impl Iterator<Item = &Record> {
         let known = self.is_recognised();

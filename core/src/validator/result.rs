@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::checklist::{self, Item};
+use super::custom;
 use super::report::{Report, Subject};
-use super::{Facts, ValidatorOutcome};
+use super::{Extractor, Facts, ValidatorOutcome};
 use crate::completion::Validator;
 use crate::event::Exit;
-use crate::failure::{Failure, FailureSet, What};
+use crate::failure::{self, Failure, FailureSet, Output, What};
 use crate::id::{Blob, Millis};
 
 /// The kind of the failure that stands for a validator that could not run.
@@ -102,12 +103,13 @@ impl Told {
             ValidatorOutcome::Pass => Self { params, ..Self::default() },
             ValidatorOutcome::CouldNotRun(why) => Self { params, ..Self::could_not_run(validator, why) },
             ValidatorOutcome::Fail => {
-                let git = subject == Subject::Changes && !facts.entries.is_empty();
+                let git = match subject {
+                    Subject::Changes => !facts.entries.is_empty(),
+                    Subject::Branch => facts.extract(Extractor::MergeStatus) != "",
+                    _ => false,
+                };
                 let files = subject == Subject::Files;
                 let unparsed = facts.is_unparsed() && !git && !files;
-                if unparsed {
-                    params.insert("unparsed".to_owned(), true.into());
-                }
                 Self {
                     error: if files { absent(missing) } else { end_of(&error_of(facts)) },
                     report: Report::of(subject, facts),
@@ -117,6 +119,20 @@ impl Told {
                 }
             }
         }
+    }
+
+    /// Takes over what a program said of itself: its params beside what was extracted, and where it failed, why.
+    #[must_use]
+    pub fn and_said(mut self, outcome: &ValidatorOutcome, said: custom::Said) -> Self {
+        self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
+        if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
+            let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
+            self.failures = failure::extract(&output).failures;
+            self.report.summary = said.error.lines().next().unwrap_or_default().to_owned();
+            self.error = end_of(&said.error);
+            self.unparsed = false;
+        }
+        self
     }
 
     /// Tells of a checklist.
@@ -195,8 +211,15 @@ fn failures(validator: &Validator, subject: Subject, facts: &Facts<'_>) -> Vec<F
     let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
     match subject {
         Subject::Changes if !facts.entries.is_empty() => {
-            let kind = |tracked: bool| if tracked { "changed" } else { "untracked" };
-            distinct(facts.entries.iter().map(|it| named(kind(it.is_tracked()), &it.path)).collect())
+            distinct(facts.entries.iter().map(|it| named(it.standing.as_str(), &it.path)).collect())
+        }
+        Subject::Branch if facts.extract(Extractor::MergeStatus) != "" => {
+            vec![Failure::named(
+                &validator.name,
+                "not merged",
+                What::Whole,
+                &Report::of(subject, facts).summary,
+            )]
         }
         Subject::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
         _ if facts.reading.extraction.failures.is_empty() => {

@@ -149,12 +149,13 @@ fn unknown(text: &str, form: &str, argument: &str) -> SuccessWhenError {
     // The last of equals is taken, so the list is read from its end.
     let (name, example) = FORMS.iter().rev().max_by_key(|(name, _)| common(name)).unwrap_or(&FORMS[0]);
     let argued = format!("{name}:{argument}");
-    let nearest = if SuccessWhen::parse(&argued).is_ok() { argued } else { (*example).to_owned() };
+    let fits = *name != "empty" && SuccessWhen::parse(&argued).is_ok();
+    let nearest = if fits { argued } else { (*example).to_owned() };
     SuccessWhenError::Unknown { text: text.to_owned(), nearest }
 }
 
 /// Judges how a command ended. `exit_codes` are those that say that it ran properly; `recognised` says that
-/// something that failed was read from its output.
+/// the grammar of a tool told what failed: a line that only looks like an error does not count.
 pub fn judge(
     success_when: &SuccessWhen,
     exit_codes: &[i32],

@@ -52,6 +52,7 @@ pub(super) mod tap;
 pub(super) mod test_json;
 pub(super) mod traceback;
 pub(super) mod tsc;
+pub(super) mod unified;
 pub(super) mod unittest;
 pub(super) mod unity;
 pub(super) mod unparsed;

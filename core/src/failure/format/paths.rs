@@ -2,11 +2,13 @@
 
 use super::super::draft::{Draft, Found};
 use super::Sheet;
+use crate::porcelain;
 
 /// Reads the list, if there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = || sheet.lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
-    if lines().all(is_path) {
+    // What git says of paths is no list of them.
+    if lines().all(is_path) && porcelain::parse(sheet.text.as_bytes()).is_empty() {
         lines().for_each(|line| found.push(Draft::unformatted("list", line, None, line)));
     }
 }
