@@ -32,6 +32,8 @@ pub(super) enum Path {
 
 /// So deep may blocks be nested; the tree is walked by recursion.
 const LEVELS_MAX: usize = 50;
+/// After so many problems the rest is not looked at.
+const PROBLEMS_MAX: usize = 100;
 
 pub(super) fn parse(text: &str, names: Names<'_>) -> Result<Vec<Node>, Vec<Problem>> {
     let mut parser = Parser { text, names, done: Vec::new(), open: Vec::new(), problems: Vec::new() };
@@ -100,6 +102,9 @@ impl<'a> Parser<'a> {
                 return self.close_all();
             };
             self.tag(start, &self.text[inner..inner + length]);
+            if self.open.len() > LEVELS_MAX || self.problems.len() >= PROBLEMS_MAX {
+                return;
+            }
             at = inner + length + 2;
         }
         self.add_text(&self.text[at..]);
@@ -151,7 +156,7 @@ impl<'a> Parser<'a> {
     }
 
     fn open(&mut self, offset: usize, kind: Block, path: &str) {
-        if self.open.len() >= LEVELS_MAX {
+        if self.open.len() == LEVELS_MAX {
             self.problem(offset, &format!("blocks are nested deeper than {LEVELS_MAX} levels"), "use fewer");
         }
         // With a stand-in, so that the end of the block is no second problem.

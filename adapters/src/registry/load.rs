@@ -88,7 +88,8 @@ impl Loader<'_> {
         for (element, at) in pattern.chain.iter().flatten() {
             self.check_element(element, at);
         }
-        for validator in self.top.validators.iter().filter(|it| is_of(it, &pattern.name)) {
+        let run = self.top.validators.iter().filter(|it| it.kind != "semantic");
+        for validator in run.filter(|it| is_of(it, &pattern.name)) {
             for (param, at) in &pattern.params {
                 if !supplied(validator).any(|name| name == param) {
                     let what =
@@ -333,7 +334,8 @@ impl Loader<'_> {
         }
         let others = self.tree.beside(&name);
         if others.is_empty() {
-            let what = format!("there are no prompts in the folder of {}", quoted(&name));
+            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let what = format!("there are no prompts in the folder {}", quoted(folder));
             step.warn(self.report, what, "the built-in text will be used");
         } else {
             let what = format!("there is neither {} nor {}", quoted(&name), quoted(&plain));

@@ -72,18 +72,18 @@ impl Tree {
             |kind| workspace.join(format!(".agent/climpt/config/{}-{}-{kind}.yml", top.agent, top.c1));
         let first = configured_root(&config("app"), workspace, report);
         let rules = Rules::read(&config("user"), workspace, report);
-        let layout = |said: &Option<(String, At)>, usual: &str| {
-            said.as_ref().map_or_else(|| usual.to_owned(), |(text, _)| text.clone())
+        let mut layout = |said: &Option<(String, At)>, usual: &str| match said {
+            Some((text, at)) if check_layout(text, at, report) => text.clone(),
+            _ => usual.to_owned(),
         };
-        for (text, at) in [&top.template, &top.template_plain].into_iter().flatten() {
-            check_layout(text, at, report);
-        }
+        let (layout, layout_plain) =
+            (layout(&top.template, LAYOUT), layout(&top.template_plain, LAYOUT_PLAIN));
         Self {
             root: first.map_or(Root::Prompts(base), Root::First),
             workspace: workspace.to_owned(),
             c1: top.c1.clone(),
-            layout: layout(&top.template, LAYOUT),
-            layout_plain: layout(&top.template_plain, LAYOUT_PLAIN),
+            layout,
+            layout_plain,
             c2_rule: rules.c2,
             c3_rule: rules.c3,
             files: BTreeMap::new(),
@@ -233,16 +233,13 @@ pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Opti
     None
 }
 
-fn check_layout(text: &str, at: &At, report: &mut Report) {
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once('{') {
-        let name = after.split('}').next().unwrap_or_default();
-        if !PARTS.contains(&name) {
-            let what = format!("{{{name}}} is no part of an address");
-            at.error(report, what, format!("there are {{{}}}", PARTS.join("}, {")));
-        }
-        rest = after;
-    }
+/// Says whether the names in braces are parts of an address.
+fn check_layout(text: &str, at: &At, report: &mut Report) -> bool {
+    let names = text.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
+    let Some(name) = names.into_iter().find(|name| !PARTS.contains(name)) else { return true };
+    let what = format!("{{{name}}} is no part of an address");
+    at.error(report, what, format!("there are {{{}}}", PARTS.join("}, {")));
+    false
 }
 
 /// Reads where Climpt's own configuration puts the prompts.
