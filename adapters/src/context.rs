@@ -268,6 +268,7 @@ fn resolved(step: &Step) -> Value {
     let worker = worker_of(step);
     let checker = step.check.as_ref().map(|check| match &check.by {
         CheckBy::Exit(_) | CheckBy::Commands(_) => "exit-code",
+        CheckBy::Conditions => "conditions",
         CheckBy::Agent(_) => "agent",
         CheckBy::Claim => "claim",
     });

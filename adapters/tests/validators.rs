@@ -35,6 +35,7 @@ fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str,
         timeout: Millis(60_000),
         recoverable: true,
         pattern: Pattern {
+            words: Vec::new(),
             name: name.to_owned(),
             description: String::new(),
             params: Vec::new(),

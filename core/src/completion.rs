@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::Millis;
+use crate::id::{Iteration, Millis};
 use crate::validator::{Extractor, SuccessWhen};
 use crate::workflow::Worker;
 
@@ -173,6 +173,25 @@ pub struct StepPrompts {
     /// Names of `{uv-name}` that have to have a value.
     #[serde(default)]
     pub variables: Vec<String>,
+}
+
+impl StepPrompts {
+    /// Says whether a worker that has asked for so many repeats in a row may have no other.
+    pub fn is_exhausted(&self, repeats: u32) -> bool {
+        self.bounded && usize::try_from(repeats).is_ok_and(|repeats| repeats > self.continuation.len())
+    }
+
+    /// Returns the prompt of an iteration, after so many repeats in a row.
+    pub fn of(&self, iteration: Iteration, repeats: u32) -> &Template {
+        if iteration <= Iteration(1) {
+            return &self.initial;
+        }
+        let onward = self.onward.as_ref().unwrap_or(&self.initial);
+        let Some(repeat) = usize::try_from(repeats).unwrap_or(usize::MAX).checked_sub(1) else {
+            return onward;
+        };
+        self.continuation.get(repeat).or(self.continuation.last()).unwrap_or(onward)
+    }
 }
 
 /// What an answer has to look like.

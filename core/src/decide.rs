@@ -4,25 +4,28 @@
 //! the conclusions that follow from it (`Batch::conclude`), and lets the run go on as far as it
 //! can without the world (`Batch::settle`). All of it is one batch, which the store appends whole.
 
+mod verify;
+
 use crate::claim::{
     CheckFailure, Claim, commands_claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of,
     is_retryable, recorded, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
+use crate::completion;
 use crate::convergence::Stall;
 use crate::event::{
-    CheckFinished, CheckRequested, Conclusion, Event, Exit, Fact, Lost, Next, Observation, Purpose, RunEnded,
-    RunOutcome, RunResumed, RunStopping, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached,
-    WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    CheckFinished, CheckRequested, Claimed, Conclusion, Event, Exit, Fact, Inquiry, Lost, Next, Observation,
+    Purpose, RunEnded, RunOutcome, RunResumed, RunStopping, StageRaised, StallCause, StepEnd, StepEnded,
+    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
 };
 use crate::gate;
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
-use crate::prompt;
+use crate::prompt::{self, FromRegistry};
 use crate::scope;
 use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{
-    Baseline, Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, WorkerKind, Workflow,
+    Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, WorkerKind, Workflow,
 };
 
 /// What comes in: an observation to record, a deadline that passed, a person's order. It is
@@ -166,8 +169,12 @@ impl RunState {
 
     /// Says whether a step can only go on with an iteration that it does not have.
     fn needs_iterations(&self, step: &Step, at: &StepState) -> bool {
-        let goes_on_in_next =
-            matches!(at.phase, StepPhase::Ended(StepEnd::IterationsExhausted | StepEnd::Stuck(_)));
+        let goes_on_in_next = matches!(
+            at.phase,
+            StepPhase::Ended(
+                StepEnd::IterationsExhausted | StepEnd::AttemptsExhausted(_) | StepEnd::Stuck(_)
+            )
+        );
         goes_on_in_next && at.iteration >= self.max_iterations(step, at)
     }
 
@@ -239,6 +246,9 @@ impl Batch {
                 None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
             };
         };
+        if check.by == CheckBy::Conditions && failure.is_none() {
+            return self.answered(step, check, event, cause);
+        }
         if check.by == CheckBy::Claim {
             return self.claim_ended(before, step, at, check, event, failure, cause);
         }
@@ -264,7 +274,7 @@ impl Batch {
             StepPhase::Working(in_flight) => in_flight.check_id.clone(),
             _ => None,
         };
-        let prompt = prompt::work(before, step, at, check_id.as_ref());
+        let prompt = prompt::work(before, step, at, check_id.as_ref(), &FromRegistry::default());
         let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
             Some(failure) if resolution.decision == Decision::None => {
@@ -325,6 +335,12 @@ impl Batch {
         }
         let id = &event.check_id;
         let evidence: Vec<Seq> = at.worked.into_iter().chain([cause]).collect();
+        match at.inquiry {
+            Inquiry::Check => {}
+            Inquiry::Preflight => return self.preflight_ended(step, event, evidence),
+            Inquiry::Conditions => return self.conditions_ended(step, at, check, event, evidence),
+            Inquiry::Closer => return self.closer_ended(step, at, check, event, evidence),
+        }
         match &check.by {
             CheckBy::Exit(_) => match exit_verdict(&event.outcome) {
                 Ok(decision) => {
@@ -356,7 +372,7 @@ impl Batch {
                 Ok(claim) => self.verdict(step, check, claim, evidence),
                 Err(failure) => self.check_could_not_run(step, &failure, evidence),
             },
-            CheckBy::Claim => {}
+            CheckBy::Claim | CheckBy::Conditions => {}
         }
     }
 
@@ -401,6 +417,9 @@ impl Batch {
     fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
         let (needs, retry_after) = (claim.needs.clone(), claim.retry_after);
         let event = self.judge(step, claim, evidence.clone());
+        if event.decision == Decision::Complete && self.verifies(step, &event) {
+            return;
+        }
         let (decision, parse_failures, iteration) = (event.decision, event.parse_failures, event.iteration);
         let last_problem = event.problems.last().cloned();
         let seq = self.push(Conclusion::VerdictReached(event));
@@ -417,7 +436,7 @@ impl Batch {
                 self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
             }
             Decision::Incomplete | Decision::None => {
-                if !self.stalled(step, iteration, &evidence) {
+                if !self.given_up(step, &evidence) && !self.stalled(step, iteration, &evidence) {
                     self.next_iteration(step, iteration, evidence);
                 }
             }
@@ -541,15 +560,21 @@ impl Batch {
                 continue;
             }
             let (iteration, attempt) = (at.iteration, at.attempt);
-            let claim = step.check.as_ref().is_none_or(|check| check.by == CheckBy::Claim);
+            // Who was asked last is asked again; a worker that is its own check has to work again.
+            let claim = at.inquiry == Inquiry::Check
+                && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
                 StepEnd::Blocked(_) if !answered => {}
-                StepEnd::Blocked(_) | StepEnd::IterationsExhausted | StepEnd::Stuck(_) => {
+                StepEnd::Blocked(_)
+                | StepEnd::IterationsExhausted
+                | StepEnd::AttemptsExhausted(_)
+                | StepEnd::Stuck(_) => {
                     self.request_work(&step.id, iteration.next(), Attempt(1));
                 }
                 StepEnd::CheckFailed(_)
                 | StepEnd::CheckCouldNotRun(_)
+                | StepEnd::ConditionFailed(_)
                 | StepEnd::Undecidable(_)
                 | StepEnd::WaitExpired
                     if !claim =>
@@ -630,15 +655,13 @@ impl Batch {
                     .depends_on
                     .iter()
                     .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
-            match (&step.check, ready) {
-                (_, false) => {}
-                // Only what commands show can be compared with.
-                (Some(Check { by: CheckBy::Commands(_), baseline, .. }), true)
-                    if *baseline != Baseline::Off =>
-                {
-                    self.request_check(&step.id, Iteration::BASELINE, Attempt(1));
+            let preflight = step.completion.as_ref().is_some_and(|it| it.asks(completion::Phase::Preflight));
+            match (ready, preflight) {
+                (false, _) => {}
+                (true, true) => {
+                    self.ask(&step.id, Iteration::BASELINE, Attempt(1), Inquiry::Preflight, None);
                 }
-                _ => self.request_work(&step.id, Iteration(1), Attempt(1)),
+                (true, false) => self.begin_work(step),
             }
         }
     }
@@ -706,8 +729,24 @@ impl Batch {
         self.push(Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage, purpose }));
     }
 
+    /// Asks the check, or again whoever was being asked in this iteration.
     fn request_check(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
-        self.push(Conclusion::CheckRequested(CheckRequested { step: step.clone(), iteration, attempt }));
+        let at = self.at(step);
+        let again = attempt > Attempt(1) && iteration == at.iteration;
+        let (what, claim) = if again { (at.inquiry, at.claim.clone()) } else { (Inquiry::Check, None) };
+        self.ask(step, iteration, attempt, what, claim);
+    }
+
+    fn ask(
+        &mut self,
+        step: &StepId,
+        iteration: Iteration,
+        attempt: Attempt,
+        what: Inquiry,
+        claim: Option<Box<Claimed>>,
+    ) {
+        let step = step.clone();
+        self.push(Conclusion::CheckRequested(CheckRequested { step, iteration, attempt, what, claim }));
     }
 
     fn wait(&mut self, step: &Step, wait: Millis, then: Next, why: WaitReason, detail: String) {

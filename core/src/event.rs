@@ -6,10 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::AnswerSeen;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
+use crate::validator::ValidatorResult;
 use crate::verdict::{self, Decision, Refusal};
 use crate::weather::ErrorClass;
 use crate::workflow::Workflow;
@@ -37,7 +39,11 @@ impl Event {
             }
             Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
             Observation::WorkerFinished(event) => outputs(&event.outcome),
-            Observation::CheckFinished(event) => outputs(&event.outcome),
+            Observation::CheckFinished(event) => {
+                let validators =
+                    event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
+                outputs(&event.outcome).into_iter().chain(validators).collect()
+            }
             _ => Vec::new(),
         };
         named.into_iter().filter(|blob| blob.size > 0).collect()
@@ -162,6 +168,8 @@ pub struct WorkerStarted {
     pub check_id: Option<CheckId>,
     /// An older decision file that was moved out of the way, kept as a blob.
     pub moved_aside: Option<Blob>,
+    /// The files of a prompt tree that the prompt was made from.
+    pub templates: Vec<String>,
     /// The workspace before; `None` where none could be taken.
     pub snapshot: Option<Box<Snapshot>>,
 }
@@ -185,6 +193,8 @@ pub struct WorkerFinished {
     pub snapshot: Option<Box<Snapshot>>,
     /// What differs from the base of the step; `None` where it is as before, or not known.
     pub drift: Option<Box<Drift>>,
+    /// What its answer says, where the step asks for a form of it.
+    pub answer: Option<Box<AnswerSeen>>,
 }
 
 /// A worker or check was in flight when its supervisor died.
@@ -217,6 +227,8 @@ pub struct CheckStarted {
     pub limit: Millis,
     /// An older decision file that was moved out of the way, kept as a blob.
     pub moved_aside: Option<Blob>,
+    /// The files of a prompt tree that the prompt was made from.
+    pub templates: Vec<String>,
 }
 
 /// A check ended.
@@ -239,6 +251,12 @@ pub struct CheckFinished {
     /// What differs from the base of the step after it, where the step has rules about that: a check may run
     /// what a worker wrote.
     pub drift: Option<Box<Drift>>,
+    /// What each validator found, where conditions were asked.
+    pub validators: Vec<ValidatorResult>,
+    /// The workspace that they looked at.
+    pub snapshot: Option<Box<Snapshot>>,
+    /// What the closer's answer says, where it was asked.
+    pub answer: Option<Box<AnswerSeen>>,
 }
 
 /// How a process ended and what it left.
@@ -433,6 +451,38 @@ pub struct CheckRequested {
     pub iteration: Iteration,
     /// The try.
     pub attempt: Attempt,
+    /// Who is asked.
+    pub what: Inquiry,
+    /// What is to be verified, where somebody has claimed completion.
+    pub claim: Option<Box<Claimed>>,
+}
+
+/// Who is asked about the work of an iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inquiry {
+    /// The check of the step.
+    #[default]
+    Check,
+    /// The validators that run before the first work.
+    Preflight,
+    /// The validators of the conditions.
+    Conditions,
+    /// The closer.
+    Closer,
+}
+
+/// A claim of completion that is not a verdict yet: it has to be verified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    /// The check that answered.
+    pub check_id: Option<CheckId>,
+    /// Where the claim was read.
+    pub source: DecisionSource,
+    /// Why, as it was said.
+    pub reasons: Vec<String>,
+    /// What was odd about the answer.
+    pub problems: Vec<String>,
 }
 
 /// Nothing is done for the step before a moment.
@@ -517,6 +567,12 @@ pub enum DecisionSource {
     Marker,
     /// Nowhere.
     None,
+    /// The answer, in the form that the step asks for.
+    Answer,
+    /// What validators found.
+    Validators,
+    /// The answer of the closer.
+    Closer,
 }
 
 impl DecisionSource {
@@ -529,6 +585,9 @@ impl DecisionSource {
             Self::OutputJson => "output-json",
             Self::Marker => "marker",
             Self::None => "none",
+            Self::Answer => "answer",
+            Self::Validators => "validators",
+            Self::Closer => "closer",
         }
     }
 }
@@ -625,6 +684,10 @@ pub enum StepEnd {
     WaitExpired,
     /// Something around the worker failed: an artifact, the branch.
     Fatal(String),
+    /// A condition does not hold, and the worker is not to mend it.
+    ConditionFailed(String),
+    /// One failure came back as often as the step allows.
+    AttemptsExhausted(String),
 }
 
 /// What is known of a failed process.

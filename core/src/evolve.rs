@@ -3,14 +3,17 @@
 //! Total: every decodable event leads to a valid state. An event that cannot happen in the state it
 //! meets changes nothing but the count of anomalies.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::answer::AnswerSeen;
 use crate::convergence::Signal;
+use crate::declaration::{Intent, intent};
 use crate::event::{
     AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit, Fact,
-    Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStarted, StageRaised,
-    StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
-    WorkerStarted,
+    Inquiry, Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStarted,
+    StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
+    WorkerFinished, WorkerStarted,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
 use crate::scope::Drift;
@@ -79,6 +82,7 @@ impl RunState {
         let snapshot = match observation {
             Observation::WorkerStarted(event) => event.snapshot.as_deref(),
             Observation::WorkerFinished(event) => event.snapshot.as_deref(),
+            Observation::CheckFinished(event) => event.snapshot.as_deref(),
             Observation::SnapshotTaken(event) => Some(&*event.snapshot),
             _ => None,
         };
@@ -208,6 +212,7 @@ impl RunState {
             if event.outcome.exit != Exit::Stopped {
                 step.worked = Some(place.seq);
                 step.feedback.said = end_of(&event.outcome.answer, Feedback::SAID_MAX);
+                step.answered(event.answer.clone());
             }
             Fold::Done
         })
@@ -225,6 +230,7 @@ impl RunState {
     }
 
     fn check_finished(&mut self, event: &CheckFinished) -> Fold {
+        let workspace = event.snapshot.as_ref().and(self.last_snapshot.clone());
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -234,10 +240,21 @@ impl RunState {
             if event.outcome.exit == Exit::Stopped {
                 return Fold::Done;
             }
-            step.feedback.output = shown_output(&event.outcome);
+            match step.inquiry {
+                Inquiry::Check => step.feedback.output = shown_output(&event.outcome),
+                Inquiry::Preflight => {}
+                Inquiry::Conditions => {
+                    step.verified.validators = event.validators.clone().into();
+                    step.verified.workspace = workspace;
+                }
+                Inquiry::Closer => step.verified.closer.clone_from(&event.answer),
+            }
             if let Some(drift) = &event.drift {
                 let put_back = std::mem::take(&mut step.drift.put_back);
                 step.drift = Drift { put_back, ..(**drift).clone() };
+            }
+            if step.inquiry != Inquiry::Check {
+                return Fold::Done;
             }
             let results = (!event.commands.is_empty()).then(|| event.commands.clone().into());
             if event.iteration == Iteration::BASELINE {
@@ -300,7 +317,9 @@ impl RunState {
             step.worked = None;
             step.changed_now = None;
             step.work_attempt = Attempt(0);
+            step.claim = None;
         }
+        step.inquiry = Inquiry::Check;
         step.purpose = event.purpose;
         step.attempt = event.attempt;
         step.phase = StepPhase::WorkDue;
@@ -314,6 +333,8 @@ impl RunState {
             }
             step.begin_again();
             step.attempt = event.attempt;
+            step.inquiry = event.what;
+            step.claim.clone_from(&event.claim);
             step.phase = StepPhase::CheckDue;
             Fold::Done
         })
@@ -348,13 +369,19 @@ impl RunState {
     fn verdict_reached(&mut self, event: &VerdictReached) -> Fold {
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
         let plan = self.plan.clone();
-        let is_controlled = plan.is_some_and(|plan| plan.started.workflow.steps[at].convergence.is_some());
+        let Some(configured) = plan.as_deref().map(|plan| &plan.started.workflow.steps[at]) else {
+            return Fold::Impossible;
+        };
+        let is_controlled = configured.convergence.is_some();
         let step = &mut self.steps[at];
         if event.iteration != step.iteration || step.phase.is_in_flight() || step.phase.end().is_some() {
             return Fold::Impossible;
         }
         step.parse_failures = event.parse_failures;
         step.weather_tries = 0;
+        if configured.completion.is_some() {
+            step.count_attempts(&event.fingerprints);
+        }
         step.feedback = Feedback {
             iteration: event.iteration,
             decision: Some(event.decision),
@@ -436,6 +463,29 @@ impl StepState {
         self.iteration == iteration && self.attempt == attempt
     }
 
+    /// Takes note of what the worker answered.
+    fn answered(&mut self, answer: Option<Box<AnswerSeen>>) {
+        let repeats = answer
+            .as_deref()
+            .and_then(AnswerSeen::parsed)
+            .is_some_and(|it| intent(&it) == Some(Intent::Repeat));
+        self.repeats = if repeats { self.repeats.saturating_add(1) } else { 0 };
+        self.verified.answer = answer;
+        self.verified.closer = None;
+    }
+
+    /// Counts the failures that come back. A set that became smaller is progress and counts as no attempt;
+    /// a failure that went away begins again.
+    fn count_attempts(&mut self, fingerprints: &[String]) {
+        let now: BTreeSet<&String> = fingerprints.iter().collect();
+        let shrank = now.len() < self.attempts.len();
+        let count = |it: &String| match self.attempts.get(it) {
+            Some(count) => count.saturating_add(u32::from(!shrank)),
+            None => 1,
+        };
+        self.attempts = now.into_iter().map(|it| (it.clone(), count(it))).collect();
+    }
+
     /// Gives a step that had ended its patience back: counters that ended it start afresh.
     fn begin_again(&mut self) {
         if let StepPhase::Ended(end) = &self.phase {
@@ -445,6 +495,10 @@ impl StepState {
                 StepEnd::WorkerFailed(_) => self.retries = 0,
                 StepEnd::CheckFailed(_) | StepEnd::CheckCouldNotRun(_) => self.check_retries = 0,
                 StepEnd::WaitExpired => self.waiting_since = None,
+                StepEnd::AttemptsExhausted(_) => {
+                    self.attempts.clear();
+                    self.repeats = 0;
+                }
                 _ => {}
             }
             (self.ended, self.ended_at) = (None, None);

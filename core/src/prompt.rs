@@ -19,11 +19,28 @@ const FINGERPRINTS_MAX: usize = 20;
 /// Most reasons that a prompt lists.
 const REASONS_MAX: usize = 12;
 
+/// What the prompts of a steps registry say, put together by whoever knows their language.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FromRegistry {
+    /// The prompt of the step; empty where there is none.
+    pub task: String,
+    /// What answers the failures of the last verdict, in place of our own words; empty where there is none.
+    pub findings: String,
+    /// The files that it was made from, from the folder of the prompts.
+    pub files: Vec<String>,
+}
+
 /// Returns what the worker of a step is asked in its current iteration.
 ///
 /// A script is not changed by anything, so for `CUSTOM` this is only what the last check found; it
 /// reads it on standard input or from `UNSTUCK_PROMPT_FILE` if it cares.
-pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&CheckId>) -> String {
+pub fn work(
+    state: &RunState,
+    step: &Step,
+    at: &StepState,
+    check_id: Option<&CheckId>,
+    registry: &FromRegistry,
+) -> String {
     if at.purpose == Purpose::Diagnosis {
         return diagnosis(state, step, at);
     }
@@ -34,9 +51,11 @@ pub fn work(state: &RunState, step: &Step, at: &StepState, check_id: Option<&Che
         "answer" => claims.map_or_else(String::new, |(check, id)| how_to_answer(check, id)),
         "task" => {
             let worker = step.worker(Purpose::Work).filter(|worker| worker.kind != WorkerKind::Custom);
-            worker.map_or_else(String::new, |worker| worker.instructions.clone())
+            let mut task = worker.map_or_else(String::new, |worker| worker.instructions.clone());
+            section(&mut task, &registry.task);
+            task
         }
-        name => told(name, state, step, at),
+        name => told(name, state, step, at, registry),
     })
 }
 
@@ -59,7 +78,7 @@ fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
     if let Work::Worker(worker) = &step.work {
         section(&mut prompt, &format!("## What was to be done\n\n{}", fenced(worker.instructions.trim())));
     }
-    section(&mut prompt, &overlay(state, step, at));
+    section(&mut prompt, &overlay(state, step, at, &FromRegistry::default()));
     prompt
 }
 
@@ -87,12 +106,12 @@ pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
 
 /// Returns what the last check found, what a person said and what the stage demands; empty in a
 /// first iteration.
-pub fn overlay(state: &RunState, step: &Step, at: &StepState) -> String {
-    template::render(template::DEFAULT, |name| told(name, state, step, at))
+pub fn overlay(state: &RunState, step: &Step, at: &StepState, registry: &FromRegistry) -> String {
+    template::render(template::DEFAULT, |name| told(name, state, step, at, registry))
 }
 
 /// Returns what a placeholder stands for that is about what happened so far; any other has nothing to say.
-fn told(name: &str, state: &RunState, step: &Step, at: &StepState) -> String {
+fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &FromRegistry) -> String {
     let feedback = &at.feedback;
     let judged = feedback.decision.is_some();
     match name {
@@ -104,6 +123,7 @@ fn told(name: &str, state: &RunState, step: &Step, at: &StepState) -> String {
                 fenced(&feedback.said)
             )
         }
+        "findings" if judged && !registry.findings.is_empty() => registry.findings.clone(),
         "findings" if judged => findings(at),
         "person" if !feedback.from_person.is_empty() => {
             format!("## From the person in charge\n\n{}", feedback.from_person.join("\n\n"))

@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::AnswerSeen;
 use crate::convergence::Convergence;
 use crate::effect::{Due, Effect};
-use crate::event::{DecisionSource, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason};
+use crate::event::{
+    Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
+};
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
+use crate::validator::ValidatorResult;
 use crate::verdict::Decision;
 use crate::workflow::{Step, Workflow};
 
@@ -107,6 +111,16 @@ pub struct StepState {
     pub raised: Option<Seq>,
     /// What was found out about why the loop got nowhere.
     pub diagnosis: Option<String>,
+    /// Who is asked next, or was asked last.
+    pub inquiry: Inquiry,
+    /// The claim of completion that is being verified.
+    pub claim: Option<Box<Claimed>>,
+    /// What has been found out about it.
+    pub verified: Verified,
+    /// How often each failure of the last verdict has come back, this time included.
+    pub attempts: BTreeMap<String, u32>,
+    /// How often in a row the worker has asked for a repeat of its step.
+    pub repeats: u32,
     /// What the worker is to be told next.
     pub feedback: Feedback,
     /// The event in which the work of this iteration ended.
@@ -119,6 +133,19 @@ pub struct StepState {
     pub ended_at: Option<Timestamp>,
     /// How often a worker was started for it.
     pub worker_calls: u32,
+}
+
+/// What was found out about the work of an iteration, beside a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// What the worker's answer says, where the step asks for a form of it.
+    pub answer: Option<Box<AnswerSeen>>,
+    /// What the validators found.
+    pub validators: Arc<[ValidatorResult]>,
+    /// The workspace that they looked at.
+    pub workspace: Option<Arc<Snapshot>>,
+    /// What the closer answered.
+    pub closer: Option<Box<AnswerSeen>>,
 }
 
 /// Whether the workspace has changed since a step began. The larger of two observations holds.
@@ -397,6 +424,8 @@ impl StepEnd {
             | Self::CheckFailed(_)
             | Self::CheckCouldNotRun(_)
             | Self::NoBaseline(_)
+            | Self::ConditionFailed(_)
+            | Self::AttemptsExhausted(_)
             | Self::WaitExpired => continues,
         }
     }
@@ -408,7 +437,9 @@ impl StepEnd {
             Self::Blocked(_) => Some(RunOutcome::Blocked),
             Self::IterationsExhausted => Some(RunOutcome::IterationLimit),
             Self::Stuck(_) => Some(RunOutcome::Stuck),
-            Self::Undecidable(_) => Some(RunOutcome::NotComplete),
+            Self::Undecidable(_) | Self::ConditionFailed(_) | Self::AttemptsExhausted(_) => {
+                Some(RunOutcome::NotComplete)
+            }
             Self::WaitExpired => Some(RunOutcome::TimeLimit),
             Self::WorkerFailed(_)
             | Self::CheckFailed(_)

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::completion::Completion;
 use crate::event::Purpose;
 use crate::id::{Millis, Stage, StepId};
 
@@ -123,6 +124,9 @@ pub struct Step {
     /// How the worker's prompt is put together; `None` is [`template::DEFAULT`](crate::template::DEFAULT).
     #[serde(default)]
     pub prompt_template: Option<String>,
+    /// What has to hold beyond a verdict.
+    #[serde(default)]
+    pub completion: Option<Completion>,
 }
 
 impl Step {
@@ -313,6 +317,13 @@ pub struct Check {
     pub baseline: Baseline,
 }
 
+impl Check {
+    /// Says whether it is run before the first iteration: only what commands show can be compared with.
+    pub fn has_baseline(&self) -> bool {
+        matches!(self.by, CheckBy::Commands(_)) && self.baseline != Baseline::Off
+    }
+}
+
 fn once() -> u32 {
     1
 }
@@ -329,6 +340,8 @@ pub enum CheckBy {
     Claim,
     /// Commands that are run one after the other, all of them; each has to get through its gate.
     Commands(Vec<CheckCommand>),
+    /// Nobody but the conditions of the step, and the answer where it has a form.
+    Conditions,
 }
 
 /// One command of a check.

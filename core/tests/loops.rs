@@ -108,6 +108,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             limit: Millis(1),
             check_id: None,
             moved_aside: None,
+            templates: Vec::new(),
             snapshot: None,
         }),
         Observation::WorkerFinished(WorkerFinished {
@@ -119,6 +120,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             changed: None,
             snapshot: None,
             drift: None,
+            answer: None,
         }),
         Observation::CheckStarted(CheckStarted {
             step: step.clone(),
@@ -128,6 +130,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             prompt: blob,
             limit: Millis(1),
             moved_aside: None,
+            templates: Vec::new(),
         }),
         Observation::CheckFinished(CheckFinished {
             step,
@@ -138,6 +141,9 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             decision_file: DecisionFile::NotConfigured,
             commands: Vec::new(),
             drift: None,
+            validators: Vec::new(),
+            snapshot: None,
+            answer: None,
         }),
     ];
     for command in commands {

@@ -43,6 +43,7 @@ fn begin(world: &mut World, id: &str) {
         limit: Millis(1),
         check_id: Some(CheckId::new(ID)),
         moved_aside: None,
+        templates: Vec::new(),
         snapshot: None,
     };
     world.give(Observation::WorkerStarted(started)).expect("work is due");
@@ -62,6 +63,7 @@ fn stop(world: &mut World, id: &str, changed: Option<bool>) {
         changed,
         snapshot: None,
         drift: None,
+        answer: None,
     };
     world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
 }

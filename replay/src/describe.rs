@@ -1,11 +1,12 @@
 //! One line for each event, for people.
 
 use unstuck_core::event::{
-    Conclusion, Event, Exit, Fact, Observation, Outcome, Purpose, RunEnded, SnapshotMoment, StallCause,
-    StepEnd, VerdictReached, WaitReason,
+    Conclusion, Event, Exit, Fact, Inquiry, Observation, Outcome, Purpose, RunEnded, SnapshotMoment,
+    StallCause, StepEnd, VerdictReached, WaitReason,
 };
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
+use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
 
 /// Returns the kind of an event, as it is named in the log.
@@ -65,7 +66,11 @@ fn observed(observation: &Observation) -> String {
         Observation::AnswerGiven(e) => format!("a person answered: {}", e.text),
         Observation::DeadlinePassed => "a deadline passed".to_owned(),
         Observation::WorkerStarted(e) => {
-            format!("{} #{}: worker started, try {}", e.step, e.iteration, e.attempt)
+            let from = match &e.templates[..] {
+                [] => String::new(),
+                files => format!(", asked with {}", files.join(", ")),
+            };
+            format!("{} #{}: worker started, try {}{from}", e.step, e.iteration, e.attempt)
         }
         Observation::WorkerFinished(e) => {
             let changed = match e.changed {
@@ -85,7 +90,12 @@ fn observed(observation: &Observation) -> String {
             format!("{}: check {} started, try {}", check_of(&e.step, e.iteration), e.check_id, e.attempt)
         }
         Observation::CheckFinished(e) => {
-            format!("{}: check {}{}", check_of(&e.step, e.iteration), left(&e.outcome), failed(&e.commands))
+            let place = check_of(&e.step, e.iteration);
+            if e.validators.is_empty() {
+                format!("{place}: check {}{}", left(&e.outcome), failed(&e.commands))
+            } else {
+                format!("{place}: {}", validated(&e.validators))
+            }
         }
         Observation::CheckLost(e) => {
             format!(
@@ -104,6 +114,20 @@ fn observed(observation: &Observation) -> String {
             }
         }
     }
+}
+
+/// Returns what each validator found, the answers that were kept from before marked as such.
+pub fn validated(results: &[ValidatorResult]) -> String {
+    let one = |result: &ValidatorResult| {
+        let outcome = match &result.outcome {
+            ValidatorOutcome::Pass => "passes".to_owned(),
+            ValidatorOutcome::Fail => format!("fails ({})", result.summary()),
+            ValidatorOutcome::CouldNotRun(why) => format!("could not run ({why})"),
+        };
+        let kept = if result.cached { ", as before: nothing has changed" } else { "" };
+        format!("{} {outcome}{kept}", result.validator)
+    };
+    results.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn left(outcome: &Outcome) -> String {
@@ -144,7 +168,13 @@ fn concluded(conclusion: &Conclusion) -> String {
             format!("{} #{}: {what}, try {}{stage}", e.step, e.iteration, e.attempt)
         }
         Conclusion::CheckRequested(e) => {
-            format!("{}: a check is due, try {}", check_of(&e.step, e.iteration), e.attempt)
+            let what = match e.what {
+                Inquiry::Check => "a check is",
+                Inquiry::Preflight => "the preflight validators are",
+                Inquiry::Conditions => "the validators are",
+                Inquiry::Closer => "the closer is",
+            };
+            format!("{}: {what} due, try {}", check_of(&e.step, e.iteration), e.attempt)
         }
         Conclusion::WaitRequested(e) => {
             let why = match e.why {
@@ -253,5 +283,7 @@ pub fn sentence_of_end(end: &StepEnd) -> String {
         StepEnd::NoBaseline(why) => format!("there is no baseline: {why}"),
         StepEnd::WaitExpired => "an external job was waited for too long".to_owned(),
         StepEnd::Fatal(why) => why.clone(),
+        StepEnd::ConditionFailed(reason) => format!("a condition does not hold: {reason}"),
+        StepEnd::AttemptsExhausted(what) => format!("no attempt is left: {what}"),
     }
 }

@@ -24,4 +24,4 @@ pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
 pub use what_if::{Change, ChangeError, WhatIf, what_if};
-pub use why::{Link, Why, why, why_at};
+pub use why::{Link, Prompt, Why, why, why_at};

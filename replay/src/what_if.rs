@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{Iteration, Millis, Seq, StepId};
+use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::workflow::{Baseline, Step, Workflow};
-use unstuck_core::{Event, Observation, RunState, prompt, scope};
+use unstuck_core::{Event, Observation, RunState, scope};
 
 use crate::batches::Batches;
 use crate::recheck::{Difference, difference};
@@ -232,7 +233,7 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
     let Observation::WorkerStarted(started) = command else { return false };
     let asked = |state: &RunState| {
         let (step, at) = state.step(&started.step)?;
-        Some(prompt::work(state, step, at, started.check_id.as_ref()))
+        Some(prompt::work(state, step, at, started.check_id.as_ref(), &FromRegistry::default()))
     };
     asked(recorded) != asked(other)
 }

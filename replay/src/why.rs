@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use unstuck_core::id::{Seq, StepId, Timestamp};
-use unstuck_core::{Conclusion, Event, Fact};
+use unstuck_core::id::{Blob, Seq, StepId, Timestamp};
+use unstuck_core::{Conclusion, Event, Fact, Observation};
 
 use crate::describe::{describe, kind};
 
@@ -13,6 +13,19 @@ use crate::describe::{describe, kind};
 pub struct Why {
     /// From the decision down to the observations that it rests on.
     pub links: Vec<Link>,
+    /// The prompt that the worker got because of it; `None` where no work followed.
+    pub prompt: Option<Prompt>,
+}
+
+/// A prompt that followed from a decision.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prompt {
+    /// The event in which it was handed over.
+    pub seq: Seq,
+    /// All of it.
+    pub blob: Blob,
+    /// The files of a prompt tree that it was made from; empty for the built-in text.
+    pub templates: Vec<String>,
 }
 
 /// One event of the chain.
@@ -49,7 +62,18 @@ fn chain(events: &[Event], top: &Event) -> Why {
     let mut links = Vec::new();
     let mut seen = BTreeSet::new();
     follow(top, 0, &by_seq, &mut seen, &mut links);
-    Why { links }
+    Why { links, prompt: prompt_after(events, top) }
+}
+
+/// Returns what the worker of the same step was asked after a verdict.
+fn prompt_after(events: &[Event], top: &Event) -> Option<Prompt> {
+    let Fact::Concluded(Conclusion::VerdictReached(verdict)) = &top.fact else { return None };
+    events.iter().skip_while(|event| event.seq <= top.seq).find_map(|event| match &event.fact {
+        Fact::Observed(Observation::WorkerStarted(e)) if e.step == verdict.step => {
+            Some(Prompt { seq: event.seq, blob: e.prompt, templates: e.templates.clone() })
+        }
+        _ => None,
+    })
 }
 
 fn is_decision(event: &Event, of: Option<&StepId>) -> bool {

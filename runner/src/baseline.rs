@@ -15,7 +15,7 @@ use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::workflow::Step;
 
-use crate::perform::Machine;
+use crate::machine::Machine;
 use crate::scratch::Scratch;
 
 /// Runs the commands of a check before the first iteration.

@@ -26,7 +26,7 @@ use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
-use crate::perform::{ChildRun, Children, Machine, Place, mark_of};
+use crate::machine::{ChildRun, Children, Machine, Place, mark_of};
 use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
 

@@ -8,11 +8,15 @@
 mod baseline;
 pub mod branch_lock;
 pub mod clock;
+mod job;
 pub mod launch;
-pub mod perform;
+pub mod machine;
+mod perform;
+mod prompts;
 mod scratch;
 mod seen;
 pub mod snapshots;
+mod validation;
 pub mod world;
 
 use std::collections::BTreeMap;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::snapshot::explain;
 use unstuck_adapters::{base, snapshot};
-use unstuck_core::event::Outcome;
+use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, Stage};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Convergence, Step, Workflow};
 use unstuck_core::{Due, RunState};
 
-use crate::perform::Machine;
+use crate::machine::Machine;
 use crate::scratch::Scratch;
 use crate::snapshots::{Keeper, named, shown};
 
@@ -57,12 +57,15 @@ pub(crate) fn before(
     world: &Machine,
     state: &RunState,
     due: &Due,
-    is_check: bool,
+    inquiry: Option<Inquiry>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Seen>, String> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
     let rules = step.convergence.clone().filter(scope::has_rules);
-    if is_check && (rules.is_none() || due.iteration == Iteration::BASELINE) {
+    // What validators find is known of this workspace only.
+    let validates = inquiry == Some(Inquiry::Conditions);
+    let is_check = inquiry.is_some();
+    if is_check && !validates && (rules.is_none() || due.iteration == Iteration::BASELINE) {
         return Ok(None);
     }
     let base = match &rules {
@@ -120,7 +123,7 @@ pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<Scratch, String>
 }
 
 /// Takes a snapshot of the workspace; `None` where none can be kept.
-fn look(
+pub(crate) fn look(
     world: &Machine,
     first: Option<&Snapshot>,
     last: Option<&Snapshot>,

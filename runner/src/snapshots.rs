@@ -16,7 +16,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Convergence;
 use unstuck_store::state_dir::Project;
 
-use crate::perform::OWN_FOLDER;
+use crate::machine::OWN_FOLDER;
 use crate::scratch::Scratch;
 
 /// Takes snapshots for one run.

@@ -187,6 +187,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
         Blob Outcome Exit ChildEnd DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
         Failure RunOutcome
         CommandResult Failed Location FailureSource Confidence Tests
+        ValidatorResult ValidatorOutcome Report Severity Param AnswerSeen AnswerOrigin Refused Violation Inquiry Claimed
     };
     let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");
     check_file("order.txt", &text);

@@ -31,7 +31,7 @@ pub(super) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node
 }
 
 /// Returns a tree as plain data.
-pub(super) fn value(node: &Node) -> Value {
+pub(crate) fn value(node: &Node) -> Value {
     match &node.kind {
         Kind::Null => Value::Null,
         Kind::Bool(value) => Value::Bool(*value),

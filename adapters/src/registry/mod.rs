@@ -29,6 +29,7 @@ use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
+pub(crate) use json::value as json_value;
 use load::near_or_list;
 
 /// A registry that was read, checked and resolved.
@@ -38,7 +39,7 @@ pub struct Registry {
 }
 
 /// What a registry came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Parts {
     own: BTreeMap<String, Own>,
     ends: BTreeMap<String, End>,
@@ -129,6 +130,11 @@ const CONTINUATION: &str = "continuation.";
 const ENDS: &[&str] = &["complete.", "closure."];
 
 impl Registry {
+    /// Returns a registry that defines nothing, so that only the built-in validators are known.
+    pub fn built_in() -> Self {
+        Self { parts: Parts::default() }
+    }
+
     /// Reads a registry with its prompts and schemas; returns what is worth saying about it, too.
     ///
     /// # Errors

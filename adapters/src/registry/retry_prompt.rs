@@ -312,7 +312,10 @@ fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
 
 fn attempts(request: &Request<'_>) -> String {
     let attempt = request.failed.iter().map(|it| it.occurrence).max().unwrap_or(1);
-    let mut text = format!("This is attempt {attempt} of {}.\n", request.completion.max_attempts);
+    let mut text = match request.completion.max_attempts {
+        0 => String::new(),
+        most => format!("This is attempt {attempt} of {most}.\n"),
+    };
     for (field, values) in request.allowed {
         let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
         let _infallible = writeln!(text, "`{field}` in the answer is one of {}.", values.join(", "));

@@ -204,7 +204,7 @@ const WORKFLOW: &[Key] = &[
     required("steps", Kind::Steps, "The steps by their names, at least one."),
     optional("weather", Kind::Word(&["wait", "stop"]), "`wait`", "What to do when the service of a worker is limited or out of order: wait and try again, which costs no iteration, or end the step.").ours(),
     optional("outage_budget", Kind::Span, "`6h`", "How long a run waits for such services in all.").ours(),
-    optional("steps_registry", Kind::Path, "none", "A steps registry. Not run yet.").ours(),
+    optional("steps_registry", Kind::Path, "none", "A steps registry, from the workspace root; see docs/registry.md.").ours(),
     optional("sentinel", Kind::Map(Level::Sentinel), "none", "Accepted, not run yet."),
     optional("management", Kind::Map(Level::Management), "none", "Accepted, not run yet."),
     optional("agents", Kind::Map(Level::Agents), "none", "Accepted, not run yet. Profiles of agents stand in an agent catalog, a file of its own."),
@@ -243,8 +243,9 @@ const STEP: &[Key] = &[
     optional("exports_mode", Kind::Word(&["merge", "replace"]), "`replace` with a check, else `merge`", "Whether exports join or replace earlier ones.").subworkflow(),
     optional("bubble_subworkflow_events", Kind::Flag, "`false`", "Show the steps of the child as `<prefix>/<child step>`.").subworkflow(),
     optional("subworkflow_event_prefix", Kind::Text, "`auto`: the name of the step", "That prefix.").subworkflow(),
-    optional("completion_conditions", Kind::List(&Kind::TextOr(Level::Condition)), "`[]`", "Validators that must hold. Not run yet.").ours(),
-    optional("registry_step", Kind::TextOr(Level::RegistryStep), "none", "A whole configuration from the steps registry. Not run yet.").ours(),
+    optional("completion_conditions", Kind::List(&Kind::TextOr(Level::Condition)), "`[]`", "Validators that must hold after the work: those of the steps registry, and built-in ones (docs/validators.md).").ours(),
+    optional("registry_step", Kind::TextOr(Level::RegistryStep), "none", "A whole configuration from the steps registry: prompts, conditions, the form of the answer, a closer.").ours(),
+    optional("stop_at_first", Kind::Flag, "`false`", "The first condition that does not hold ends the asking; else all are asked.").ours(),
 ];
 
 const CHECK: &[Key] = &[

@@ -17,7 +17,7 @@ const MOST_CALLS: usize = 256;
 pub(super) struct Loader<'a> {
     pub options: &'a Options,
     pub report: Report,
-    files: &'a dyn Files,
+    pub(super) files: &'a dyn Files,
     calls: usize,
 }
 

@@ -16,6 +16,8 @@ use serde::Serialize;
 use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
 
+use crate::registry::Registry;
+
 mod catalog;
 pub(crate) mod complaint;
 mod graph;
@@ -29,6 +31,7 @@ mod save;
 mod schema;
 pub(crate) mod shape;
 pub(crate) mod step;
+mod verify;
 pub(crate) mod view;
 mod workflow;
 
@@ -122,6 +125,24 @@ pub trait Files {
     fn identity(&self, path: &Path) -> PathBuf {
         tidy(path)
     }
+
+    /// Reads a steps registry with its prompts and schemas; without a path, one of the built-in validators only.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it; files that are only in memory hold none.
+    fn registry(
+        &self,
+        path: Option<&Path>,
+        workspace: &Path,
+    ) -> Result<(Registry, Vec<Complaint>), Rejected> {
+        let _ = workspace;
+        let what = "a steps registry is read from the disk only".to_owned();
+        let file = path.map(|path| path.display().to_string()).unwrap_or_default();
+        let (help, excerpt) = (None, None);
+        let complaint = Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt };
+        Err(Rejected { complaints: vec![complaint] })
+    }
 }
 
 /// The files of the disk.
@@ -141,6 +162,17 @@ impl Files for Disk {
 
     fn identity(&self, path: &Path) -> PathBuf {
         path.canonicalize().unwrap_or_else(|_| tidy(path))
+    }
+
+    fn registry(
+        &self,
+        path: Option<&Path>,
+        workspace: &Path,
+    ) -> Result<(Registry, Vec<Complaint>), Rejected> {
+        match path {
+            Some(path) => Registry::load(path, workspace),
+            None => Ok((Registry::built_in(), Vec::new())),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use unstuck_core::completion::{Completion, Condition, Form, Phase, Run, Validator};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weather, Work, Worker, Workflow};
 
@@ -47,6 +48,8 @@ pub struct PlannedStep {
     pub timeout_ms: Millis,
     /// What is asked after the work.
     pub check: Option<PlannedCheck>,
+    /// What has to hold besides, in the order in which it is asked: `tests-pass: make test`.
+    pub conditions: Vec<String>,
     /// After how many iterations without progress the stage rises, and where that ends.
     pub convergence: Option<String>,
     /// The workflow that the step calls.
@@ -161,6 +164,7 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
         tries,
         timeout_ms: step.timeout.at_most(run_timeout),
         check: step.check.as_ref().map(planned_check),
+        conditions: step.completion.as_ref().map(planned_conditions).unwrap_or_default(),
         convergence: step.convergence.as_ref().map(|rules| {
             let end = if rules.fail_on_max_stage { "stops" } else { "goes on" };
             format!(
@@ -181,6 +185,9 @@ fn worst(step: &Step, tries: u32, child: Option<&Plan>) -> Worst {
         .map_or(Worst { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
     let checks = step.check.as_ref().map_or((0, Millis(0)), |check| match check.by {
         CheckBy::Claim => (0, Millis(0)),
+        CheckBy::Conditions => {
+            (rounds, step.completion.as_ref().map_or(Millis(0), |it| it.limit(Phase::AfterWork)))
+        }
         _ => (rounds.saturating_mul(u64::from(step.max_retries.max(2)).saturating_add(1)), check.timeout),
     });
     let Millis(work_time) = once.wall_time_ms.at_most(step.timeout);
@@ -193,6 +200,27 @@ fn worst(step: &Step, tries: u32, child: Option<&Plan>) -> Worst {
     }
 }
 
+/// Who answers where nobody but the conditions is asked.
+const CONDITIONS: &str = "conditions";
+
+fn planned_conditions(completion: &Completion) -> Vec<String> {
+    let condition = |it: &Condition| {
+        let Validator { name, run, phase, .. } = &it.validator;
+        let when = if *phase == Phase::Preflight { " before the work" } else { "" };
+        match run {
+            Run::Command(command) | Run::Custom(command) => format!("{name}{when}: {}", one_line(command)),
+            Run::Files(paths) => format!("{name}{when}: {}", paths.join(", ")),
+            Run::Checklist(list) => format!("{name}{when}: every item of {}", list.path),
+        }
+    };
+    let answer = completion.answer.iter().map(|format| match &format.form {
+        Form::Json { source, .. } => format!("answer: JSON of the form {source}"),
+        Form::TextPattern(pattern) => format!("answer: matches {}", one_line(pattern)),
+    });
+    let closer = completion.closer.iter().map(|it| format!("closer: {}", it.prompt.file));
+    answer.chain(completion.conditions.iter().map(condition)).chain(closer).collect()
+}
+
 fn planned_check(check: &Check) -> PlannedCheck {
     let (by, timeout_ms) = match &check.by {
         CheckBy::Exit(worker) => (format!("exit code of {}", worker.kind.as_str()), Some(check.timeout)),
@@ -202,6 +230,7 @@ fn planned_check(check: &Check) -> PlannedCheck {
             let commands: Vec<String> = commands.iter().map(|command| format!("`{}`", command.run)).collect();
             (commands.join(" and "), Some(check.timeout))
         }
+        CheckBy::Conditions => (CONDITIONS.to_owned(), None),
     };
     PlannedCheck { by, timeout_ms, decision_file: check.decision_file.clone() }
 }
@@ -273,7 +302,8 @@ impl PlannedStep {
             write!(f, "{} tries each, ", self.tries)?;
         }
         writeln!(f, "{} a try", spoken(self.timeout_ms))?;
-        if let Some(check) = &self.check {
+        let by_conditions = self.check.as_ref().is_some_and(|check| check.by == CONDITIONS);
+        if let Some(check) = self.check.as_ref().filter(|_| !by_conditions) {
             write!(f, "{indent}check      {}", check.by)?;
             if let Some(file) = &check.decision_file {
                 write!(f, " in {}", one_line(file))?;
@@ -282,6 +312,9 @@ impl PlannedStep {
                 Some(timeout) => writeln!(f, ", {} a check", spoken(timeout))?,
                 None => writeln!(f)?,
             }
+        }
+        for (at, condition) in self.conditions.iter().enumerate() {
+            writeln!(f, "{indent}{:<10} {condition}", if at == 0 { "conditions" } else { "" })?;
         }
         match &self.convergence {
             Some(rules) => writeln!(f, "{indent}converge   {rules}"),

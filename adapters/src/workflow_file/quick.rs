@@ -46,6 +46,7 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
     let timeout = options.timeout.unwrap_or(Workflow::DEFAULT_TIMEOUT);
     let claims = checks.is_empty() && options.no_worse.is_empty();
     let step = Step {
+        completion: None,
         id: StepId::new("work"),
         description: None,
         work: Work::Worker(worker(WorkerKind::Command, goal.to_owned(), Some(with.to_owned()))),

@@ -15,26 +15,38 @@ use super::complaint::{Note, Place};
 use super::keys::{Level, Side};
 use super::load::{Loader, Scope};
 use super::view::{View, texts};
+use crate::registry::Registry;
 
 /// Where a claim is written if nothing else is said. One name a check: steps that run side by side must not take each other's verdict.
 const DEFAULT_DECISION_FILE: &str = ".unstuck/{{completion_check_id}}.json";
 
 impl Loader<'_> {
     /// Reads a step.
-    pub fn step(&mut self, id: &str, view: &View<'_>, run_timeout: Millis, scope: &Scope) -> Step {
+    pub fn step(
+        &mut self,
+        id: &str,
+        view: &View<'_>,
+        run_timeout: Millis,
+        registry: Option<&Registry>,
+        scope: &Scope,
+    ) -> Step {
         let calls = view.has("workflow");
         self.check_sides(view, calls);
         let task = self.task(view, scope);
         let own_timeout = task.span("timeout");
         let check_timeout = Millis((own_timeout.unwrap_or(run_timeout).0 / 4).max(1000));
         let check = view.map("completion_check").map(|check| self.check(&check, calls, check_timeout, scope));
+        let asks = view.has("completion_conditions") || view.has("registry_step");
+        let check = check.or_else(|| asks.then(|| super::verify::check(check_timeout)));
         let convergence = self.convergence(view, check.is_some(), scope);
         let work = if calls {
             self.subworkflow(id, view, check.is_some(), scope)
         } else {
             Work::Worker(self.worker(&task))
         };
+        let completion = self.completion(view, registry, &work);
         let step = Step {
+            completion,
             id: StepId::new(id),
             description: view.owned("description"),
             work,
@@ -109,10 +121,10 @@ impl Loader<'_> {
 
     /// Returns the bound of the loop: 1 without a check.
     fn max_iterations(&mut self, view: &View<'_>) -> u32 {
-        if !view.has("completion_check") {
+        if ["completion_check", "completion_conditions", "registry_step"].iter().all(|key| !view.has(key)) {
             return 1;
         }
-        if !view.has("max_iterations") {
+        if view.has("completion_check") && !view.has("max_iterations") {
             let path = view.path.key("max_iterations");
             self.report.error(
                 view.place,
@@ -493,11 +505,6 @@ impl Loader<'_> {
         }
         self.feature(view, "stall", "sentinel");
         self.feature(view, "management", "management");
-        for key in ["completion_conditions", "registry_step"] {
-            if view.has(key) {
-                self.report.note(Note::NotYet("steps registry"), view.key_place(key));
-            }
-        }
     }
 }
 

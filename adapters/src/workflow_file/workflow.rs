@@ -21,7 +21,9 @@ impl Loader<'_> {
         check_map(Level::Workflow, root, root.place, &top.path, &mut self.report);
         let timeout = top.span("timeout").unwrap_or(Workflow::DEFAULT_TIMEOUT);
         let views = steps(&top);
-        let steps: Vec<Step> = views.iter().map(|(id, view)| self.step(id, view, timeout, scope)).collect();
+        let registry = self.registry(&top);
+        let steps: Vec<Step> =
+            views.iter().map(|(id, view)| self.step(id, view, timeout, registry.as_ref(), scope)).collect();
         graph::check(&views, &steps, &mut self.report);
         self.top_features(&top);
         Some(Workflow {
@@ -93,9 +95,6 @@ impl Loader<'_> {
     fn top_features(&mut self, top: &View<'_>) {
         for feature in ["sentinel", "management", "agents"] {
             self.feature(top, feature, feature);
-        }
-        if top.has("steps_registry") {
-            self.report.note(Note::NotYet("steps registry"), top.key_place("steps_registry"));
         }
         let agent = top.map("management").and_then(|management| management.map("agent"));
         if let Some(agent) = agent.filter(|agent| agent.has("worker") && agent.has("agent")) {

@@ -8,7 +8,7 @@ use unstuck_adapters::{process, worktree};
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::RunId;
 use unstuck_replay::Story;
-use unstuck_runner::perform::mark_of;
+use unstuck_runner::machine::mark_of;
 use unstuck_store::lease::{Lease, Liveness};
 
 use crate::args::Global;

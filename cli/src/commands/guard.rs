@@ -25,7 +25,7 @@ pub fn guard(args: &Args) -> Result {
 pub fn start(run: &RunId) -> Option<Guard> {
     let started = std::env::current_exe().and_then(|program| {
         let mut command = Command::new(program);
-        command.args(["guard", &unstuck_runner::perform::mark_of(run)]);
+        command.args(["guard", &unstuck_runner::machine::mark_of(run)]);
         Guard::start(command)
     });
     started

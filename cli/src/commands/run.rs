@@ -414,7 +414,7 @@ pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
 fn checker(check: &Check) -> Option<&Worker> {
     match &check.by {
         CheckBy::Exit(worker) | CheckBy::Agent(worker) => Some(worker),
-        CheckBy::Claim | CheckBy::Commands(_) => None,
+        CheckBy::Claim | CheckBy::Commands(_) | CheckBy::Conditions => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
 use unstuck_core::id::{Seq, StepId};
-use unstuck_replay::Why;
+use unstuck_replay::{Prompt, Why};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -48,6 +48,9 @@ pub fn why(global: &Global, args: &Args) -> Result {
         println!("{}", serde_json::to_string_pretty(&why).expect("a chain is plain data"));
     } else {
         print(&why);
+        if let Some(prompt) = &why.prompt {
+            println!("{}", followed(prompt));
+        }
         println!("\nnext: unstuck events {0}    unstuck replay {0} --step", found.short());
     }
     Ok(exit::OK)
@@ -60,6 +63,16 @@ fn known_step(events: &[unstuck_core::Event], step: &StepId) -> Result<()> {
     }
     let names: Vec<&str> = state.steps().map(|(step, _)| step.id.as_str()).collect();
     Err(Error::usage(format!("the run has no step {step}; its steps are: {}", names.join(", "))))
+}
+
+/// Says what the worker was asked because of the decision.
+fn followed(prompt: &Prompt) -> String {
+    let from = match &prompt.templates[..] {
+        [] => "the built-in text".to_owned(),
+        files => files.join(", "),
+    };
+    let line = format!("then the worker was asked (event {}), with {from}", prompt.seq);
+    text::wrap(&line, text::width(), 2)
 }
 
 fn print(why: &Why) {

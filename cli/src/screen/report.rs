@@ -36,6 +36,7 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
             }
             Some(CheckBy::Agent(worker)) => format!("check by {}", worker.kind.as_str()),
             Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
+            Some(CheckBy::Conditions) => "done when its conditions hold".to_owned(),
             Some(CheckBy::Commands(commands)) => {
                 let shown = |command: &CheckCommand| match command.gate {
                     Gate::Pass => text::cut(&command.run, 60),

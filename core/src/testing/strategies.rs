@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
 use crate::effect::Due;
 use crate::event::{
-    AnswerGiven, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact, Failure, Lost, Next,
-    Observation, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment,
-    SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
-    WorkRequested, WorkerStarted,
+    AnswerGiven, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact, Failure, Inquiry,
+    Lost, Next, Observation, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping,
+    SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason,
+    WaitRequested, WorkRequested, WorkerStarted,
 };
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
 use crate::verdict::Decision;
@@ -171,29 +171,31 @@ fn any_observation() -> impl Strategy<Value = Observation> {
     let finished = (due(), any::<bool>(), acts())
         .prop_map(move |(due, is_check, acts)| finished(&due, is_check, &acts[0], Some(&id())));
     prop_oneof![
-        1 => (0_u32..3, 0_u64..3).prop_map(|(add_iterations, add_time)| Observation::RunResumed(RunResumed {
-            add_iterations,
-            add_time: Millis(add_time),
-            ..RunResumed::default()
-        })),
-        1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),
-        1 => Just(Observation::AnswerGiven(AnswerGiven { text: "yes".to_owned() })),
-        1 => Just(Observation::DeadlinePassed),
-        3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
-            step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
-            snapshot: Some(Box::new(snapshot(1))),
-        })),
-        3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
-            step, iteration, attempt, check_id: id(), prompt: prompt(), limit: Millis(1), moved_aside: None,
-        })),
-        6 => finished,
-        1 => due().prop_map(move |due| Observation::WorkerLost(lost(due))),
-        1 => due().prop_map(move |due| Observation::CheckLost(lost(due))),
-        1 => (0_u8..3).prop_map(|work| Observation::SnapshotTaken(SnapshotTaken {
-            snapshot: Box::new(snapshot(work)),
-            moment: SnapshotMoment::Resumed,
-        })),
-    ]
+           1 => (0_u32..3, 0_u64..3).prop_map(|(add_iterations, add_time)| Observation::RunResumed(RunResumed {
+               add_iterations,
+               add_time: Millis(add_time),
+               ..RunResumed::default()
+           })),
+           1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),
+           1 => Just(Observation::AnswerGiven(AnswerGiven { text: "yes".to_owned() })),
+           1 => Just(Observation::DeadlinePassed),
+           3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
+               step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
+    templates: Vec::new(),
+               snapshot: Some(Box::new(snapshot(1))),
+           })),
+           3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
+               step, iteration, attempt, check_id: id(), prompt: prompt(), limit: Millis(1), moved_aside: None,
+    templates: Vec::new(),
+           })),
+           6 => finished,
+           1 => due().prop_map(move |due| Observation::WorkerLost(lost(due))),
+           1 => due().prop_map(move |due| Observation::CheckLost(lost(due))),
+           1 => (0_u8..3).prop_map(|work| Observation::SnapshotTaken(SnapshotTaken {
+               snapshot: Box::new(snapshot(work)),
+               moment: SnapshotMoment::Resumed,
+           })),
+       ]
 }
 
 fn any_conclusion() -> impl Strategy<Value = Conclusion> {
@@ -215,7 +217,13 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
             Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage: Stage(stage), purpose })
         }),
         4 => due().prop_map(|Due { step, iteration, attempt }| {
-            Conclusion::CheckRequested(CheckRequested { step, iteration, attempt })
+            Conclusion::CheckRequested(CheckRequested {
+                step,
+                iteration,
+                attempt,
+                what: Inquiry::Check,
+                claim: None,
+            })
         }),
         1 => (due(), 0_u64..10_000).prop_map(|(due, until)| Conclusion::WaitRequested(WaitRequested {
             step: due.step,

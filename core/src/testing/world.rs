@@ -257,6 +257,7 @@ pub fn started(
             prompt,
             limit,
             moved_aside,
+            templates: Vec::new(),
         });
     }
     let (check_id, snapshot) = (claims.then_some(check_id), None);
@@ -268,6 +269,7 @@ pub fn started(
         limit,
         check_id,
         moved_aside,
+        templates: Vec::new(),
         snapshot,
     })
 }
@@ -310,6 +312,9 @@ fn observation(
             commands: vec![command_result("check", &outcome.exit, &outcome.answer)],
             drift: None,
             outcome,
+            validators: Vec::new(),
+            snapshot: None,
+            answer: None,
         });
     }
     Observation::WorkerFinished(WorkerFinished {
@@ -321,6 +326,7 @@ fn observation(
         changed: Some(true),
         snapshot: None,
         drift: None,
+        answer: None,
     })
 }
 
@@ -405,6 +411,7 @@ pub fn step(id: &str) -> Step {
         convergence: None,
         require_change: false,
         prompt_template: None,
+        completion: None,
     }
 }
 

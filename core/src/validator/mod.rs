@@ -15,5 +15,6 @@ mod success;
 
 pub use extract::{Facts, Raw, Repository, extract};
 pub use extractor::Extractor;
+pub use report::{Report, Severity};
 pub use result::{COULD_NOT_RUN, ITEMS_MAX, TEXT_MAX, Told, ValidatorResult, bounded};
 pub use success::{SuccessWhen, SuccessWhenError, ValidatorOutcome, judge, regex};

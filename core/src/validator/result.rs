@@ -23,6 +23,9 @@ pub const TEXT_MAX: usize = 64 * 1024;
 /// Most items of a list that an event holds of one param.
 pub const ITEMS_MAX: usize = 1000;
 
+/// Most failures of one validator that a verdict names.
+pub const FINGERPRINTS_MAX: usize = 1000;
+
 /// What a validator showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidatorResult {
@@ -58,6 +61,12 @@ impl ValidatorResult {
     /// Returns the failures as a set.
     pub fn set(&self) -> FailureSet {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
+    }
+
+    /// Returns what the controller compares; at most [`FINGERPRINTS_MAX`].
+    pub fn fingerprints(&self) -> Vec<String> {
+        let identities = self.failures.iter().map(|it| it.fingerprint.as_str().to_owned());
+        identities.take(FINGERPRINTS_MAX).collect()
     }
 
     /// Returns what is said of it in one sentence.

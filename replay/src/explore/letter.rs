@@ -94,7 +94,7 @@ impl Letter {
 
     fn fits(self, step: &Step) -> bool {
         let Some(check) = &step.check else { return matches!(self, Self::Complete | Self::WorkerFails) };
-        let by_exit = matches!(check.by, CheckBy::Exit(_) | CheckBy::Commands(_));
+        let by_exit = !matches!(check.by, CheckBy::Agent(_) | CheckBy::Claim);
         match self {
             Self::Unreadable | Self::Blocked | Self::Waits | Self::Drift => !by_exit,
             Self::CheckCannotRun => check.by != CheckBy::Claim,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use unstuck_core::answer::AnswerSeen;
+use unstuck_core::completion::Phase;
 use unstuck_core::event::{
-    Bytes, CheckFinished, CheckStarted, DecisionFile, Exit, Outcome, RunStarted, WorkerFinished,
+    Bytes, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, RunStarted, WorkerFinished,
     WorkerStarted,
 };
 use unstuck_core::failure;
@@ -11,6 +13,7 @@ use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, RunId, Timestamp};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
+use unstuck_core::validator::{Report, ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Refusal;
 use unstuck_core::workflow::{CheckBy, CheckCommand, Step, Weather, Work, Workflow};
 use unstuck_core::{Due, Effect, Observation, RunState};
@@ -128,6 +131,7 @@ impl Player {
             limit: self.step.timeout,
             check_id: check_id.clone(),
             moved_aside: None,
+            templates: Vec::new(),
             snapshot: None,
         };
         let fails = letter == Letter::WorkerFails;
@@ -144,6 +148,7 @@ impl Player {
             changed: Some(letter != Letter::Unchanged),
             snapshot: Some(Box::new(workspace(node.bytes))),
             drift: Some(Box::new(strayed.unwrap_or_default())),
+            answer: self.answer(letter),
         };
         let state = give(&node.state, Observation::WorkerStarted(started));
         give(&state, Observation::WorkerFinished(finished))
@@ -159,9 +164,12 @@ impl Player {
             prompt: Blob { digest: Digest::of(b""), size: 0 },
             limit: Millis(0),
             moved_aside: None,
+            templates: Vec::new(),
         };
         let is_baseline = iteration == Iteration::BASELINE;
+        let validators = self.validators(node, letter);
         let (exit, decision_file, commands) = match self.step.check.as_ref().map(|check| check.by.clone()) {
+            _ if !validators.is_empty() => (Exit::Code(0), DecisionFile::NotConfigured, Vec::new()),
             _ if letter == Letter::CheckCannotRun && !is_baseline => {
                 (Exit::Signal(9), DecisionFile::NotConfigured, Vec::new())
             }
@@ -188,9 +196,55 @@ impl Player {
             decision_file,
             commands,
             drift: None,
+            validators,
+            snapshot: None,
+            answer: self.answer(letter),
         };
         let state = give(&node.state, Observation::CheckStarted(started));
         give(&state, Observation::CheckFinished(finished))
+    }
+
+    /// What the validators find, where they are asked: the first says what the letter says, the others pass.
+    fn validators(&mut self, node: &Node, letter: Letter) -> Vec<ValidatorResult> {
+        let phase = match at(&node.state).inquiry {
+            Inquiry::Preflight => Phase::Preflight,
+            Inquiry::Conditions => Phase::AfterWork,
+            Inquiry::Check | Inquiry::Closer => return Vec::new(),
+        };
+        let asked = self.step.completion.iter().flat_map(|it| it.asked(phase));
+        let names: Vec<String> = asked.map(|condition| condition.validator.name.clone()).collect();
+        let shown = self.result(node, letter);
+        let outcome = match (phase, letter) {
+            (Phase::Preflight, _) => ValidatorOutcome::Pass,
+            (_, Letter::CheckCannotRun) => ValidatorOutcome::CouldNotRun("it cannot be started".to_owned()),
+            _ if shown.exit == Exit::Code(0) => ValidatorOutcome::Pass,
+            _ => ValidatorOutcome::Fail,
+        };
+        let outcomes = std::iter::once(outcome).chain(std::iter::repeat(ValidatorOutcome::Pass));
+        let result = |(validator, outcome)| ValidatorResult {
+            validator,
+            failures: if outcome == ValidatorOutcome::Fail { shown.failures.clone() } else { Vec::new() },
+            outcome,
+            exit: shown.exit.clone(),
+            duration: Millis(0),
+            stdout: None,
+            stderr: None,
+            tail: String::new(),
+            error: String::new(),
+            report: Report::default(),
+            params: BTreeMap::new(),
+            unparsed: false,
+            cached: false,
+        };
+        names.into_iter().zip(outcomes).map(result).collect()
+    }
+
+    /// What the worker answers, or the closer: completion, unless nobody can read it.
+    fn answer(&self, letter: Letter) -> Option<Box<AnswerSeen>> {
+        self.step.completion.as_ref()?;
+        let said = r#"{"status": "completed", "allComplete": true}"#.to_owned();
+        let value = (letter != Letter::Unreadable).then_some(said);
+        Some(Box::new(AnswerSeen { value, ..AnswerSeen::default() }))
     }
 
     /// What each command shows: the first fails, the others pass. Before the work began all passed.

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use unstuck_core::answer;
 use unstuck_core::event as domain;
 use unstuck_core::failure::{self, Fingerprint};
 use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::scope;
 use unstuck_core::snapshot;
+use unstuck_core::validator;
 use unstuck_core::verdict;
 use unstuck_core::weather;
 
@@ -116,6 +119,25 @@ impl Wire<BTreeMap<String, String>> for Vec<v1::Checkout> {
     }
 }
 
+/// A value is kept as JSON; what is none is taken for a text.
+impl Wire<Value> for String {
+    fn wire(domain: &Value) -> Self {
+        domain.to_string()
+    }
+    fn domain(self) -> Value {
+        serde_json::from_str(&self).unwrap_or(Value::String(self))
+    }
+}
+
+impl Wire<BTreeMap<String, Value>> for Vec<v1::Param> {
+    fn wire(domain: &BTreeMap<String, Value>) -> Self {
+        domain.iter().map(|(name, value)| v1::Param { name: name.clone(), json: Wire::wire(value) }).collect()
+    }
+    fn domain(self) -> BTreeMap<String, Value> {
+        self.into_iter().map(|it| (it.name, it.json.domain())).collect()
+    }
+}
+
 impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
     fn wire(domain: &Vec<D>) -> Self {
         domain.iter().map(W::wire).collect()
@@ -131,12 +153,21 @@ record! {
     v1::RunResumed = domain::RunResumed { add_iterations, add_time, hint, workflow_digest, program }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text }
-    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, snapshot }
-    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift }
+    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot }
+    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, answer }
     v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
-    v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside }
-    v1::CheckFinished = domain::CheckFinished { step, iteration, attempt, check_id, outcome, decision_file, commands, drift }
+    v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates }
+    v1::CheckFinished = domain::CheckFinished {
+        step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, answer,
+    }
+    v1::ValidatorResult = validator::ValidatorResult {
+        validator, outcome, exit, duration, stdout, stderr, tail, error, report, params, failures, unparsed, cached,
+    }
+    v1::Report = validator::Report { summary, details, severity, suggested_action, root_cause, related_files }
+    v1::AnswerSeen = answer::AnswerSeen { value, from, refused, violations }
+    v1::Refused = answer::Refused { from, line, reason }
+    v1::Violation = answer::Violation { path, keyword, schema_path, message, allowed }
     v1::CommandResult = gate::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         observations,
@@ -155,7 +186,8 @@ record! {
     }
     v1::ChildEnd = domain::ChildEnd { run, end }
     v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
-    v1::CheckRequested = domain::CheckRequested { step, iteration, attempt }
+    v1::CheckRequested = domain::CheckRequested { step, iteration, attempt, what, claim }
+    v1::Claimed = domain::Claimed { check_id, source, reasons, problems }
     v1::WaitRequested = domain::WaitRequested { step, until, then, why, detail }
     v1::VerdictReached = domain::VerdictReached {
         step, iteration, check_id, decision, claimed, source, reasons, fingerprints, problems, parse_failures, evidence,
@@ -180,13 +212,18 @@ choice! {
         NonRetryable, NonRetryableLint, NonRetryableTest, Fatal,
     }
     Decision = verdict::Decision { Complete, Incomplete, Blocked, Waiting, None }
-    Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None }
+    Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None, Answer, Validators, Closer }
+    Inquiry = domain::Inquiry { Check, Preflight, Conditions, Closer }
+    AnswerOrigin = answer::Origin { StructuredOutput, DecisionFile, Message(it) }
+    Severity = validator::Severity { Info, Warning, Error, Critical }
+    ValidatorOutcome = validator::ValidatorOutcome { Pass, Fail, CouldNotRun(it) }
     FailureSource = failure::Source { Text, Report }
     Confidence = failure::Confidence { Low, Medium, High }
     StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons, NoChange, Growing, Diverging }
     StepEnd = domain::StepEnd {
         Complete, Incomplete, Skipped(it), Blocked(it), IterationsExhausted, Stuck(it), Undecidable(it),
-        WorkerFailed(it), CheckFailed(it), CheckCouldNotRun(it), WaitExpired, Fatal(it), NoBaseline(it)
+        WorkerFailed(it), CheckFailed(it), CheckCouldNotRun(it), WaitExpired, Fatal(it), NoBaseline(it),
+        ConditionFailed(it), AttemptsExhausted(it),
     }
     RunOutcome = domain::RunOutcome {
         Complete, NotComplete, IterationLimit, TimeLimit, Stuck, Blocked, WorkerFailed, Interrupted(it),

@@ -65,6 +65,7 @@ pub struct WorkerStarted {
     pub limit: u64,
     pub check_id: Option<String>,
     pub moved_aside: Option<Blob>,
+    pub templates: Vec<String>,
     pub snapshot: Option<Snapshot>,
 }
 
@@ -78,6 +79,7 @@ pub struct WorkerFinished {
     pub changed: Option<bool>,
     pub snapshot: Option<Snapshot>,
     pub drift: Option<Drift>,
+    pub answer: Option<AnswerSeen>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +108,7 @@ pub struct CheckStarted {
     pub prompt: Blob,
     pub limit: u64,
     pub moved_aside: Option<Blob>,
+    pub templates: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +121,93 @@ pub struct CheckFinished {
     pub decision_file: DecisionFile,
     pub commands: Vec<CommandResult>,
     pub drift: Option<Drift>,
+    pub validators: Vec<ValidatorResult>,
+    pub snapshot: Option<Snapshot>,
+    pub answer: Option<AnswerSeen>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValidatorResult {
+    pub validator: String,
+    pub outcome: ValidatorOutcome,
+    pub exit: Exit,
+    pub duration: u64,
+    pub stdout: Option<Blob>,
+    pub stderr: Option<Blob>,
+    pub tail: String,
+    pub error: String,
+    pub report: Report,
+    pub params: Vec<Param>,
+    pub failures: Vec<Failed>,
+    pub unparsed: bool,
+    pub cached: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    pub summary: String,
+    pub details: Vec<String>,
+    pub severity: Severity,
+    pub suggested_action: String,
+    pub root_cause: String,
+    pub related_files: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Info,
+    Warning,
+    Error,
+    Critical,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValidatorOutcome {
+    Pass,
+    Fail,
+    CouldNotRun(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Param {
+    pub name: String,
+    /// Any value, as JSON.
+    pub json: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerSeen {
+    pub value: Option<String>,
+    pub from: Option<AnswerOrigin>,
+    pub refused: Vec<Refused>,
+    pub violations: Vec<Violation>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub from: AnswerOrigin,
+    pub line: u32,
+    pub reason: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerOrigin {
+    StructuredOutput,
+    DecisionFile,
+    Message(u32),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    pub path: String,
+    pub keyword: String,
+    pub schema_path: String,
+    pub message: String,
+    /// Each as JSON.
+    pub allowed: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -231,6 +321,25 @@ pub struct CheckRequested {
     pub step: String,
     pub iteration: u32,
     pub attempt: u32,
+    pub what: Inquiry,
+    pub claim: Option<Claimed>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inquiry {
+    Check,
+    Preflight,
+    Conditions,
+    Closer,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    pub check_id: Option<String>,
+    pub source: Source,
+    pub reasons: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -438,6 +547,9 @@ pub enum Source {
     OutputJson,
     Marker,
     None,
+    Answer,
+    Validators,
+    Closer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -468,6 +580,8 @@ pub enum StepEnd {
     WaitExpired,
     Fatal(String),
     NoBaseline(String),
+    ConditionFailed(String),
+    AttemptsExhausted(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

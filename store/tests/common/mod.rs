@@ -2,16 +2,18 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+use unstuck_core::answer::{AnswerSeen, Origin, Refused, Violation};
 use unstuck_core::event::{
-    AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion, DecisionFile,
-    DecisionSource, Event, Exit, Fact, Failure, LogRepaired, Lost, Next, Observation, Outcome, Parent,
-    Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment,
-    SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
-    WorkRequested, WorkerFinished, WorkerStarted,
+    AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
+    DecisionFile, DecisionSource, Event, Exit, Fact, Failure, Inquiry, LogRepaired, Lost, Next, Observation,
+    Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping,
+    SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason,
+    WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
+use unstuck_core::validator::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::{Decision, Refusal};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{BranchRules, Step, Weather, Work, Worker, WorkerKind, Workflow};
@@ -62,6 +64,7 @@ pub fn workflow() -> Workflow {
         convergence: None,
         require_change: false,
         prompt_template: None,
+        completion: None,
     };
     Workflow {
         name: "fix the tests".to_owned(),
@@ -123,6 +126,7 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
             lines: Some(3),
             ..Drift::default()
         })),
+        answer: Some(Box::new(answer_seen())),
     })
 }
 
@@ -171,6 +175,7 @@ pub fn observations() -> Vec<Observation> {
             limit: Millis(600_000),
             check_id: Some("018f-check".into()),
             moved_aside: Some(blob("old verdict")),
+            templates: vec!["retry/issue/f_failed.md".to_owned()],
             snapshot: Some(Box::new(snapshot())),
         }),
         Observation::WorkerLost(lost()),
@@ -182,6 +187,7 @@ pub fn observations() -> Vec<Observation> {
             prompt: blob("check prompt"),
             limit: Millis(60_000),
             moved_aside: None,
+            templates: Vec::new(),
         }),
         Observation::CheckLost(lost()),
         Observation::LogRepaired(LogRepaired { what: "events 4 to 6 were restored".to_owned() }),
@@ -228,9 +234,63 @@ pub fn observations() -> Vec<Observation> {
             decision_file,
             commands: Vec::new(),
             drift: None,
+            validators: validators(),
+            snapshot: Some(Box::new(snapshot())),
+            answer: Some(Box::new(answer_seen())),
         })
     }));
     all
+}
+
+fn answer_seen() -> AnswerSeen {
+    AnswerSeen {
+        value: Some(r#"{"status":"completed"}"#.to_owned()),
+        from: Some(Origin::Message(2)),
+        refused: vec![Refused { from: Origin::DecisionFile, line: 1, reason: "no JSON".to_owned() }],
+        violations: vec![Violation {
+            path: "/status".to_owned(),
+            keyword: "enum".to_owned(),
+            schema_path: "/properties/status/enum".to_owned(),
+            message: "\"perhaps\" is not allowed".to_owned(),
+            allowed: vec!["completed".into()],
+        }],
+    }
+}
+
+fn report(severity: Severity) -> Report {
+    Report {
+        summary: "1 file is not committed".to_owned(),
+        details: vec!["a.rs: untracked".to_owned()],
+        severity,
+        suggested_action: "Commit it.".to_owned(),
+        root_cause: String::new(),
+        related_files: vec!["a.rs".to_owned()],
+    }
+}
+
+fn validators() -> Vec<ValidatorResult> {
+    let outcomes = [
+        ValidatorOutcome::Pass,
+        ValidatorOutcome::Fail,
+        ValidatorOutcome::CouldNotRun("there is no program cargoo".to_owned()),
+    ];
+    let result = |(outcome, severity)| ValidatorResult {
+        validator: "git-clean".to_owned(),
+        outcome,
+        exit: Exit::Code(0),
+        duration: Millis(12),
+        stdout: Some(blob("?? a.rs")),
+        stderr: None,
+        tail: "?? a.rs".to_owned(),
+        error: "?? a.rs".to_owned(),
+        report: report(severity),
+        params: [("changedFiles".to_owned(), serde_json::json!(["a.rs", {"line": 3}]))].into(),
+        failures: Vec::new(),
+        unparsed: false,
+        cached: false,
+    };
+    let severities = [Severity::Info, Severity::Warning, Severity::Error, Severity::Critical];
+    outcomes.into_iter().cycle().zip(severities).map(result).collect()
 }
 
 fn failure(class: ErrorClass) -> Failure {
@@ -258,8 +318,25 @@ pub fn conclusions() -> Vec<Conclusion> {
             step: "fix".into(),
             iteration: Iteration(1),
             attempt: Attempt(1),
+            what: Inquiry::Check,
+            claim: None,
         }),
     ];
+    let claim = Claimed {
+        check_id: Some("018f-check".into()),
+        source: DecisionSource::Answer,
+        reasons: vec!["all done".to_owned()],
+        problems: Vec::new(),
+    };
+    all.extend([Inquiry::Preflight, Inquiry::Conditions, Inquiry::Closer].map(|what| {
+        Conclusion::CheckRequested(CheckRequested {
+            step: "fix".into(),
+            iteration: Iteration(1),
+            attempt: Attempt(2),
+            what,
+            claim: Some(Box::new(claim.clone())),
+        })
+    }));
     let classes = [
         ErrorClass::RetryableTransient,
         ErrorClass::RetryableNetwork,
@@ -294,6 +371,9 @@ pub fn conclusions() -> Vec<Conclusion> {
         DecisionSource::OutputJson,
         DecisionSource::Marker,
         DecisionSource::None,
+        DecisionSource::Answer,
+        DecisionSource::Validators,
+        DecisionSource::Closer,
     ];
     all.extend(sources.into_iter().enumerate().map(|(n, source)| {
         Conclusion::VerdictReached(VerdictReached {
@@ -340,6 +420,8 @@ pub fn conclusions() -> Vec<Conclusion> {
         StepEnd::CheckCouldNotRun(failure(ErrorClass::RetryableTransient)),
         StepEnd::WaitExpired,
         StepEnd::Fatal("the branch is not `work`".to_owned()),
+        StepEnd::ConditionFailed("git-clean: 1 file is not committed".to_owned()),
+        StepEnd::AttemptsExhausted("test:a::b came back in 3 attempts in a row".to_owned()),
     ];
     all.extend(
         ends.into_iter()

@@ -1,0 +1,167 @@
+//! What a step asks beyond a verdict: conditions, and a whole configuration from a steps registry.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::completion::{Completion, OnFailed};
+use unstuck_core::id::Millis;
+use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, Workflow};
+
+use super::complaint::quoted;
+use super::load::Loader;
+use super::node::{self, Node};
+use super::view::View;
+use crate::prompt_template::variables;
+use crate::registry::{Registry, SUPPLIED, StepRef, Wanted, json_value};
+
+impl Loader<'_> {
+    /// Reads the steps registry that a workflow names; one of nothing but the built-in validators where it names
+    /// none. `None` where it is not good, which was complained about.
+    pub fn registry(&mut self, top: &View<'_>) -> Option<Registry> {
+        let named = top.text("steps_registry").filter(|path| super::path_within(path).is_ok());
+        let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
+        let asks = |step: &Node| {
+            ["completion_conditions", "registry_step"].iter().any(|key| step.entry(key).is_some())
+        };
+        if named.is_none() && !steps.iter().any(|step| asks(&step.value)) {
+            return None;
+        }
+        let path = named.map(|path| self.options.workspace.join(path));
+        match self.files.registry(path.as_deref(), &self.options.workspace) {
+            Ok((registry, warnings)) => {
+                self.report.adopt(Vec::new(), warnings);
+                self.unasked(top, &registry);
+                Some(registry)
+            }
+            Err(rejected) => {
+                self.report.adopt(rejected.complaints, Vec::new());
+                None
+            }
+        }
+    }
+
+    /// Warns of steps with conditions that no step of the workflow asks for: nothing would verify them.
+    fn unasked(&mut self, top: &View<'_>, registry: &Registry) {
+        let Some(steps) = top.map("steps") else { return };
+        let asked: Vec<&str> = steps
+            .node
+            .entries()
+            .iter()
+            .filter_map(|step| registry_step(step.value.entry("registry_step")?))
+            .collect();
+        for id in registry.unasked(&asked) {
+            let what = format!("no step asks for {}, so its conditions are never verified", quoted(&id));
+            let help = "name it in registry_step, or take it out of the registry";
+            self.report.warn(top.value_place("steps_registry"), &top.path.key("steps_registry"), what, help);
+        }
+    }
+
+    /// Reads what a step asks; `None` if that is nothing.
+    pub fn completion(
+        &mut self,
+        view: &View<'_>,
+        registry: Option<&Registry>,
+        work: &Work,
+    ) -> Option<Completion> {
+        let registry = registry?;
+        let named = view.entry("registry_step").and_then(registry_step);
+        let mut completion = match named {
+            Some(name) => self.of_registry(view, registry, name, work)?,
+            None => Completion { on_failure: OnFailed::Retry, ..Completion::default() },
+        };
+        if view.has("completion_conditions") {
+            let conditions = registry.conditions(&wanted(view), named, &self.options.workspace);
+            match conditions {
+                Ok(more) => completion.conditions.extend(more),
+                Err(refused) => self.report.error(
+                    view.value_place("completion_conditions"),
+                    &view.path.key("completion_conditions"),
+                    refused.what,
+                    refused.help,
+                ),
+            }
+        }
+        completion.stop_at_first = view.flag("stop_at_first").unwrap_or(false);
+        (completion != Completion::default()).then_some(completion)
+    }
+
+    fn of_registry(
+        &mut self,
+        view: &View<'_>,
+        registry: &Registry,
+        name: &str,
+        work: &Work,
+    ) -> Option<Completion> {
+        let (place, path) = (view.value_place("registry_step"), view.path.key("registry_step"));
+        let uv: BTreeMap<String, String> = view
+            .map("registry_step")
+            .and_then(|step| step.map("uv"))
+            .map(|uv| uv.node.entries().iter().filter_map(given).collect())
+            .unwrap_or_default();
+        let worker = match work {
+            Work::Worker(worker) => Some(worker.clone()),
+            Work::Subworkflow(_) => None,
+        };
+        match registry.completion(&StepRef { name: name.to_owned(), uv, worker }) {
+            Ok(completion) => {
+                let missing = without_value(&completion);
+                if !missing.is_empty() {
+                    let what = format!("no value for {}", missing.join(", "));
+                    let help = "give each one: registry_step: {name: .., uv: {<name>: <value>}}";
+                    self.report.error(place, &path, what, help);
+                }
+                Some(completion)
+            }
+            Err(refused) => {
+                self.report.error(place, &path, refused.what, refused.help);
+                None
+            }
+        }
+    }
+}
+
+/// Returns the check of a step that asks nobody but its conditions.
+pub(super) fn check(timeout: Millis) -> Check {
+    Check {
+        by: CheckBy::Conditions,
+        timeout,
+        decision_file: None,
+        max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
+        observations: 1,
+        baseline: Baseline::Off,
+    }
+}
+
+/// Returns the name of a step of a registry: the text itself, or what is under `name`.
+fn registry_step(entry: &node::Entry) -> Option<&str> {
+    entry.value.text().or_else(|| entry.value.entry("name")?.value.text())
+}
+
+fn given(entry: &node::Entry) -> Option<(String, String)> {
+    Some((entry.key.clone(), entry.value.text()?.to_owned()))
+}
+
+/// Reads the conditions that a step names.
+fn wanted(view: &View<'_>) -> Vec<Wanted> {
+    let items = view.entry("completion_conditions").map(|entry| entry.value.items()).unwrap_or_default();
+    let one = |item: &Node| {
+        let name = item.text().or_else(|| item.entry("validator")?.value.text())?;
+        let params = item.entry("params").map(|entry| entry.value.entries()).unwrap_or_default();
+        let params = params.iter().map(|entry| (entry.key.clone(), json_value(&entry.value))).collect();
+        Some(Wanted { validator: name.to_owned(), params })
+    };
+    items.iter().filter_map(one).collect()
+}
+
+/// Returns the variables of the prompts of a step that nobody gives a value.
+fn without_value(completion: &Completion) -> Vec<String> {
+    let Some(prompts) = &completion.prompts else { return Vec::new() };
+    let templates = [Some(&prompts.initial), prompts.onward.as_ref()].into_iter().flatten();
+    let used = templates.chain(&prompts.continuation).flat_map(|it| variables(&it.text));
+    let mut missing: Vec<String> = used
+        .chain(prompts.variables.iter().cloned())
+        .filter(|name| !completion.uv.contains_key(name) && !SUPPLIED.contains(&name.as_str()))
+        .collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}

@@ -1,0 +1,305 @@
+//! How a claim of completion is verified: by the form of the answer, the validators of the conditions, and a
+//! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
+
+use super::Batch;
+use crate::answer::AnswerSeen;
+use crate::claim::{Claim, failure_of};
+use crate::closer;
+use crate::completion::{AnswerFormat, Completion, Condition, Form, OnFailed, Phase};
+use crate::declaration::{self, Declaration, Finding};
+use crate::event::{
+    CheckFinished, Claimed, DecisionSource, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
+};
+use crate::id::{Attempt, Iteration, Millis, Seq};
+use crate::state::{StepState, Verified};
+use crate::validator::{ValidatorOutcome, ValidatorResult};
+use crate::verdict::Decision;
+use crate::weather::ErrorClass;
+use crate::workflow::{Check, Step};
+
+/// How many ways in which an answer departs from its form become reasons.
+const REASONS_MAX: usize = 12;
+
+/// Identity of a closer's answer that nobody can read.
+const BROKEN_CLOSER: &str = "closer:unreadable";
+
+// Who is asked.
+impl Batch {
+    /// Asks the next one who has to agree before a claim is the verdict; returns whether there is one.
+    pub(super) fn verifies(&mut self, step: &Step, verdict: &VerdictReached) -> bool {
+        let Some(completion) = &step.completion else { return false };
+        let at = self.at(&step.id);
+        let conditions = || completion.asks(Phase::AfterWork).then_some(Inquiry::Conditions);
+        let closer = || completion.closer.is_some().then_some(Inquiry::Closer);
+        let next = match at.inquiry {
+            Inquiry::Check | Inquiry::Preflight => conditions().or_else(closer),
+            Inquiry::Conditions => closer(),
+            Inquiry::Closer => None,
+        };
+        let Some(what) = next else { return false };
+        let claim = at.claim.clone().unwrap_or_else(|| {
+            Box::new(Claimed {
+                check_id: verdict.check_id.clone(),
+                source: verdict.source,
+                reasons: verdict.reasons.clone(),
+                problems: verdict.problems.clone(),
+            })
+        });
+        self.ask(&step.id, verdict.iteration, Attempt(1), what, Some(claim));
+        true
+    }
+}
+
+// What was answered.
+impl Batch {
+    /// The worker has left, and nothing but its answer and the conditions count.
+    pub(super) fn answered(&mut self, step: &Step, check: &Check, event: &WorkerFinished, cause: Seq) {
+        let asked = step.completion.as_ref().and_then(|it| it.answer.as_ref());
+        let claim = match asked {
+            None => claim(Decision::Complete, DecisionSource::None),
+            Some(format) => declared(format, event.answer.as_deref()),
+        };
+        self.verdict(step, check, claim, vec![cause]);
+    }
+
+    /// The validators that run before the first work have found something.
+    pub(super) fn preflight_ended(&mut self, step: &Step, event: &CheckFinished, evidence: Vec<Seq>) {
+        if let Some(failure) = could_not_run(&event.validators) {
+            return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
+        }
+        match failed(&event.validators).next() {
+            Some(result) => self.end_step(&step.id, StepEnd::ConditionFailed(reason(result)), evidence),
+            None => self.begin_work(step),
+        }
+    }
+
+    /// The validators have found something about the work of this iteration.
+    pub(super) fn conditions_ended(
+        &mut self,
+        step: &Step,
+        at: &StepState,
+        check: &Check,
+        event: &CheckFinished,
+        evidence: Vec<Seq>,
+    ) {
+        let Some(completion) = &step.completion else { return };
+        if let Some(failure) = could_not_run(&event.validators) {
+            return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
+        }
+        let (skipped, open): (Vec<&ValidatorResult>, Vec<&ValidatorResult>) =
+            failed(&event.validators).partition(|result| completion.skips(result));
+        let said = at.claim.as_deref();
+        let mut claim = claim(Decision::Complete, DecisionSource::Validators);
+        claim.check_id = Some(event.check_id.clone());
+        claim.problems = said.map(|said| said.problems.clone()).unwrap_or_default();
+        if !open.is_empty() {
+            claim.decision = Decision::Incomplete;
+            claim.reasons = open.iter().map(|result| reason(result)).collect();
+            claim.fingerprints = open.iter().flat_map(|result| result.fingerprints()).collect();
+            if said.is_some_and(|said| said.source != DecisionSource::None) {
+                claim.claimed = Some(Decision::Complete);
+            }
+            if let Some(contrary) = at.verified.contrary(&event.validators) {
+                claim.fingerprints.extend(contrary.fingerprints);
+            }
+        } else if !skipped.is_empty() {
+            let names: Vec<String> = skipped.iter().map(|result| reason(result)).collect();
+            claim.reasons = vec![format!("complete, with skipped failures: {}", names.join("; "))];
+        }
+        self.verdict(step, check, claim, evidence);
+    }
+
+    /// The closer has left.
+    pub(super) fn closer_ended(
+        &mut self,
+        step: &Step,
+        at: &StepState,
+        check: &Check,
+        event: &CheckFinished,
+        evidence: Vec<Seq>,
+    ) {
+        let Some(closer) = step.completion.as_ref().and_then(|it| it.closer.as_ref()) else { return };
+        let answer = event.answer.as_deref();
+        let value = answer.and_then(AnswerSeen::parsed);
+        if let Some(failure) = failure_of(closer.worker.kind, &event.outcome)
+            && value.is_none()
+        {
+            return self.check_could_not_run(step, &failure, evidence);
+        }
+        let mut claim = claim(Decision::Incomplete, DecisionSource::Closer);
+        claim.check_id = Some(event.check_id.clone());
+        claim.claimed = at.claim.is_some().then_some(Decision::Complete);
+        match value.as_ref().map(closer::Report::read) {
+            Some(Ok(report)) => {
+                let open = report.open(&closer.required);
+                claim.reasons = open.iter().map(|it| format!("the closer: {it}")).collect();
+                claim.fingerprints = open.iter().map(closer::Open::fingerprint).collect();
+                claim.problems = report.complaints;
+                if open.is_empty() {
+                    (claim.decision, claim.claimed) = (Decision::Complete, None);
+                }
+            }
+            Some(Err(wrong)) => {
+                claim.reasons = wrong.iter().map(|it| format!("the closer's answer: {it}")).collect();
+                claim.fingerprints.push(BROKEN_CLOSER.to_owned());
+            }
+            None => {
+                claim.reasons = departures(answer, "the closer's answer");
+                claim.fingerprints.push(BROKEN_CLOSER.to_owned());
+            }
+        }
+        self.verdict(step, check, claim, evidence);
+    }
+
+    /// Ends a step whose failure is not to be mended by the worker, or no longer; returns whether it did.
+    pub(super) fn given_up(&mut self, step: &Step, evidence: &[Seq]) -> bool {
+        let Some(completion) = &step.completion else { return false };
+        let at = self.at(&step.id);
+        let lost = (at.inquiry == Inquiry::Conditions)
+            .then(|| failed(&at.verified.validators).find(|result| completion.gives_up_at(result)))
+            .flatten();
+        let most = at.attempts.iter().max_by_key(|(_, count)| **count);
+        let end = if let Some(result) = lost {
+            StepEnd::ConditionFailed(reason(result))
+        } else if let Some((failure, count)) =
+            most.filter(|(_, count)| completion.max_attempts > 0 && **count >= completion.max_attempts)
+        {
+            StepEnd::AttemptsExhausted(format!("{failure} came back in {count} attempts in a row"))
+        } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
+            StepEnd::AttemptsExhausted(format!(
+                "adaptation chain exhausted: the worker asked for repeat {} of its step",
+                at.repeats
+            ))
+        } else {
+            return false;
+        };
+        self.end_step(&step.id, end, evidence.to_vec());
+        true
+    }
+
+    /// Begins with the baseline where there is to be one, with the work where not.
+    pub(super) fn begin_work(&mut self, step: &Step) {
+        if step.check.as_ref().is_some_and(Check::has_baseline) {
+            self.ask(&step.id, Iteration::BASELINE, Attempt(1), Inquiry::Check, None);
+        } else {
+            self.request_work(&step.id, Iteration(1), Attempt(1));
+        }
+    }
+}
+
+impl Verified {
+    /// Puts what the worker declared beside what the validators found; `None` where they agree.
+    pub fn contrary(&self, results: &[ValidatorResult]) -> Option<declaration::Contrary> {
+        let answer = self.answer.as_deref().and_then(AnswerSeen::parsed)?;
+        let ran = results.iter().filter(|it| !matches!(it.outcome, ValidatorOutcome::CouldNotRun(_)));
+        let findings: Vec<Finding<'_>> = ran
+            .map(|it| Finding {
+                validator: &it.validator,
+                passed: it.outcome == ValidatorOutcome::Pass,
+                summary: it.summary(),
+            })
+            .collect();
+        declaration::contrary(&answer, &findings)
+    }
+}
+
+impl Completion {
+    /// Says whether any condition is asked in this phase.
+    pub fn asks(&self, phase: Phase) -> bool {
+        self.asked(phase).next().is_some()
+    }
+
+    /// Returns the conditions that are asked in this phase, in order.
+    pub fn asked(&self, phase: Phase) -> impl Iterator<Item = &Condition> {
+        self.conditions.iter().filter(move |it| it.validator.phase == phase)
+    }
+
+    /// Returns the most time that these conditions may take together: each may be tried twice.
+    pub fn limit(&self, phase: Phase) -> Millis {
+        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(it.validator.timeout).plus(it.validator.timeout))
+    }
+
+    /// What nobody can mend is never skipped.
+    fn skips(&self, result: &ValidatorResult) -> bool {
+        self.on_failure == OnFailed::Skip && self.can_be_mended(result)
+    }
+
+    fn gives_up_at(&self, result: &ValidatorResult) -> bool {
+        self.on_failure == OnFailed::Abort || !self.can_be_mended(result)
+    }
+
+    fn can_be_mended(&self, result: &ValidatorResult) -> bool {
+        let named = self.conditions.iter().find(|it| it.validator.name == result.validator);
+        named.is_none_or(|condition| condition.validator.recoverable)
+    }
+}
+
+fn claim(decision: Decision, source: DecisionSource) -> Claim {
+    Claim {
+        check_id: None,
+        source,
+        decision,
+        claimed: None,
+        reasons: Vec::new(),
+        fingerprints: Vec::new(),
+        problems: Vec::new(),
+        needs: None,
+        retry_after: None,
+    }
+}
+
+/// Returns what an answer claims that was asked for in a certain form.
+fn declared(format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
+    let mut claim = claim(Decision::Incomplete, DecisionSource::Answer);
+    let Some(value) = answer.and_then(AnswerSeen::parsed) else {
+        claim.reasons = departures(answer, "the answer");
+        claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
+        return claim;
+    };
+    // A text that has to match is all that is asked for: there are no fields in it.
+    if matches!(format.form, Form::TextPattern(_)) {
+        claim.decision = Decision::Complete;
+        return claim;
+    }
+    match Declaration::of(&value) {
+        Declaration::Complete => claim.decision = Decision::Complete,
+        Declaration::NotComplete => claim.reasons.push("the worker says that it is not complete".to_owned()),
+        Declaration::None => claim.reasons.push("the answer does not declare that it is complete".to_owned()),
+        Declaration::Contradiction(why) => {
+            claim.reasons.push(why);
+            claim.fingerprints.push("declared:contradiction".to_owned());
+        }
+        Declaration::Unknown(why) => {
+            claim.reasons.push(why);
+            claim.fingerprints.push("declared:unknown".to_owned());
+        }
+    }
+    claim
+}
+
+fn departures(answer: Option<&AnswerSeen>, who: &str) -> Vec<String> {
+    match answer.map(|answer| &answer.violations[..]) {
+        None | Some([]) => vec![format!("{who} has nothing of the form that was asked for")],
+        Some(violations) => violations
+            .iter()
+            .take(REASONS_MAX)
+            .map(|it| format!("{who} is not of the right form: {it}"))
+            .collect(),
+    }
+}
+
+fn failed(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult> {
+    results.iter().filter(|it| it.outcome == ValidatorOutcome::Fail)
+}
+
+fn could_not_run(results: &[ValidatorResult]) -> Option<Failure> {
+    results.iter().find_map(|result| {
+        let ValidatorOutcome::CouldNotRun(why) = &result.outcome else { return None };
+        let message = format!("validator {} could not run: {why}", result.validator);
+        Some(Failure { class: ErrorClass::NonRetryable, message })
+    })
+}
+
+fn reason(result: &ValidatorResult) -> String {
+    format!("{}: {}", result.validator, result.summary())
+}

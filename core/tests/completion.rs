@@ -1,0 +1,444 @@
+//! What a step asks beyond a verdict: who is asked after a claim of completion, and what the answers lead to.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use unstuck_core::answer::{AnswerSeen, Violation};
+use unstuck_core::completion::{
+    AnswerFormat, Closer, Completion, Condition, Form, OnFailed, Pattern, Phase, Run, StepPrompts, Template,
+    Validator,
+};
+use unstuck_core::event::{
+    CheckFinished, CheckStarted, Conclusion, DecisionFile, Exit, Fact, Inquiry, Outcome, RunResumed, StepEnd,
+    VerdictReached, WorkerFinished, WorkerStarted,
+};
+use unstuck_core::failure::{Failure, Fingerprint, What};
+use unstuck_core::id::{Blob, Digest, Millis};
+use unstuck_core::testing::{Script, World, script_worker, step};
+use unstuck_core::validator::{Report, SuccessWhen, ValidatorOutcome, ValidatorResult};
+use unstuck_core::verdict::Decision;
+use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
+use unstuck_core::{Effect, Event, Observation};
+
+/// What the world answers, one thing after the other.
+#[derive(Clone, Debug)]
+enum Says {
+    /// The worker, without a form.
+    Done,
+    /// The worker, or the closer, this JSON.
+    Answers(&'static str),
+    /// The worker, or the closer, nothing of the right form.
+    Babbles,
+    /// The validators, a letter each: `+` passes, `-` fails, `?` could not run.
+    Found(&'static str),
+}
+
+use Says::{Answers, Babbles, Done, Found};
+
+const COMPLETE: &str = r#"{"status": "completed"}"#;
+const ALL_DONE: &str = r#"{"checklist": [{"id": "a", "description": "A", "completed": true}], "allComplete": true, "summary": "ok"}"#;
+const ONE_OPEN: &str = r#"{"checklist": [{"id": "a", "description": "A", "completed": false}], "allComplete": true, "summary": "ok"}"#;
+
+fn condition(name: &str, phase: Phase) -> Condition {
+    let pattern = Pattern {
+        name: "p".to_owned(),
+        description: "It fails".to_owned(),
+        params: Vec::new(),
+        words: Vec::new(),
+        templates: Vec::new(),
+    };
+    Condition {
+        validator: Validator {
+            name: name.to_owned(),
+            run: Run::Command("true".to_owned()),
+            success_when: Some(SuccessWhen::ExitCode(vec![0])),
+            exit_codes: vec![0],
+            phase,
+            timeout: Millis::from_secs(600),
+            recoverable: name != "final",
+            pattern,
+            extract: [].into(),
+        },
+        params: [].into(),
+    }
+}
+
+/// Two conditions, `a` and `b`; three attempts.
+fn two() -> Completion {
+    let conditions = ["a", "b"].map(|name| condition(name, Phase::AfterWork)).to_vec();
+    Completion { conditions, max_attempts: 3, ..Completion::default() }
+}
+
+fn with_answer(completion: Completion) -> Completion {
+    let form = Form::Json { schema: None, source: String::new(), digests: [].into() };
+    Completion { answer: Some(AnswerFormat { form, template: None }), ..completion }
+}
+
+fn with_closer(completion: Completion) -> Completion {
+    let prompt =
+        Template { file: "complete/f_default.md".to_owned(), text: "Is it?".to_owned(), custom: Vec::new() };
+    let closer =
+        Closer { worker: script_worker(WorkerKind::Command, ""), prompt, required: vec!["a".to_owned()] };
+    Completion { closer: Some(closer), ..completion }
+}
+
+fn looped(completion: Completion, max_iterations: u32) -> Step {
+    Step { completion: Some(completion), ..step("work").checked(CheckBy::Conditions, max_iterations) }
+}
+
+fn seen(says: &Says) -> Option<Box<AnswerSeen>> {
+    match says {
+        Answers(json) => {
+            Some(Box::new(AnswerSeen { value: Some((*json).to_owned()), ..AnswerSeen::default() }))
+        }
+        Babbles => Some(Box::new(AnswerSeen {
+            violations: vec![Violation {
+                path: "status".to_owned(),
+                keyword: "required".to_owned(),
+                schema_path: String::new(),
+                message: "is missing".to_owned(),
+                allowed: Vec::new(),
+            }],
+            ..AnswerSeen::default()
+        })),
+        Done | Found(_) => None,
+    }
+}
+
+fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
+    let asked = step.completion.iter().flat_map(|it| it.asked(phase));
+    let result = |(condition, letter): (&Condition, char)| ValidatorResult {
+        validator: condition.validator.name.clone(),
+        outcome: match letter {
+            '+' => ValidatorOutcome::Pass,
+            '-' => ValidatorOutcome::Fail,
+            _ => ValidatorOutcome::CouldNotRun("there is no such program".to_owned()),
+        },
+        exit: Exit::Code(0),
+        duration: Millis(1),
+        stdout: None,
+        stderr: None,
+        tail: String::new(),
+        error: String::new(),
+        report: Report { summary: "it is red".to_owned(), ..Report::default() },
+        params: [].into(),
+        failures: failures(&condition.validator.name, letter),
+        unparsed: false,
+        cached: false,
+    };
+    asked.zip(found.chars()).map(result).collect()
+}
+
+fn failures(validator: &str, letter: char) -> Vec<Failure> {
+    let failure = Failure {
+        fingerprint: Fingerprint::recorded(format!("validator:{validator}")),
+        ..Failure::named(validator, "failed", What::Whole, "")
+    };
+    if letter == '-' { vec![failure] } else { Vec::new() }
+}
+
+/// Plays what the world says; stops where it says no more, or the run has ended.
+fn play(world: &mut World, says: &mut VecDeque<Says>) {
+    while let Some(effect) = world.state.pending_effects().into_iter().next() {
+        let Some(said) = says.pop_front() else { return };
+        let (step, at) = world.state.steps().next().expect("a step");
+        let (step, inquiry) = (step.clone(), at.inquiry);
+        let prompt = Blob { digest: Digest::of(b""), size: 0 };
+        match effect {
+            Effect::RunWorker(due) => {
+                let started = WorkerStarted {
+                    step: due.step.clone(),
+                    iteration: due.iteration,
+                    attempt: due.attempt,
+                    prompt,
+                    limit: Millis(1),
+                    check_id: None,
+                    moved_aside: None,
+                    templates: Vec::new(),
+                    snapshot: None,
+                };
+                world.give(Observation::WorkerStarted(started)).expect("work is due");
+                let finished = WorkerFinished {
+                    step: due.step,
+                    iteration: due.iteration,
+                    attempt: due.attempt,
+                    outcome: Outcome::of(Exit::Code(0)),
+                    decision_file: DecisionFile::NotConfigured,
+                    changed: Some(true),
+                    snapshot: None,
+                    drift: None,
+                    answer: seen(&said),
+                };
+                world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
+            }
+            Effect::RunCheck(due) => {
+                let started = CheckStarted {
+                    step: due.step.clone(),
+                    iteration: due.iteration,
+                    attempt: due.attempt,
+                    check_id: "id".into(),
+                    prompt,
+                    limit: Millis(1),
+                    moved_aside: None,
+                    templates: Vec::new(),
+                };
+                world.give(Observation::CheckStarted(started)).expect("a check is due");
+                let phase = if inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
+                let validators = match &said {
+                    Found(found) => results(&step, phase, found),
+                    _ => Vec::new(),
+                };
+                let finished = CheckFinished {
+                    step: due.step,
+                    iteration: due.iteration,
+                    attempt: due.attempt,
+                    check_id: "id".into(),
+                    outcome: Outcome::of(Exit::Code(0)),
+                    decision_file: DecisionFile::NotConfigured,
+                    commands: Vec::new(),
+                    drift: None,
+                    validators,
+                    snapshot: None,
+                    answer: seen(&said),
+                };
+                world.give(Observation::CheckFinished(finished)).expect("a check is in flight");
+            }
+            Effect::Stop(_) => unreachable!("nobody stops this run"),
+        }
+    }
+}
+
+fn played(completion: Completion, says: &[Says]) -> World {
+    let mut world = World::start(Workflow::of_steps(vec![looped(completion, 25)]), Script::default());
+    play(&mut world, &mut says.iter().cloned().collect());
+    world
+}
+
+fn verdicts(events: &[Event]) -> Vec<&VerdictReached> {
+    let mut all = Vec::new();
+    for event in events {
+        if let Fact::Concluded(Conclusion::VerdictReached(it)) = &event.fact {
+            all.push(it);
+        }
+    }
+    all
+}
+
+/// Says how a step stands, in one line: its end or phase, and the fingerprints of the last verdict.
+fn stands(world: &World) -> String {
+    let (_, at) = world.state.steps().next().expect("a step");
+    let last = verdicts(&world.history.events).last().map(|it| it.fingerprints.join(" ")).unwrap_or_default();
+    let phase = match at.phase.end() {
+        Some(StepEnd::ConditionFailed(why)) => format!("condition failed: {why}"),
+        Some(StepEnd::AttemptsExhausted(why)) => format!("exhausted: {why}"),
+        Some(StepEnd::CheckCouldNotRun(failure)) => format!("could not run: {}", failure.message),
+        Some(end) => format!("{end:?}"),
+        None => format!("iteration {} {:?}", at.iteration, at.inquiry),
+    };
+    format!("{phase} [{last}]")
+}
+
+#[test]
+fn who_is_asked_and_what_follows_from_the_answers() {
+    let failing_thrice = [Done, Found("+-"), Done, Found("+-"), Done, Found("+-")];
+    let template = |file: &str| Template { file: file.to_owned(), text: String::new(), custom: Vec::new() };
+    let bounded = |bounded| StepPrompts {
+        initial: template("i"),
+        onward: None,
+        continuation: vec![template("c")],
+        bounded,
+        variables: Vec::new(),
+    };
+    let preflight = || {
+        let mut completion = two();
+        completion.conditions.insert(0, condition("first", Phase::Preflight));
+        completion
+    };
+    let unrecoverable = || {
+        let mut completion = Completion { on_failure: OnFailed::Skip, ..two() };
+        completion.conditions.push(condition("final", Phase::AfterWork));
+        completion
+    };
+    let repeat = Answers(r#"{"next_action": {"action": "repeat"}}"#);
+    for (name, completion, says, want) in [
+        ("all hold", two(), vec![Done, Found("++")], "Complete []"),
+        ("one fails: the worker is told", two(), vec![Done, Found("+-")], "iteration 2 Check [validator:b]"),
+        ("and then holds", two(), vec![Done, Found("+-"), Done, Found("++")], "Complete []"),
+        (
+            "the same failure three times",
+            two(),
+            failing_thrice.to_vec(),
+            "exhausted: validator:b came back in 3 attempts in a row [validator:b]",
+        ),
+        (
+            "three different failures",
+            two(),
+            vec![Done, Found("+-"), Done, Found("-+"), Done, Found("+-")],
+            "iteration 4 Check [validator:b]",
+        ),
+        (
+            "a set that gets smaller costs no attempt",
+            two(),
+            vec![Done, Found("--"), Done, Found("+-"), Done, Found("+-"), Done, Found("+-")],
+            "exhausted: validator:b came back in 3 attempts in a row [validator:b]",
+        ),
+        (
+            "what could not run is nobody's iteration",
+            two(),
+            vec![Done, Found("-?")],
+            "could not run: validator b could not run: there is no such program []",
+        ),
+        (
+            "abort",
+            Completion { on_failure: OnFailed::Abort, ..two() },
+            vec![Done, Found("-+")],
+            "condition failed: a: it is red [validator:a]",
+        ),
+        ("skip", Completion { on_failure: OnFailed::Skip, ..two() }, vec![Done, Found("-+")], "Complete []"),
+        (
+            "what cannot be mended is not skipped",
+            unrecoverable(),
+            vec![Done, Found("++-")],
+            "condition failed: final: it is red [validator:final]",
+        ),
+        (
+            "what could not run is not skipped",
+            unrecoverable(),
+            vec![Done, Found("+?+")],
+            "could not run: validator b could not run: there is no such program []",
+        ),
+        ("preflight holds", preflight(), vec![Found("+"), Done, Found("++")], "Complete []"),
+        (
+            "preflight fails before any work",
+            preflight(),
+            vec![Found("-")],
+            "condition failed: first: it is red []",
+        ),
+        (
+            "preflight could not run",
+            preflight(),
+            vec![Found("?")],
+            "could not run: validator first could not run: there is no such program []",
+        ),
+        ("declared and verified", with_answer(two()), vec![Answers(COMPLETE), Found("++")], "Complete []"),
+        (
+            "declared, but",
+            with_answer(two()),
+            vec![Answers(COMPLETE), Found("+-")],
+            "iteration 2 Check [validator:b declared:complete-but:b]",
+        ),
+        (
+            "nobody is asked where nothing was declared",
+            with_answer(two()),
+            vec![Answers(r#"{"status": "in_progress"}"#)],
+            "iteration 2 Check []",
+        ),
+        (
+            "a contradiction is no declaration",
+            with_answer(two()),
+            vec![Answers(r#"{"status": "completed", "next_action": {"action": "continue"}}"#)],
+            "iteration 2 Check [declared:contradiction]",
+        ),
+        (
+            "the wrong form three times",
+            with_answer(two()),
+            vec![Babbles, Babbles, Babbles],
+            "exhausted: format:#:required came back in 3 attempts in a row [format:#:required]",
+        ),
+        (
+            "the closer has the last word",
+            with_closer(two()),
+            vec![Done, Found("++"), Answers(ALL_DONE)],
+            "Complete []",
+        ),
+        (
+            "the closer is not asked where a validator fails",
+            with_closer(two()),
+            vec![Done, Found("+-")],
+            "iteration 2 Check [validator:b]",
+        ),
+        (
+            "the closer finds something open",
+            with_closer(two()),
+            vec![Done, Found("++"), Answers(ONE_OPEN)],
+            "iteration 2 Check [closer:item:a]",
+        ),
+        (
+            "a closer that babbles closes nothing",
+            with_closer(two()),
+            vec![Done, Found("++"), Babbles],
+            "iteration 2 Check [closer:unreadable]",
+        ),
+        (
+            "repeats are bounded by the chain",
+            Completion { prompts: Some(bounded(true)), ..with_answer(two()) },
+            vec![repeat.clone(), repeat.clone()],
+            "exhausted: adaptation chain exhausted: the worker asked for repeat 2 of its step []",
+        ),
+        (
+            "repeats without a chain are not",
+            Completion { prompts: Some(bounded(false)), ..with_answer(two()) },
+            vec![repeat.clone(), repeat],
+            "iteration 3 Check []",
+        ),
+    ] {
+        assert_eq!(stands(&played(completion, &says)), want, "{name}");
+    }
+}
+
+#[test]
+fn a_claim_that_evidence_contradicts_is_recorded_as_one() {
+    let world = played(with_answer(two()), &[Answers(COMPLETE), Found("-+")]);
+    let verdict = *verdicts(&world.history.events).last().expect("a verdict");
+    assert_eq!((verdict.decision, verdict.claimed), (Decision::Incomplete, Some(Decision::Complete)));
+    assert_eq!(verdict.reasons, ["a: it is red"]);
+}
+
+#[test]
+fn what_could_not_run_is_asked_again_after_a_resume_without_new_work() {
+    let mut world = played(with_answer(two()), &[Answers(COMPLETE), Found("?+")]);
+    let calls = world.state.steps().next().expect("a step").1.worker_calls;
+    world.give(Observation::RunResumed(RunResumed::default())).expect("it can be resumed");
+    let (_, at) = world.state.steps().next().expect("a step");
+    assert_eq!((at.inquiry, at.worker_calls), (Inquiry::Conditions, calls));
+    play(&mut world, &mut VecDeque::from([Found("++")]));
+    assert_eq!(stands(&world), "Complete []");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    /// Whatever the world answers: a step is complete only if each condition held when it was asked last, after
+    /// the last work.
+    #[test]
+    fn complete_implies_that_every_condition_held_after_the_last_work(
+        letters in prop::collection::vec((0..6_u8, 0..2_u8), 1..40),
+        on_failure in prop::sample::select(vec![OnFailed::Retry, OnFailed::Abort]),
+        kind in 0..4_u8,
+    ) {
+        let mut completion = Completion { on_failure, ..two() };
+        if kind & 1 == 1 { completion = with_answer(completion); }
+        if kind & 2 == 2 { completion = with_closer(completion); }
+        let mut world = World::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
+        for (letter, other) in letters {
+            let asks = world.state.steps().next().expect("a step").1.inquiry;
+            let checks = matches!(world.state.pending_effects().first(), Some(Effect::RunCheck(_)));
+            let said = match (checks, asks) {
+                (true, Inquiry::Conditions) => Found(["++", "+-", "-+", "--", "?+", "++"][usize::from(letter)]),
+                (true, _) => [Answers(ALL_DONE), Answers(ONE_OPEN), Babbles][usize::from(letter % 3)].clone(),
+                _ if other == 0 => Answers(COMPLETE),
+                _ => Babbles,
+            };
+            play(&mut world, &mut VecDeque::from([said]));
+        }
+        let complete = world.state.steps().next().expect("a step").1.phase.end() == Some(&StepEnd::Complete);
+        let after_work = world.history.events.iter().rev().take_while(|event| {
+            !matches!(event.fact, Fact::Observed(Observation::WorkerFinished(_)))
+        });
+        let held = after_work.filter_map(|event| match &event.fact {
+            Fact::Observed(Observation::CheckFinished(it)) if !it.validators.is_empty() => Some(&it.validators),
+            _ => None,
+        }).next().is_some_and(|found| found.iter().all(|it| it.outcome == ValidatorOutcome::Pass));
+        prop_assert!(!complete || held);
+    }
+}

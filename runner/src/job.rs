@@ -1,0 +1,330 @@
+//! What is run for a step: a worker, a check, a closer, validators or a child run, and how it is started.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::checks::{self, Suite};
+use unstuck_adapters::environment::{self, BranchFacts, Facts};
+use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
+use unstuck_core::event::{ChildEnd, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::{CheckId, Millis};
+use unstuck_core::scope;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::state::StepState;
+use unstuck_core::validator::ValidatorResult;
+use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
+use unstuck_core::{Due, RunState, prompt};
+
+use crate::branch_lock::BranchLock;
+use crate::machine::{Machine, Place};
+use crate::perform::decision_path;
+use crate::prompts;
+use crate::validation::Validation;
+
+/// Scripts above this length are run from a file: an argument has a bound.
+const SCRIPT_ARG_MAX: usize = 100_000;
+
+/// What is run.
+pub(crate) enum Job {
+    Process(Box<Spec>),
+    Checks(Box<Suite>),
+    Validators(Box<Validation>),
+    Child(Box<(Parent, Subworkflow, Place)>),
+}
+
+/// All that is known when a process is prepared.
+pub(crate) struct Asked<'a> {
+    pub(crate) state: &'a RunState,
+    pub(crate) step: &'a Step,
+    pub(crate) at: &'a StepState,
+    pub(crate) due: &'a Due,
+    /// Who is asked; `None` for a worker.
+    pub(crate) inquiry: Option<Inquiry>,
+    /// The check, and the id that its verdict carries; for a worker only where it is its own check.
+    pub(crate) check: Option<&'a (Check, CheckId)>,
+    pub(crate) prompt: &'a str,
+    pub(crate) limit: Millis,
+    /// Where to work instead of in the workspace.
+    pub(crate) copy: Option<&'a Path>,
+    /// The workspace as it is now, where somebody has looked.
+    pub(crate) now: Option<&'a Snapshot>,
+}
+
+impl Job {
+    /// Says what is to be run.
+    pub(crate) fn new(world: &Machine, asked: &Asked<'_>) -> io::Result<Self> {
+        let Asked { step, at, inquiry, .. } = *asked;
+        match (&step.work, inquiry) {
+            (Work::Subworkflow(child), None) if at.purpose == Purpose::Work => {
+                let parent =
+                    Parent { run: world.run.clone(), step: step.id.clone(), iteration: asked.due.iteration };
+                Ok(Self::Child(Box::new((parent, child.clone(), place(world, asked)))))
+            }
+            (_, Some(Inquiry::Preflight | Inquiry::Conditions)) => {
+                let facts = facts(world, asked, &folder(world, asked))?;
+                let environment = environment::changes(&facts);
+                Ok(Self::Validators(Box::new(Validation::new(world, asked, environment))))
+            }
+            (_, Some(Inquiry::Check)) => {
+                match asked.check.map(|(check, _)| (&check.by, check.observations)) {
+                    Some((CheckBy::Commands(commands), observations)) => {
+                        Ok(Self::Checks(Box::new(suite(world, asked, commands, observations)?)))
+                    }
+                    _ => Ok(Self::Process(Box::new(spec(world, asked)?))),
+                }
+            }
+            _ => Ok(Self::Process(Box::new(spec(world, asked)?))),
+        }
+    }
+}
+
+impl<'a> Asked<'a> {
+    /// Returns the check whose verdict is waited for, if it is one that writes a decision file.
+    fn decides(&self) -> Option<&'a (Check, CheckId)> {
+        self.check.filter(|_| matches!(self.inquiry, None | Some(Inquiry::Check)))
+    }
+}
+
+fn place(world: &Machine, asked: &Asked<'_>) -> Place {
+    let Asked { state, at, .. } = *asked;
+    Place {
+        mark: world.mark(),
+        limit: asked.limit,
+        workspace: world.workspace.to_string_lossy().into_owned(),
+        context_dir: state.workflow().map_or_else(String::new, |workflow| workflow.context_dir.clone()),
+        extra_iterations: state.extra_iterations(),
+        hint: at.feedback.from_person.last().cloned(),
+    }
+}
+
+fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
+    let closer = || asked.step.completion.as_ref().and_then(|it| it.closer.as_ref());
+    let worker = match (asked.inquiry, asked.check.map(|(check, _)| &check.by)) {
+        (Some(Inquiry::Closer), _) => &closer().expect("a closer is asked where there is one").worker,
+        (Some(_), Some(CheckBy::Exit(worker) | CheckBy::Agent(worker))) => worker,
+        _ => asked.step.worker(asked.at.purpose).expect("a child run is no process"),
+    };
+    let folder = folder(world, asked);
+    let argv = argv(worker, asked, &folder)?;
+    let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace);
+    Ok(spec_of(world, asked, facts(world, asked, &folder)?, argv, cwd))
+}
+
+/// Returns the place for what is handed over: one for each step, written over, since what was handed over
+/// before is in the blobs, and making files is not cheap.
+fn folder(world: &Machine, asked: &Asked<'_>) -> PathBuf {
+    let what = if asked.inquiry.is_some() { "check" } else { "work" };
+    world.artifacts.join(asked.due.step.as_str()).join(what)
+}
+
+fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>, cwd: PathBuf) -> Spec {
+    Spec {
+        argv,
+        cwd,
+        env: environment::changes(&facts),
+        stdin: asked.prompt.as_bytes().to_vec(),
+        limit: Duration::from_millis(asked.limit.0),
+        patience: Patience {
+            idle: Duration::from_millis(asked.step.idle_timeout.0),
+            verdict: facts.decision_file.map(PathBuf::from),
+        },
+        grace: world.grace,
+        mark: format!("{}/{}", world.mark(), asked.due.step),
+    }
+}
+
+fn suite(
+    world: &Machine,
+    asked: &Asked<'_>,
+    commands: &[CheckCommand],
+    observations: u32,
+) -> io::Result<Suite> {
+    let facts = facts(world, asked, &folder(world, asked))?;
+    let spec = |command: &CheckCommand| {
+        let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
+        let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
+        checks::Command { run: command.run.clone(), spec, reports: command.reports.clone() }
+    };
+    let commands = commands.iter().map(spec).collect();
+    Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
+}
+
+fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsString>> {
+    let shell = |words: &[&str]| words.iter().map(OsString::from).collect();
+    if let Some(command) = &worker.command {
+        return Ok(shell(&["sh", "-c", command]));
+    }
+    let script = match asked.check {
+        Some((_, id)) if asked.inquiry == Some(Inquiry::Check) => prompt::script_of(worker, id),
+        _ => worker.instructions.clone(),
+    };
+    if worker.kind != WorkerKind::Custom {
+        let name = worker.kind.as_str();
+        return Ok(shell(&[&format!(
+            "{name} (not supported yet: use worker: COMMAND with its command line)"
+        )]));
+    }
+    if script.len() <= SCRIPT_ARG_MAX {
+        return Ok(shell(&["bash", "-e", "-c", &script]));
+    }
+    let file = folder.join("script.sh");
+    write(&file, &script)?;
+    let mut argv: Vec<OsString> = shell(&["bash", "-e"]);
+    argv.push(file.into());
+    Ok(argv)
+}
+
+fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts> {
+    let Asked { state, step, at, due, inquiry, .. } = *asked;
+    let kept = |name: &str, text: &str| -> io::Result<Option<String>> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let (clean, _) = world.redactor.redact_text(text);
+        let file = folder.join(name);
+        write(&file, &clean)?;
+        Ok(Some(file.to_string_lossy().into_owned()))
+    };
+    let from_second = inquiry.is_none() && due.iteration.0 > 1;
+    let overlay = if from_second {
+        prompt::overlay(state, step, at, &prompts::of(state, step, at))
+    } else {
+        String::new()
+    };
+    let feedback = if from_second { feedback(step, at).to_string() } else { String::new() };
+    let rules = state.workflow().map(|workflow| &workflow.branch);
+    Ok(Facts {
+        run: world.run.clone(),
+        step: step.id.clone(),
+        iteration: due.iteration,
+        attempt: due.attempt,
+        context_dir: world.context_dir(state).to_string_lossy().into_owned(),
+        stage: at.convergence.stage(),
+        overlay_file: kept("overlay.md", &overlay)?,
+        feedback_file: kept("feedback.json", &feedback)?,
+        prompt_file: kept("prompt.md", asked.prompt)?,
+        check_id: asked.check.map(|(_, id)| id.clone()),
+        decision_file: asked.decides().and_then(|(check, id)| {
+            let path = decision_path(check, Some(id))?;
+            Some(world.workspace.join(path).to_string_lossy().into_owned())
+        }),
+        verbose: world.verbose,
+        create_branch: rules.is_some_and(|rules| rules.create_branch),
+        allow_protected_branch: world.allow_protected_branch,
+        protected_branches: world.protected_branches.clone(),
+        branch: world.branch.clone().map(|facts| BranchFacts {
+            expected_current_branch: world
+                .branch_lock
+                .as_ref()
+                .map_or(facts.startup_branch.clone(), BranchLock::branch),
+            ..facts
+        }),
+        parent: world.parent.clone(),
+    })
+}
+
+/// The last verdict as data, for scripts.
+fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
+    let told = &at.feedback;
+    let violation = step.convergence.as_ref().and_then(|policy| scope::violation(policy, &at.drift));
+    let violations = violation.unwrap_or_default().reasons;
+    serde_json::json!({
+        "iteration": told.iteration,
+        "stage": at.convergence.stage(),
+        "decision": told.decision,
+        "source": told.source,
+        "reasons": told.reasons,
+        "fingerprints": told.fingerprints,
+        "problems": told.problems,
+        "violations": violations,
+        "from_person": told.from_person,
+    })
+}
+
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    match (std::fs::write(file, text), file.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder)?;
+            std::fs::write(file, text)
+        }
+        (result, _) => result,
+    }
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) commands: Vec<CommandResult>,
+    pub(crate) validators: Vec<ValidatorResult>,
+    /// The workspace that the validators looked at.
+    pub(crate) snapshot: Option<Box<Snapshot>>,
+}
+
+/// Runs it.
+pub(crate) async fn run(
+    world: &Arc<Machine>,
+    step: &Step,
+    job: Job,
+    stop: StopSignal,
+    context_dir: &Path,
+    inquiry: Option<Inquiry>,
+) -> (Outcome, Done) {
+    let show = |line: &str| world.watcher.line(&step.id, line);
+    match job {
+        Job::Process(spec) => {
+            let cwd = spec.cwd.clone();
+            let outcome = process::run(*spec, &*world.blobs, &world.redactor, stop, show).await;
+            let commands = match step.check.as_ref().map(|check| &check.by) {
+                Some(CheckBy::Exit(_))
+                    if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>
+                {
+                    vec![checks::result_of("the check", &cwd, &outcome, &[], &*world.blobs)]
+                }
+                _ => Vec::new(),
+            };
+            (outcome, Done { commands, ..Done::default() })
+        }
+        Job::Checks(suite) => {
+            let (outcome, commands) = checks::run(*suite, &*world.blobs, &world.redactor, stop, show).await;
+            (outcome, Done { commands, ..Done::default() })
+        }
+        Job::Validators(validation) => validation.run(world, step, stop).await,
+        Job::Child(child) => (child_run(world, step, *child, stop, context_dir).await, Done::default()),
+    }
+}
+
+async fn child_run(
+    world: &Machine,
+    step: &Step,
+    (parent, child, place): (Parent, Subworkflow, Place),
+    stop: StopSignal,
+    context_dir: &Path,
+) -> Outcome {
+    let begun = std::time::Instant::now();
+    let overlap = if child.exports_replace { Overlap::Replace } else { Overlap::Merge };
+    let exports = child.exports.clone();
+    let mut outcome = match world.children.run(parent, child, place, stop).await {
+        Ok(ChildEnd { end: RunOutcome::Interrupted(_), .. }) => Outcome::of(Exit::Stopped),
+        Ok(end) => Outcome::of(Exit::Child(end)),
+        Err(why) => broken(why),
+    };
+    outcome.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+    if let Exit::Child(child) = &outcome.exit {
+        let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
+        match artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap) {
+            Ok(missing) => outcome.notes.extend(missing),
+            Err(error) => outcome.fatal = Some(error.to_string()),
+        }
+    }
+    outcome
+}
+
+/// Returns the outcome of what could not be begun, or not be brought to its end.
+pub(crate) fn broken(why: String) -> Outcome {
+    Outcome { fatal: Some(why), ..Outcome::of(Exit::Code(0)) }
+}

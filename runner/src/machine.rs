@@ -1,0 +1,238 @@
+//! The machine that a run is carried out on: what is known of it, and what leaves it without secrets.
+
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use unstuck_adapters::context;
+use unstuck_adapters::environment::{BranchFacts, ParentFacts};
+use unstuck_adapters::process::StopSignal;
+use unstuck_adapters::redact::Redactor;
+use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
+use unstuck_core::id::{Blob, Digest, Millis, RunId};
+use unstuck_core::workflow::Subworkflow;
+use unstuck_core::{Due, Event, Observation, RunState};
+use unstuck_store::blobs::BlobStore;
+
+use crate::Watcher;
+use crate::branch_lock::BranchLock;
+use crate::perform::{Prepared, perform, prepare};
+use crate::snapshots::Keeper;
+use crate::world::World;
+
+/// Where decision files go unless a workflow says otherwise, from the workspace root.
+pub(crate) const OWN_FOLDER: &str = ".unstuck";
+
+/// The machine that one run is carried out on, and what is known of it.
+pub struct Machine {
+    /// The run.
+    pub run: RunId,
+    /// Absolute path of the workspace.
+    pub workspace: PathBuf,
+    /// Where prompts and what was moved aside are kept.
+    pub artifacts: PathBuf,
+    /// Where large payloads go.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Knows the secrets.
+    pub redactor: Redactor,
+    /// Who wants to know.
+    pub watcher: Arc<dyn Watcher>,
+    /// Runs subworkflows.
+    pub children: Arc<dyn Children>,
+    /// Takes snapshots of the workspace; `None` where they cannot be kept.
+    pub snapshots: Option<Arc<Keeper>>,
+    /// What is known of the branch; `None` outside git.
+    pub branch: Option<BranchFacts>,
+    /// Holds the run to its branch; `None` where nobody asks for that.
+    pub branch_lock: Option<BranchLock>,
+    /// Patterns of branches that are not worked on.
+    pub protected_branches: Vec<String>,
+    /// Work on them is allowed all the same.
+    pub allow_protected_branch: bool,
+    /// The step that this run is a part of.
+    pub parent: Option<ParentFacts>,
+    /// The mark of the run that this run is a part of.
+    pub parent_mark: Option<String>,
+    /// Much is to be said.
+    pub verbose: bool,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+}
+
+/// A child run that is under way.
+pub type ChildRun = Pin<Box<dyn Future<Output = Result<ChildEnd, String>> + Send>>;
+
+/// Where a child run works.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The mark of the parent's processes.
+    pub mark: String,
+    /// The time limit of the step.
+    pub limit: Millis,
+    /// Absolute path of the workspace, which is the parent's.
+    pub workspace: String,
+    /// The context folder of the parent.
+    pub context_dir: String,
+    /// Iterations that a person has given every loop of the parent beyond its bound, and so of the child.
+    pub extra_iterations: u32,
+    /// What a person said last.
+    pub hint: Option<String>,
+}
+
+/// Runs subworkflows as runs of their own.
+pub trait Children: Send + Sync {
+    /// Runs, or takes up again, the child run of a step's iteration.
+    fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun;
+}
+
+impl World for Machine {
+    type Prepared = Prepared;
+
+    fn prepare(&self, state: &RunState, due: &Due, is_check: bool) -> io::Result<(Observation, Prepared)> {
+        prepare(self, state, due, is_check)
+    }
+
+    async fn perform(self: Arc<Self>, prepared: Prepared, stop: StopSignal) -> Observation {
+        perform(self, prepared, stop).await
+    }
+
+    /// Takes secret values out of all texts of an observation.
+    fn redact(&self, mut observation: Observation) -> Observation {
+        let of_file = self.redact_decision_file(&mut observation);
+        let (mut clean, of_texts) = self.redact_texts(observation);
+        match (of_file + of_texts, &mut clean) {
+            (0, _) => {}
+            (count, Observation::WorkerFinished(event)) => event.outcome.redactions += count,
+            (count, Observation::CheckFinished(event)) => event.outcome.redactions += count,
+            (count, Observation::RunStarted(event)) => event.warnings.push(format!(
+                "{count} secret values stood in the workflow and were redacted; hand them over in the environment"
+            )),
+            _ => {}
+        }
+        clean
+    }
+
+    fn recorded(&self, batch: &[Event], state: &RunState) {
+        self.watcher.recorded(batch, state);
+        self.write_views(state, batch);
+    }
+}
+
+impl Machine {
+    /// As bytes, because what is no UTF-8 is recorded in digits.
+    fn redact_decision_file(&self, observation: &mut Observation) -> u32 {
+        let file = match observation {
+            Observation::WorkerFinished(event) => &mut event.decision_file,
+            Observation::CheckFinished(event) => &mut event.decision_file,
+            _ => return 0,
+        };
+        let DecisionFile::Read(bytes) = file else { return 0 };
+        let (clean, count) = self.redactor.redact_bytes(&bytes.0);
+        if count > 0 {
+            bytes.0 = clean.into_owned();
+        }
+        count
+    }
+
+    fn redact_texts(&self, observation: Observation) -> (Observation, u32) {
+        let text = serde_json::to_string(&observation).expect("an observation is plain data");
+        if self.redactor.redact_text(&text).1 == 0 {
+            return (observation, 0);
+        }
+        let mut value: serde_json::Value = serde_json::from_str(&text).expect("it was written just now");
+        let mut found = Vec::new();
+        secret_texts(&self.redactor, &value, "", &mut found);
+        // A word of the format, such as the name of a decision, may be the value of a secret, too. Such a
+        // word stays: it tells nobody anything.
+        let mut count = 0;
+        for (place, clean, redactions) in found {
+            let Some(text) = value.pointer_mut(&place) else { continue };
+            let word = std::mem::replace(text, clean.into());
+            if serde_json::from_value::<Observation>(value.clone()).is_ok() {
+                count += redactions;
+            } else if let Some(text) = value.pointer_mut(&place) {
+                *text = word;
+            }
+        }
+        (serde_json::from_value(value).unwrap_or(observation), count)
+    }
+
+    /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
+    /// is said and does not stop the run.
+    fn write_views(&self, state: &RunState, events: &[Event]) {
+        if state.started().is_none_or(|started| started.workflow_file.is_none()) {
+            return;
+        }
+        let facts = context::Facts {
+            branch: self.branch.clone(),
+            protected_branches: self.protected_branches.clone(),
+            allow_protected_branch: self.allow_protected_branch,
+            branch_lock: self.branch_lock.is_some(),
+        };
+        if let Err(error) = context::write(&self.context_dir(state), state, events, &facts) {
+            tracing::warn!(%error, "the views in the context folder were not written");
+        }
+    }
+
+    /// Returns the text by which the processes of this run are found again.
+    ///
+    /// That of a child run begins with its parent's: what is left of a parent includes its children.
+    pub fn mark(&self) -> String {
+        match &self.parent_mark {
+            Some(parent) => format!("{parent}/{}", mark_of(&self.run)),
+            None => mark_of(&self.run),
+        }
+    }
+
+    /// Returns where artifacts and views are.
+    pub(crate) fn context_dir(&self, state: &RunState) -> PathBuf {
+        let configured = state.workflow().map_or("context", |workflow| workflow.context_dir.as_str());
+        self.workspace.join(configured)
+    }
+
+    /// Keeps a text without its secrets.
+    pub(crate) fn put(&self, text: &[u8]) -> io::Result<Blob> {
+        let (clean, _) = self.redactor.redact_bytes(text);
+        if clean.is_empty() {
+            return Ok(Blob { digest: Digest::of(b""), size: 0 });
+        }
+        self.blobs.put(&clean)
+    }
+}
+
+/// Returns how the marks of the processes of a run begin, and of its child runs, if it is no child itself.
+pub fn mark_of(run: &RunId) -> String {
+    format!("unstuck-{run}")
+}
+
+/// Finds the texts that hold secret values: their places, what they are without, and how many there were.
+fn secret_texts(
+    redactor: &Redactor,
+    value: &serde_json::Value,
+    place: &str,
+    found: &mut Vec<(String, String, u32)>,
+) {
+    match value {
+        serde_json::Value::String(text) => {
+            let (clean, count) = redactor.redact_text(text);
+            if count > 0 {
+                found.push((place.to_owned(), clean.into_owned(), count));
+            }
+        }
+        serde_json::Value::Array(list) => {
+            for (index, value) in list.iter().enumerate() {
+                secret_texts(redactor, value, &format!("{place}/{index}"), found);
+            }
+        }
+        serde_json::Value::Object(map) => {
+            for (name, value) in map {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                secret_texts(redactor, value, &format!("{place}/{name}"), found);
+            }
+        }
+        _ => {}
+    }
+}
