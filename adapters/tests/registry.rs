@@ -18,8 +18,11 @@ use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 
 const REGISTRY: &str = ".agent/fixer/steps_registry.json";
 
+/// Names of files, and what is in them.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
 /// Writes files into a folder of their own.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+fn folder(files: Files<'_>) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -339,14 +342,18 @@ fn templates_are_checked_with_their_places() {
     prompts[4].1 = "---\nparams:\n  - changedFiles\n  - untracked\nauthor: me\n---\n\nCommit\n  {{changedFile}} {{#if stdout}}\n";
     prompts[5].1 = "---\nparams: [failedTests]\n---\n  \n";
     prompts[6].1 = "---\nparams: failedTests\n---\n{{{missingFiles}}}";
-    check(&example(), &prompts, &expect![[r#"
+    check(
+        &example(),
+        &prompts,
+        &expect![[r#"
         .agent/fixer/prompts/steps/retry/issue/f_failed.md:1:30: nothing supplies {{stdot}}; did you mean "stdout"?
         .agent/fixer/prompts/steps/retry/issue/f_failed_dirty.md:9:3: nothing supplies {{changedFile}}; did you mean "changedFiles"?
         .agent/fixer/prompts/steps/retry/issue/f_failed_dirty.md:9:19: {{#if}} is not closed; close it with {{/if}}
         .agent/fixer/prompts/steps/retry/issue/f_failed_note.md:2:9: params: found "failedTests"; expected a list of names
         .agent/fixer/prompts/steps/retry/issue/f_failed_note.md:4:1: triple braces, which mean nothing here: no value is escaped; the forms that are known are in docs/registry.md; write \{{ for two braces
         .agent/fixer/prompts/steps/retry/issue/f_failed_red.md:4:3: an empty template; write what is to be done about it, or delete the file
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -404,7 +411,10 @@ fn what_is_not_run_yet_is_said_once() {
     );
     let mut prompts = PROMPTS.to_vec();
     prompts.push(("prompts/steps/complete/issue/f_default.md", "Is it done?"));
-    check(&registry, &prompts, &expect![[r#"
+    check(
+        &registry,
+        &prompts,
+        &expect![[r#"
         warning: R:30:5: completionSteps."complete.issue": the prompt "steps/complete/issue/f_default.md" of a closer is not used; add closer {"c3": "issue"} to the step, or delete the file
         warning: R:44:3: not supported yet: step routing (entryStep) (R:44); the run goes on without it
         warning: R:53:7: not supported yet: step routing (structuredGate) (R:53, R:69); the run goes on without it
@@ -416,7 +426,8 @@ fn what_is_not_run_yet_is_said_once() {
         warning: R:85:5: not supported yet: semantic validators (R:85); the run goes on without it
         warning: R:92:5: validators.note: no step of the registry asks this validator; name it in the conditions of a step, or in completion_conditions of a workflow
         warning: R:97:5: validators.tests-pass: no step of the registry asks this validator; name it in the conditions of a step, or in completion_conditions of a workflow
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -488,7 +499,7 @@ fn conditions_can_be_named_without_a_step() {
 
 #[test]
 fn built_in_validators_follow_the_project() {
-    let cases: &[(&[(&str, &str)], &str, Option<&str>)] = &[
+    let cases: &[(Files<'_>, &str, Option<&str>)] = &[
         (&[], "git-clean", Some("git status --porcelain")),
         (&[], "tests-pass", None),
         (&[("Cargo.toml", "")], "tests-pass", Some("cargo test")),
@@ -834,7 +845,8 @@ fn a_retry_prompt_has_its_parts_in_order() {
 
         This is attempt 2 of 5.
         `status` in the answer is one of `completed`, `in_progress`.
-    "#]].assert_eq(&found.text);
+    "#]]
+    .assert_eq(&found.text);
 
     let bare = Completion { max_attempts: 3, ..Completion::default() };
     let note = Failed {
@@ -862,7 +874,8 @@ fn a_retry_prompt_has_its_parts_in_order() {
 
         This is attempt 1 of 3.
         `status` in the answer is one of `completed`, `in_progress`.
-    "#]].assert_eq(&found.text);
+    "#]]
+    .assert_eq(&found.text);
 }
 
 #[test]
@@ -877,8 +890,7 @@ fn long_evidence_is_cut_to_its_end() {
     };
     let text = prompt(&[failed], &Completion::default(), None).text;
     assert!(
-        text.contains(&format!("bytes are left out; the whole is in events 12)"))
-            && text.contains("last\n```"),
+        text.contains("bytes are left out; the whole is in events 12)") && text.contains("last\n```"),
         "{text}"
     );
     assert!(!text.contains("first\n") && text.len() < 17 * 1024);

@@ -304,10 +304,10 @@ fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
         let what = format!("found {}, but the key of this step is {}", quoted(other), quoted(id));
         At::value(view, "stepId").error(report, what, "leave stepId out, or make them equal");
     }
-    if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind")) {
-        if !same(&old.value, &new.value) {
-            twice(&At::value(view, "kind"), "stepKind", report);
-        }
+    if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind"))
+        && !same(&old.value, &new.value)
+    {
+        twice(&At::value(view, "kind"), "stepKind", report);
     }
     let failed = view.map("onFailure");
     let action = failed.as_ref().and_then(|it| it.text("action"));
@@ -339,10 +339,10 @@ fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
 fn step_address(view: &View<'_>, report: &mut Report) -> RawAddress {
     let Some(inner) = view.map("address") else { return address(view, "default") };
     for key in ["c1", "c2", "c3", "edition", "adaptation"] {
-        if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key)) {
-            if !same(&outer.value, &entry.value) {
-                twice(&At::value(&inner, key), key, report);
-            }
+        if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key))
+            && !same(&outer.value, &entry.value)
+        {
+            twice(&At::value(&inner, key), key, report);
         }
     }
     let (outer, inner) = (address(view, "default"), address(&inner, ""));

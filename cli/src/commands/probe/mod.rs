@@ -1,6 +1,7 @@
 //! `unstuck probe`: one piece alone.
 
 mod failures;
+mod prompt;
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -30,6 +31,10 @@ enum Piece {
     ///
     /// `cargo test 2>&1 | unstuck probe failures`
     Failures(failures::Args),
+    /// Write the prompt that answers a failure, as a run would.
+    ///
+    /// `unstuck probe prompt issue --pattern tests-red --params '{"failedTests": [{"name": "one"}]}'`
+    Prompt(prompt::Args),
 }
 
 /// Tries the piece.
@@ -37,6 +42,7 @@ pub fn probe(args: &Args) -> Result {
     match &args.piece {
         Piece::Verdict => verdict(),
         Piece::Failures(args) => failures::failures(args),
+        Piece::Prompt(args) => prompt::prompt(args),
     }
 }
 
