@@ -381,11 +381,13 @@ fn a_missing_prompt_is_an_error_beside_others_and_a_warning_without() {
     "#]],
     );
     let registry = loaded(&example(), &PROMPTS[1..]);
-    let refused = registry.completion(&step_ref("initial.issue")).expect_err("it has no prompt");
-    assert_eq!(
-        refused.to_string(),
-        "there is no prompt steps/initial/issue/f_default.md for initial.issue; write it"
-    );
+    for name in ["initial.issue", "issue"] {
+        let refused = registry.completion(&step_ref(name)).expect_err("it has no prompt").to_string();
+        assert_eq!(
+            refused,
+            format!("there is no prompt steps/initial/issue/f_default.md for {name}; write it")
+        );
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
 use super::tree::{Folder, PromptFile, Tree, check_element, first_line};
-use super::{CloserSpec, End, Own, Parts};
+use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::workflow_file::complaint::{Report, quoted};
 use crate::workflow_file::shape::nearest;
 
@@ -234,7 +234,7 @@ impl Loader<'_> {
             fallback: fallback.map(|file| file.template),
             guesses,
             on_failure: raw.on_failure.unwrap_or_default(),
-            max_attempts: raw.max_attempts.unwrap_or(3),
+            max_attempts: raw.max_attempts.unwrap_or(ATTEMPTS),
             answer: self.answer(raw),
             closer,
             variables: raw.uv.clone(),
@@ -444,10 +444,9 @@ impl Loader<'_> {
         }
         let (edition, adaptation) = (raw.address.edition.as_str(), raw.address.adaptation.as_deref());
         let file = folder.as_ref().and_then(|it| self.tree.find(it, edition, adaptation, self.report));
-        let missing = folder.as_ref().map(|it| self.tree.name(it, edition, adaptation));
-        if let Some(name) =
-            missing.as_ref().filter(|name| file.is_none() && !is_end && !self.tree.exists(name))
-        {
+        // Of an entry that is both, the address may be that of its retry prompts alone.
+        let missing = folder.as_ref().filter(|_| !is_end).map(|it| self.tree.name(it, edition, adaptation));
+        if let Some(name) = missing.as_ref().filter(|name| file.is_none() && !self.tree.exists(name)) {
             let help = "a workflow that asks for this step will be refused";
             raw.at.warn(self.report, format!("there is no prompt {}", quoted(name)), help);
         }
