@@ -16,6 +16,7 @@ use super::read::{
 };
 use super::tree::{Folder, PromptFile, Tree, check_element, first_line};
 use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
+use crate::prompt_template::variables;
 use crate::workflow_file::complaint::{Report, quoted};
 use crate::workflow_file::shape::nearest;
 
@@ -280,7 +281,9 @@ impl Loader<'_> {
         }
         if let Run::Files(paths) = &mut validator.run {
             paths.extend(raw.paths.iter().cloned());
-        } else if let Err(what) = merge::check_params(&said.command, &raw.params) {
+        } else if let Err(what) =
+            merge::check_params(said.command.as_ref().map_or("", |(text, _)| text), &raw.params)
+        {
             raw.at.error(self.report, what, "rename the parameter");
         }
         Some(Condition { validator, params: raw.params.clone() })
@@ -451,16 +454,16 @@ impl Loader<'_> {
             raw.at.warn(self.report, format!("there is no prompt {}", quoted(name)), help);
         }
         let repeats = self.repeats(raw, folder.as_ref(), file.as_ref());
-        let mut variables = raw.uv.clone();
-        variables.extend(file.iter().flat_map(|it| &it.uv).filter(|name| !raw.uv.contains(name)).cloned());
+        let used = file.iter().flat_map(|it| variables(&it.template.text));
+        let declared = raw.uv.iter().chain(file.iter().flat_map(|it| &it.uv)).cloned();
+        let variables: BTreeSet<String> = declared.chain(used).collect();
         Own {
             prompt: file.map(|file| file.template),
             missing,
             repeats,
             bounded: raw.chain.is_some() || raw.newest,
             variables,
-            // Of an entry that is both, the format is that of its end.
-            answer: if is_end { None } else { self.answer(raw) },
+            answer: self.answer(raw),
         }
     }
 

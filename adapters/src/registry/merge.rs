@@ -9,8 +9,6 @@ use unstuck_core::completion::Form;
 use unstuck_core::id::Digest;
 use unstuck_core::validator::SuccessWhen;
 
-use super::read::At;
-
 /// Reads when a command has passed.
 pub(super) fn success_when(text: &str) -> Result<SuccessWhen, String> {
     let (word, rest) =
@@ -32,10 +30,7 @@ pub(super) fn success_when(text: &str) -> Result<SuccessWhen, String> {
 }
 
 /// Checks the names of parameters, which become environment variables of a command.
-pub(super) fn check_params(
-    _command: &Option<(String, At)>,
-    params: &BTreeMap<String, String>,
-) -> Result<(), String> {
+pub(super) fn check_params(_command: &str, params: &BTreeMap<String, String>) -> Result<(), String> {
     let is_name = |name: &str| {
         !name.starts_with(|c: char| c.is_ascii_digit())
             && !name.is_empty()

@@ -6,7 +6,7 @@
 //! keys, `read` makes the generations of the format one, `tree` finds prompts, `load` looks everything up;
 //! [`retry_prompt`] writes the prompt that answers failures, [`builtin`] knows validators without a registry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::completion::{
@@ -54,7 +54,8 @@ struct Own {
     missing: Option<String>,
     repeats: Option<Vec<Template>>,
     bounded: bool,
-    variables: Vec<String>,
+    /// Those that it declares, and those that its prompt has.
+    variables: BTreeSet<String>,
     answer: Option<AnswerFormat>,
 }
 
@@ -140,9 +141,8 @@ impl Registry {
     pub fn load(path: &Path, workspace: &Path) -> Result<(Self, Vec<Complaint>), Rejected> {
         let mut report = Report::default();
         let before = report.count();
-        let root = tree::source(path, workspace, &mut report).and_then(|(source, text)| {
-            json::parse(source, text.strip_prefix('\u{feff}').unwrap_or(&text), &mut report)
-        });
+        let root = tree::source(path, workspace, &mut report)
+            .and_then(|(source, text)| json::parse(source, &text, &mut report));
         let parts = root.map(|root| {
             let top = read::top(&root, &mut report);
             load::resolve(&top, path, workspace, &mut report)

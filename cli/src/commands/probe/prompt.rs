@@ -146,3 +146,43 @@ fn params(given: &str) -> Result<Map<String, Value>> {
         Error::usage(format!("--params is no JSON map: {error}")).hint("for example '{\"error\": \"...\"}'")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_a_map_given_or_in_a_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("params.json");
+        fs::write(&file, r#"{"a": 1}"#).expect("the folder is ours");
+        let cases = [
+            ("{}".to_owned(), Some(0)),
+            (r#"{"a": [1], "b": {}}"#.to_owned(), Some(2)),
+            (format!("@{}", file.display()), Some(1)),
+            ("[]".to_owned(), None),
+            ("a=1".to_owned(), None),
+            (format!("@{}", folder.path().join("none").display()), None),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(params(&given).ok().map(|it| it.len()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_registry_is_found_where_there_is_only_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let add = |agent: &str| {
+            let path = folder.path().join(".agent").join(agent);
+            fs::create_dir_all(&path).expect("the folder is ours");
+            fs::write(path.join("steps_registry.json"), "{}").expect("the folder is ours");
+        };
+        assert!(only_registry(folder.path()).is_err());
+        add("one");
+        assert!(
+            only_registry(folder.path()).is_ok_and(|path| path.ends_with(".agent/one/steps_registry.json"))
+        );
+        add("two");
+        assert!(only_registry(folder.path()).is_err());
+    }
+}
