@@ -14,7 +14,7 @@ use crate::folder::as_path;
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
 /// Variables that would lead git to another repository than that of the workspace.
-const MISLEADING: [&str; 7] = [
+pub(crate) const MISLEADING: [&str; 7] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",

@@ -153,7 +153,7 @@ fn read(bare: CommandResult, cwd: &Path, stdout: &[u8], stderr: &[u8], reports: 
 }
 
 /// Returns all of an output; the end of a very large one.
-fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore) -> Vec<u8> {
+pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore) -> Vec<u8> {
     let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
         return text.as_bytes().to_vec();
     };
@@ -170,7 +170,7 @@ fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore) -> Vec<u8> {
 
 /// Returns the end of what was printed: of standard error if there is anything, since standard output may be
 /// nothing but progress.
-fn tail(outcome: &Outcome) -> String {
+pub(crate) fn tail(outcome: &Outcome) -> String {
     let text = match (outcome.answer.trim().is_empty(), outcome.stderr_tail.trim().is_empty()) {
         (true, _) => outcome.stderr_tail.clone(),
         (_, true) => outcome.answer.clone(),

@@ -11,8 +11,11 @@ use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_adapters::registry::front_matter;
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::Event;
+use unstuck_core::event::Exit;
 use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
+use unstuck_core::porcelain::{self, Standing};
+use unstuck_core::validator::{self, SuccessWhen, ValidatorOutcome};
 use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
 use unstuck_core::workflow::Workflow;
 use unstuck_store::mirror::{self, MirrorReader};
@@ -31,6 +34,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("failures", failures),
     ("log_bytes", log_bytes),
     ("template", template),
+    ("porcelain", porcelain),
+    ("success_when", success_when),
     ("workflow_yaml", workflow_yaml),
 ];
 
@@ -95,6 +100,54 @@ pub fn failures(data: &[u8]) {
     }
     let passed = failure::extract(&Output { exit_code: Some(0), stdout: data, ..plain });
     assert!(passed.failures.is_empty(), "a command that passed has failed in nothing");
+}
+
+/// Whatever git printed: its paths are read, the same twice; and a name that git quotes, or ends with NUL, is
+/// that name again.
+pub fn porcelain(data: &[u8]) {
+    let entries = porcelain::parse(data);
+    assert_eq!(entries, porcelain::parse(data), "the same output gives the same entries");
+    assert!(entries.len() <= data.len().div_ceil(3), "every entry has its own bytes");
+    assert!(entries.iter().all(|entry| !entry.path.contains('\0')));
+    let _total = porcelain::head(data);
+
+    let name = String::from_utf8_lossy(data).replace('\0', "");
+    if name.is_empty() {
+        return;
+    }
+    let escaped: String = name.bytes().map(|byte| format!("\\{byte:03o}")).collect();
+    for output in [format!("?? \"{escaped}\"\n"), format!("?? {name}\0"), format!("? {name}\0")] {
+        let entries = porcelain::parse(output.as_bytes());
+        let read = entries.iter().map(|entry| (entry.path.as_str(), entry.standing));
+        assert_eq!(read.collect::<Vec<_>>(), [(name.as_str(), Standing::Untracked)], "{output:?}");
+    }
+}
+
+/// Whatever a condition is, on the first line, and whatever a command printed, below it: the condition is refused in
+/// a sentence, or judges every end; and what did not come to its end never passes.
+pub fn success_when(data: &[u8]) {
+    let (first, stdout) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
+    let text = String::from_utf8_lossy(first);
+    let condition = match SuccessWhen::parse(&text) {
+        Ok(condition) => condition,
+        Err(error) => return assert!(!error.to_string().contains('\n'), "one sentence: {error}"),
+    };
+    let json = serde_json::to_string(&condition).expect("a condition can be recorded");
+    assert_eq!(serde_json::from_str::<SuccessWhen>(&json).ok(), Some(condition.clone()));
+    let judged = |exit: Exit| validator::judge(&condition, &[0], &exit, stdout, stdout, false);
+    let passes = |exit: Exit| judged(exit) == ValidatorOutcome::Pass;
+    for exit in
+        [Exit::Signal(9), Exit::TimedOut, Exit::Stopped, Exit::Idle, Exit::CouldNotStart(String::new())]
+    {
+        assert!(matches!(judged(exit), ValidatorOutcome::CouldNotRun(_)), "it did not come to its end");
+    }
+    for code in 0..256 {
+        let listed = match &condition {
+            SuccessWhen::ExitCode(codes) => codes.contains(&code),
+            _ => code == 0,
+        };
+        assert!(listed || !passes(Exit::Code(code)), "exit {code} is not asked for");
+    }
 }
 
 /// The id of the check that [`decision_bytes`] asks for.

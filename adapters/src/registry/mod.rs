@@ -19,7 +19,6 @@ pub mod front_matter;
 mod json;
 pub mod keys;
 mod load;
-mod merge;
 mod read;
 pub mod retry_prompt;
 mod tree;

@@ -122,7 +122,7 @@ pub(super) struct RawCondition {
 
 pub(super) enum RawForm {
     Schema { file: String, name: String, at: At },
-    Inline(Value),
+    Inline(Value, At),
     Any,
     Pattern(String, At),
 }
@@ -465,7 +465,7 @@ fn answer(view: &View<'_>, report: &mut Report) -> Option<RawAnswer> {
     let own = format.as_ref().and_then(|format| response(format, report));
     let form = match schema(view, report) {
         Some(schema) => {
-            if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(_) | RawForm::Pattern(..))) {
+            if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(..) | RawForm::Pattern(..))) {
                 let help = "keep the schema of the step, or that of check.responseFormat";
                 At::of(view).error(report, "says twice what an answer looks like", help);
             }
@@ -539,7 +539,7 @@ fn inline(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
         At::value(view, key).error(report, what, "expected a JSON Schema: a map, true or false");
         return None;
     }
-    Some(RawForm::Inline(json::value(&entry.value)))
+    Some(RawForm::Inline(json::value(&entry.value), At::value(view, key)))
 }
 
 fn closer(view: &View<'_>) -> RawCloser {

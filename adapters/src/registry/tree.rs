@@ -300,7 +300,7 @@ fn yaml(file: &Path, workspace: &Path, report: &mut Report) -> Option<(Place, no
 }
 
 /// Returns what is wrong with a regular expression, on one line.
-pub(super) fn first_line(error: &regex::Error) -> String {
+fn first_line(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     format!("not a regular expression: {}", last.trim_start_matches("error: "))

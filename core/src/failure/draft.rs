@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::normalise::Normaliser;
 use super::reason::Reason;
+use super::record::{Class, Record, Records};
 use super::{Confidence, Extraction, FAILURES_MAX, Failure, Fingerprint, Location, Source};
 
 /// A message is kept up to this many bytes.
@@ -44,6 +45,16 @@ pub(super) struct Draft {
     pub(super) message: String,
     /// How `about` is masked.
     pub(super) style: Style,
+    /// What sort of thing failed.
+    pub(super) class: Class,
+    /// The column.
+    pub(super) column: Option<u32>,
+    /// The rule, where the kind does not tell it.
+    pub(super) rule: String,
+    /// What the tool says in one line, where it says so in one.
+    pub(super) headline: String,
+    /// It is no error but a warning.
+    pub(super) is_warning: bool,
 }
 
 impl Draft {
@@ -51,7 +62,8 @@ impl Draft {
     pub(super) fn test(tool: &'static str, name: &str, block: &[&str]) -> Self {
         let reason = Reason::of(block);
         let message = reason.message(block);
-        Self { tool, test: Some(name.trim().to_owned()), message, ..Self::default() }.because(reason)
+        let test = Some(name.trim().to_owned());
+        Self { tool, test, message, class: Class::Test, ..Self::default() }.because(reason)
     }
 
     /// Begins a diagnostic: a message about a place, in the words of the tool.
@@ -63,8 +75,16 @@ impl Draft {
             about: message.to_owned(),
             message: message.to_owned(),
             style: Style::Diagnostic,
+            class: Class::Diagnostic,
+            headline: message.to_owned(),
             ..Self::default()
         }
+    }
+
+    /// Begins the failure of a file that is not formatted, or is on a list for another reason.
+    pub(super) fn unformatted(tool: &'static str, file: &str, line: Option<u32>, message: &str) -> Self {
+        let draft = Self::diagnostic(tool, file, line, "not formatted").kind("format").message(message);
+        Self { class: Class::Format, ..draft }
     }
 
     /// Begins the failure of a process or of a file as a whole.
@@ -98,6 +118,21 @@ impl Draft {
         Self { file: Some(file.to_owned()).filter(|file| !file.is_empty()), line, ..self }
     }
 
+    /// Sets the column, and perhaps the rule where the kind does not tell it.
+    pub(super) fn shown_at(self, column: Option<u32>, rule: &str) -> Self {
+        Self { column, rule: rule.to_owned(), ..self }
+    }
+
+    /// Sets what the tool says in one line.
+    pub(super) fn headline(self, headline: &str) -> Self {
+        Self { headline: headline.to_owned(), ..self }
+    }
+
+    /// Marks it as a warning.
+    pub(super) fn warning(self, is_warning: bool) -> Self {
+        Self { is_warning, ..self }
+    }
+
     /// Sets what tells it from another.
     pub(super) fn about(self, about: &str) -> Self {
         Self { about: about.to_owned(), ..self }
@@ -113,6 +148,8 @@ impl Draft {
 pub(super) struct Found<'a> {
     normaliser: &'a Normaliser,
     failures: Vec<Failure>,
+    /// Each failure as it stands in the output, where that is asked for.
+    records: Option<Records>,
     /// Each fingerprint that was told, and the lines it was told of.
     seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
     /// The tool that printed the output, where it is known although nothing failed.
@@ -127,11 +164,22 @@ impl<'a> Found<'a> {
         Self {
             normaliser,
             failures: Vec::new(),
+            records: None,
             seen: BTreeMap::new(),
             tool: "",
             source: Source::Report,
             left_out: 0,
         }
+    }
+
+    /// Begins with nothing, and keeps each failure as it stands in the output.
+    pub(super) fn with_records(normaliser: &'a Normaliser) -> Self {
+        Self { records: Some(Records::default()), ..Self::new(normaliser) }
+    }
+
+    /// Takes the records out.
+    pub(super) fn take_records(&mut self) -> Vec<Record> {
+        self.records.take().unwrap_or_default().into_list()
     }
 
     /// Says from where the following is read.
@@ -189,7 +237,11 @@ impl<'a> Found<'a> {
             return;
         }
         let line = draft.line.filter(|_| draft.test.is_none());
+        let record = self.records.is_some().then(|| Record::of(&draft, self.normaliser));
         let failure = self.finish(draft);
+        if let (Some(records), Some(record)) = (&mut self.records, record) {
+            records.add(Record { fingerprint: failure.fingerprint.clone(), ..record });
+        }
         let known = self.seen.contains_key(&failure.fingerprint);
         let lines = self.seen.entry(failure.fingerprint.clone()).or_default();
         if lines.len() < PLACES_MAX {

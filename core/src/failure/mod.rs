@@ -23,6 +23,7 @@ mod marks;
 mod normalise;
 mod page;
 mod reason;
+mod record;
 pub mod registry;
 mod set;
 
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
+pub use record::{Class, Reading, Record, read};
 pub use set::FailureSet;
 
 use draft::Found;
@@ -91,6 +93,42 @@ pub struct Failure {
     pub source: Source,
     /// At how many lines of its file it is, where that is what tells several apart; at least 1.
     pub places: u32,
+}
+
+/// What a failure is one of that no output tells of.
+#[derive(Clone, Copy, Debug)]
+pub enum What<'a> {
+    /// All of it.
+    Whole,
+    /// A file.
+    File(&'a str),
+    /// An item in a file.
+    Item(&'a str, &'a str),
+}
+
+impl Failure {
+    /// Makes a failure that no output tells of: `tool` found that `what`, perhaps a file, is `kind`. The message
+    /// is only for people.
+    pub fn named(tool: &str, kind: &str, what: What<'_>, message: &str) -> Self {
+        let (test, file) = match what {
+            What::Whole => (None, None),
+            What::File(file) => (None, Some(file)),
+            What::Item(item, file) => (Some(item), Some(file)),
+        };
+        let subject = [test.unwrap_or_default(), file.unwrap_or_default()];
+        let fingerprint = Fingerprint::of(&[tool, subject[0], subject[1], kind]);
+        Self {
+            exact: Fingerprint::of(&[fingerprint.as_str(), message]),
+            fingerprint,
+            tool: tool.to_owned(),
+            test: test.map(str::to_owned),
+            location: file.map(|file| Location { file: file.to_owned(), line: None }),
+            kind: kind.to_owned(),
+            message: message.to_owned(),
+            source: Source::Text,
+            places: 1,
+        }
+    }
 }
 
 /// A place in a file.
@@ -153,6 +191,11 @@ impl Extraction {
     pub fn set(&self) -> FailureSet {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
+}
+
+/// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
+pub fn plain(bytes: &[u8]) -> String {
+    Page::new(bytes).text().to_owned()
 }
 
 /// Reads the failures of an output, the format being recognised.

@@ -117,7 +117,8 @@ impl Normaliser {
 
     /// Returns a path relative to the folder of the command, or as it is.
     pub(super) fn path(&self, path: &str) -> String {
-        let path = path.strip_prefix("file://").unwrap_or(path);
+        let decoded = path.strip_prefix("file://").map(percent_decoded);
+        let path = decoded.as_deref().unwrap_or(path);
         let path = path.strip_prefix(&self.root).filter(|_| !self.root.is_empty()).unwrap_or(path);
         let path = path.strip_prefix("./").unwrap_or(path);
         path.replace('\\', "/")
@@ -266,4 +267,23 @@ fn squeeze(text: &str) -> String {
         squeezed.push_str(word);
     }
     squeezed
+}
+
+/// Decodes `%20` and the like, as they stand in the URL of a file.
+fn percent_decoded(url: &str) -> String {
+    let mut parts = url.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -62,6 +62,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "deno-fmt", title: "deno fmt --check", stage: Tool, marks: &["not formatted file"], read: format::deno_fmt::read },
     Format { name: "tsc", title: "tsc", stage: Tool, marks: &["error TS"], read: format::tsc::read },
     Format { name: "eslint", title: "eslint, stylelint, standard (stylish)", stage: Tool, marks: &[" problem"], read: format::eslint::read },
+    Format { name: "compact", title: "deno lint and eslint in their compact formats: a place in words", stage: Tool, marks: &[", col "], read: format::compact::read },
     Format { name: "maven", title: "Maven: Surefire, javac", stage: Tool, marks: &["<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR", "Failed to execute goal"], read: format::maven::read },
     Format { name: "gradle", title: "Gradle test", stage: Tool, marks: &[" FAILED\n"], read: format::gradle::read },
     Format { name: "ctest", title: "CTest", stage: Tool, marks: &["tests failed out of"], read: format::ctest::read },
@@ -86,6 +87,9 @@ pub const FORMATS: &[Format] = &[
     Format { name: "markers", title: "lines that begin with FAIL, ✗, ✖, × or [FAIL], of a tool that is not known", stage: Shape, marks: &[], read: format::markers::read },
     Format { name: "shell", title: "shells and system tools: name: message", stage: Shape, marks: &[], read: format::shell::read },
     Format { name: "errors", title: "lines that begin with error: or fatal:, of a tool that is not known", stage: Shape, marks: &[], read: format::errors::read },
+    Format { name: "ruled", title: "lines that begin with a rule in brackets: older versions of deno lint", stage: Shape, marks: &[], read: format::ruled::read },
+    Format { name: "unified", title: "a unified difference: gofmt -d, black --diff", stage: Shape, marks: &["\n+++ "], read: format::unified::read },
+    Format { name: "paths", title: "nothing but a list of files: gofmt -l, prettier -l", stage: Shape, marks: &[], read: format::paths::read },
 ];
 
 /// Returns the format of this name.

@@ -2,6 +2,7 @@
 
 mod failures;
 mod prompt;
+mod schema;
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -35,6 +36,10 @@ enum Piece {
     ///
     /// `unstuck probe prompt issue --pattern tests-red --params '{"failedTests": [{"name": "one"}]}'`
     Prompt(prompt::Args),
+    /// Put the references of a schema for answers in, or say what is wrong with an answer.
+    ///
+    /// `unstuck probe schema issue.schema.json#work --check answer.txt`
+    Schema(schema::Args),
 }
 
 /// Tries the piece.
@@ -43,6 +48,7 @@ pub fn probe(args: &Args) -> Result {
         Piece::Verdict => verdict(),
         Piece::Failures(args) => failures::failures(args),
         Piece::Prompt(args) => prompt::prompt(args),
+        Piece::Schema(args) => schema::schema(args),
     }
 }
 

@@ -20,8 +20,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let line = field("line").and_then(|line| line.parse().ok());
         let kind = field("title").unwrap_or_default();
-        found.push(
-            Draft::diagnostic("annotations", field("file").unwrap_or_default(), line, first).kind(kind),
-        );
+        let column = field("col").and_then(|column| column.parse().ok());
+        let draft = Draft::diagnostic("annotations", field("file").unwrap_or_default(), line, first);
+        found.push(draft.kind(kind).shown_at(column, ""));
     }
 }

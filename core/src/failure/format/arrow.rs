@@ -9,7 +9,7 @@ use super::super::draft::{Draft, Found};
 use super::{Sheet, until};
 
 static ARROW: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*--> (?P<file>.+?)(?::(?P<line>\d+)(?::\d+)?)?\s*$").expect("well formed")
+    Regex::new(r"^\s*--> (?P<file>.+?)(?::(?P<line>\d+)(?::(?P<column>\d+))?)?\s*$").expect("well formed")
 });
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
@@ -39,12 +39,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let body = until(lines, at + 1, |line| line.trim().is_empty());
         let code = head.name("code").or(head.name("rule")).map_or("", |code| code.as_str());
         let tool = if head.name("rule").is_some() { "ruff" } else { "rustc" };
-        let draft = Draft::diagnostic(tool, &arrow["file"], line_of(&arrow), &head["what"]).kind(code);
+        let draft = Draft::diagnostic(tool, &arrow["file"], number(&arrow, "line"), &head["what"]).kind(code);
         let label = if tool == "rustc" { label(body) } else { "" };
         let shown: Vec<&str> = [head.get(0).map_or("", |head| head.as_str()), line]
             .into_iter()
             .chain(body.iter().copied())
             .collect();
+        let draft = draft.shown_at(number(&arrow, "column"), &lint(body));
         found.push(draft.about(&about(&head["what"], label)).message(&shown.join("\n")));
     }
 }
@@ -54,8 +55,21 @@ pub(super) fn about(message: &str, label: &str) -> String {
     format!("{message} {}", label.split("help:").next().unwrap_or_default().trim()).trim().to_owned()
 }
 
-fn line_of(arrow: &regex::Captures<'_>) -> Option<u32> {
-    arrow.name("line")?.as_str().parse().ok()
+fn number(arrow: &regex::Captures<'_>, name: &str) -> Option<u32> {
+    arrow.name(name)?.as_str().parse().ok()
+}
+
+/// Returns the lint that the notes below a diagnostic name: of clippy, or of the compiler.
+fn lint(body: &[&str]) -> String {
+    static LINT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"rust-clippy/[^#\s]*#(?P<link>\w+)|`(?:-[DWF] |#\[(?:deny|warn|forbid)\()(?P<name>(?:\w+::)?[\w-]+)")
+            .expect("well formed")
+    });
+    let all: Vec<regex::Captures<'_>> = body.iter().filter_map(|line| LINT.captures(line)).collect();
+    let link = all.iter().find_map(|it| it.name("link")).map(|it| format!("clippy::{}", it.as_str()));
+    let name = || all.iter().filter_map(|it| it.name("name")).find(|it| it.as_str() != "warnings");
+    // The option has dashes where the name has underscores.
+    link.or_else(|| name().map(|it| it.as_str().replace('-', "_"))).unwrap_or_default()
 }
 
 /// A headline may go on for a few lines.

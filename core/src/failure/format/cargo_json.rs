@@ -30,6 +30,8 @@ struct Code {
 struct Span {
     file_name: String,
     line_start: u32,
+    #[serde(default)]
+    column_start: Option<u32>,
     is_primary: bool,
     label: Option<String>,
 }
@@ -72,9 +74,11 @@ impl Diagnostic {
         }
         let primary = self.spans.iter().find(|span| span.is_primary).unwrap_or(&self.spans[0]);
         let label = primary.label.as_deref().unwrap_or_default();
-        let code = self.code.map(|code| code.code).filter(|code| is_code(code)).unwrap_or_default();
+        let rule = self.code.map(|code| code.code).unwrap_or_default();
+        let code = if is_code(&rule) { rule.as_str() } else { "" };
         let draft = Draft::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
-        found.push(draft.kind(&code).about(&arrow::about(&self.message, label)).message(&rendered));
+        let draft = draft.kind(code).shown_at(primary.column_start, &rule);
+        found.push(draft.about(&arrow::about(&self.message, label)).message(&rendered));
     }
 }
 

@@ -9,9 +9,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Some((code, message)) = line.split_once(" [ERROR]: ") else { continue };
         let block = until(sheet.lines, at, str::is_empty);
         let place = block.iter().find_map(|line| line.trim_start().strip_prefix("at "));
-        let mut parts = place.unwrap_or_default().rsplitn(3, ':').skip(1);
+        let mut parts = place.unwrap_or_default().rsplitn(3, ':');
+        let column = parts.next().and_then(|number| number.parse().ok());
         let number = parts.next().and_then(|number| number.parse().ok());
         let file = parts.next().unwrap_or_default();
-        found.push(Draft::diagnostic("tsc", file, number, message).kind(code).message(&block.join("\n")));
+        let draft = Draft::diagnostic("tsc", file, number, message).kind(code).shown_at(column, "");
+        found.push(draft.message(&block.join("\n")));
     }
 }

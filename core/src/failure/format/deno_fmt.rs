@@ -8,9 +8,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.starting(b"fE") {
         if let Some(file) = line.strip_prefix("from ").and_then(|rest| rest.strip_suffix(':')) {
             let block = until(sheet.lines, at, str::is_empty).join("\n");
-            found.push(
-                Draft::diagnostic("deno-fmt", file, None, "not formatted").kind("format").message(&block),
-            );
+            found.push(Draft::unformatted("deno-fmt", file, None, &block));
         } else if let Some(file) = line.strip_prefix("Error checking: ") {
             let block = until(sheet.lines, at + 1, str::is_empty).join("\n");
             found.push(Draft::diagnostic("deno-fmt", file, None, &block).kind("syntax"));

@@ -12,15 +12,18 @@ use super::Sheet;
 pub(super) struct Diagnostic<'a> {
     pub(super) file: &'a str,
     pub(super) line: Option<u32>,
+    column: Option<u32>,
     severity: &'a str,
     code: String,
+    /// What stands before the message with a colon, behind a dash: a rule.
+    rule: &'a str,
     message: &'a str,
     whole: &'a str,
 }
 
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:\[\w+\] |vet: )?(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()\[\]]*?)(?::(?P<line>\d+)(?:[:.,-]\d+)*|\((?P<line2>\d+)(?:,\d+)*\)):? +(?:- )?(?:(?P<severity>fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor|ERROR|WARNING|E|W|C|R|F)(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?: +)?(?:(?P<code>[A-Z]{1,4}\d{2,5}|SC\d+):? +)?(?:\[(?P<code3>[A-Z]\d{4})\([\w-]+\), \S*\] +)?(?P<what>\S.*)$",
+        r"^(?:\[\w+\] |vet: )?(?P<file>(?:file://|[A-Za-z]:)?[^\s:()\[\]](?:[^:()\[\]]|/[\[(]{1,2}[\w.-]+[\])]{1,2})*?)(?::(?P<line>\d+)(?:[:.,-](?P<column>\d+)(?:[:.,-]\d+)*)?|\((?P<line2>\d+)(?:,(?P<column2>\d+)(?:,\d+)*)?\)):? +(?P<dash>- )?(?:(?P<severity>fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor|ERROR|WARNING|E|W|C|R|F)(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?: +)?(?:(?P<code>[A-Z]{1,4}\d{2,5}|SC\d+):? +)?(?:\[(?P<code3>[A-Z]\d{4})\([\w-]+\), \S*\] +)?(?P<what>\S.*)$",
     )
     .expect("the pattern is well formed")
 });
@@ -64,14 +67,26 @@ pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
         }
     }
     let number = found.name("line").or(found.name("line2"))?.as_str().parse().ok();
+    let column = found.name("column").or(found.name("column2")).and_then(|it| it.as_str().parse().ok());
+    let dashed = found.name("dash").and_then(|_| message.split_once(": "));
+    let rule = dashed.map_or("", |(rule, _)| rule);
+    let rule = if code.is_empty() && is_rule(rule) { rule } else { "" };
     Some(Diagnostic {
         file,
         line: number,
+        column,
+        rule,
         severity: found.name("severity").map_or("", |it| it.as_str()),
         code,
         message,
         whole: line,
     })
+}
+
+/// Says whether a word is written like the name of a rule.
+fn is_rule(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
 }
 
 fn has_position(line: &[u8]) -> bool {
@@ -82,9 +97,10 @@ fn has_position(line: &[u8]) -> bool {
 
 /// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.
 fn is_path(file: &str) -> bool {
+    let file = file.strip_prefix("file://").unwrap_or(file);
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let plain = !file.contains("//") && !file.contains("...") && file.len() < 500;
+    let plain = !file.contains("//") && !file.replace("[...", "").contains("...") && file.len() < 500;
     let known = matches!(
         name,
         "Makefile" | "Dockerfile" | "Jenkinsfile" | "BUILD" | "CMakeLists.txt" | "GNUmakefile"
@@ -113,8 +129,12 @@ impl Diagnostic<'_> {
 
     /// Makes a draft of it.
     pub(super) fn draft(&self) -> Draft {
+        let told = self.message.strip_prefix(self.rule).unwrap_or(self.message);
         Draft::diagnostic("diagnostics", self.file, self.line, self.message)
             .kind(&self.code)
+            .shown_at(self.column, self.rule)
+            .headline(told.trim_start_matches(": ").trim_start_matches("[*] "))
+            .warning(self.is_warning())
             .message(self.whole)
     }
 }

@@ -8,7 +8,7 @@ use super::super::draft::{Draft, Found};
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s+(?P<line>\d+):\d+\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*))?\s*$").expect("well formed")
+    Regex::new(r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*))?\s*$").expect("well formed")
 });
 
 /// Reads the errors; the warnings only when there is nothing else that failed.
@@ -29,9 +29,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let rule = problem.name("rule").map_or("", |rule| rule.as_str());
         let draft = Draft::diagnostic("eslint", file, problem["line"].parse().ok(), &problem["what"])
             .kind(rule)
+            .shown_at(problem["column"].parse().ok(), "")
             .message(line.trim());
         match &problem["mark"] {
-            "warning" | "⚠" => warnings.push(draft),
+            "warning" | "⚠" => warnings.push(draft.warning(true)),
             _ => found.push(draft),
         }
     }

@@ -45,7 +45,7 @@ fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
     let full = format!("{file} › {name}");
     let mut draft = Draft::test(TOOL, &full, block);
     let message = format!("FAIL {file}\n● {name}\n{}", draft.message);
-    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file.trim_start_matches("./")));
     if whole_file {
         draft.test = None;
     } else if let Some(source) = asserted(block) {

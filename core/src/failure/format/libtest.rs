@@ -35,8 +35,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     blocks.entry(name.0).or_insert(until(lines, at, ends));
                 }
                 if line.starts_with("test result: FAILED") {
-                    for name in listed(&lines[..at]) {
-                        let block = blocks.get(name).copied().unwrap_or_default();
+                    for (name, block) in listed(&lines[..at], &blocks) {
                         // Of a doc test, the line is no part of the name: it moves.
                         let name = name.split(" (line ").next().unwrap_or(name);
                         found.push(Draft::test(TOOL, name, block));
@@ -64,11 +63,19 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Returns the names in the list that ends here.
-fn listed<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+/// Returns the names in the list that ends here, with their blocks and in the order of these; the list itself
+/// is sorted.
+fn listed<'a, 'b>(
+    lines: &'b [&'a str],
+    blocks: &BTreeMap<&str, &'b [&'a str]>,
+) -> Vec<(&'a str, &'b [&'a str])> {
     let names = lines.iter().rev().skip_while(|line| line.is_empty());
-    let names: Vec<&str> = names.map_while(|line| line.strip_prefix("    ")).collect();
-    names.into_iter().rev().map(str::trim_end).collect()
+    let names = names.map_while(|line| line.strip_prefix("    ")).map(str::trim_end);
+    let mut named: Vec<_> = names.map(|name| (name, blocks.get(name).copied().unwrap_or_default())).collect();
+    named.reverse();
+    // All blocks are parts of one list of lines, so their addresses are their order.
+    named.sort_by_key(|(_, block)| if block.is_empty() { usize::MAX } else { block.as_ptr().addr() });
+    named
 }
 
 /// A binary that a signal ended, or that left with a code of its own: the test is not known.

@@ -86,6 +86,17 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     };
     let line = u32::try_from(line).ok();
     let draft = Draft::diagnostic("lint", file, line, message.trim()).kind(&rule.unwrap_or_default());
+    let columns = [
+        &value["column"],
+        &value["location"]["column"],
+        &value["Pos"]["Column"],
+        &value["startColumn"],
+        &value["location"]["positions"]["begin"]["column"],
+        &value["location"]["start"]["column"],
+    ];
+    let ranged = || value["range"]["start"]["character"].as_u64().map(|column| column + 1);
+    let column = columns.into_iter().find_map(Value::as_u64).or_else(ranged);
+    let draft = draft.shown_at(column.and_then(|column| u32::try_from(column).ok()), "").warning(!is_error);
     let shown = format!("{} {}", draft.kind, message.trim());
     Some(Problem { draft: draft.message(shown.trim()), is_error })
 }

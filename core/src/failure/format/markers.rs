@@ -15,6 +15,7 @@ const MARKS: &[&str] = &[
     "[FAILED] ",
     "FAIL: ",
     "FAILED: ",
+    "FAILED | ",
     "FAIL ",
     "FAILED ",
     "not ok ",

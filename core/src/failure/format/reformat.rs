@@ -11,14 +11,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .strip_prefix("ERROR: ")
             .and_then(|rest| rest.split_once(" Imports are incorrectly sorted"))
             .map(|(file, _)| file);
-        let prettier = line.strip_prefix("[warn] ").filter(|rest| !rest.contains(' ') && rest.contains('.'));
+        let prettier = line.strip_prefix("[warn] ").filter(|rest| is_file(rest));
         if let Some(file) = black.or(isort).or(prettier) {
-            found.push(
-                Draft::diagnostic("format", file.trim(), None, "not formatted").kind("format").message(line),
-            );
+            found.push(Draft::unformatted("format", file.trim(), None, line));
         } else if let Some(rest) = line.strip_prefix("error: cannot format ") {
             let (file, what) = rest.split_once(": ").unwrap_or((rest, ""));
             found.push(Draft::diagnostic("format", file, None, what).kind("syntax").message(line));
         }
     }
+}
+
+/// Says whether a warning of prettier is a name: a sentence ends in a dot, or has one before a blank.
+fn is_file(text: &str) -> bool {
+    let extension = text.rsplit_once('.').map_or("", |(_, extension)| extension);
+    !extension.is_empty() && !extension.contains(' ') && !text.contains(". ")
 }

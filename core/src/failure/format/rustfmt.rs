@@ -21,8 +21,6 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let near = &sheet.lines[..sheet.lines.len().min(at + LINES)];
         let block = until(near, at + 1, |line| line.starts_with("Diff in "));
         let message = format!("{line}\n{}", block.join("\n"));
-        found.push(
-            Draft::diagnostic("rustfmt", file, number, "not formatted").kind("format").message(&message),
-        );
+        found.push(Draft::unformatted("rustfmt", file, number, &message));
     }
 }

@@ -30,5 +30,9 @@ fn draft(result: &Value) -> Draft {
     let line = place["region"]["startLine"].as_u64().and_then(|line| u32::try_from(line).ok());
     let message =
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
-    Draft::diagnostic("sarif", file, line, message).kind(result["ruleId"].as_str().unwrap_or_default())
+    let column = place["region"]["startColumn"].as_u64().and_then(|column| u32::try_from(column).ok());
+    Draft::diagnostic("sarif", file, line, message)
+        .kind(result["ruleId"].as_str().unwrap_or_default())
+        .shown_at(column, "")
+        .warning(result["level"] != "error")
 }

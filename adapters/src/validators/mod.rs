@@ -1,0 +1,341 @@
+//! Runs the validators of a step, one after the other, and reads what each found.
+//!
+//! What an exit code, an output or a file means is decided by `unstuck_core::validator`; here it is fetched.
+//! Every validator is run, also after one that failed, so that a worker learns of all problems at once. One that
+//! a signal or its time limit ended is run once more. The whole output is kept in blobs.
+
+mod hiding;
+mod repository;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use unstuck_core::completion::{Checklist, Condition, Run, Validator};
+use unstuck_core::duration::spoken;
+use unstuck_core::event::{Exit, Outcome};
+use unstuck_core::gate::CommandResult;
+use unstuck_core::id::Millis;
+use unstuck_core::validator::params::{self, ParamError};
+use unstuck_core::validator::{
+    self, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, ValidatorResult, checklist,
+    custom,
+};
+use unstuck_store::blobs::BlobStore;
+
+use crate::branch::MISLEADING;
+use crate::checks::{tail, whole};
+use crate::environment::PREFIXES;
+use crate::process::{self, Patience, Spec, Stop, StopSignal};
+use crate::redact::Redactor;
+
+use self::hiding::Hiding;
+
+/// Variables that change what `sh` does before the command begins.
+const OF_SHELLS: [&str; 3] = ["ENV", "BASH_ENV", "CDPATH"];
+
+/// Where validators are run, and within which bounds.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The root of the workspace, absolute.
+    pub workspace: PathBuf,
+    /// Changes to the inherited environment.
+    pub environment: Vec<(OsString, Option<OsString>)>,
+    /// Most time of all together.
+    pub limit: Duration,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+    /// Names the processes among all others.
+    pub mark: String,
+    /// Folders of Unstuck within the workspace, which git does not tell of.
+    pub hidden: Vec<PathBuf>,
+    /// A folder for files that a validator needs; best one of the hidden ones.
+    pub scratch: PathBuf,
+    /// The branch that unmerged commits are counted from.
+    pub base: Option<String>,
+    /// The first that does not pass ends it.
+    pub stop_at_first: bool,
+}
+
+/// Runs all conditions in their order. It ends early when it is told to stop, or with `stop_at_first` at the first
+/// that does not hold.
+pub async fn run(
+    conditions: &[Condition],
+    place: &Place,
+    blobs: &dyn BlobStore,
+    redactor: &Redactor,
+    stop: StopSignal,
+    mut show: impl FnMut(&str) + Send,
+) -> Vec<ValidatorResult> {
+    let end = Instant::now() + place.limit;
+    let bench = Bench { place, blobs, redactor, hiding: Hiding::new(place) };
+    let mut results: Vec<ValidatorResult> = Vec::new();
+    for condition in conditions {
+        let begun = Instant::now();
+        let validator = &condition.validator;
+        let mut result = match &validator.run {
+            Run::Files(paths) => bench.files(validator, paths),
+            Run::Checklist(checklist) => bench.checklist(validator, checklist),
+            Run::Command(command) | Run::Custom(command) => {
+                bench.command(condition, command, end, &stop, &mut show).await
+            }
+        };
+        result.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let ends = place.stop_at_first && !result.passed() || result.exit == Exit::Stopped;
+        results.push(result);
+        if ends || *stop.borrow() != Stop::Run {
+            break;
+        }
+    }
+    results
+}
+
+/// Checks that a shell gives a command these params.
+///
+/// # Errors
+///
+/// A name is no shell variable, or is already set in the environment, or stands in single quotes.
+pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>) -> Result<(), ParamError> {
+    let is_ours =
+        |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.starts_with("GIT_");
+    params::check(command, names, |name| is_ours(name) || std::env::var_os(name).is_some())
+}
+
+/// What all validators of a check share.
+struct Bench<'a> {
+    place: &'a Place,
+    blobs: &'a dyn BlobStore,
+    redactor: &'a Redactor,
+    hiding: Result<Hiding, String>,
+}
+
+impl Bench<'_> {
+    /// Runs a command; once more, if a signal or its time limit ended it.
+    async fn command(
+        &self,
+        condition: &Condition,
+        command: &str,
+        end: Instant,
+        stop: &StopSignal,
+        show: &mut (impl FnMut(&str) + Send),
+    ) -> ValidatorResult {
+        let validator = &condition.validator;
+        let hiding = match &self.hiding {
+            Ok(hiding) => hiding,
+            Err(why) => return unrun(validator, why),
+        };
+        for last in [false, true] {
+            let limit =
+                Duration::from_millis(validator.timeout.0).min(end.saturating_duration_since(Instant::now()));
+            let spec = self.spec(condition, command, limit, hiding);
+            let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), &mut *show).await;
+            let may_pass =
+                matches!(outcome.exit, Exit::Signal(_) | Exit::TimedOut | Exit::Idle | Exit::Code(129..160));
+            let result = self.read(validator, command, limit, outcome);
+            let could_not = matches!(result.outcome, ValidatorOutcome::CouldNotRun(_));
+            if last || !could_not || !may_pass || *stop.borrow() != Stop::Run {
+                return result;
+            }
+        }
+        unreachable!("the last time always returns")
+    }
+
+    fn spec(&self, condition: &Condition, command: &str, limit: Duration, hiding: &Hiding) -> Spec {
+        let mut env = self.place.environment.clone();
+        env.extend(MISLEADING.iter().chain(&OF_SHELLS).map(|name| ((*name).into(), None)));
+        env.extend(hiding.environment().iter().cloned());
+        env.extend(condition.params.iter().map(|(name, value)| (name.into(), Some(value.into()))));
+        Spec {
+            argv: ["sh", "-c", command].map(Into::into).to_vec(),
+            cwd: self.place.workspace.clone(),
+            env,
+            stdin: Vec::new(),
+            limit,
+            patience: Patience { idle: limit, verdict: None },
+            grace: self.place.grace,
+            mark: self.place.mark.clone(),
+        }
+    }
+
+    /// Reads what a command left behind.
+    fn read(
+        &self,
+        validator: &Validator,
+        command: &str,
+        limit: Duration,
+        outcome: Outcome,
+    ) -> ValidatorResult {
+        let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, self.blobs);
+        let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs);
+        let cwd = self.place.workspace.to_string_lossy();
+        let repository = self.repository(validator);
+        let raw = Raw {
+            command,
+            cwd: &cwd,
+            exit: &outcome.exit,
+            stdout: &stdout,
+            stderr: &stderr,
+            failed: false,
+            asked: &[],
+            missing: &[],
+            repository: repository.as_ref(),
+        };
+        let facts = Facts::new(raw);
+        let (mut found, said) = judged(validator, &raw, facts.is_told_by_a_tool());
+        if outcome.exit == Exit::TimedOut {
+            let limit = spoken(Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
+            found = ValidatorOutcome::CouldNotRun(format!("it exceeded its time limit of {limit}"));
+        }
+        let facts = facts.of_failed(found != ValidatorOutcome::Pass);
+        let mut told = Told::of(validator, &found, &facts);
+        if let Some(said) = said {
+            told = told.and_said(&found, said);
+        }
+        told.failures.truncate(CommandResult::FAILURES_MAX);
+        ValidatorResult {
+            exit: outcome.exit.clone(),
+            stdout: outcome.stdout,
+            stderr: outcome.stderr,
+            tail: tail(&outcome),
+            ..result_of(validator, found, told)
+        }
+    }
+
+    /// Looks whether files are there. A folder has to be asked for as one.
+    fn files(&self, validator: &Validator, paths: &[String]) -> ValidatorResult {
+        if !self.place.workspace.is_dir() {
+            return unrun(validator, &format!("there is no folder {}", self.place.workspace.display()));
+        }
+        let mut missing = Vec::new();
+        for path in paths {
+            match is_there(&self.place.workspace.join(path), path.ends_with('/')) {
+                Ok(true) => {}
+                Ok(false) => missing.push(path.clone()),
+                Err(error) => return unrun(validator, &format!("{path} cannot be looked at: {error}")),
+            }
+        }
+        let (found, exit) = match missing.is_empty() {
+            true => (ValidatorOutcome::Pass, Exit::Code(0)),
+            false => (ValidatorOutcome::Fail, Exit::Code(1)),
+        };
+        let cwd = self.place.workspace.to_string_lossy();
+        let facts = Facts::new(Raw {
+            command: "",
+            cwd: &cwd,
+            exit: &exit,
+            stdout: b"",
+            stderr: b"",
+            failed: found == ValidatorOutcome::Fail,
+            asked: paths,
+            missing: &missing,
+            repository: None,
+        });
+        let told = Told::of(validator, &found, &facts);
+        ValidatorResult { exit: exit.clone(), ..result_of(validator, found, told) }
+    }
+
+    /// Reads a checklist.
+    fn checklist(&self, validator: &Validator, list: &Checklist) -> ValidatorResult {
+        const BYTES_MAX: u64 = 8 << 20;
+        let path = self.place.workspace.join(&list.path);
+        let bytes = match fs::metadata(&path) {
+            Ok(found) if found.len() > BYTES_MAX => {
+                return unrun(validator, &format!("the checklist {} has more than 8 MiB", list.path));
+            }
+            _ => fs::read(&path),
+        };
+        let bytes = match bytes {
+            Ok(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
+            Err(error) if is_absent(&error) => None,
+            Err(error) => {
+                return unrun(validator, &format!("the checklist {} cannot be read: {error}", list.path));
+            }
+        };
+        let reading = checklist::read(list, bytes.as_deref());
+        let told = Told::of_checklist(validator, &list.path, &reading);
+        let exit = Exit::Code(i32::from(reading.outcome != ValidatorOutcome::Pass));
+        ValidatorResult { exit, ..result_of(validator, reading.outcome, told) }
+    }
+
+    /// Asks for the state of the repository, where something of it is extracted.
+    fn repository(&self, validator: &Validator) -> Option<Repository> {
+        let asked = [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus];
+        let wanted = validator.extract.values().any(|extractor| asked.contains(extractor));
+        wanted.then(|| repository::of(&self.place.workspace, self.place.base.as_deref())).flatten()
+    }
+}
+
+/// Judges how a command ended, and what one with a contract said of itself.
+fn judged(
+    validator: &Validator,
+    raw: &Raw<'_>,
+    recognised: bool,
+) -> (ValidatorOutcome, Option<custom::Said>) {
+    let default = SuccessWhen::ExitCode(vec![0]);
+    let success_when = validator.success_when.as_ref().unwrap_or(&default);
+    let said = match validator.run {
+        Run::Custom(_) => custom::read(raw.stdout).transpose(),
+        _ => Ok(None),
+    };
+    // What says the outcome itself prints that, so its output is not held against it.
+    let by_exit = match (&said, success_when) {
+        (Ok(Some(_)) | Err(_), SuccessWhen::Empty | SuccessWhen::Contains(_) | SuccessWhen::Matches(_)) => {
+            &default
+        }
+        _ => success_when,
+    };
+    let ended =
+        validator::judge(by_exit, &validator.exit_codes, raw.exit, raw.stdout, raw.stderr, recognised);
+    match said {
+        Ok(None) => (ended, None),
+        Err(why) => (ValidatorOutcome::CouldNotRun(why), None),
+        Ok(Some(said)) => {
+            let ran = matches!(raw.exit, Exit::Code(code) if validator.exit_codes.contains(code));
+            (custom::judge(&said, ended, ran), Some(said))
+        }
+    }
+}
+
+/// Returns a result of something that has no output.
+fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: Told) -> ValidatorResult {
+    ValidatorResult {
+        validator: validator.name.clone(),
+        outcome,
+        exit: Exit::Code(0),
+        duration: Millis(0),
+        stdout: None,
+        stderr: None,
+        tail: String::new(),
+        error: told.error,
+        report: told.report,
+        params: told.params,
+        failures: told.failures,
+        unparsed: told.unparsed,
+        cached: false,
+    }
+}
+
+/// Returns the result of a validator that was not begun.
+fn unrun(validator: &Validator, why: &str) -> ValidatorResult {
+    let told = Told::could_not_run(validator, why);
+    let outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
+    ValidatorResult { exit: Exit::CouldNotStart(why.to_owned()), ..result_of(validator, outcome, told) }
+}
+
+fn is_there(path: &Path, folder: bool) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(if folder { found.is_dir() } else { found.is_file() }),
+        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
+    )
+}

@@ -1,0 +1,28 @@
+//! Linters with one problem a line and its place in words: `a.ts: line 1, col 8 - message (rule)`. So do deno
+//! lint and eslint with their compact formats.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::Sheet;
+
+static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:, (?P<level>\w+))? - (?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
+});
+
+/// Reads every problem; the warnings only where there is nothing else.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let drafts: Vec<Draft> = sheet.marked().filter_map(|(_, line)| problem(line)).collect();
+    let errors = drafts.iter().any(|draft| !draft.is_warning);
+    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+}
+
+fn problem(line: &str) -> Option<Draft> {
+    let problem = PROBLEM.captures(line.trim_end())?;
+    let rule = problem.name("rule").map_or("", |rule| rule.as_str());
+    let warns = problem.name("level").is_some_and(|level| level.as_str() == "Warning");
+    let draft = Draft::diagnostic("lint", &problem["file"], problem["line"].parse().ok(), &problem["what"]);
+    Some(draft.kind(rule).shown_at(problem["column"].parse().ok(), "").warning(warns).message(line.trim()))
+}

@@ -1,0 +1,272 @@
+//! What `git status` says in its formats for programs: porcelain v1 and v2, with lines or with NUL (`-z`).
+//!
+//! Total: a line that is none of git's is left out. Names are decoded, so they can be handed to git again; a
+//! name that is no UTF-8 is shown with replacement characters.
+
+use std::str;
+
+/// A path that is not as it was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The path, from the root of the repository; of a renamed one the new path.
+    pub path: String,
+    /// The old path of one that was renamed or copied.
+    pub from: Option<String>,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// How a path stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Git knows it, and it differs on one side or on both.
+    Tracked {
+        /// The index differs from the commit.
+        staged: bool,
+        /// The work tree differs from the index.
+        unstaged: bool,
+    },
+    /// A merge left it in conflict.
+    Conflict,
+    /// Git does not know it.
+    Untracked,
+}
+
+impl Standing {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tracked { .. } => "changed",
+            Self::Conflict => "in conflict",
+            Self::Untracked => "untracked",
+        }
+    }
+}
+
+impl Entry {
+    /// Says whether git knows it.
+    pub fn is_tracked(&self) -> bool {
+        self.standing != Standing::Untracked
+    }
+
+    /// Says whether the index differs; a conflict is not staged.
+    pub fn is_staged(&self) -> bool {
+        matches!(self.standing, Standing::Tracked { staged: true, .. })
+    }
+
+    /// Says whether the work tree differs; a conflict does.
+    pub fn is_unstaged(&self) -> bool {
+        matches!(self.standing, Standing::Conflict | Standing::Tracked { unstaged: true, .. })
+    }
+}
+
+/// What the headers say of the branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Its name; `None` where HEAD is detached.
+    pub branch: Option<String>,
+    /// The branch that it follows.
+    pub upstream: Option<String>,
+    /// Commits that the upstream lacks.
+    pub ahead: u32,
+    /// Commits of the upstream that are lacking here.
+    pub behind: u32,
+}
+
+/// Reads the headers: `## main...origin/main [ahead 1]`, or in version 2 `# branch.head main`. `None` where
+/// there are none.
+pub fn head(output: &[u8]) -> Option<Head> {
+    let lines = output.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| line.starts_with(b"#"));
+    let mut head = None;
+    for line in lines.map(text) {
+        let line = line.trim_end();
+        if let Some(rest) = line.strip_prefix("## ") {
+            return Some(head_1(rest));
+        }
+        let Some((name, value)) = line.strip_prefix("# branch.").and_then(|rest| rest.split_once(' ')) else {
+            continue;
+        };
+        let head = head.get_or_insert_with(Head::default);
+        match name {
+            "head" => head.branch = Some(value.to_owned()).filter(|name| name != "(detached)"),
+            "upstream" => head.upstream = Some(value.to_owned()),
+            "ab" => {
+                let count = |sign: char| value.split(' ').find_map(|it| it.strip_prefix(sign)?.parse().ok());
+                (head.ahead, head.behind) = (count('+').unwrap_or(0), count('-').unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+    head
+}
+
+/// Reads the header of version 1, behind its marks.
+fn head_1(header: &str) -> Head {
+    let (names, counts) = header.split_once(" [").unwrap_or((header, ""));
+    let (branch, upstream) = match names.split_once("...") {
+        Some((branch, upstream)) => (branch, Some(upstream.to_owned())),
+        None => (names, None),
+    };
+    let branch = ["No commits yet on ", "Initial commit on "]
+        .iter()
+        .find_map(|before| branch.strip_prefix(before))
+        .unwrap_or(branch);
+    let counts = counts.trim_end_matches(']');
+    let count = |word: &str| counts.split(", ").find_map(|it| it.strip_prefix(word)?.trim().parse().ok());
+    Head {
+        branch: Some(branch.to_owned()).filter(|branch| !branch.contains(' ')),
+        upstream,
+        ahead: count("ahead").unwrap_or(0),
+        behind: count("behind").unwrap_or(0),
+    }
+}
+
+/// Reads all entries, in their order; ignored paths and headers are left out.
+pub fn parse(output: &[u8]) -> Vec<Entry> {
+    let has_nul = memchr::memchr(0, output).is_some();
+    let mut records = output.split(move |byte| *byte == if has_nul { 0 } else { b'\n' });
+    let mut entries = Vec::new();
+    let mut first = true;
+    while let Some(record) = records.next() {
+        let record = if has_nul { record } else { record.strip_suffix(b"\r").unwrap_or(record) };
+        let names = if has_nul { Names::Raw } else { Names::Quoted };
+        let read = version_2(record, names).or_else(|| version_1(record, names)).or_else(|| {
+            // Whoever trims all of an output takes the first blank of its first line.
+            let whole = [b" ", record].concat();
+            if first { version_1(&whole, names) } else { None }
+        });
+        first = false;
+        let Some(Line { standing, path, from, renamed }) = read else { continue };
+        // With NUL the old path is a record of its own.
+        let from = if has_nul && renamed { records.next().map(text) } else { from };
+        if let Some(standing) = standing {
+            entries.push(Entry { path, from, standing });
+        }
+    }
+    entries
+}
+
+/// How names are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// As they are.
+    Raw,
+    /// In quotes as in C, where something in them is odd.
+    Quoted,
+}
+
+/// A line that was understood.
+struct Line {
+    /// `None` for an ignored path.
+    standing: Option<Standing>,
+    path: String,
+    from: Option<String>,
+    renamed: bool,
+}
+
+/// Reads `XY path` or `XY old -> new`.
+fn version_1(record: &[u8], names: Names) -> Option<Line> {
+    let [x, y, b' ', rest @ ..] = record else { return None };
+    let standing = standing(*x, *y, b' ')?;
+    let renamed = [*x, *y].iter().any(|side| matches!(side, b'R' | b'C'));
+    if names == Names::Raw || !renamed {
+        let (path, behind) = name(rest, names, None)?;
+        return behind.is_empty().then_some(Line { standing, path, from: None, renamed });
+    }
+    let (from, behind) = name(rest, names, Some(b" -> "))?;
+    let behind = behind.strip_prefix(b" -> ")?;
+    let (path, _) = name(behind, names, None)?;
+    Some(Line { standing, path, from: Some(from), renamed })
+}
+
+/// Reads the lines that begin with `1`, `2`, `u`, `?` and `!`.
+fn version_2(record: &[u8], names: Names) -> Option<Line> {
+    let (kind, rest) = (record.first()?, record.get(1..)?.strip_prefix(b" ")?);
+    let fields = match kind {
+        b'1' => 7,
+        b'2' => 8,
+        b'u' => 9,
+        b'?' | b'!' => 0,
+        _ => return None,
+    };
+    let mut parts = rest.splitn(fields + 1, |byte| *byte == b' ');
+    let sides = if fields == 0 { *b"??" } else { parts.next()?.try_into().ok()? };
+    let path = parts.nth(fields.saturating_sub(1))?;
+    let standing = match kind {
+        b'!' => None,
+        b'u' => Some(Standing::Conflict),
+        _ => standing(sides[0], sides[1], b'.')?,
+    };
+    let renamed = *kind == b'2';
+    let (path, behind) = name(path, names, renamed.then_some(b"\t"))?;
+    let from = behind.strip_prefix(b"\t").and_then(|from| name(from, names, None));
+    Some(Line { standing, path, from: from.map(|(from, _)| from), renamed })
+}
+
+/// Says how a path stands whose sides are marked so; the outer `None` is for marks that git does not have.
+#[expect(clippy::option_option, reason = "an ignored path is understood, and left out")]
+fn standing(x: u8, y: u8, same: u8) -> Option<Option<Standing>> {
+    let known = |side: u8| side == same || b"MTADRCU".contains(&side);
+    match (x, y) {
+        (b'?', b'?') => Some(Some(Standing::Untracked)),
+        (b'!', b'!') => Some(None),
+        (b'U', other) | (other, b'U') if known(other) => Some(Some(Standing::Conflict)),
+        (b'A', b'A') | (b'D', b'D') => Some(Some(Standing::Conflict)),
+        _ if known(x) && known(y) && (x != same || y != same) => {
+            Some(Some(Standing::Tracked { staged: x != same, unstaged: y != same }))
+        }
+        _ => None,
+    }
+}
+
+/// Takes a name off the beginning; one without quotes ends before `end`. Returns it with what is behind it.
+fn name<'a>(bytes: &'a [u8], names: Names, end: Option<&[u8]>) -> Option<(String, &'a [u8])> {
+    if names == Names::Quoted && bytes.first() == Some(&b'"') {
+        return quoted(&bytes[1..]);
+    }
+    let end = end.filter(|_| names == Names::Quoted);
+    let len = end.and_then(|end| memchr::memmem::find(bytes, end)).unwrap_or(bytes.len());
+    (len > 0).then(|| (text(&bytes[..len]), &bytes[len..]))
+}
+
+/// Decodes a name as git quotes it: escapes as in C, other bytes as three octal digits.
+fn quoted(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let mut name = Vec::new();
+    let mut rest = bytes;
+    loop {
+        let (byte, behind) = rest.split_first()?;
+        rest = behind;
+        match byte {
+            b'"' => return Some((text(&name), rest)),
+            b'\\' => {
+                let (byte, len) = escaped(rest)?;
+                name.push(byte);
+                rest = &rest[len..];
+            }
+            _ => name.push(*byte),
+        }
+    }
+}
+
+/// Returns the byte that an escape stands for, and the length of the escape behind its backslash.
+fn escaped(bytes: &[u8]) -> Option<(u8, usize)> {
+    let byte = match bytes.first()? {
+        b'a' => 0x07,
+        b'b' => 0x08,
+        b't' => b'\t',
+        b'n' => b'\n',
+        b'v' => 0x0b,
+        b'f' => 0x0c,
+        b'r' => b'\r',
+        byte @ (b'"' | b'\\') => *byte,
+        _ => {
+            let digits = str::from_utf8(bytes.get(..3)?).ok()?;
+            return u8::from_str_radix(digits, 8).ok().map(|byte| (byte, 3));
+        }
+    };
+    Some((byte, 1))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

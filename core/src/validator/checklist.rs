@@ -1,0 +1,172 @@
+//! Checklists: items in a file of the workspace, each done or not.
+//!
+//! Markdown has boxes: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in lists of
+//! lists; a box in a fenced block is an example. JSON has a pointer to what has to be `true`, where `*` stands
+//! for every item of a list or every member of an object.
+
+use serde_json::Value;
+
+use super::ValidatorOutcome;
+use crate::completion::Checklist;
+
+/// What a checklist says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Pass if there are items and all of them are done.
+    pub outcome: ValidatorOutcome,
+    /// The items that are not done, in their order.
+    pub open: Vec<Item>,
+    /// What is wrong, in one sentence; empty if nothing is.
+    pub error: String,
+}
+
+/// An item that is not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its text, or in JSON what names it.
+    pub text: String,
+    /// Where it stands: a line of Markdown (`12`), or a pointer into JSON (`/stories/3/passes`).
+    pub place: String,
+}
+
+/// Judges a checklist by the bytes of its file; `None` if the file is not there.
+///
+/// A file that is not there, is empty of items or is no JSON is a failure that a worker can mend.
+pub fn read(checklist: &Checklist, bytes: Option<&[u8]>) -> Reading {
+    let path = &checklist.path;
+    let failed = |error: String| Reading { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
+    let Some(bytes) = bytes else { return failed(format!("the checklist {path} is not there")) };
+    let items = match &checklist.pointer {
+        None => Ok(boxes(&String::from_utf8_lossy(bytes))),
+        Some(pointer) => pointed(bytes, pointer),
+    };
+    let items = match items {
+        Ok(items) if items.is_empty() => return failed(format!("the checklist {path} has no items")),
+        Ok(items) => items,
+        Err(why) => return failed(format!("the checklist {path} {why}")),
+    };
+    let all = items.len();
+    let open: Vec<Item> = items.into_iter().filter(|(_, done)| !done).map(|(item, _)| item).collect();
+    if open.is_empty() {
+        return Reading { outcome: ValidatorOutcome::Pass, open, error: String::new() };
+    }
+    let are = if open.len() == 1 { "is" } else { "are" };
+    let items = if all == 1 { "item" } else { "items" };
+    let error = format!("{} of {all} {items} {are} not done in {path}", open.len());
+    Reading { outcome: ValidatorOutcome::Fail, open, error }
+}
+
+/// Returns the boxes of a text, and whether each is ticked.
+fn boxes(text: &str) -> Vec<(Item, bool)> {
+    let mut fence: Option<&str> = None;
+    let mut items = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let bare = line.trim_start_matches([' ', '\t', '>']);
+        let run = fence_of(bare);
+        match (fence, run) {
+            (None, Some(run)) => fence = Some(run),
+            (Some(open), Some(run)) if run.starts_with(open) && bare[run.len()..].trim().is_empty() => {
+                fence = None
+            }
+            (None, None) => items.extend(
+                tick(bare)
+                    .map(|(text, done)| (Item { text: text.to_owned(), place: (at + 1).to_string() }, done)),
+            ),
+            _ => {}
+        }
+    }
+    items
+}
+
+/// Returns the run of backticks or tildes that a fence begins with.
+fn fence_of(line: &str) -> Option<&str> {
+    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let run = &line[..line.len() - line.trim_start_matches(mark).len()];
+    (run.len() >= 3).then_some(run)
+}
+
+/// Takes a list item with a box apart.
+fn tick(line: &str) -> Option<(&str, bool)> {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let behind = match number.len() < line.len() {
+        true => number.strip_prefix(['.', ')']),
+        false => line.strip_prefix(['-', '*', '+']),
+    }?;
+    let inner = behind.trim_start().strip_prefix('[')?;
+    let (mark, text) = inner.split_once(']')?;
+    let done = match mark {
+        "x" | "X" => true,
+        " " | "" => false,
+        _ => return None,
+    };
+    // `[ ](link)` is a link without a text.
+    (behind.starts_with([' ', '\t']) && !text.starts_with('(')).then(|| (text.trim(), done))
+}
+
+/// Returns what a pointer leads to, and whether each is `true`.
+fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
+    let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("is no JSON: {error}"))?;
+    let Some(rest) = pointer.strip_prefix('/') else {
+        return Err(format!("is asked for `{pointer}`, which does not begin with `/`"));
+    };
+    let steps: Vec<String> = rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+    let mut items = Vec::new();
+    walk(&document, &steps, String::new(), None, &mut items)?;
+    Ok(items)
+}
+
+/// Follows the steps of a pointer. `owner` is the last item that a `*` stood for: it has the name.
+fn walk(
+    value: &Value,
+    steps: &[String],
+    place: String,
+    owner: Option<Owner<'_>>,
+    items: &mut Vec<(Item, bool)>,
+) -> Result<(), String> {
+    let Some((step, rest)) = steps.split_first() else {
+        let text = owner.and_then(title).unwrap_or_else(|| place.clone());
+        items.push((Item { text, place }, *value == Value::Bool(true)));
+        return Ok(());
+    };
+    let below = |name: &str| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
+    match (step.as_str(), value) {
+        ("*", Value::Array(list)) => list
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, item)| walk(item, rest, below(&at.to_string()), Some(("", item)), items)),
+        ("*", Value::Object(fields)) => fields
+            .iter()
+            .try_for_each(|(name, item)| walk(item, rest, below(name), Some((name, item)), items)),
+        ("*", _) => Err(format!("has neither a list nor an object at `{place}`")),
+        (name, Value::Array(list)) if name.parse::<usize>().is_ok_and(|at| at < list.len()) => {
+            let at = name.parse::<usize>().unwrap_or_default();
+            walk(&list[at], rest, below(name), owner, items)
+        }
+        (name, Value::Object(fields)) if fields.contains_key(name) => {
+            walk(&fields[name], rest, below(name), owner, items)
+        }
+        // What an item does not say of itself is not done; what the whole file lacks is another file.
+        (name, _) if owner.is_some() => walk(&Value::Null, &[], below(name), owner, items),
+        (name, _) => Err(format!("has nothing at `{}`", below(name))),
+    }
+}
+
+/// An item that a `*` stood for, with the name that it has in its object.
+type Owner<'a> = (&'a str, &'a Value);
+
+/// Returns what names an item: its title, and its id before it; else its name.
+fn title((name, item): Owner<'_>) -> Option<String> {
+    let field = |names: &[&str]| {
+        names.iter().find_map(|name| match &item[*name] {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        })
+    };
+    let id = field(&["id", "key"]);
+    let told = field(&["title", "name", "description", "story", "text"]);
+    match (id, told) {
+        (Some(id), Some(told)) => Some(format!("{id}: {told}")),
+        (id, told) => id.or(told).or_else(|| Some(name.to_owned()).filter(|name| !name.is_empty())),
+    }
+}

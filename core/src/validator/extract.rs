@@ -1,0 +1,367 @@
+//! What an extractor returns: lists and texts for a prompt, read from what a validator left behind.
+//!
+//! The grammar of tools is [`failure`]'s, that of git [`porcelain`]'s; here the same facts take the shapes that
+//! prompts ask for. A validator that failed never leaves a list of records empty without a word: what nothing
+//! recognised is one record with `unparsed: true`.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::Extractor;
+use crate::event::Exit;
+use crate::failure::{self, Class, Confidence, Output, Reading, Record};
+use crate::porcelain::{self, Entry};
+
+/// So many lines at the end stand for an output that nothing recognised.
+const TAIL_LINES: usize = 40;
+
+/// The name of the record of what nothing recognised.
+pub const UNRECOGNISED: &str = "unrecognised output";
+
+/// What a validator left behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a> {
+    /// The command line; empty for files and checklists.
+    pub command: &'a str,
+    /// The folder that it ran in, absolute; paths below it become relative.
+    pub cwd: &'a str,
+    /// How it ended.
+    pub exit: &'a Exit,
+    /// Standard output.
+    pub stdout: &'a [u8],
+    /// Standard error.
+    pub stderr: &'a [u8],
+    /// It did not pass: an output in which nothing is recognised is then told as a whole.
+    pub failed: bool,
+    /// The files that were asked for.
+    pub asked: &'a [String],
+    /// Those of them that are not there.
+    pub missing: &'a [String],
+    /// The repository at that moment, where there is one.
+    pub repository: Option<&'a Repository>,
+}
+
+/// What a repository looked like when a validator ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repository {
+    /// The branch; `None` where HEAD is detached.
+    pub branch: Option<String>,
+    /// The branch that it follows, as `origin/main`.
+    pub upstream: Option<String>,
+    /// Commits that the upstream lacks.
+    pub ahead: u32,
+    /// Commits of the upstream that are lacking here.
+    pub behind: u32,
+    /// Commits that are not merged into the base, one line each.
+    pub unmerged: Vec<String>,
+}
+
+/// What was read from it, once for all extractors.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    raw: Raw<'a>,
+    /// The failures, and each of their places.
+    pub reading: Reading,
+    /// What git said of paths.
+    pub entries: Vec<Entry>,
+}
+
+/// Returns what an extractor reads.
+pub fn extract(extractor: Extractor, raw: Raw<'_>) -> Value {
+    Facts::new(raw).extract(extractor)
+}
+
+impl<'a> Facts<'a> {
+    /// Reads everything once.
+    pub fn new(raw: Raw<'a>) -> Self {
+        let exit_code = match raw.exit {
+            Exit::Code(code) => Some(*code),
+            _ => None,
+        };
+        let output = Output {
+            command: raw.command,
+            cwd: raw.cwd,
+            exit_code,
+            stdout: raw.stdout,
+            stderr: raw.stderr,
+            reports: Vec::new(),
+        };
+        Self { raw, reading: failure::read(&output), entries: porcelain::parse(raw.stdout) }
+    }
+
+    /// Says whether the validator failed, which is known only when its output was read.
+    #[must_use]
+    pub fn of_failed(self, failed: bool) -> Self {
+        Self { raw: Raw { failed, ..self.raw }, ..self }
+    }
+
+    /// Returns what it was read from.
+    pub fn raw(&self) -> &Raw<'a> {
+        &self.raw
+    }
+
+    /// Says whether a tool was recognised that tells what failed.
+    pub fn is_recognised(&self) -> bool {
+        self.reading.extraction.confidence > Confidence::Low && !self.reading.extraction.failures.is_empty()
+    }
+
+    /// Says whether the grammar of a tool tells what failed, and not only the look of a line.
+    pub fn is_told_by_a_tool(&self) -> bool {
+        self.is_recognised() && self.reading.extraction.confidence == Confidence::High
+    }
+
+    /// Returns the records of these classes; none of what stands for an output that was not recognised.
+    pub fn records(&self, classes: &[Class]) -> impl Iterator<Item = &Record> {
+        let known = self.is_recognised();
+        self.reading.records.iter().filter(move |record| known && classes.contains(&record.class))
+    }
+
+    /// Returns what an extractor reads.
+    pub fn extract(&self, extractor: Extractor) -> Value {
+        let raw = &self.raw;
+        match extractor {
+            Extractor::ChangedFiles => self.paths_where(Entry::is_tracked),
+            Extractor::StagedFiles => self.paths_where(Entry::is_staged),
+            Extractor::UnstagedFiles => self.paths_where(Entry::is_unstaged),
+            Extractor::UntrackedFiles => self.paths_where(|entry| !entry.is_tracked()),
+            Extractor::FailedTests => self.list(&[Class::Test, Class::Process], test),
+            Extractor::TypeErrors => self.list(&[Class::Diagnostic], type_error),
+            Extractor::LintErrors => self.list(&[Class::Diagnostic], lint_error),
+            Extractor::ErrorOutput => self.error_output().into(),
+            Extractor::Files => self.files(ALL, self.bare_places()),
+            Extractor::LintFiles => self.files(&[Class::Diagnostic], Vec::new()),
+            Extractor::FormatFiles => self.files(&[Class::Format], Vec::new()),
+            Extractor::Diff => self.diff().into(),
+            Extractor::BranchName => self.branch().into(),
+            Extractor::RemoteStatus => self.remote().into(),
+            Extractor::MergeStatus => self.unmerged().into(),
+            Extractor::Stdout => String::from_utf8_lossy(raw.stdout).into(),
+            Extractor::Stderr => String::from_utf8_lossy(raw.stderr).into(),
+            Extractor::ExitCode => exit_code(raw.exit),
+            Extractor::MissingPaths => raw.missing.into(),
+            Extractor::ExpectedPath => raw.asked.first().cloned().unwrap_or_default().into(),
+        }
+    }
+
+    fn paths_where(&self, wanted: impl Fn(&Entry) -> bool) -> Value {
+        self.entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.path.clone()).collect()
+    }
+
+    /// Returns the files of the records of these classes, and others; each once.
+    fn files(&self, classes: &[Class], others: Vec<String>) -> Value {
+        let files = self.records(classes).filter_map(|record| record.file.clone());
+        distinct(files.chain(others)).into()
+    }
+
+    /// Returns records in a shape: those of the classes, else all, else the whole output as one.
+    fn list(&self, classes: &[Class], shape: fn(&Record) -> Value) -> Value {
+        let wanted: Vec<Value> = self.records(classes).map(shape).collect();
+        let list = if wanted.is_empty() { self.records(ALL).map(shape).collect() } else { wanted };
+        if !list.is_empty() || !self.raw.failed {
+            return list.into();
+        }
+        let tail = self.tail();
+        json!([{ "name": UNRECOGNISED, "error": tail, "message": tail, "unparsed": true }])
+    }
+
+    /// Returns the end of what was printed: of standard error, where that says something.
+    fn tail(&self) -> String {
+        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        let lines: Vec<&str> = streams.iter().flat_map(|text| text.trim().lines()).collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+
+    /// Says whether nothing was read from the output of a validator that failed.
+    pub fn is_unparsed(&self) -> bool {
+        self.raw.failed && !self.is_recognised()
+    }
+
+    /// Returns the part of the output that shows the failures: the stream of the tool that told of them, from
+    /// the first line that does where it is long; the end of all where nobody told.
+    pub fn error_output(&self) -> String {
+        const BYTES_MAX: usize = 16 * 1024;
+        if !self.is_recognised() {
+            return self.tail();
+        }
+        let told: Vec<String> = [self.raw.stdout, self.raw.stderr]
+            .into_iter()
+            .filter(|stream| self.tells(stream))
+            .map(|stream| failure::plain(stream).trim_matches(['\n', ' ']).to_owned())
+            .collect();
+        let text = told.join("\n");
+        if text.len() <= BYTES_MAX {
+            return text;
+        }
+        let start = self.first_mention(&text);
+        let end = text.floor_char_boundary(start + BYTES_MAX);
+        match text.len() - end {
+            0 => text[start..].to_owned(),
+            left => format!("{}\n… {left} bytes more", &text[start..end]),
+        }
+    }
+
+    /// Says whether the tool that told of the failures tells of them on this stream.
+    fn tells(&self, stream: &[u8]) -> bool {
+        let alone = failure::read(&Output { stdout: stream, cwd: self.raw.cwd, ..Output::default() });
+        let tools = self.reading.records.iter().map(|record| &record.tool);
+        let mut all: Vec<&String> = tools.collect();
+        all.dedup();
+        alone.records.iter().any(|record| all.contains(&&record.tool))
+    }
+
+    /// Returns where the line begins that speaks first of something that failed.
+    fn first_mention(&self, text: &str) -> usize {
+        const LOOKED_FOR: usize = 20;
+        let named = self.records(ALL).take(LOOKED_FOR);
+        let places = named.flat_map(|it| [it.name.as_deref(), Some(it.message.as_str())]);
+        let first = places.flatten().filter(|it| !it.is_empty()).filter_map(|it| text.find(it)).min();
+        first.map_or(0, |at| text[..at].rfind('\n').map_or(0, |line| line + 1))
+    }
+
+    /// Returns the files of lines that are nothing but a place.
+    fn bare_places(&self) -> Vec<String> {
+        static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"(?m)^(?:\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$").expect("well formed")
+        });
+        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        let root = format!("{}/", self.raw.cwd.trim_end_matches('/'));
+        let files = streams.iter().flat_map(|text| PLACE.captures_iter(text));
+        files.map(|place| place["file"].trim_start_matches(&root).to_owned()).collect()
+    }
+
+    /// Returns the difference that a formatter printed, else which files it named.
+    fn diff(&self) -> String {
+        let formatted = || self.records(&[Class::Format]);
+        let blocks: Vec<&str> = formatted().map(|record| record.block.as_str()).collect();
+        if blocks.iter().any(|block| block.contains('\n')) {
+            return blocks.join("\n");
+        }
+        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        let is_diff = |text: &&String| text.contains("\n+++ ") && text.contains("\n@@ ");
+        if let Some(text) = streams.iter().find(is_diff) {
+            return text.trim_end().to_owned();
+        }
+        match distinct(formatted().filter_map(|record| record.file.clone())) {
+            files if files.is_empty() && self.raw.failed => self.tail(),
+            files => unformatted(&files),
+        }
+    }
+
+    fn branch(&self) -> String {
+        let head = porcelain::head(self.raw.stdout).and_then(|head| head.branch);
+        let text = failure::plain(self.raw.stdout);
+        // `git branch` marks the current one; `git branch --show-current` prints nothing else.
+        let marked = text.lines().find_map(|line| line.strip_prefix("* "));
+        let alone = Some(text.trim()).filter(|word| !word.is_empty() && !word.contains(char::is_whitespace));
+        let told = head.or_else(|| marked.map(|name| name.trim().to_owned()));
+        let known = || self.raw.repository.and_then(|it| it.branch.clone());
+        told.or_else(known).or_else(|| alone.map(str::to_owned)).unwrap_or_default()
+    }
+
+    fn remote(&self) -> String {
+        let told = porcelain::head(self.raw.stdout).filter(|head| head.branch.is_some());
+        let known = self.raw.repository;
+        let (upstream, ahead, behind) = match (&told, known) {
+            (Some(head), _) => (head.upstream.as_ref(), head.ahead, head.behind),
+            (None, Some(repository)) => (repository.upstream.as_ref(), repository.ahead, repository.behind),
+            (None, None) => (None, 0, 0),
+        };
+        let Some(upstream) = upstream else { return "no upstream".to_owned() };
+        match (ahead, behind) {
+            (0, 0) => format!("{upstream}, up to date"),
+            (ahead, 0) => format!("{upstream}, {ahead} ahead"),
+            (0, behind) => format!("{upstream}, {behind} behind"),
+            (ahead, behind) => format!("{upstream}, {ahead} ahead, {behind} behind"),
+        }
+    }
+
+    /// Returns commits as `git log --oneline` prints them, else those that the repository has.
+    fn unmerged(&self) -> String {
+        static COMMIT: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"^[0-9a-f]{7,40} \S").expect("well formed"));
+        let text = failure::plain(self.raw.stdout);
+        let listed: Vec<&str> = text.lines().filter(|line| COMMIT.is_match(line)).collect();
+        match (listed.is_empty(), self.raw.repository) {
+            (true, Some(repository)) => repository.unmerged.join("\n"),
+            _ => listed.join("\n"),
+        }
+    }
+}
+
+/// All classes.
+pub(super) const ALL: &[Class] = &[Class::Test, Class::Diagnostic, Class::Format, Class::Process];
+
+/// Says in words which files are not formatted.
+pub fn unformatted(files: &[String]) -> String {
+    match files {
+        [] => "No formatting issues found.".to_owned(),
+        [file] => format!("1 file needs formatting:\n  - {file}"),
+        files => format!("{} files need formatting:\n  - {}", files.len(), files.join("\n  - ")),
+    }
+}
+
+/// Returns each item once, in the order in which they come.
+pub(super) fn distinct(items: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    items.filter(|item| seen.insert(item.clone())).collect()
+}
+
+/// Returns an exit code; of a signal the one that shells make of it.
+fn exit_code(exit: &Exit) -> Value {
+    match exit {
+        Exit::Code(code) => (*code).into(),
+        Exit::Signal(signal) => (128 + signal).into(),
+        _ => Value::Null,
+    }
+}
+
+/// `{name, error, message, file?, line?, column?, suite?}`.
+fn test(record: &Record) -> Value {
+    let name = record.name.as_ref().or(record.file.as_ref()).unwrap_or(&record.message);
+    let mut fields = Map::new();
+    fields.insert("name".into(), name.as_str().into());
+    fields.insert("error".into(), record.message.as_str().into());
+    fields.insert("message".into(), record.message.as_str().into());
+    place(record, &mut fields);
+    if let Some(suite) = &record.suite {
+        fields.insert("suite".into(), suite.as_str().into());
+    }
+    fields.into()
+}
+
+/// `{file?, line?, column?, code?, message, severity}`.
+fn type_error(record: &Record) -> Value {
+    diagnostic(record, "code")
+}
+
+/// `{rule?, message, file?, line?, column?, severity}`.
+fn lint_error(record: &Record) -> Value {
+    diagnostic(record, "rule")
+}
+
+fn diagnostic(record: &Record, code: &str) -> Value {
+    let mut fields = Map::new();
+    place(record, &mut fields);
+    if !record.code.is_empty() {
+        fields.insert(code.into(), record.code.as_str().into());
+    }
+    fields.insert("message".into(), record.message.as_str().into());
+    fields.insert("severity".into(), if record.is_warning { "warning" } else { "error" }.into());
+    fields.into()
+}
+
+fn place(record: &Record, fields: &mut Map<String, Value>) {
+    if let Some(file) = &record.file {
+        fields.insert("file".into(), file.as_str().into());
+    }
+    for (name, number) in [("line", record.line), ("column", record.column)] {
+        if let Some(number) = number {
+            fields.insert(name.into(), number.into());
+        }
+    }
+}

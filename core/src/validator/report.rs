@@ -1,0 +1,387 @@
+//! What a prompt says of a failed validator besides its lists: one sentence, the details, how bad it is, what to
+//! do, the cause, the files.
+//!
+//! What a validator is about is told by what is extracted from it, and where that tells nothing, by what was
+//! found in its output.
+
+use serde::{Deserialize, Serialize};
+
+use super::checklist;
+use super::extract::{ALL, Facts, distinct};
+use super::{Extractor, ValidatorOutcome};
+use crate::completion::{Run, Validator};
+use crate::failure::{self, Class, Record};
+use crate::porcelain::{Entry, Standing};
+
+/// What a prompt says of a failed validator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// One sentence.
+    pub summary: String,
+    /// One line for each failure.
+    pub details: Vec<String>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What mends it.
+    pub suggested_action: String,
+    /// What is behind it, as far as the output tells; empty if it does not.
+    pub root_cause: String,
+    /// The files that it is about.
+    pub related_files: Vec<String>,
+}
+
+/// How bad a failure is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Nothing is wrong.
+    Info,
+    /// It may be left so.
+    Warning,
+    /// It has to be mended.
+    #[default]
+    Error,
+    /// It stands in the way of everything else.
+    Critical,
+}
+
+impl Severity {
+    /// Returns the word that prompts have for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// What a validator is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Paths that are not committed.
+    Changes,
+    /// Commits that are not merged, or not pushed.
+    Branch,
+    /// Tests.
+    Tests,
+    /// Types, and whatever else a compiler checks.
+    Types,
+    /// The rules of a linter.
+    Lint,
+    /// The format of files.
+    Format,
+    /// Files that have to be there.
+    Files,
+    /// A checklist.
+    Checklist,
+    /// Something else.
+    Other,
+}
+
+impl Subject {
+    /// Returns what a validator is about by what is extracted from it.
+    pub fn of(validator: &Validator) -> Self {
+        match validator.run {
+            Run::Files(_) => return Self::Files,
+            Run::Checklist(_) => return Self::Checklist,
+            Run::Command(_) | Run::Custom(_) => {}
+        }
+        // Some extractors fit several subjects, so those that fit one decide.
+        let told = validator.extract.values().filter_map(|extractor| Self::extracted(*extractor));
+        told.reduce(|first, next| if first == Self::Branch { next } else { first }).unwrap_or(Self::Other)
+    }
+
+    fn extracted(extractor: Extractor) -> Option<Self> {
+        match extractor {
+            Extractor::ChangedFiles
+            | Extractor::StagedFiles
+            | Extractor::UnstagedFiles
+            | Extractor::UntrackedFiles => Some(Self::Changes),
+            Extractor::BranchName | Extractor::RemoteStatus | Extractor::MergeStatus => Some(Self::Branch),
+            Extractor::FailedTests => Some(Self::Tests),
+            Extractor::TypeErrors => Some(Self::Types),
+            Extractor::LintErrors | Extractor::LintFiles => Some(Self::Lint),
+            Extractor::FormatFiles | Extractor::Diff => Some(Self::Format),
+            Extractor::MissingPaths | Extractor::ExpectedPath => Some(Self::Files),
+            Extractor::ErrorOutput
+            | Extractor::Files
+            | Extractor::Stdout
+            | Extractor::Stderr
+            | Extractor::ExitCode => None,
+        }
+    }
+
+    /// Returns what an output is about, where what is extracted does not tell: what most of its failures are.
+    fn found(self, facts: &Facts<'_>) -> Self {
+        let count = |class: Class| facts.records(&[class]).count();
+        let first = facts.records(ALL).next().map(|record| record.class);
+        match (self, first) {
+            (Self::Other, Some(Class::Test)) => Self::Tests,
+            (Self::Other, Some(Class::Diagnostic)) if count(Class::Test) > 0 => Self::Tests,
+            (Self::Other, Some(Class::Diagnostic)) => Self::Types,
+            (Self::Other, Some(Class::Format)) => Self::Format,
+            (subject, _) => subject,
+        }
+    }
+}
+
+impl Report {
+    /// Reports on a command. `subject` is what it is about.
+    pub fn of(subject: Subject, facts: &Facts<'_>) -> Self {
+        let records: Vec<&Record> = facts.records(ALL).collect();
+        let files = || distinct(records.iter().filter_map(|record| record.file.clone()));
+        let common = Self {
+            details: records.iter().map(|record| line_of(record)).collect(),
+            root_cause: records.first().map(|record| line_of(record)).unwrap_or_default(),
+            related_files: files(),
+            ..Self::default()
+        };
+        let subject = subject.found(facts);
+        match subject {
+            Subject::Changes => changes(&facts.entries),
+            Subject::Files => missing(facts.raw().missing),
+            Subject::Branch => branch(facts),
+            Subject::Tests => tests(facts, common),
+            Subject::Types => diagnostics(facts, common, "error"),
+            Subject::Lint => diagnostics(facts, common, "lint problem"),
+            Subject::Format => format(facts, common),
+            Subject::Checklist | Subject::Other => other(facts, common),
+        }
+    }
+
+    /// Reports on a checklist.
+    pub fn of_checklist(path: &str, reading: &checklist::Reading) -> Self {
+        let details: Vec<String> = reading.open.iter().map(|item| item.text.clone()).collect();
+        let action = match details.is_empty() {
+            false => "Do the open items, and tick each only when it is done",
+            true => "Write the checklist with all of its items",
+        };
+        Self {
+            summary: reading.error.clone(),
+            root_cause: details.first().cloned().unwrap_or_default(),
+            details,
+            suggested_action: action.to_owned(),
+            related_files: vec![path.to_owned()],
+            ..Self::default()
+        }
+    }
+
+    /// Reports on a validator that could not be run, or adds nothing to one that was.
+    pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<Self> {
+        let ValidatorOutcome::CouldNotRun(why) = outcome else { return None };
+        Some(Self {
+            summary: format!("validator {name} could not run: {why}"),
+            severity: Severity::Critical,
+            suggested_action: "Mend the validator or its environment; no work of an agent does".to_owned(),
+            root_cause: why.clone(),
+            ..Self::default()
+        })
+    }
+}
+
+/// Reports on what git says of paths.
+fn changes(entries: &[Entry]) -> Report {
+    let paths = |wanted: &dyn Fn(&Entry) -> bool| -> Vec<String> {
+        entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.path.clone()).collect()
+    };
+    let conflicts = paths(&|entry| entry.standing == Standing::Conflict);
+    let modified = paths(&|entry| matches!(entry.standing, Standing::Tracked { .. }));
+    let untracked = paths(&|entry| !entry.is_tracked());
+    let counted = [(&conflicts, "in conflict"), (&modified, "modified"), (&untracked, "untracked")];
+    let told: Vec<String> = counted
+        .iter()
+        .filter(|(paths, _)| !paths.is_empty())
+        .map(|(paths, how)| format!("{} {how}", counted_files(paths.len())))
+        .collect();
+    let action = if !conflicts.is_empty() {
+        let all = if conflicts.len() == 1 { "" } else { "s" };
+        format!("Resolve the merge conflict{all} in {}", conflicts.join(", "))
+    } else if !modified.is_empty() {
+        "Stage and commit the modified files".to_owned()
+    } else {
+        "Clean untracked files".to_owned()
+    };
+    let tracked: Vec<String> = conflicts.iter().chain(&modified).cloned().collect();
+    Report {
+        summary: if told.is_empty() { "No changes detected".to_owned() } else { told.join(", ") },
+        details: entries.iter().map(|entry| format!("{}: {}", entry.path, word(entry))).collect(),
+        severity: match (conflicts.is_empty(), modified.is_empty()) {
+            (false, _) => Severity::Critical,
+            (true, false) => Severity::Error,
+            (true, true) => Severity::Warning,
+        },
+        suggested_action: action,
+        root_cause: told.first().cloned().unwrap_or_default(),
+        related_files: tracked,
+    }
+}
+
+fn word(entry: &Entry) -> &'static str {
+    match entry.standing {
+        Standing::Conflict => "in conflict",
+        Standing::Untracked => "untracked",
+        Standing::Tracked { staged: true, unstaged: false } => "staged, not committed",
+        Standing::Tracked { .. } => "modified",
+    }
+}
+
+fn missing(paths: &[String]) -> Report {
+    Report {
+        summary: format!("{} missing", counted_files(paths.len())),
+        details: paths.iter().map(|path| format!("{path} is not there")).collect(),
+        suggested_action: format!("Create {}", paths.join(", ")),
+        root_cause: paths.first().map(|path| format!("{path} is not there")).unwrap_or_default(),
+        related_files: paths.to_vec(),
+        ..Report::default()
+    }
+}
+
+fn branch(facts: &Facts<'_>) -> Report {
+    let text = |extractor| facts.extract(extractor).as_str().unwrap_or_default().to_owned();
+    let (name, unmerged) = (text(Extractor::BranchName), text(Extractor::MergeStatus));
+    let name = if name.is_empty() { "the branch".to_owned() } else { format!("the branch {name}") };
+    let commits: Vec<String> = unmerged.lines().map(str::to_owned).collect();
+    let (summary, action) = match commits.len() {
+        0 => (
+            format!("{name} is not as it has to be: {}", text(Extractor::RemoteStatus)),
+            "Push or merge the branch",
+        ),
+        1 => (format!("1 commit of {name} is not merged"), "Merge the branch"),
+        count => (format!("{count} commits of {name} are not merged"), "Merge the branch"),
+    };
+    Report {
+        summary,
+        root_cause: commits.first().cloned().unwrap_or_default(),
+        details: commits,
+        suggested_action: action.to_owned(),
+        ..Report::default()
+    }
+}
+
+fn tests(facts: &Facts<'_>, common: Report) -> Report {
+    let failed = facts.records(&[Class::Test]).count();
+    let counted = failure::count(facts.raw().stdout, facts.raw().stderr);
+    if failed == 0 && !common.details.is_empty() {
+        // What does not build has no tests.
+        let report = diagnostics(facts, common, "error");
+        let summary = format!("the tests could not be built or loaded: {}", report.summary);
+        return Report { summary, severity: Severity::Critical, ..report };
+    }
+    if failed == 0 && facts.is_unparsed() {
+        return other(facts, common);
+    }
+    let tests = if failed == 1 { "1 test failed".to_owned() } else { format!("{failed} tests failed") };
+    let total = counted.map(|it| it.ran().max(u64::try_from(failed).unwrap_or(u64::MAX)));
+    Report {
+        summary: total.map_or_else(|| tests.clone(), |total| format!("{tests} out of {total}")),
+        suggested_action: tests_action(facts).to_owned(),
+        ..common
+    }
+}
+
+fn tests_action(facts: &Facts<'_>) -> &'static str {
+    let kinds: Vec<&str> = facts.records(&[Class::Test]).map(|record| record.code.as_str()).collect();
+    let all = |kind: &str| !kinds.is_empty() && kinds.iter().all(|it| it.to_ascii_lowercase().contains(kind));
+    if all("timeout") {
+        "Find what the tests wait for"
+    } else if all("setup") {
+        "Mend the setup that the tests share"
+    } else {
+        "Fix the failing test assertions"
+    }
+}
+
+/// Reports on what a compiler or a linter says; `noun` is one such thing.
+fn diagnostics(facts: &Facts<'_>, common: Report, noun: &str) -> Report {
+    if common.details.is_empty() {
+        return other(facts, common);
+    }
+    let warnings = facts.records(ALL).all(|record| record.is_warning);
+    let noun = if warnings && noun == "error" { "warning" } else { noun };
+    let count = common.details.len();
+    let files = match common.related_files.len() {
+        0 => String::new(),
+        1 => format!(" in {}", common.related_files[0]),
+        count => format!(" in {count} files"),
+    };
+    let action = match noun {
+        "lint problem" => "Correct what the linter names; do not switch its rules off",
+        _ => "Correct the first error first: others may follow from it",
+    };
+    Report {
+        summary: format!("{count} {noun}{}{files}", if count == 1 { "" } else { "s" }),
+        severity: if warnings { Severity::Warning } else { Severity::Error },
+        suggested_action: action.to_owned(),
+        ..common
+    }
+}
+
+fn format(facts: &Facts<'_>, common: Report) -> Report {
+    let files = distinct(facts.records(&[Class::Format]).filter_map(|record| record.file.clone()));
+    let summary = match files.len() {
+        0 if !common.details.is_empty() => return diagnostics(facts, common, "error"),
+        0 if facts.is_unparsed() => return other(facts, common),
+        0 => "All files are properly formatted.".to_owned(),
+        1 => "1 file needs formatting".to_owned(),
+        count => format!("{count} files need formatting"),
+    };
+    Report {
+        summary,
+        severity: if files.is_empty() { Severity::Info } else { Severity::Warning },
+        suggested_action: "Run the formatter on these files".to_owned(),
+        details: files.iter().map(|file| format!("{file}: not formatted")).collect(),
+        root_cause: String::new(),
+        related_files: files,
+    }
+}
+
+/// Reports on an output that is none of these: by what was recognised, else by its last line.
+fn other(facts: &Facts<'_>, common: Report) -> Report {
+    let raw = facts.raw();
+    let tail = facts.error_output();
+    let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let ended = match raw.exit {
+        crate::event::Exit::Code(0) => {
+            "the command printed what it should not, or not what it should".to_owned()
+        }
+        crate::event::Exit::Code(code) => format!("the command exited with {code}"),
+        _ => "the command did not come to its end".to_owned(),
+    };
+    let cause = if common.root_cause.is_empty() { last.to_owned() } else { common.root_cause };
+    let details =
+        if common.details.is_empty() { tail.lines().map(str::to_owned).collect() } else { common.details };
+    Report {
+        summary: if cause.is_empty() {
+            ended
+        } else {
+            format!("{ended}: {}", cause.lines().next().unwrap_or_default())
+        },
+        details,
+        suggested_action: "Read the output, and mend its cause".to_owned(),
+        root_cause: cause,
+        ..common
+    }
+}
+
+/// Says in one line what failed, and where.
+fn line_of(record: &Record) -> String {
+    let place = record.file.as_ref().map(|file| match (record.line, record.column) {
+        (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+        (Some(line), None) => format!("{file}:{line}"),
+        (None, _) => file.clone(),
+    });
+    let code = Some(record.code.as_str()).filter(|it| !it.is_empty() && record.class == Class::Diagnostic);
+    let code = code.map(|code| format!(" [{code}]")).unwrap_or_default();
+    match (&record.name, place) {
+        (Some(name), Some(place)) if *name != place => format!("{name} ({place}): {}", record.message),
+        (Some(name), _) => format!("{name}: {}", record.message),
+        (None, Some(place)) => format!("{place}: {}{code}", record.message),
+        (None, None) => format!("{}{code}", record.message),
+    }
+}
+
+fn counted_files(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}

@@ -1,0 +1,235 @@
+//! What a validator showed, as it is recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::checklist::{self, Item};
+use super::custom;
+use super::report::{Report, Subject};
+use super::{Extractor, Facts, ValidatorOutcome};
+use crate::completion::Validator;
+use crate::event::Exit;
+use crate::failure::{self, Failure, FailureSet, Output, What};
+use crate::id::{Blob, Millis};
+
+/// The kind of the failure that stands for a validator that could not run.
+pub const COULD_NOT_RUN: &str = "could_not_run";
+
+/// Most bytes of a text that an event holds of one param; of a longer one, the end.
+pub const TEXT_MAX: usize = 64 * 1024;
+
+/// Most items of a list that an event holds of one param.
+pub const ITEMS_MAX: usize = 1000;
+
+/// What a validator showed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValidatorResult {
+    /// Its name in the registry.
+    pub validator: String,
+    /// What it found.
+    pub outcome: ValidatorOutcome,
+    /// How its command ended; the last time, if it was run twice. 0 or 1 for files and checklists.
+    pub exit: Exit,
+    /// Wall time, of all times together.
+    pub duration: Millis,
+    /// All of its standard output.
+    pub stdout: Option<Blob>,
+    /// All of its standard error.
+    pub stderr: Option<Blob>,
+    /// The end of what it printed.
+    pub tail: String,
+    /// What it says of its failure: the part of the output that shows it; empty for one that passed.
+    pub error: String,
+    /// What a prompt says besides; empty for one that passed.
+    pub report: Report,
+    /// What was extracted, by the names of the registry.
+    pub params: BTreeMap<String, Value>,
+    /// What failed, each once; one of kind `could_not_run` where it could not run.
+    pub failures: Vec<Failure>,
+    /// It failed, and nothing was recognised in its output.
+    pub unparsed: bool,
+    /// It is that of an earlier check of the same workspace.
+    pub cached: bool,
+}
+
+impl ValidatorResult {
+    /// Returns the failures as a set.
+    pub fn set(&self) -> FailureSet {
+        FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
+    }
+
+    /// Returns what is said of it in one sentence.
+    pub fn summary(&self) -> &str {
+        &self.report.summary
+    }
+
+    /// Says whether the condition holds.
+    pub fn passed(&self) -> bool {
+        self.outcome == ValidatorOutcome::Pass
+    }
+}
+
+/// What is told of an outcome: everything that a result has beside how the process ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// See [`ValidatorResult::error`].
+    pub error: String,
+    /// See [`ValidatorResult::report`].
+    pub report: Report,
+    /// See [`ValidatorResult::params`].
+    pub params: BTreeMap<String, Value>,
+    /// See [`ValidatorResult::failures`].
+    pub failures: Vec<Failure>,
+    /// See [`ValidatorResult::unparsed`].
+    pub unparsed: bool,
+}
+
+impl Told {
+    /// Tells of a command, or of files that have to be there.
+    pub fn of(validator: &Validator, outcome: &ValidatorOutcome, facts: &Facts<'_>) -> Self {
+        let subject = Subject::of(validator);
+        let mut params: BTreeMap<String, Value> =
+            validator.extract.iter().map(|(name, it)| (name.clone(), bounded(facts.extract(*it)))).collect();
+        let (missing, asked) = (facts.raw().missing, facts.raw().asked);
+        if subject == Subject::Files && !asked.is_empty() {
+            for name in ["missingFiles", "missingPaths"] {
+                params.entry(name.to_owned()).or_insert_with(|| missing.into());
+            }
+            params.entry("expectedPath".to_owned()).or_insert_with(|| asked[0].as_str().into());
+        }
+        match outcome {
+            ValidatorOutcome::Pass => Self { params, ..Self::default() },
+            ValidatorOutcome::CouldNotRun(why) => Self { params, ..Self::could_not_run(validator, why) },
+            ValidatorOutcome::Fail => {
+                let git = match subject {
+                    Subject::Changes => !facts.entries.is_empty(),
+                    Subject::Branch => facts.extract(Extractor::MergeStatus) != "",
+                    _ => false,
+                };
+                let files = subject == Subject::Files;
+                let unparsed = facts.is_unparsed() && !git && !files;
+                Self {
+                    error: if files { absent(missing) } else { end_of(&error_of(facts)) },
+                    report: Report::of(subject, facts),
+                    params,
+                    failures: failures(validator, subject, facts),
+                    unparsed,
+                }
+            }
+        }
+    }
+
+    /// Takes over what a program said of itself: its params beside what was extracted, and where it failed, why.
+    #[must_use]
+    pub fn and_said(mut self, outcome: &ValidatorOutcome, said: custom::Said) -> Self {
+        self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
+        if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
+            let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
+            self.failures = failure::extract(&output).failures;
+            self.report.summary = said.error.lines().next().unwrap_or_default().to_owned();
+            self.error = end_of(&said.error);
+            self.unparsed = false;
+        }
+        self
+    }
+
+    /// Tells of a checklist.
+    pub fn of_checklist(validator: &Validator, path: &str, reading: &checklist::Reading) -> Self {
+        let item = |it: &Item| json!({ "text": it.text, "place": it.place });
+        let open: Value = reading.open.iter().map(item).collect();
+        let params = BTreeMap::from([("openItems".to_owned(), open)]);
+        if reading.outcome == ValidatorOutcome::Pass {
+            return Self { params, ..Self::default() };
+        }
+        let named =
+            |it: &Item| Failure::named(&validator.name, "open item", What::Item(&it.text, path), &it.text);
+        let failures: Vec<Failure> = reading.open.iter().map(named).collect();
+        let whole = || vec![Failure::named(&validator.name, "checklist", What::File(path), &reading.error)];
+        let open: Vec<String> =
+            reading.open.iter().map(|it| format!("- {} ({})", it.text, it.place)).collect();
+        Self {
+            error: std::iter::once(reading.error.clone()).chain(open).collect::<Vec<_>>().join("\n"),
+            report: Report::of_checklist(path, reading),
+            params,
+            failures: if failures.is_empty() { whole() } else { distinct(failures) },
+            unparsed: false,
+        }
+    }
+
+    /// Tells why a validator could not run.
+    pub fn could_not_run(validator: &Validator, why: &str) -> Self {
+        let outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
+        Self {
+            error: format!("validator {} could not run: {why}", validator.name),
+            report: Report::could_not_run(&validator.name, &outcome).unwrap_or_default(),
+            failures: vec![Failure::named(&validator.name, COULD_NOT_RUN, What::Whole, why)],
+            ..Self::default()
+        }
+    }
+}
+
+/// Bounds what an event holds of one param.
+pub fn bounded(value: Value) -> Value {
+    match value {
+        Value::String(text) => end_of(&text).into(),
+        Value::Array(mut list) => {
+            list.truncate(ITEMS_MAX);
+            list.into_iter().map(bounded).collect()
+        }
+        Value::Object(fields) => fields.into_iter().map(|(name, it)| (name, bounded(it))).collect(),
+        other => other,
+    }
+}
+
+/// Returns a text, or the end of a long one behind a note.
+fn end_of(text: &str) -> String {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(TEXT_MAX));
+    match start {
+        0 => text.to_owned(),
+        start => format!("… {start} bytes before this are left out\n{}", &text[start..]),
+    }
+}
+
+/// Returns the failure section of an output, else standard error, else standard output.
+fn error_of(facts: &Facts<'_>) -> String {
+    if facts.is_recognised() {
+        return facts.error_output();
+    }
+    let raw = facts.raw();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
+}
+
+fn absent(missing: &[String]) -> String {
+    format!("Missing files: {}", missing.join(", "))
+}
+
+/// Returns what failed: paths for git and for files, else what the output tells.
+fn failures(validator: &Validator, subject: Subject, facts: &Facts<'_>) -> Vec<Failure> {
+    let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
+    match subject {
+        Subject::Changes if !facts.entries.is_empty() => {
+            distinct(facts.entries.iter().map(|it| named(it.standing.as_str(), &it.path)).collect())
+        }
+        Subject::Branch if facts.extract(Extractor::MergeStatus) != "" => {
+            vec![Failure::named(
+                &validator.name,
+                "not merged",
+                What::Whole,
+                &Report::of(subject, facts).summary,
+            )]
+        }
+        Subject::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
+        _ if facts.reading.extraction.failures.is_empty() => {
+            vec![Failure::named(&validator.name, "failed", What::Whole, "it said nothing")]
+        }
+        _ => facts.reading.extraction.failures.clone(),
+    }
+}
+
+fn distinct(failures: Vec<Failure>) -> Vec<Failure> {
+    let mut seen = BTreeSet::new();
+    failures.into_iter().filter(|failure| seen.insert(failure.fingerprint.clone())).collect()
+}

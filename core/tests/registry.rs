@@ -1,0 +1,900 @@
+//! What a registry of Climpt asks of validators: its recorded cases, and what they leave open.
+//!
+//! The tables in `fixtures/registry` hold id, input and the answer that is right. Left out are a keyword that is a
+//! broken regular expression (`failure_pattern-003`: a load error here) and three outputs of formatters that were
+//! recorded without the stream which says something (`format_check-006`, `-009`, `-010`; see below for that stream).
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
+use unstuck_core::event::Exit;
+use unstuck_core::failure::Class;
+use unstuck_core::id::Millis;
+use unstuck_core::porcelain;
+use unstuck_core::validator::extract::unformatted;
+use unstuck_core::validator::params::ParamError;
+use unstuck_core::validator::pattern::{self, Word};
+use unstuck_core::validator::report::{Report, Subject};
+use unstuck_core::validator::{
+    Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, checklist, custom, extract,
+    judge, params,
+};
+
+/// A recorded case.
+struct Row {
+    id: String,
+    function: String,
+    input: Value,
+    expected: Value,
+}
+
+fn rows(table: &str) -> impl Iterator<Item = Row> {
+    table.lines().map(|line| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let (id, function) = (text(&row["id"]), text(&row["fn"]));
+        Row { id, function, input: row["input"].take(), expected: row["expected"].take() }
+    })
+}
+
+/// The exit as recorded: -1 stands for a process that was not started.
+fn exit_of(code: &Value, stderr: &str) -> Exit {
+    match code.as_i64().unwrap_or(0) {
+        -1 => Exit::CouldNotStart(stderr.to_owned()),
+        code => Exit::Code(i32::try_from(code).unwrap()),
+    }
+}
+
+fn raw<'a>(exit: &'a Exit, stdout: &'a str, stderr: &'a str) -> Raw<'a> {
+    Raw {
+        command: "",
+        cwd: "/home/user/proj",
+        exit,
+        stdout: stdout.as_bytes(),
+        stderr: stderr.as_bytes(),
+        failed: false,
+        asked: &[],
+        missing: &[],
+        repository: None,
+    }
+}
+
+/// Says whether all that is wanted is there; more may be.
+fn holds(wanted: &Value, got: &Value) -> bool {
+    match (wanted, got) {
+        (Value::Object(wanted), Value::Object(got)) => {
+            wanted.iter().all(|(name, value)| got.get(name).is_some_and(|it| holds(value, it)))
+        }
+        (Value::Array(wanted), Value::Array(got)) => {
+            wanted.len() == got.len() && wanted.iter().zip(got).all(|(wanted, got)| holds(wanted, got))
+        }
+        _ => wanted == got,
+    }
+}
+
+#[test]
+fn a_condition_is_met_as_recorded() {
+    for row in rows(include_str!("fixtures/registry/success_when.jsonl")) {
+        let parsed = SuccessWhen::parse(row.input["condition"].as_str().unwrap());
+        if row.expected["config_error"] == true {
+            assert!(parsed.is_err(), "{}", row.id);
+            continue;
+        }
+        let result = &row.input["result"];
+        let text = |name: &str| result[name].as_str().unwrap();
+        let exit = exit_of(&result["exitCode"], text("stderr"));
+        let (out, err) = (text("stdout").as_bytes(), text("stderr").as_bytes());
+        let outcome = judge(&parsed.unwrap(), &[0], &exit, out, err, false);
+        assert_eq!(outcome == ValidatorOutcome::Pass, row.expected == true, "{}: {outcome:?}", row.id);
+    }
+}
+
+#[test]
+fn what_no_worker_can_mend_could_not_run() {
+    for row in rows(include_str!("fixtures/registry/recoverable.jsonl")) {
+        let stderr = row.input["stderr"].as_str().unwrap();
+        let exit = exit_of(&row.input["exitCode"], stderr);
+        let outcome = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &exit, b"", stderr.as_bytes(), false);
+        let recoverable = !matches!(outcome, ValidatorOutcome::CouldNotRun(_));
+        assert_eq!(Value::Bool(recoverable), row.expected, "{}: {outcome:?}", row.id);
+    }
+}
+
+#[test]
+fn outputs_are_read_as_recorded() {
+    let tables = [
+        include_str!("fixtures/registry/git_status.jsonl"),
+        include_str!("fixtures/registry/test_output.jsonl"),
+        include_str!("fixtures/registry/lint_errors.jsonl"),
+        include_str!("fixtures/registry/format_check.jsonl"),
+        include_str!("fixtures/registry/type_errors.jsonl"),
+    ];
+    for row in tables.into_iter().flat_map(rows) {
+        let text = |name: &str| row.input[name].as_str().unwrap_or_default();
+        let exit = Exit::Code(1);
+        let raw = raw(&exit, text("stdout"), text("stderr"));
+        let report = |subject| {
+            let report = Report::of(subject, &Facts::new(raw));
+            json!({ "summary": report.summary, "severity": report.severity, "relatedFiles": report.related_files, "suggestedAction": report.suggested_action, "raw": {} })
+        };
+        let got = match row.function.as_str() {
+            "buildGitStatusSemantic" => report(Subject::Changes),
+            "buildTestOutputSemantic" => report(Subject::Tests),
+            "formatErrorSummary" => summary_of_format(raw),
+            "getTestErrorOutput" => extract(Extractor::ErrorOutput, raw),
+            "extractLintFiles" => extract(Extractor::LintFiles, raw),
+            name => extract(Extractor::named(name).unwrap(), raw),
+        };
+        let wanted = match row.expected.as_str() {
+            Some("the failure section from stdout") => got.as_str().unwrap().contains("panicked at").into(),
+            _ => Value::Null,
+        };
+        assert!(wanted == true || holds(&row.expected, &got), "{}: {got} for {}", row.id, row.expected);
+    }
+}
+
+/// The words that a prompt has for files that are not formatted, or the summary where there are none.
+fn summary_of_format(raw: Raw<'_>) -> Value {
+    let facts = Facts::new(raw);
+    let files: Vec<String> = facts.records(&[Class::Format]).filter_map(|it| it.file.clone()).collect();
+    if files.is_empty() {
+        Report::of(Subject::Format, &facts).summary.into()
+    } else {
+        unformatted(&files).into()
+    }
+}
+
+#[test]
+fn params_are_extracted_as_recorded() {
+    for row in rows(include_str!("fixtures/registry/param_extractor.jsonl")) {
+        let result = &row.input["result"];
+        let exit = exit_of(&result["exitCode"], "");
+        let raw = raw(&exit, result["stdout"].as_str().unwrap(), result["stderr"].as_str().unwrap());
+        for (name, extractor) in row.input["config"].as_object().unwrap() {
+            let extractor = Extractor::named(extractor.as_str().unwrap());
+            match (row.id.as_str(), extractor) {
+                ("param_extractor-003", extractor) => assert_eq!(extractor, None),
+                ("param_extractor-007", _) => {
+                    assert!(!Report::of(Subject::Lint, &Facts::new(raw)).summary.is_empty());
+                }
+                (id, extractor) => {
+                    assert_eq!(extract(extractor.unwrap(), raw), row.expected[name], "{id}: {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failure_without_a_pattern_gets_the_one_with_most_hits() {
+    let words = |list: &Value| -> Vec<Word> {
+        let texts = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap());
+        texts.map(|word| Word::parse(word).unwrap()).collect()
+    };
+    for row in rows(include_str!("fixtures/registry/failure_pattern.jsonl")) {
+        let got: Value = match row.function.as_str() {
+            "scoreKeywords" => {
+                let corpus = row.input["corpus"].as_str().unwrap();
+                pattern::score(&words(&row.input["keywords"]), corpus).into()
+            }
+            "buildMatchCorpus" => {
+                let corpus = pattern::corpus(row.input["error"].as_str().unwrap_or_default(), []);
+                corpus.map_or(json!({ "undefined": true }), Value::from)
+            }
+            _ => {
+                // JSON objects come in the order of their names here; that of the registry is the loader's.
+                let names: Vec<&String> = row.input["registry"].as_object().unwrap().keys().collect();
+                let all: Vec<Vec<Word>> =
+                    names.iter().map(|name| words(&row.input["registry"][*name]["semanticMatch"])).collect();
+                let corpus = pattern::corpus(row.input["result"]["error"].as_str().unwrap(), []).unwrap();
+                pattern::best(all.iter().map(Vec::as_slice), &corpus)
+                    .map_or(Value::Null, |at| names[at].as_str().into())
+            }
+        };
+        assert_eq!(got, row.expected, "{}", row.id);
+    }
+    assert_eq!(
+        pattern::best([words(&json!(["b"])), words(&json!(["a"]))].iter().map(Vec::as_slice), "a b"),
+        Some(0)
+    );
+    assert_eq!(pattern::best([words(&json!([" ", "x"]))].iter().map(Vec::as_slice), "a b"), None);
+    assert!(Word::parse("/[/").is_err());
+}
+
+/// Reads conditions, and says what each is or why it is none.
+fn check_conditions(conditions: &[&str], want: Expect) {
+    let told = conditions.iter().map(|text| match SuccessWhen::parse(text) {
+        Ok(parsed) => format!("{parsed:?}\n"),
+        Err(error) => format!("{error}\n"),
+    });
+    want.assert_eq(&told.collect::<String>());
+}
+
+#[test]
+fn a_condition_has_one_of_four_forms() {
+    check_conditions(
+        &["empty", "exitCode:0", "exitCode: 0, 1", "contains:a:b", "contains: OK ", "matches: ^ok"],
+        expect![[r#"
+            Empty
+            ExitCode([0])
+            ExitCode([0, 1])
+            Contains("a:b")
+            Contains("OK ")
+            Matches("^ok")
+        "#]],
+    );
+}
+
+#[test]
+fn anything_else_is_an_error_with_the_nearest_form() {
+    check_conditions(
+        &[
+            "exitcode:0",
+            "exit_code: 2",
+            "exitCode",
+            "exitCode:",
+            "exitCode:x",
+            "exitCode:0,",
+            "exitCode:256",
+            "empty ",
+            "Empty",
+            "empty:",
+            "notEmpty",
+            "contain:ok",
+            "contains:",
+            "contains:  ",
+            "match:^a",
+            "matches:[",
+            r"matches:(?=a)b",
+            r"matches:(a)\1",
+            "",
+            "zzz",
+        ],
+        expect![[r#"
+            `exitcode:0` is no condition; the nearest form is `exitCode:0`
+            `exit_code: 2` is no condition; the nearest form is `exitCode:2`
+            `exitCode` is no condition; the nearest form is `exitCode:0`
+            `exitCode:` has nothing behind the colon; write for example `exitCode:0`
+            `x` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
+            `` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
+            `256` is no exit code; write numbers from 0 to 255 with commas between them, as in `exitCode:0,1`
+            `empty ` is no condition; the nearest form is `empty`
+            `Empty` is no condition; the nearest form is `empty`
+            `empty:` is no condition; the nearest form is `empty`
+            `notEmpty` is no condition; the nearest form is `empty`
+            `contain:ok` is no condition; the nearest form is `contains:ok`
+            `contains:` has nothing behind the colon; write for example `contains:0 failed`
+            `contains:` has nothing behind the colon; write for example `contains:0 failed`
+            `match:^a` is no condition; the nearest form is `matches:^a`
+            `[` is no regular expression: unclosed character class; correct it
+            `(?=a)b` uses look-around, which regular expressions here do not have; write it without
+            `(a)\1` uses a back-reference, which regular expressions here do not have; write it without
+            `` is no condition; the nearest form is `empty`
+            `zzz` is no condition; the nearest form is `empty`
+        "#]],
+    );
+}
+
+/// Judges ends of a command under a condition.
+fn check_outcomes(condition: &str, ends: &[(Exit, &str, &str)], want: Expect) {
+    let condition = SuccessWhen::parse(condition).unwrap();
+    let told = ends.iter().map(|(exit, stdout, stderr)| {
+        let outcome = judge(&condition, &[0], exit, stdout.as_bytes(), stderr.as_bytes(), false);
+        format!("{outcome:?}\n")
+    });
+    want.assert_eq(&told.collect::<String>());
+}
+
+#[test]
+fn empty_is_sure_of_nothing_where_the_command_failed() {
+    let ends = [
+        (Exit::Code(0), "", "warning: CRLF"),
+        (Exit::Code(0), "\u{1b}[0m\n", ""),
+        (Exit::Code(0), " M a\n", ""),
+        (Exit::Code(1), "", ""),
+        (Exit::Code(128), "", "fatal: not a git repository\n"),
+        (Exit::Code(127), "", "sh: 1: gitt: not found\n"),
+    ];
+    check_outcomes(
+        "empty",
+        &ends,
+        expect![[r#"
+        Pass
+        Pass
+        Fail
+        CouldNotRun("it exited with 1")
+        CouldNotRun("it exited with 128: fatal: not a git repository")
+        CouldNotRun("it exited with 127: sh: 1: gitt: not found")
+    "#]],
+    );
+}
+
+#[test]
+fn an_exit_code_says_more_than_yes_and_no() {
+    let ends = [
+        (Exit::Code(0), "", ""),
+        (Exit::Code(2), "", ""),
+        (Exit::Code(1), "", "Permission Denied"),
+        (Exit::Code(1), "", "EACCES: open"),
+        (Exit::Code(126), "", ""),
+        (Exit::Code(127), "", "sh: x: not found"),
+        (Exit::Code(137), "", ""),
+        (Exit::Code(255), "", ""),
+        (Exit::Signal(9), "", ""),
+        (Exit::TimedOut, "", ""),
+        (Exit::CouldNotStart("there is no folder /x".to_owned()), "", ""),
+    ];
+    check_outcomes(
+        "exitCode:0,3",
+        &ends,
+        expect![[r#"
+        Pass
+        Fail
+        CouldNotRun("permission was denied: Permission Denied")
+        CouldNotRun("permission was denied: EACCES: open")
+        CouldNotRun("the command cannot be executed (exit 126)")
+        CouldNotRun("there is no such command (exit 127): sh: x: not found")
+        CouldNotRun("it was ended by signal 9")
+        Fail
+        CouldNotRun("it was ended by signal 9")
+        CouldNotRun("it exceeded its time limit")
+        CouldNotRun("there is no folder /x")
+    "#]],
+    );
+}
+
+#[test]
+fn a_text_is_found_as_a_whole() {
+    let ends = [
+        (Exit::Code(0), "5 passed, 0 failed\n", ""),
+        (Exit::Code(0), "10 failed\n", ""),
+        (Exit::Code(0), "10 failed, 0 failed\n", ""),
+        (Exit::Code(0), "\u{1b}[32m0 failed\u{1b}[0m", ""),
+        (Exit::Code(0), "0 failedé", ""),
+        (Exit::Code(1), "0 failed", ""),
+        (Exit::Code(127), "0 failed", ""),
+    ];
+    check_outcomes(
+        "contains:0 failed",
+        &ends,
+        expect![[r#"
+        Pass
+        Fail
+        Pass
+        Pass
+        Fail
+        Fail
+        CouldNotRun("there is no such command (exit 127)")
+    "#]],
+    );
+    let ends =
+        [(Exit::Code(0), "a\nok | 3", ""), (Exit::Code(0), "ok | 3", ""), (Exit::Code(126), "ok |", "")];
+    check_outcomes(
+        r"matches:^ok \|",
+        &ends,
+        expect![[r#"
+        Fail
+        Pass
+        CouldNotRun("the command cannot be executed (exit 126)")
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_recognised_was_not_denied() {
+    let denied = |recognised| {
+        judge(
+            &SuccessWhen::ExitCode(vec![0]),
+            &[0],
+            &Exit::Code(1),
+            b"",
+            b"test: permission denied",
+            recognised,
+        )
+    };
+    assert_eq!(denied(true), ValidatorOutcome::Fail);
+    assert!(matches!(denied(false), ValidatorOutcome::CouldNotRun(_)));
+}
+
+/// Reads what git says of paths, and of the branch.
+fn check_status(output: &str, want: Expect) {
+    let entries = porcelain::parse(output.as_bytes());
+    let told = entries.iter().map(|it| {
+        let from = it.from.as_ref().map(|from| format!(" from {from:?}")).unwrap_or_default();
+        format!("{:?}{from} {:?}\n", it.path, it.standing)
+    });
+    let head = porcelain::head(output.as_bytes()).map(|head| format!("{head:?}\n")).unwrap_or_default();
+    want.assert_eq(&(head + &told.collect::<String>()));
+}
+
+#[test]
+fn every_format_of_git_status_is_understood() {
+    check_status(
+        "## main...origin/main [ahead 2, behind 1]\nR  \"a -> b\" -> c\nDD gone\n!! target/\nfatal: no\n",
+        expect![[r#"
+            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 2, behind: 1 }
+            "c" from "a -> b" Tracked { staged: true, unstaged: false }
+            "gone" Conflict
+        "#]],
+    );
+    check_status(
+        "# branch.oid 1234\n# branch.head main\n# branch.upstream origin/main\n# branch.ab +0 -3\n\
+         2 R. N... 100644 100644 100644 1 2 R100 new name\told\n\
+         u UU N... 100644 100644 100644 100644 1 2 3 both ways\n? un tracked\n! ignored\n",
+        expect![[r#"
+            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 0, behind: 3 }
+            "new name" from "old" Tracked { staged: true, unstaged: false }
+            "both ways" Conflict
+            "un tracked" Untracked
+        "#]],
+    );
+    check_status(
+        "1 .M N... 100644 100644 100644 1 2 a \"b\0? x\ny\0\
+         2 R. N... 100644 100644 100644 1 2 R100 new\0old\0? z\0",
+        expect![[r#"
+            "a \"b" Tracked { staged: false, unstaged: true }
+            "x\ny" Untracked
+            "new" from "old" Tracked { staged: true, unstaged: false }
+            "z" Untracked
+        "#]],
+    );
+    check_status(
+        "## No commits yet on main\nA file\r\n",
+        expect![[r#"
+        Head { branch: Some("main"), upstream: None, ahead: 0, behind: 0 }
+    "#]],
+    );
+    check_status(
+        "## HEAD (no branch)\n M \"broken \\9\"\n M \"open\nXY z\n  \n",
+        expect![[r#"
+        Head { branch: None, upstream: None, ahead: 0, behind: 0 }
+    "#]],
+    );
+}
+
+/// Extracts from an output that a validator failed with.
+fn check_extracted(extractor: Extractor, stdout: &str, stderr: &str, want: Expect) {
+    let exit = Exit::Code(1);
+    let value = extract(extractor, Raw { failed: true, ..raw(&exit, stdout, stderr) });
+    want.assert_eq(&value.to_string());
+}
+
+#[test]
+fn formatters_that_speak_on_standard_error_are_heard() {
+    let files = Extractor::FormatFiles;
+    let deno = "\nfrom /home/user/proj/a.ts:\n1 | -let a\n1 | +let a;\n\nfrom /home/user/proj/c.json:\n1 | -{}\n\nerror: Found 2 not formatted files in 3 files\n";
+    check_extracted(files, "", deno, expect![[r#"["a.ts","c.json"]"#]]);
+    let prettier = "[warn] b.js\n[warn] my file.js\n[warn] Code style issues found in 2 files. Run Prettier with --write to fix.\n";
+    check_extracted(files, "Checking formatting...\n", prettier, expect![[r#"["b.js","my file.js"]"#]]);
+    let black = "would reformat m.py\nwould reformat test_math.py\n\nOh no! 💥 💔 💥\n2 files would be reformatted.\n";
+    check_extracted(files, "", black, expect![[r#"["m.py","test_math.py"]"#]]);
+    let gofmt = "diff a.go.orig a.go\n--- a.go.orig\n+++ a.go\n@@ -1 +1 @@\n-x\n+y\n";
+    check_extracted(files, gofmt, "", expect![[r#"["a.go"]"#]]);
+    check_extracted(
+        Extractor::Diff,
+        gofmt,
+        "",
+        expect![[r#""--- a.go.orig\n+++ a.go\n@@ -1 +1 @@\n-x\n+y""#]],
+    );
+    check_extracted(
+        Extractor::Diff,
+        "a.go\nb.go\n",
+        "",
+        expect![[r#""2 files need formatting:\n  - a.go\n  - b.go""#]],
+    );
+}
+
+#[test]
+fn a_failure_that_nothing_recognises_is_told_whole() {
+    check_extracted(
+        Extractor::FailedTests,
+        "something went wrong\n",
+        "",
+        expect![[
+            r#"[{"error":"something went wrong","message":"something went wrong","name":"unrecognised output","unparsed":true}]"#
+        ]],
+    );
+    check_extracted(
+        Extractor::LintErrors,
+        "",
+        "",
+        expect![[r#"[{"error":"","message":"","name":"unrecognised output","unparsed":true}]"#]],
+    );
+    check_extracted(Extractor::Files, "something went wrong\n", "", expect![[r#"[]"#]]);
+    let lines: String = (0..60).map(|line| format!("line {line}\n")).collect();
+    let exit = Exit::Code(1);
+    let tail = extract(Extractor::ErrorOutput, Raw { failed: true, ..raw(&exit, &lines, "") });
+    assert_eq!(tail.as_str().unwrap().lines().count(), 40);
+    assert!(tail.as_str().unwrap().ends_with("line 59"));
+}
+
+#[test]
+fn tests_that_do_not_build_are_told_by_their_errors() {
+    let errors = "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n3 |     \"a\"\n  |     ^^^ expected `u8`, found `&str`\n\nerror: could not compile `demo` (lib test) due to 1 previous error\n";
+    check_extracted(
+        Extractor::FailedTests,
+        "",
+        errors,
+        expect![[
+            r#"[{"column":5,"error":"mismatched types","file":"src/lib.rs","line":3,"message":"mismatched types","name":"src/lib.rs"}]"#
+        ]],
+    );
+    check_extracted(
+        Extractor::TypeErrors,
+        "",
+        errors,
+        expect![[
+            r#"[{"code":"E0308","column":5,"file":"src/lib.rs","line":3,"message":"mismatched types","severity":"error"}]"#
+        ]],
+    );
+}
+
+#[test]
+fn lints_of_clippy_are_named() {
+    let clippy = "error: this returns a `Result<_, ()>`\n --> src/lib.rs:3:5\n  |\n3 | pub fn f() {}\n  | ^^^\n  |\n  = help: for further information visit https://rust-lang.github.io/rust-clippy/rust-1.90.0/index.html#result_unit_err\n  = note: `-D clippy::result-unit-err` implied by `-D warnings`\n\nerror: unused variable: `x`\n --> src/lib.rs:4:9\n  |\n4 |     let x = 1;\n  |         ^ help: if this is intentional, prefix it with an underscore: `_x`\n  |\n  = note: `-D unused-variables` implied by `-D warnings`\n\nerror: could not compile `demo` (lib) due to 2 previous errors\n";
+    check_extracted(
+        Extractor::LintErrors,
+        "",
+        clippy,
+        expect![[
+            r#"[{"column":5,"file":"src/lib.rs","line":3,"message":"this returns a `Result<_, ()>`","rule":"clippy::result_unit_err","severity":"error"},{"column":9,"file":"src/lib.rs","line":4,"message":"unused variable: `x`","rule":"unused_variables","severity":"error"}]"#
+        ]],
+    );
+}
+
+#[test]
+fn paths_are_names_of_files_again() {
+    check_extracted(
+        Extractor::Files,
+        "file:///home/user/proj/my%20dir/a.ts:1:2: error: no\nsrc/(group)/[...slug]/p.tsx:3:1: error: no\n/etc/x.conf:1:1: error: no\n",
+        "",
+        expect![[r#"["my dir/a.ts","src/(group)/[...slug]/p.tsx","/etc/x.conf"]"#]],
+    );
+}
+
+#[test]
+fn the_repository_says_what_the_output_does_not() {
+    let exit = Exit::Code(0);
+    let repository = Repository {
+        branch: Some("topic".to_owned()),
+        upstream: Some("origin/topic".to_owned()),
+        ahead: 2,
+        behind: 0,
+        unmerged: vec!["1234567 a".to_owned()],
+    };
+    let known = |stdout| Raw { repository: Some(&repository), ..raw(&exit, stdout, "") };
+    let told = |raw| {
+        [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus].map(|it| extract(it, raw))
+    };
+    assert_eq!(told(known("")), ["topic", "origin/topic, 2 ahead", "1234567 a"]);
+    assert_eq!(told(known("## x...up/x [behind 1]\n")), ["x", "up/x, 1 behind", "1234567 a"]);
+    assert_eq!(
+        told(known("abcdef0 one\nabcdef1 two\n")),
+        ["topic", "origin/topic, 2 ahead", "abcdef0 one\nabcdef1 two"]
+    );
+    assert_eq!(told(raw(&exit, "main\n", "")), ["main", "no upstream", ""]);
+}
+
+/// Reads a checklist.
+fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
+    let list = Checklist { path: "plan".to_owned(), pointer: pointer.map(str::to_owned) };
+    let reading = checklist::read(&list, bytes.map(str::as_bytes));
+    let open = reading.open.iter().map(|it| format!("  {} at {}\n", it.text, it.place));
+    want.assert_eq(&format!("{:?} {}\n{}", reading.outcome, reading.error, open.collect::<String>()));
+}
+
+#[test]
+fn boxes_are_ticked_or_not() {
+    check_list(
+        None,
+        Some("# Plan\n- [x] one\n* [X] two\n1. [x] three\n"),
+        expect![[r#"
+        Pass 
+    "#]],
+    );
+    check_list(
+        None,
+        Some(
+            "- [x] one\n  - [ ] below\n> - [ ] quoted\n3) [ ] numbered\n```md\n- [ ] example\n```\n- [link](x)\n- [ ](x)\nsee [ ] here\n",
+        ),
+        expect![[r#"
+            Fail 3 of 4 items are not done in plan
+              below at 2
+              quoted at 3
+              numbered at 4
+        "#]],
+    );
+    check_list(
+        None,
+        Some("nothing to do\n"),
+        expect![[r#"
+        Fail the checklist plan has no items
+    "#]],
+    );
+    check_list(
+        None,
+        None,
+        expect![[r#"
+        Fail the checklist plan is not there
+    "#]],
+    );
+}
+
+#[test]
+fn a_pointer_leads_to_what_has_to_be_true() {
+    let stories = r#"{"stories": [{"id": 1, "title": "login", "passes": true}, {"id": 2, "title": "logout", "passes": false}, {"id": 3, "title": "reset"}, {"passes": "true"}]}"#;
+    check_list(
+        Some("/stories/*/passes"),
+        Some(stories),
+        expect![[r#"
+        Fail 3 of 4 items are not done in plan
+          2: logout at /stories/1/passes
+          3: reset at /stories/2/passes
+          /stories/3/passes at /stories/3/passes
+    "#]],
+    );
+    check_list(
+        Some("/stories/0/passes"),
+        Some(stories),
+        expect![[r#"
+        Pass 
+    "#]],
+    );
+    check_list(
+        Some("/tasks/*/passes"),
+        Some(stories),
+        expect![[r#"
+        Fail the checklist plan has nothing at `/tasks`
+    "#]],
+    );
+    check_list(
+        Some("/*"),
+        Some(r#"{"a/b": true, "c": false}"#),
+        expect![[r#"
+            Fail 1 of 2 items is not done in plan
+              c at /c
+        "#]],
+    );
+    check_list(
+        Some("/*/x"),
+        Some("[]"),
+        expect![[r#"
+        Fail the checklist plan has no items
+    "#]],
+    );
+    check_list(
+        Some("/*"),
+        Some("{"),
+        expect![[r#"
+        Fail the checklist plan is no JSON: EOF while parsing an object at line 1 column 1
+    "#]],
+    );
+    check_list(
+        Some("*"),
+        Some("{}"),
+        expect![[r#"
+        Fail the checklist plan is asked for `*`, which does not begin with `/`
+    "#]],
+    );
+}
+
+/// Reads what a program said of itself, and judges it beside its exit code.
+fn check_custom(code: i32, stdout: &str, want: Expect) {
+    let exit = Exit::Code(code);
+    let ended = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &exit, stdout.as_bytes(), b"", false);
+    let told = match custom::read(stdout.as_bytes()) {
+        None => "says nothing".to_owned(),
+        Some(Err(why)) => why,
+        Some(Ok(said)) => format!("{:?} {}", custom::judge(&said, ended, code == 0), json!(said.params)),
+    };
+    want.assert_eq(&told);
+}
+
+#[test]
+fn a_custom_validator_is_believed_within_its_exit_code() {
+    check_custom(0, r#"{"outcome": "pass", "params": {"a": 1}}"#, expect![[r#"Pass {"a":1}"#]]);
+    check_custom(0, "looking\n{\"outcome\": \"fail\", \"error\": \"two open\"}\n", expect!["Fail {}"]);
+    check_custom(3, r#"{"outcome": "fail"}"#, expect!["Fail {}"]);
+    check_custom(
+        3,
+        r#"{"outcome": "pass"}"#,
+        expect![[r#"CouldNotRun("it says that it passed, but its exit code says otherwise") {}"#]],
+    );
+    check_custom(
+        127,
+        r#"{"outcome": "pass"}"#,
+        expect![[r#"CouldNotRun("there is no such command (exit 127)") {}"#]],
+    );
+    check_custom(
+        0,
+        r#"{"outcome": "could_not_run", "error": "no token"}"#,
+        expect![[r#"CouldNotRun("no token") {}"#]],
+    );
+    check_custom(
+        0,
+        r#"{"outcome": "ok"}"#,
+        expect![
+            "what it says of itself breaks the contract of custom validators: unknown variant `ok`, expected one of `pass`, `fail`, `could_not_run`; see docs/validators.md"
+        ],
+    );
+    check_custom(
+        0,
+        r#"{"outcome": "pass", "parms": {}}"#,
+        expect![
+            "what it says of itself breaks the contract of custom validators: unknown field `parms`, expected one of `outcome`, `error`, `params`; see docs/validators.md"
+        ],
+    );
+    check_custom(0, "ok\n", expect!["says nothing"]);
+    check_custom(0, "[1]\n", expect!["says nothing"]);
+}
+
+#[test]
+fn params_that_a_shell_would_not_give_are_errors() {
+    let check = |command: &str, name: &str| params::check(command, [name], |name| name == "PATH");
+    assert_eq!(check(r#"test "${a}" = x"#, "a"), Ok(()));
+    assert_eq!(check(r#"echo "it's ${a}" 'x'"#, "a"), Ok(()));
+    assert_eq!(check("echo x # it's ${a}\necho '", "a"), Ok(()));
+    assert_eq!(check(r"echo \'${a}\'", "a"), Ok(()));
+    assert_eq!(check("echo '${b}'", "a"), Ok(()));
+    let quoted = Err(ParamError::InSingleQuotes { name: "a".to_owned() });
+    assert_eq!(check("grep '${a}' x", "a"), quoted);
+    assert_eq!(check(r#"echo "$(grep '${a}' x)""#, "a"), quoted);
+    assert_eq!(check(r#"echo "${b}" '(${a})'"#, "a"), quoted);
+    assert_eq!(check("x", "PATH"), Err(ParamError::AlreadySet { name: "PATH".to_owned() }));
+    for name in ["1a", "a-b", "", "a.b", "ä"] {
+        assert_eq!(check("x", name), Err(ParamError::NoIdentifier { name: name.to_owned() }));
+    }
+}
+
+fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
+    Validator {
+        name: "v".to_owned(),
+        run,
+        success_when: None,
+        exit_codes: vec![0],
+        phase: Phase::AfterWork,
+        timeout: Millis(1000),
+        recoverable: true,
+        pattern: Pattern {
+            name: "p".to_owned(),
+            description: String::new(),
+            params: Vec::new(),
+            templates: Vec::new(),
+        },
+        extract: extract.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
+    }
+}
+
+/// Tells of a failure: what a prompt says, and which failures there are.
+fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expect) {
+    let exit = Exit::Code(code);
+    let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
+    let told = Told::of(&validator(Run::Command(String::new()), extract), &ValidatorOutcome::Fail, &facts);
+    let Report { summary, details, severity, suggested_action, root_cause, related_files } = told.report;
+    let failures =
+        told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
+    want.assert_eq(&format!(
+        "{summary}\n{severity:?}: {suggested_action}\ncause: {root_cause}\n{details:?}\n{related_files:?}\n{:?}\nunparsed: {}\n",
+        failures.collect::<Vec<_>>(),
+        told.unparsed
+    ));
+}
+
+#[test]
+fn a_report_fits_what_failed() {
+    let changes = [("changedFiles", Extractor::ChangedFiles)];
+    check_told(
+        &changes,
+        0,
+        "UU a\nUD b\n M c\n?? d\n",
+        expect![[r#"
+            2 files in conflict, 1 file modified, 1 file untracked
+            Critical: Resolve the merge conflicts in a, b
+            cause: 2 files in conflict
+            ["a: in conflict", "b: in conflict", "c: modified", "d: untracked"]
+            ["a", "b", "c"]
+            ["in conflict Some(\"a\")", "in conflict Some(\"b\")", "changed Some(\"c\")", "untracked Some(\"d\")"]
+            unparsed: false
+        "#]],
+    );
+    check_told(
+        &changes,
+        0,
+        "?? d\n",
+        expect![[r#"
+        1 file untracked
+        Warning: Clean untracked files
+        cause: 1 file untracked
+        ["d: untracked"]
+        []
+        ["untracked Some(\"d\")"]
+        unparsed: false
+    "#]],
+    );
+    check_told(
+        &[("formatFiles", Extractor::FormatFiles)],
+        0,
+        "a.go\n",
+        expect![[r#"
+        1 file needs formatting
+        Warning: Run the formatter on these files
+        cause: 
+        ["a.go: not formatted"]
+        ["a.go"]
+        ["format Some(\"a.go\")"]
+        unparsed: false
+    "#]],
+    );
+    check_told(
+        &[("lintErrors", Extractor::LintErrors)],
+        1,
+        "m.py:1:1: F401 'os' imported but unused\nm.py:1:1: F401 'sys' imported but unused\n",
+        expect![[r#"
+            2 lint problems in m.py
+            Error: Correct what the linter names; do not switch its rules off
+            cause: m.py:1:1: 'os' imported but unused [F401]
+            ["m.py:1:1: 'os' imported but unused [F401]", "m.py:1:1: 'sys' imported but unused [F401]"]
+            ["m.py"]
+            ["F401 Some(\"m.py\")", "F401 Some(\"m.py\")"]
+            unparsed: false
+        "#]],
+    );
+    check_told(
+        &[("errors", Extractor::TypeErrors)],
+        2,
+        "a.ts(1,14): error TS2322: no\n",
+        expect![[r#"
+        1 error in a.ts
+        Error: Correct the first error first: others may follow from it
+        cause: a.ts:1:14: no [TS2322]
+        ["a.ts:1:14: no [TS2322]"]
+        ["a.ts"]
+        ["TS2322 Some(\"a.ts\")"]
+        unparsed: false
+    "#]],
+    );
+    check_told(
+        &[("failedTests", Extractor::FailedTests)],
+        1,
+        "not ok 1 - adds\nok 2 - b\n1..2\n",
+        expect![[r#"
+            1 test failed out of 2
+            Error: Fix the failing test assertions
+            cause: adds: not ok 1 - adds
+            ["adds: not ok 1 - adds"]
+            []
+            [" None"]
+            unparsed: false
+        "#]],
+    );
+    check_told(
+        &[("branchName", Extractor::BranchName)],
+        0,
+        "abcdef0 one\n",
+        expect![[r#"
+            1 commit of the branch is not merged
+            Error: Merge the branch
+            cause: abcdef0 one
+            ["abcdef0 one"]
+            []
+            ["not merged None"]
+            unparsed: false
+        "#]],
+    );
+    check_told(
+        &[("out", Extractor::Stdout)],
+        3,
+        "it did\nnot work\n",
+        expect![[r#"
+        the command exited with 3: not work
+        Error: Read the output, and mend its cause
+        cause: not work
+        ["it did", "not work"]
+        []
+        ["unparsed None"]
+        unparsed: true
+    "#]],
+    );
+}
