@@ -18,8 +18,11 @@ use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 
 const REGISTRY: &str = ".agent/fixer/steps_registry.json";
 
+/// Names of files, and what is in them.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
 /// Writes files into a folder of their own.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+fn folder(files: Files<'_>) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -313,7 +316,7 @@ fn all_problems_are_found_in_one_pass() {
             R:9:9: completionPatterns.dirty.adaptationChain[1]: found "../x": the character '/'; an element has letters, digits, ".", "_" and "-"
             R:30:9: completionPatterns.red.params[0]: validator "own" does not supply "failedTests"; add it to extractParams of the validator, or take it out of params
             R:31:9: completionPatterns.red.params[1]: validator "own" does not supply "errorOutput"; add it to extractParams of the validator, or take it out of params
-            R:34:9: completionPatterns.red.semanticMatch[0]: not a regular expression: unclosed character class; mend the expression between the slashes
+            R:34:9: completionPatterns.red.semanticMatch[0]: `[` is no regular expression: unclosed character class; correct it
             R:45:24: completionSteps."complete.issue".completionConditions[0].validator: there is no validator "git-clear"; did you mean "git-clean"?
             R:49:18: completionSteps."complete.issue".completionConditions[1].params.a: found a map; expected text, a number, true or false, or a list of these
             R:66:26: completionSteps."complete.issue".outputSchemaRef: found the text "issue.schema.json#/$defs/work"; write it as {"file":"issue.schema.json","schema":"#/$defs/work"}
@@ -322,7 +325,7 @@ fn all_problems_are_found_in_one_pass() {
             R:75:9: steps."continuation.issue".adaptationChain[2]: found "a/b": the character '/'; an element has letters, digits, ".", "_" and "-"
             R:82:13: steps."initial.issue".c3: found "../../etc": the character '/'; expected a name without slashes
             R:92:25: validators.git-clean.extractParams.changedFiles: there is no extractor "parseChangedFile"; did you mean "parseChangedFiles"?
-            R:95:22: validators.git-clean.successWhen: found "notEmpty", which says of no command that it has passed; expected empty, exitCode:0, contains:TEXT or matches:REGEX
+            R:95:22: validators.git-clean.successWhen: `notEmpty` is no condition; the nearest form is `empty`
             R:101:22: validators.guess.semanticConfig.checkType: found "vibes"; expected one of commit-message, coverage-check, file-relevance
             R:113:5: validators.own.command: missing; a custom validator needs it
             R:122:14: validators.tests-pass.extractParams.y: "expectedPath" is for file validators; choose another extractor
@@ -378,11 +381,13 @@ fn a_missing_prompt_is_an_error_beside_others_and_a_warning_without() {
     "#]],
     );
     let registry = loaded(&example(), &PROMPTS[1..]);
-    let refused = registry.completion(&step_ref("initial.issue")).expect_err("it has no prompt");
-    assert_eq!(
-        refused.to_string(),
-        "there is no prompt steps/initial/issue/f_default.md for initial.issue; write it"
-    );
+    for name in ["initial.issue", "issue"] {
+        let refused = registry.completion(&step_ref(name)).expect_err("it has no prompt").to_string();
+        assert_eq!(
+            refused,
+            format!("there is no prompt steps/initial/issue/f_default.md for {name}; write it")
+        );
+    }
 }
 
 #[test]
@@ -496,7 +501,7 @@ fn conditions_can_be_named_without_a_step() {
 
 #[test]
 fn built_in_validators_follow_the_project() {
-    let cases: &[(&[(&str, &str)], &str, Option<&str>)] = &[
+    let cases: &[(Files<'_>, &str, Option<&str>)] = &[
         (&[], "git-clean", Some("git status --porcelain")),
         (&[], "tests-pass", None),
         (&[("Cargo.toml", "")], "tests-pass", Some("cargo test")),
@@ -623,7 +628,7 @@ fn answers_have_the_form_that_is_said() {
     assert!(of(&referred.form).contains("\"type\":\"object\""), "{referred:?}");
     assert_eq!(
         of(&form(step("outputSchema", json!({"type": "array"}))).form),
-        "steps.\"initial.issue\" of the registry {\"type\":\"array\"}"
+        "steps.\"initial.issue\".outputSchema of the registry {\"type\":\"array\"}"
     );
     assert_eq!(of(&form(step("check", json!({"responseFormat": {"type": "json"}}))).form), " null");
     let pattern = form(step(
@@ -637,6 +642,16 @@ fn answers_have_the_form_that_is_said() {
         (of(&pattern.form).as_str(), pattern.template.expect("there is one").file.as_str()),
         ("^DONE$", "steps/retry/issue/f_failed.md")
     );
+}
+
+#[test]
+fn a_broken_schema_is_told_with_its_place() {
+    let step =
+        json!({"c2": "initial", "c3": "issue", "outputSchemaRef": {"file": "a.json", "schema": "wrk"}});
+    let schema = ("schemas/a.json", "{\"$defs\": {\"work\": {\"type\": \"object\"}}}");
+    let prompts: Vec<(&str, &str)> = PROMPTS.iter().copied().chain([schema]).collect();
+    let said = load(&agent(&with(example(), &[("/steps/initial.issue", step)]), &prompts)).1;
+    assert!(said.contains("a.json") && said.contains("work"), "{said}");
 }
 
 #[test]
@@ -887,8 +902,7 @@ fn long_evidence_is_cut_to_its_end() {
     };
     let text = prompt(&[failed], &Completion::default(), None).text;
     assert!(
-        text.contains(&format!("bytes are left out; the whole is in events 12)"))
-            && text.contains("last\n```"),
+        text.contains("bytes are left out; the whole is in events 12)") && text.contains("last\n```"),
         "{text}"
     );
     assert!(!text.contains("first\n") && text.len() < 17 * 1024);

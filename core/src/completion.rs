@@ -27,7 +27,7 @@ pub struct Completion {
     pub max_attempts: u32,
     /// What the answer of the worker has to look like.
     pub answer: Option<AnswerFormat>,
-    /// The same for the answers after the first, where it differs.
+    /// The same for the answers after the first, where the file says something else for them.
     pub later_answer: Option<AnswerFormat>,
     /// What an answer that declares completion has to look like, too.
     pub final_answer: Option<AnswerFormat>,

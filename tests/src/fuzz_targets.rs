@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
+use unstuck_adapters::registry::front_matter;
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::Event;
 use unstuck_core::event::Exit;
@@ -31,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("event_bytes", event_bytes),
     ("failures", failures),
     ("log_bytes", log_bytes),
+    ("template", template),
     ("porcelain", porcelain),
     ("success_when", success_when),
     ("workflow_yaml", workflow_yaml),
@@ -42,6 +45,35 @@ pub fn controller(data: &[u8]) {
     let events = scripted_loop::play(data).history.events;
     assert_eq!(naive_controller::difference(&events), None);
     assert_eq!(naive_controller::complete_without_evidence(&events), None);
+}
+
+/// Whatever a prompt file holds: its problems have places, and if it has none, a value is put in as it is and changes
+/// nothing around it, whatever it looks like.
+pub fn template(data: &[u8]) {
+    const MARK: &str = "\u{1}";
+    const HOSTILE: &str = "{{a}}{uv-b}\\{{#if x}}{input_text}$&\n---\n";
+    let text = String::from_utf8_lossy(data);
+    let split = front_matter::split(&text);
+    assert!(text.ends_with(split.body) && split.body_offset + split.body.len() == text.len());
+    let parsed = match Parsed::parse(split.body, Names::Any) {
+        Ok(parsed) => parsed,
+        Err(problems) => {
+            assert!(!problems.is_empty() && problems.iter().all(|it| split.body.is_char_boundary(it.offset)));
+            return;
+        }
+    };
+    let filled = |value: &str| {
+        let params: Params =
+            ["a", "b", "x"].map(|name| (name.to_owned(), value.into())).into_iter().collect();
+        let uv = [("a".to_owned(), value.to_owned()), ("b".to_owned(), value.to_owned())].into();
+        let variables = Variables { uv: &uv, input_text: Some(value), custom: &[] };
+        parsed.render(&params, &variables).text
+    };
+    // Backticks and tildes of a value may make a fence longer, so they are only looked at for a panic.
+    filled("```~~~~`");
+    if !text.contains(MARK) {
+        assert_eq!(filled(MARK).replace(MARK, HOSTILE), filled(HOSTILE), "a value changed what is around it");
+    }
 }
 
 /// Whatever a command printed or wrote into a report: there is an answer, the same twice, bounded, never empty

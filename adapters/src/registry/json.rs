@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     fn string(&mut self) -> Result<String, Broken> {
-        let rest = self.text[self.at..].as_bytes();
+        let rest = &self.text.as_bytes()[self.at..];
         let mut end = 1;
         while *rest.get(end).ok_or(Broken("a text that does not end"))? != b'"' {
             end += if rest[end] == b'\\' { 2 } else { 1 };

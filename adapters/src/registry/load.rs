@@ -1,22 +1,24 @@
 //! From what a registry says to what it means: names looked up, prompts found, everything checked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use regex::Regex;
 use unstuck_core::completion::{
     AnswerFormat, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
 use unstuck_core::id::Millis;
+use unstuck_core::validator::pattern::Word;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
-use super::merge;
 use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
-use super::tree::{Folder, PromptFile, Tree, check_element, first_line};
-use super::{CloserSpec, End, Own, Parts};
-use crate::workflow_file::complaint::{Report, quoted};
+use super::tree::{Folder, PromptFile, Tree, check_element};
+use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
+use crate::prompt_template::variables;
+use crate::schema::{Resolved, Schemas};
+use crate::validators::check_params;
+use crate::workflow_file::complaint::{Complaint, Report, quoted};
 use crate::workflow_file::shape::nearest;
 
 /// Names that every template may use, besides those of its pattern.
@@ -51,8 +53,14 @@ pub(super) fn resolve(top: &Top, registry: &Path, workspace: &Path, report: &mut
     let beside = registry.parent().unwrap_or(Path::new("")).join("schemas");
     let schemas = top.schemas_base.as_ref().map_or(beside, |base| workspace.join(base));
     let tree = Tree::new(top, registry, workspace, report);
-    let mut loader =
-        Loader { top, schemas, tree, report, validators: BTreeMap::new(), asked: BTreeSet::new() };
+    let mut loader = Loader {
+        top,
+        schemas: Schemas::new(&schemas),
+        tree,
+        report,
+        validators: BTreeMap::new(),
+        asked: BTreeSet::new(),
+    };
     for pattern in &top.patterns {
         loader.check_pattern(pattern);
     }
@@ -69,7 +77,7 @@ pub(super) fn resolve(top: &Top, registry: &Path, workspace: &Path, report: &mut
 
 struct Loader<'a> {
     top: &'a Top,
-    schemas: PathBuf,
+    schemas: Schemas,
     tree: Tree,
     report: &'a mut Report,
     /// By name; nothing for what is not run yet or was complained about.
@@ -81,8 +89,8 @@ struct Loader<'a> {
 impl Loader<'_> {
     fn check_pattern(&mut self, pattern: &RawPattern) {
         for (word, at) in &pattern.words {
-            if let Some(Err(error)) = slashed(word).map(Regex::new) {
-                at.error(self.report, first_line(&error), "mend the expression between the slashes");
+            if let Err(error) = Word::parse(word) {
+                at.error(self.report, error.to_string(), "");
             }
         }
         for (element, at) in pattern.chain.iter().flatten() {
@@ -161,10 +169,10 @@ impl Loader<'_> {
             }
             return Some(None);
         };
-        match merge::success_when(text) {
+        match SuccessWhen::parse(text) {
             Ok(when) => Some(Some(when)),
-            Err(what) => {
-                at.error(self.report, what, "expected empty, exitCode:0, contains:TEXT or matches:REGEX");
+            Err(error) => {
+                at.error(self.report, error.to_string(), "");
                 None
             }
         }
@@ -234,7 +242,7 @@ impl Loader<'_> {
             fallback: fallback.map(|file| file.template),
             guesses,
             on_failure: raw.on_failure.unwrap_or_default(),
-            max_attempts: raw.max_attempts.unwrap_or(3),
+            max_attempts: raw.max_attempts.unwrap_or(ATTEMPTS),
             answer: self.answer(raw),
             closer,
             variables: raw.uv.clone(),
@@ -280,8 +288,10 @@ impl Loader<'_> {
         }
         if let Run::Files(paths) = &mut validator.run {
             paths.extend(raw.paths.iter().cloned());
-        } else if let Err(what) = merge::check_params(&said.command, &raw.params) {
-            raw.at.error(self.report, what, "rename the parameter");
+        }
+        let command = said.command.as_ref().map_or("", |(text, _)| text);
+        if let Err(error) = check_params(command, raw.params.keys().map(String::as_str)) {
+            raw.at.error(self.report, error.to_string(), "");
         }
         Some(Condition { validator, params: raw.params.clone() })
     }
@@ -391,31 +401,42 @@ impl Loader<'_> {
         let template = retry.as_ref().and_then(|address| self.retry_prompt(address));
         let form = match form {
             RawForm::Any => Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() },
-            RawForm::Inline(schema) => {
-                let source = format!("{} of the registry", raw.at.path.as_str());
-                Form::Json { schema: Some(schema.clone()), source, digests: BTreeMap::new() }
+            RawForm::Inline(schema, at) => {
+                let source = format!("{} of the registry", at.path.as_str());
+                let resolved = self.schemas.resolve_inline(schema, &source);
+                self.schema(resolved, at)?
             }
-            RawForm::Schema { file, name, at } => match merge::schema(&self.schemas, file, name) {
-                Ok(form) => form,
-                Err(problems) => {
-                    for (what, help) in problems {
-                        at.error(self.report, what, help);
-                    }
-                    return None;
-                }
-            },
+            RawForm::Schema { file, name, at } => {
+                let resolved = self.schemas.resolve(file, name);
+                self.schema(resolved, at)?
+            }
             RawForm::Pattern(pattern, at) => {
-                if let Err(error) = Regex::new(pattern) {
-                    at.error(
-                        self.report,
-                        first_line(&error),
-                        "look-around and back-references are not known",
-                    );
+                // The dialect is that of conditions.
+                if let Err(error) = SuccessWhen::parse(&format!("matches:{pattern}")) {
+                    at.error(self.report, error.to_string(), "");
                 }
                 Form::TextPattern(pattern.clone())
             }
         };
         Some(AnswerFormat { form, template })
+    }
+
+    /// Takes a schema that was resolved; passes on what is wrong with it, and what its author should know.
+    fn schema(&mut self, resolved: Result<Resolved, Vec<Complaint>>, at: &At) -> Option<Form> {
+        match resolved {
+            Ok(Resolved { schema, source, digests, warnings, .. }) => {
+                for warning in warnings {
+                    self.report.adopt_warning(at.place, warning);
+                }
+                Some(Form::Json { schema: Some(schema), source, digests })
+            }
+            Err(complaints) => {
+                for complaint in complaints {
+                    self.report.adopt(at.place, complaint);
+                }
+                None
+            }
+        }
     }
 
     fn retry_prompt(&mut self, address: &RawAddress) -> Option<Template> {
@@ -444,24 +465,23 @@ impl Loader<'_> {
         }
         let (edition, adaptation) = (raw.address.edition.as_str(), raw.address.adaptation.as_deref());
         let file = folder.as_ref().and_then(|it| self.tree.find(it, edition, adaptation, self.report));
-        let missing = folder.as_ref().map(|it| self.tree.name(it, edition, adaptation));
-        if let Some(name) =
-            missing.as_ref().filter(|name| file.is_none() && !is_end && !self.tree.exists(name))
-        {
+        // Of an entry that is both, the address may be that of its retry prompts alone.
+        let missing = folder.as_ref().filter(|_| !is_end).map(|it| self.tree.name(it, edition, adaptation));
+        if let Some(name) = missing.as_ref().filter(|name| file.is_none() && !self.tree.exists(name)) {
             let help = "a workflow that asks for this step will be refused";
             raw.at.warn(self.report, format!("there is no prompt {}", quoted(name)), help);
         }
         let repeats = self.repeats(raw, folder.as_ref(), file.as_ref());
-        let mut variables = raw.uv.clone();
-        variables.extend(file.iter().flat_map(|it| &it.uv).filter(|name| !raw.uv.contains(name)).cloned());
+        let used = file.iter().flat_map(|it| variables(&it.template.text));
+        let declared = raw.uv.iter().chain(file.iter().flat_map(|it| &it.uv)).cloned();
+        let variables: BTreeSet<String> = declared.chain(used).collect();
         Own {
             prompt: file.map(|file| file.template),
             missing,
             repeats,
             bounded: raw.chain.is_some() || raw.newest,
             variables,
-            // Of an entry that is both, the format is that of its end.
-            answer: if is_end { None } else { self.answer(raw) },
+            answer: self.answer(raw),
         }
     }
 
@@ -513,11 +533,6 @@ pub(super) fn step_prompts(
         bounded: later.bounded,
         variables: variables.into_iter().cloned().collect(),
     })
-}
-
-/// Returns the expression between the slashes of a word, if it is one.
-fn slashed(word: &str) -> Option<&str> {
-    word.strip_prefix('/')?.strip_suffix('/').filter(|it| !it.is_empty())
 }
 
 fn is_of(validator: &RawValidator, pattern: &str) -> bool {

@@ -6,7 +6,7 @@
 //! keys, `read` makes the generations of the format one, `tree` finds prompts, `load` looks everything up;
 //! [`retry_prompt`] writes the prompt that answers failures, [`builtin`] knows validators without a registry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::completion::{
@@ -19,7 +19,6 @@ pub mod front_matter;
 mod json;
 pub mod keys;
 mod load;
-mod merge;
 mod read;
 pub mod retry_prompt;
 mod tree;
@@ -55,7 +54,8 @@ struct Own {
     missing: Option<String>,
     repeats: Option<Vec<Template>>,
     bounded: bool,
-    variables: Vec<String>,
+    /// Those that it declares, and those that its prompt has.
+    variables: BTreeSet<String>,
     answer: Option<AnswerFormat>,
 }
 
@@ -124,6 +124,9 @@ impl Refused {
 pub const SUPPLIED: &[&str] =
     &["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary"];
 
+/// At so many occurrences of one failure a step has failed that says nothing about it.
+const ATTEMPTS: u32 = 3;
+
 /// What a name begins with, by what it stands for.
 const INITIAL: &str = "initial.";
 const CONTINUATION: &str = "continuation.";
@@ -143,9 +146,8 @@ impl Registry {
     pub fn load(path: &Path, workspace: &Path) -> Result<(Self, Vec<Complaint>), Rejected> {
         let mut report = Report::default();
         let before = report.count();
-        let root = tree::source(path, workspace, &mut report).and_then(|(source, text)| {
-            json::parse(source, text.strip_prefix('\u{feff}').unwrap_or(&text), &mut report)
-        });
+        let root = tree::source(path, workspace, &mut report)
+            .and_then(|(source, text)| json::parse(source, &text, &mut report));
         let parts = root.map(|root| {
             let top = read::top(&root, &mut report);
             load::resolve(&top, path, workspace, &mut report)
@@ -162,36 +164,12 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// A name that the registry does not define, or that has no prompt.
+    /// A name that the registry does not define, a step without its prompt, a closer that nobody is.
     pub fn completion(&self, step: &StepRef) -> Result<Completion, Refused> {
-        let Found { initial, continuation, end } = self.find(&step.name)?;
-        for own in [initial, continuation].into_iter().flatten() {
-            if let (None, Some(name), None) = (&own.prompt, &own.missing, end) {
-                return Err(Refused::new(format!("there is no prompt {name} for {}", step.name), "write it"));
-            }
-        }
-        let prompts = load::step_prompts(initial, continuation, end);
-        let answer = initial.or(continuation).and_then(|own| own.answer.clone());
-        let later = continuation.and_then(|own| own.answer.clone());
-        let mut completion = Completion {
-            prompts,
-            later_answer: later.filter(|later| answer.as_ref() != Some(later)),
-            answer,
-            uv: step.uv.clone(),
-            max_attempts: 3,
-            ..Completion::default()
-        };
-        if let Some(end) = end {
-            completion.conditions.clone_from(&end.conditions);
-            completion.on_failure = end.on_failure;
-            completion.max_attempts = end.max_attempts;
-            completion.final_answer.clone_from(&end.answer);
-            completion.fallback.clone_from(&end.fallback);
-            completion.guesses.clone_from(&end.guesses);
-            completion.closer =
-                end.closer.as_ref().map(|spec| closer(spec, step.worker.as_ref())).transpose()?;
-        }
-        Ok(completion)
+        let found = self.find(&step.name)?;
+        let spec = found.end.and_then(|end| end.closer.as_ref());
+        let closer = spec.map(|spec| closer(spec, step.worker.as_ref())).transpose()?;
+        Ok(Completion { closer, uv: step.uv.clone(), ..found.completion(&step.name)? })
     }
 
     /// Returns the conditions that a workflow step names itself, with the prompts of the step of the registry that
@@ -263,7 +241,7 @@ impl Registry {
     ///
     /// A name that the registry does not define.
     pub fn pattern(&self, step: &str, pattern: &str) -> Result<(Completion, Option<Pattern>), Refused> {
-        let completion = self.completion(&StepRef { name: step.to_owned(), ..StepRef::default() })?;
+        let completion = self.find(step)?.completion(step)?;
         let mut patterns = completion.conditions.iter().map(|it| &it.validator.pattern);
         let found = patterns.find(|it| it.name == pattern).cloned();
         if found.is_none() && !pattern.is_empty() {
@@ -321,6 +299,37 @@ struct Found<'a> {
     initial: Option<&'a Own>,
     continuation: Option<&'a Own>,
     end: Option<&'a End>,
+}
+
+impl Found<'_> {
+    /// Returns all but the closer.
+    fn completion(&self, name: &str) -> Result<Completion, Refused> {
+        let Self { initial, continuation, end } = *self;
+        for own in [initial, continuation].into_iter().flatten() {
+            if let (None, Some(file)) = (&own.prompt, &own.missing) {
+                return Err(Refused::new(format!("there is no prompt {file} for {name}"), "write it"));
+            }
+        }
+        let answer = initial.or(continuation).and_then(|own| own.answer.clone());
+        let later = continuation.and_then(|own| own.answer.clone());
+        let completion = Completion {
+            prompts: load::step_prompts(initial, continuation, end),
+            later_answer: later.filter(|later| answer.as_ref() != Some(later)),
+            answer,
+            max_attempts: ATTEMPTS,
+            ..Completion::default()
+        };
+        let Some(end) = end else { return Ok(completion) };
+        Ok(Completion {
+            conditions: end.conditions.clone(),
+            on_failure: end.on_failure,
+            max_attempts: end.max_attempts,
+            final_answer: end.answer.clone(),
+            fallback: end.fallback.clone(),
+            guesses: end.guesses.clone(),
+            ..completion
+        })
+    }
 }
 
 /// Makes a judge of what the file says and who works on the step.

@@ -122,7 +122,7 @@ pub(super) struct RawCondition {
 
 pub(super) enum RawForm {
     Schema { file: String, name: String, at: At },
-    Inline(Value),
+    Inline(Value, At),
     Any,
     Pattern(String, At),
 }
@@ -304,10 +304,10 @@ fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
         let what = format!("found {}, but the key of this step is {}", quoted(other), quoted(id));
         At::value(view, "stepId").error(report, what, "leave stepId out, or make them equal");
     }
-    if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind")) {
-        if !same(&old.value, &new.value) {
-            twice(&At::value(view, "kind"), "stepKind", report);
-        }
+    if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind"))
+        && !same(&old.value, &new.value)
+    {
+        twice(&At::value(view, "kind"), "stepKind", report);
     }
     let failed = view.map("onFailure");
     let action = failed.as_ref().and_then(|it| it.text("action"));
@@ -339,10 +339,10 @@ fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
 fn step_address(view: &View<'_>, report: &mut Report) -> RawAddress {
     let Some(inner) = view.map("address") else { return address(view, "default") };
     for key in ["c1", "c2", "c3", "edition", "adaptation"] {
-        if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key)) {
-            if !same(&outer.value, &entry.value) {
-                twice(&At::value(&inner, key), key, report);
-            }
+        if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key))
+            && !same(&outer.value, &entry.value)
+        {
+            twice(&At::value(&inner, key), key, report);
         }
     }
     let (outer, inner) = (address(view, "default"), address(&inner, ""));
@@ -465,7 +465,7 @@ fn answer(view: &View<'_>, report: &mut Report) -> Option<RawAnswer> {
     let own = format.as_ref().and_then(|format| response(format, report));
     let form = match schema(view, report) {
         Some(schema) => {
-            if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(_) | RawForm::Pattern(..))) {
+            if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(..) | RawForm::Pattern(..))) {
                 let help = "keep the schema of the step, or that of check.responseFormat";
                 At::of(view).error(report, "says twice what an answer looks like", help);
             }
@@ -539,7 +539,7 @@ fn inline(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
         At::value(view, key).error(report, what, "expected a JSON Schema: a map, true or false");
         return None;
     }
-    Some(RawForm::Inline(json::value(&entry.value)))
+    Some(RawForm::Inline(json::value(&entry.value), At::value(view, key)))
 }
 
 fn closer(view: &View<'_>) -> RawCloser {

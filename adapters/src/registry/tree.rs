@@ -225,9 +225,10 @@ pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Opti
             return None;
         }
     };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let text = String::from_utf8_lossy(bytes).into_owned();
     let source = report.add_source(shown, text.clone());
-    let Err(error) = str::from_utf8(&bytes) else { return Some((source, text)) };
+    let Err(error) = str::from_utf8(bytes) else { return Some((source, text)) };
     let place = Place { source, offset: u32::try_from(error.valid_up_to()).unwrap_or(0) };
     report.error(place, &KeyPath::default(), "not UTF-8", "save the file as UTF-8");
     None
@@ -299,7 +300,7 @@ fn yaml(file: &Path, workspace: &Path, report: &mut Report) -> Option<(Place, no
 }
 
 /// Returns what is wrong with a regular expression, on one line.
-pub(super) fn first_line(error: &regex::Error) -> String {
+fn first_line(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     format!("not a regular expression: {}", last.trim_start_matches("error: "))

@@ -245,6 +245,20 @@ impl Report {
         self.errors.push((place, complaint));
     }
 
+    /// Adds an error that another reader has found, about what is named at `place`.
+    pub fn adopt(&mut self, place: Place, complaint: Complaint) {
+        if self.is_full() {
+            self.dropped += 1;
+        } else {
+            self.errors.push((place, complaint));
+        }
+    }
+
+    /// Adds a warning that another reader has found, about what is named at `place`.
+    pub fn adopt_warning(&mut self, place: Place, complaint: Complaint) {
+        self.warnings.push((place, complaint));
+    }
+
     /// Adds an error about a file that could not even be read.
     pub fn unreadable(&mut self, file: String, what: String) {
         self.sources.push(Source::new(file.clone(), String::new()));

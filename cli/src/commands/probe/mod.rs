@@ -1,6 +1,7 @@
 //! `unstuck probe`: one piece alone.
 
 mod failures;
+mod prompt;
 mod schema;
 
 use std::io::{self, BufRead as _, Write as _};
@@ -31,6 +32,10 @@ enum Piece {
     ///
     /// `cargo test 2>&1 | unstuck probe failures`
     Failures(failures::Args),
+    /// Write the prompt that answers a failure, as a run would.
+    ///
+    /// `unstuck probe prompt issue --pattern tests-red --params '{"failedTests": [{"name": "one"}]}'`
+    Prompt(prompt::Args),
     /// Put the references of a schema for answers in, or say what is wrong with an answer.
     ///
     /// `unstuck probe schema issue.schema.json#work --check answer.txt`
@@ -42,6 +47,7 @@ pub fn probe(args: &Args) -> Result {
     match &args.piece {
         Piece::Verdict => verdict(),
         Piece::Failures(args) => failures::failures(args),
+        Piece::Prompt(args) => prompt::prompt(args),
         Piece::Schema(args) => schema::schema(args),
     }
 }

@@ -1,0 +1,188 @@
+//! `unstuck probe prompt`: the prompt that answers a failure, and the file it is made from.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use unstuck_adapters::registry::Registry;
+use unstuck_adapters::registry::retry_prompt::{Failed, Request, RetryPrompt, retry_prompt};
+use unstuck_core::completion::Completion;
+
+use crate::error::{Error, Result};
+use crate::exit;
+
+/// Arguments of `unstuck probe prompt`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A step of the registry: its name, such as `issue`, or its full id.
+    step: String,
+    /// The pattern of the failure; none for a failure without one.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pattern: String,
+    /// The registry; the only one below .agent when not given.
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// What the validator found: JSON, or @FILE with JSON.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    params: String,
+    /// How often in a row this failure was found.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    attempt: u32,
+    /// A value of {uv-NAME}.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    uv: Vec<(String, String)>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn variable(value: &str) -> std::result::Result<(String, String), String> {
+    let (name, value) = value.split_once('=').ok_or("not NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Writes the prompt and prints it.
+pub fn prompt(args: &Args) -> Result {
+    let workspace = std::env::current_dir()
+        .map_err(|error| Error::usage(format!("cannot find the working folder: {error}")))?;
+    let path = match &args.registry {
+        Some(path) => workspace.join(path),
+        None => only_registry(&workspace)?,
+    };
+    let (registry, warnings) =
+        Registry::load(&path, &workspace).map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+    let (completion, pattern) = registry
+        .pattern(&args.step, &args.pattern)
+        .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
+    let mut params = params(&args.params)?;
+    // These are no parameters of a validator: each has a place of its own in the prompt.
+    let [error, summary, action] =
+        ["error", "summary", "suggestedAction"].map(|name| text(params.remove(name)));
+    let files: Vec<String> =
+        params.remove("relatedFiles").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
+    let conditions = completion.conditions.iter().map(|it| &it.validator);
+    let validator = conditions.into_iter().find(|it| it.pattern.name == args.pattern);
+    let failed = Failed {
+        validator: validator.map_or("validator", |it| &it.name),
+        pattern: pattern.as_ref(),
+        error: &error,
+        summary: &summary,
+        suggested_action: Some(&action).filter(|it| !it.is_empty()).map(String::as_str),
+        related_files: &files,
+        occurrence: args.attempt,
+        params,
+        ..Failed::default()
+    };
+    print(&written(args, &completion, failed), args.json);
+    Ok(exit::OK)
+}
+
+fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPrompt {
+    let uv: BTreeMap<String, String> = args.uv.iter().cloned().collect();
+    retry_prompt(&Request {
+        completion,
+        failed: &[failed],
+        declared: None,
+        iteration: args.attempt,
+        stage: 1,
+        uv: &uv,
+        input_text: None,
+        allowed: &[],
+    })
+}
+
+/// Prints the prompt, and on standard error where it comes from.
+fn print(prompt: &RetryPrompt, as_json: bool) {
+    let RetryPrompt { text, files, complaints } = prompt;
+    // Nobody may read any more.
+    let _ignored = if as_json {
+        writeln!(io::stdout(), "{:#}", json!({ "text": text, "files": files, "complaints": complaints }))
+    } else {
+        for complaint in complaints {
+            eprintln!("warning: {complaint}");
+        }
+        let from = if files.is_empty() { "the built-in text".to_owned() } else { files.join(", ") };
+        eprintln!("from: {from}");
+        write!(io::stdout(), "{text}")
+    };
+}
+
+fn text(value: Option<Value>) -> String {
+    value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Finds the registry of a project that has one.
+fn only_registry(workspace: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(workspace.join(".agent")).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path().join("steps_registry.json")).collect();
+    found.retain(|path| path.is_file());
+    found.sort();
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Error::usage("there is no .agent/*/steps_registry.json here")
+            .hint("name it with --registry FILE")),
+        many => {
+            let names: Vec<String> = many.iter().map(|path| path.display().to_string()).collect();
+            Err(Error::usage("there is more than one registry here")
+                .hint(format!("name one of them with --registry: {}", names.join(", "))))
+        }
+    }
+}
+
+/// Reads what a validator found.
+fn params(given: &str) -> Result<Map<String, Value>> {
+    let text = match given.strip_prefix('@') {
+        Some(file) => {
+            fs::read_to_string(file).map_err(|error| Error::usage(format!("cannot read {file}: {error}")))?
+        }
+        None => given.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        Error::usage(format!("--params is no JSON map: {error}")).hint("for example '{\"error\": \"...\"}'")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_a_map_given_or_in_a_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("params.json");
+        fs::write(&file, r#"{"a": 1}"#).expect("the folder is ours");
+        let cases = [
+            ("{}".to_owned(), Some(0)),
+            (r#"{"a": [1], "b": {}}"#.to_owned(), Some(2)),
+            (format!("@{}", file.display()), Some(1)),
+            ("[]".to_owned(), None),
+            ("a=1".to_owned(), None),
+            (format!("@{}", folder.path().join("none").display()), None),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(params(&given).ok().map(|it| it.len()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_registry_is_found_where_there_is_only_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let add = |agent: &str| {
+            let path = folder.path().join(".agent").join(agent);
+            fs::create_dir_all(&path).expect("the folder is ours");
+            fs::write(path.join("steps_registry.json"), "{}").expect("the folder is ours");
+        };
+        assert!(only_registry(folder.path()).is_err());
+        add("one");
+        assert!(
+            only_registry(folder.path()).is_ok_and(|path| path.ends_with(".agent/one/steps_registry.json"))
+        );
+        add("two");
+        assert!(only_registry(folder.path()).is_err());
+    }
+}
