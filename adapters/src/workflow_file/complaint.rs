@@ -268,17 +268,6 @@ impl Report {
         self.errors.push((place, complaint));
     }
 
-    /// Adds what was found in files that another reader has read.
-    pub fn adopt(&mut self, errors: Vec<Complaint>, warnings: Vec<Complaint>) {
-        self.sources.push(Source::new(String::new(), String::new()));
-        let source = number(self.sources.len() - 1);
-        let placed = |found: Vec<Complaint>| {
-            found.into_iter().zip(0..).map(move |(complaint, offset)| (Place { source, offset }, complaint))
-        };
-        self.errors.extend(placed(errors));
-        self.warnings.extend(placed(warnings));
-    }
-
     /// Adds a warning.
     pub fn warn(&mut self, place: Place, path: &KeyPath, what: impl Into<String>, help: impl Into<String>) {
         if self.warnings.len() < MOST_COMPLAINTS {

@@ -26,14 +26,15 @@ impl Loader<'_> {
             return None;
         }
         let path = named.map(|path| self.options.workspace.join(path));
+        let place = top.value_place("steps_registry");
         match self.files.registry(path.as_deref(), &self.options.workspace) {
             Ok((registry, warnings)) => {
-                self.report.adopt(Vec::new(), warnings);
+                warnings.into_iter().for_each(|it| self.report.adopt_warning(place, it));
                 self.unasked(top, &registry);
                 Some(registry)
             }
             Err(rejected) => {
-                self.report.adopt(rejected.complaints, Vec::new());
+                rejected.complaints.into_iter().for_each(|it| self.report.adopt(place, it));
                 None
             }
         }
