@@ -136,7 +136,7 @@ fn step_validator_009_a_log_that_git_refuses_is_no_merged_branch() {
     let extract = [("branchName", "parseBranchName"), ("mergeStatus", "parseMergeStatus")];
     let merged = command("b", "git log origin/develop..HEAD --oneline", "empty", &extract);
     let folder = repository();
-    let results = run_in(&place(folder.path()), &[merged.clone()]);
+    let results = run_in(&place(folder.path()), std::slice::from_ref(&merged));
     assert!(matches!(results[0].outcome, ValidatorOutcome::CouldNotRun(_)), "{results:?}");
     git(folder.path(), &["branch", "origin/develop"]);
     git(folder.path(), &["commit", "--quiet", "--allow-empty", "-m", "more"]);
@@ -309,13 +309,13 @@ fn git_does_not_speak_of_our_folder_and_still_heeds_the_users_list() {
     let folder = repository();
     fs::create_dir(folder.path().join("context")).unwrap();
     fs::write(folder.path().join("context/run.json"), "{}").unwrap();
-    assert!(run_in(&place(folder.path()), &[clean.clone()])[0].passed());
+    assert!(run_in(&place(folder.path()), std::slice::from_ref(&clean))[0].passed());
 
     // A list of the user's own, without an end of line.
     fs::write(folder.path().join(".git/mine"), "*.log").unwrap();
     git(folder.path(), &["config", "core.excludesFile", folder.path().join(".git/mine").to_str().unwrap()]);
     fs::write(folder.path().join("a.log"), "x").unwrap();
-    assert!(run_in(&place(folder.path()), &[clean.clone()])[0].passed());
+    assert!(run_in(&place(folder.path()), std::slice::from_ref(&clean))[0].passed());
 
     // A setting that the environment already gives stays.
     let environment =

@@ -470,6 +470,8 @@ fn formatters_that_speak_on_standard_error_are_heard() {
     check_extracted(files, "Checking formatting...\n", prettier, expect![[r#"["b.js","my file.js"]"#]]);
     let black = "would reformat m.py\nwould reformat test_math.py\n\nOh no! 💥 💔 💥\n2 files would be reformatted.\n";
     check_extracted(files, "", black, expect![[r#"["m.py","test_math.py"]"#]]);
+    let ruff = "unformatted: File would be reformatted\n --> a.py:1:8\n  |\n1 | x = (1)\n  |\n\n1 file would be reformatted\n";
+    check_extracted(files, ruff, "", expect![[r#"["a.py"]"#]]);
     let gofmt = "diff a.go.orig a.go\n--- a.go.orig\n+++ a.go\n@@ -1 +1 @@\n-x\n+y\n";
     check_extracted(files, gofmt, "", expect![[r#"["a.go"]"#]]);
     check_extracted(
