@@ -584,7 +584,7 @@ fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
     let list = Checklist { path: "plan".to_owned(), pointer: pointer.map(str::to_owned) };
     let reading = checklist::read(&list, bytes.map(str::as_bytes));
     let open = reading.open.iter().map(|it| format!("  {} at {}\n", it.text, it.place));
-    want.assert_eq(&format!("{:?} {}\n{}", reading.outcome, reading.error, open.collect::<String>()));
+    want.assert_eq(&format!("{:?}: {:?}\n{}", reading.outcome, reading.error, open.collect::<String>()));
 }
 
 #[test]
@@ -593,8 +593,8 @@ fn boxes_are_ticked_or_not() {
         None,
         Some("# Plan\n- [x] one\n* [X] two\n1. [x] three\n"),
         expect![[r#"
-        Pass 
-    "#]],
+            Pass: ""
+        "#]],
     );
     check_list(
         None,
@@ -602,7 +602,7 @@ fn boxes_are_ticked_or_not() {
             "- [x] one\n  - [ ] below\n> - [ ] quoted\n3) [ ] numbered\n```md\n- [ ] example\n```\n- [link](x)\n- [ ](x)\nsee [ ] here\n",
         ),
         expect![[r#"
-            Fail 3 of 4 items are not done in plan
+            Fail: "3 of 4 items are not done in plan"
               below at 2
               quoted at 3
               numbered at 4
@@ -612,15 +612,15 @@ fn boxes_are_ticked_or_not() {
         None,
         Some("nothing to do\n"),
         expect![[r#"
-        Fail the checklist plan has no items
-    "#]],
+            Fail: "the checklist plan has no items"
+        "#]],
     );
     check_list(
         None,
         None,
         expect![[r#"
-        Fail the checklist plan is not there
-    "#]],
+            Fail: "the checklist plan is not there"
+        "#]],
     );
 }
 
@@ -631,31 +631,31 @@ fn a_pointer_leads_to_what_has_to_be_true() {
         Some("/stories/*/passes"),
         Some(stories),
         expect![[r#"
-        Fail 3 of 4 items are not done in plan
-          2: logout at /stories/1/passes
-          3: reset at /stories/2/passes
-          /stories/3/passes at /stories/3/passes
-    "#]],
+            Fail: "3 of 4 items are not done in plan"
+              2: logout at /stories/1/passes
+              3: reset at /stories/2/passes
+              /stories/3/passes at /stories/3/passes
+        "#]],
     );
     check_list(
         Some("/stories/0/passes"),
         Some(stories),
         expect![[r#"
-        Pass 
-    "#]],
+            Pass: ""
+        "#]],
     );
     check_list(
         Some("/tasks/*/passes"),
         Some(stories),
         expect![[r#"
-        Fail the checklist plan has nothing at `/tasks`
-    "#]],
+            Fail: "the checklist plan has nothing at `/tasks`"
+        "#]],
     );
     check_list(
         Some("/*"),
         Some(r#"{"a/b": true, "c": false}"#),
         expect![[r#"
-            Fail 1 of 2 items is not done in plan
+            Fail: "1 of 2 items is not done in plan"
               c at /c
         "#]],
     );
@@ -663,22 +663,22 @@ fn a_pointer_leads_to_what_has_to_be_true() {
         Some("/*/x"),
         Some("[]"),
         expect![[r#"
-        Fail the checklist plan has no items
-    "#]],
+            Fail: "the checklist plan has no items"
+        "#]],
     );
     check_list(
         Some("/*"),
         Some("{"),
         expect![[r#"
-        Fail the checklist plan is no JSON: EOF while parsing an object at line 1 column 1
-    "#]],
+            Fail: "the checklist plan is no JSON: EOF while parsing an object at line 1 column 1"
+        "#]],
     );
     check_list(
         Some("*"),
         Some("{}"),
         expect![[r#"
-        Fail the checklist plan is asked for `*`, which does not begin with `/`
-    "#]],
+            Fail: "the checklist plan is asked for `*`, which does not begin with `/`"
+        "#]],
     );
 }
 
@@ -778,7 +778,7 @@ fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expe
     let failures =
         told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
     want.assert_eq(&format!(
-        "{summary}\n{severity:?}: {suggested_action}\ncause: {root_cause}\n{details:?}\n{related_files:?}\n{:?}\nunparsed: {}\n",
+        "{summary}\n{severity:?}: {suggested_action}\ncause: {root_cause:?}\n{details:?}\n{related_files:?}\n{:?}\nunparsed: {}\n",
         failures.collect::<Vec<_>>(),
         told.unparsed
     ));
@@ -794,7 +794,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             2 files in conflict, 1 file modified, 1 file untracked
             Critical: Resolve the merge conflicts in a, b
-            cause: 2 files in conflict
+            cause: "2 files in conflict"
             ["a: in conflict", "b: in conflict", "c: modified", "d: untracked"]
             ["a", "b", "c"]
             ["in conflict Some(\"a\")", "in conflict Some(\"b\")", "changed Some(\"c\")", "untracked Some(\"d\")"]
@@ -806,28 +806,28 @@ fn a_report_fits_what_failed() {
         0,
         "?? d\n",
         expect![[r#"
-        1 file untracked
-        Warning: Clean untracked files
-        cause: 1 file untracked
-        ["d: untracked"]
-        []
-        ["untracked Some(\"d\")"]
-        unparsed: false
-    "#]],
+            1 file untracked
+            Warning: Clean untracked files
+            cause: "1 file untracked"
+            ["d: untracked"]
+            []
+            ["untracked Some(\"d\")"]
+            unparsed: false
+        "#]],
     );
     check_told(
         &[("formatFiles", Extractor::FormatFiles)],
         0,
         "a.go\n",
         expect![[r#"
-        1 file needs formatting
-        Warning: Run the formatter on these files
-        cause: 
-        ["a.go: not formatted"]
-        ["a.go"]
-        ["format Some(\"a.go\")"]
-        unparsed: false
-    "#]],
+            1 file needs formatting
+            Warning: Run the formatter on these files
+            cause: ""
+            ["a.go: not formatted"]
+            ["a.go"]
+            ["format Some(\"a.go\")"]
+            unparsed: false
+        "#]],
     );
     check_told(
         &[("lintErrors", Extractor::LintErrors)],
@@ -836,7 +836,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             2 lint problems in m.py
             Error: Correct what the linter names; do not switch its rules off
-            cause: m.py:1:1: 'os' imported but unused [F401]
+            cause: "m.py:1:1: 'os' imported but unused [F401]"
             ["m.py:1:1: 'os' imported but unused [F401]", "m.py:1:1: 'sys' imported but unused [F401]"]
             ["m.py"]
             ["F401 Some(\"m.py\")", "F401 Some(\"m.py\")"]
@@ -848,14 +848,14 @@ fn a_report_fits_what_failed() {
         2,
         "a.ts(1,14): error TS2322: no\n",
         expect![[r#"
-        1 error in a.ts
-        Error: Correct the first error first: others may follow from it
-        cause: a.ts:1:14: no [TS2322]
-        ["a.ts:1:14: no [TS2322]"]
-        ["a.ts"]
-        ["TS2322 Some(\"a.ts\")"]
-        unparsed: false
-    "#]],
+            1 error in a.ts
+            Error: Correct the first error first: others may follow from it
+            cause: "a.ts:1:14: no [TS2322]"
+            ["a.ts:1:14: no [TS2322]"]
+            ["a.ts"]
+            ["TS2322 Some(\"a.ts\")"]
+            unparsed: false
+        "#]],
     );
     check_told(
         &[("failedTests", Extractor::FailedTests)],
@@ -864,7 +864,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             1 test failed out of 2
             Error: Fix the failing test assertions
-            cause: adds: not ok 1 - adds
+            cause: "adds: not ok 1 - adds"
             ["adds: not ok 1 - adds"]
             []
             [" None"]
@@ -878,7 +878,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             1 commit of the branch is not merged
             Error: Merge the branch
-            cause: abcdef0 one
+            cause: "abcdef0 one"
             ["abcdef0 one"]
             []
             ["not merged None"]
@@ -890,13 +890,13 @@ fn a_report_fits_what_failed() {
         3,
         "it did\nnot work\n",
         expect![[r#"
-        the command exited with 3: not work
-        Error: Read the output, and mend its cause
-        cause: not work
-        ["it did", "not work"]
-        []
-        ["unparsed None"]
-        unparsed: true
-    "#]],
+            the command exited with 3: not work
+            Error: Read the output, and mend its cause
+            cause: "not work"
+            ["it did", "not work"]
+            []
+            ["unparsed None"]
+            unparsed: true
+        "#]],
     );
 }
