@@ -547,6 +547,131 @@ fn lints_of_clippy_are_named() {
 }
 
 #[test]
+fn every_tool_names_its_problems() {
+    let (types, lint) = (Extractor::TypeErrors, Extractor::LintErrors);
+    let pyright = "/home/user/proj/m.py\n  /home/user/proj/m.py:3:12 - error: Type \"int\" is not assignable\n    \"int\" is not assignable to \"str\" (reportReturnType)\n  /home/user/proj/m.py:4:10 - error: \"x\" is not defined (reportUndefinedVariable)\n  /home/user/proj/m.py:5:1 - warning: no (reportFoo)\n2 errors, 1 warning, 0 informations \n";
+    check_extracted(
+        types,
+        pyright,
+        "",
+        expect![[
+            r#"[{"code":"reportReturnType","column":12,"file":"m.py","line":3,"message":"Type \"int\" is not assignable","severity":"error"},{"code":"reportUndefinedVariable","column":10,"file":"m.py","line":4,"message":"\"x\" is not defined","severity":"error"}]"#
+        ]],
+    );
+    let go_vet = "# example.com/demo/pkg\nvet: pkg/bad.go:3:9: undefined: x\n";
+    check_extracted(
+        types,
+        "",
+        go_vet,
+        expect![[
+            r#"[{"column":9,"file":"pkg/bad.go","line":3,"message":"undefined: x","severity":"error"}]"#
+        ]],
+    );
+    let go_build =
+        "# example.com/demo/pkg\n./bad.go:3:9: undefined: x\n./bad.go:4:2: declared and not used: y\n";
+    check_extracted(
+        types,
+        "",
+        go_build,
+        expect![[
+            r#"[{"column":9,"file":"bad.go","line":3,"message":"undefined: x","severity":"error"},{"column":2,"file":"bad.go","line":4,"message":"declared and not used: y","severity":"error"}]"#
+        ]],
+    );
+    let golangci = "pkg/add.go:5:2: ineffectual assignment to x (ineffassign)\n\tx := 1\n\t^\n1 issues:\n* ineffassign: 1\n";
+    check_extracted(
+        lint,
+        golangci,
+        "",
+        expect![[
+            r#"[{"column":2,"file":"pkg/add.go","line":5,"message":"ineffectual assignment to x","rule":"ineffassign","severity":"error"}]"#
+        ]],
+    );
+    let deno = r#"{"diagnostics": [{"range": {"start": {"line": 1, "col": 21, "bytePos": 21}, "end": {"line": 1, "col": 24, "bytePos": 24}}, "filename": "file:///home/user/proj/a.ts", "message": "`any` type is not allowed", "code": "no-explicit-any", "hint": "no"}], "errors": []}"#;
+    check_extracted(
+        lint,
+        deno,
+        "",
+        expect![[
+            r#"[{"column":22,"file":"a.ts","line":1,"message":"`any` type is not allowed","rule":"no-explicit-any","severity":"error"}]"#
+        ]],
+    );
+    let eslint = r#"[{"filePath":"/home/user/proj/b.js","messages":[{"ruleId":"eqeqeq","severity":2,"message":"Expected","line":1,"column":20,"nodeType":"X","messageId":"u"}]}]"#;
+    check_extracted(
+        lint,
+        eslint,
+        "",
+        expect![[
+            r#"[{"column":20,"file":"b.js","line":1,"message":"Expected","rule":"eqeqeq","severity":"error"}]"#
+        ]],
+    );
+    let ruff = "m.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n";
+    check_extracted(
+        lint,
+        ruff,
+        "",
+        expect![[
+            r#"[{"column":8,"file":"m.py","line":1,"message":"`os` imported but unused","rule":"F401","severity":"error"}]"#
+        ]],
+    );
+    let tsc = "src/a.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'.\n";
+    check_extracted(
+        types,
+        tsc,
+        "",
+        expect![[
+            r#"[{"code":"TS2322","column":14,"file":"src/a.ts","line":1,"message":"Type 'string' is not assignable to type 'number'.","severity":"error"}]"#
+        ]],
+    );
+    let deno_check = "Check a.ts\nTS2322 [ERROR]: Type 'string' is not assignable to type 'number'.\nexport const x: number = \"a\";\n             ^\n    at file:///home/user/proj/a.ts:1:14\n\nerror: Type checking failed.\n";
+    check_extracted(
+        types,
+        "",
+        deno_check,
+        expect![[
+            r#"[{"code":"TS2322","column":14,"file":"a.ts","line":1,"message":"Type 'string' is not assignable to type 'number'.","severity":"error"}]"#
+        ]],
+    );
+}
+
+#[test]
+fn a_report_on_standard_output_is_read() {
+    let junit = r#"<?xml version="1.0"?><testsuites><testsuite name="s"><testcase classname="a.B" name="adds" file="b.py" line="3"><failure message="1 != 2">trace</failure></testcase><testcase classname="a.B" name="ok"/></testsuite></testsuites>"#;
+    check_extracted(
+        Extractor::FailedTests,
+        junit,
+        "",
+        expect![[r#"[{"error":"1 != 2","file":"b.py","line":3,"message":"1 != 2","name":"a.B.adds"}]"#]],
+    );
+    let mocha = "\n  1 passing (3ms)\n  1 failing\n\n  1) Queue\n       adds:\n\n      AssertionError [ERR_ASSERTION]: 1 == 2\n      + expected - actual\n\n      at Context.<anonymous> (test/queue.js:5:14)\n\n";
+    check_extracted(
+        Extractor::FailedTests,
+        mocha,
+        "",
+        expect![[
+            r#"[{"error":"AssertionError [ERR_ASSERTION]: 1 == 2","file":"test/queue.js","line":5,"message":"AssertionError [ERR_ASSERTION]: 1 == 2","name":"Queue adds"}]"#
+        ]],
+    );
+    let deno = "running 1 test from ./math_test.ts\nadds ... FAILED (2ms)\n\n ERRORS \n\nadds => ./math_test.ts:1:6\nerror: AssertionError: Values are not equal.\n    at file:///home/user/proj/math_test.ts:3:9\n\n FAILURES \n\nadds => ./math_test.ts:1:6\n\nFAILED | 0 passed | 1 failed (5ms)\n\nerror: Test failed\n";
+    check_extracted(
+        Extractor::FailedTests,
+        deno,
+        "",
+        expect![[
+            r#"[{"error":"AssertionError: Values are not equal.","file":"math_test.ts","line":1,"message":"AssertionError: Values are not equal.","name":"adds"}]"#
+        ]],
+    );
+    let go = "--- FAIL: TestAdd (0.00s)\n    add_test.go:3: Add(1,2) = -1; want 3\nFAIL\nFAIL\texample.com/demo/pkg\t0.006s\nFAIL\n";
+    check_extracted(
+        Extractor::FailedTests,
+        go,
+        "",
+        expect![[
+            r#"[{"error":"Add(1,2) = -1; want 3","file":"add_test.go","line":3,"message":"Add(1,2) = -1; want 3","name":"TestAdd","suite":"example.com/demo/pkg"}]"#
+        ]],
+    );
+}
+
+#[test]
 fn paths_are_names_of_files_again() {
     check_extracted(
         Extractor::Files,
