@@ -1,12 +1,17 @@
 //! Acts: workflow files, workers, processes, decision files, secrets.
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
-//! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
+//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`process`], [`decision_file`],
+//! [`redact`], [`environment`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`test_command`],
 //! [`validators`],
 //! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
 
+pub mod answer;
+pub mod prompt_template;
+pub mod registry;
+pub mod schema;
 pub mod workflow_file;
 
 pub mod decision_file;

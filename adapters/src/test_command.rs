@@ -61,14 +61,18 @@ fn node(project: &Project<'_>) -> Option<TestCommand> {
     if script.contains("no test specified") {
         return None;
     }
-    let locks = [
-        ("pnpm-lock.yaml", "pnpm test"),
-        ("yarn.lock", "yarn test"),
-        ("bun.lock", "bun run test"),
-        ("bun.lockb", "bun run test"),
-    ];
-    let locked = locks.iter().find(|(lock, _)| project.has(lock));
-    project.with("package.json", locked.map_or("npm test", |(_, command)| command))
+    let manager = package_manager(project);
+    project.with(
+        "package.json",
+        &if manager == "bun" { "bun run test".to_owned() } else { format!("{manager} test") },
+    )
+}
+
+/// Returns the package manager of a project with a `package.json`, by its lock file.
+pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
+    let locks =
+        [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
+    locks.iter().find(|(lock, _)| project.has(lock)).map_or("npm", |(_, manager)| *manager)
 }
 
 fn deno(project: &Project<'_>) -> Option<TestCommand> {
@@ -132,12 +136,12 @@ fn bats(project: &Project<'_>, folder: &str) -> Option<TestCommand> {
 }
 
 /// The folder that is looked at.
-struct Project<'a> {
-    root: &'a Path,
+pub(crate) struct Project<'a> {
+    pub root: &'a Path,
 }
 
 impl Project<'_> {
-    fn has(&self, file: &str) -> bool {
+    pub fn has(&self, file: &str) -> bool {
         self.root.join(file).is_file()
     }
 
@@ -163,7 +167,7 @@ impl Project<'_> {
     }
 
     /// Returns the content of a file; of a very large one, its beginning.
-    fn text(&self, file: &str) -> Option<String> {
+    pub fn text(&self, file: &str) -> Option<String> {
         let path = self.root.join(file);
         let mut bytes = Vec::new();
         let file = fs::File::open(&path).ok().filter(|_| path.is_file())?;
@@ -181,7 +185,7 @@ impl Project<'_> {
     }
 
     /// Finds a file of a folder whose name ends so.
-    fn any(&self, folder: &str, ends: &[&str]) -> Option<String> {
+    pub fn any(&self, folder: &str, ends: &[&str]) -> Option<String> {
         self.names(folder).into_iter().find(|name| ends.iter().any(|end| name.ends_with(end)))
     }
 }

@@ -27,6 +27,8 @@ pub struct Completion {
     pub max_attempts: u32,
     /// What the answer of the worker has to look like.
     pub answer: Option<AnswerFormat>,
+    /// The same for the answers after the first, where it differs.
+    pub later_answer: Option<AnswerFormat>,
     /// What an answer that declares completion has to look like, too.
     pub final_answer: Option<AnswerFormat>,
     /// A judge that has the last word.
@@ -35,6 +37,8 @@ pub struct Completion {
     pub prompts: Option<StepPrompts>,
     /// Answers a failure whose pattern has no prompt of its own.
     pub fallback: Option<Template>,
+    /// The patterns that a failure without one may be given by its words, in the order of the file.
+    pub guesses: Vec<Pattern>,
     /// Values of `{uv-name}` in every prompt.
     pub uv: BTreeMap<String, String>,
 }
@@ -137,6 +141,9 @@ pub struct Pattern {
     /// fallback of the step, or the built-in text.
     #[serde(default)]
     pub templates: Vec<Template>,
+    /// Words, and regular expressions between slashes, that speak for it in a failure without a pattern.
+    #[serde(default)]
+    pub words: Vec<String>,
 }
 
 /// A prompt with placeholders, as a file of the prompt tree holds it.
@@ -146,6 +153,9 @@ pub struct Template {
     pub file: String,
     /// Its text without front matter.
     pub text: String,
+    /// Variables that are written `{name}` in it, without `uv-`.
+    #[serde(default)]
+    pub custom: Vec<String>,
 }
 
 /// The prompts of a step, from a registry.
@@ -153,7 +163,10 @@ pub struct Template {
 pub struct StepPrompts {
     /// For the first iteration.
     pub initial: Template,
-    /// For those after it: the first, second, ... repeat; the last one stays unless `bounded`.
+    /// For those after it that go on; `None` for `initial` again.
+    #[serde(default)]
+    pub onward: Option<Template>,
+    /// For those that repeat: the first, second, ... repeat; the last one stays unless `bounded`.
     pub continuation: Vec<Template>,
     /// A repeat beyond the last continuation ends the step as failed.
     pub bounded: bool,

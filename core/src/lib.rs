@@ -17,9 +17,12 @@ pub mod workflow;
 
 pub mod event;
 
+pub mod answer;
 mod claim;
+pub mod closer;
 pub mod convergence;
 pub mod decide;
+pub mod declaration;
 pub mod effect;
 mod evolve;
 pub mod state;
@@ -28,6 +31,7 @@ pub mod failure;
 mod findings;
 pub mod gate;
 pub mod interpolate;
+pub mod iteration_summary;
 pub mod porcelain;
 pub mod prompt;
 pub mod question;

@@ -84,7 +84,7 @@ fn printable(c: char) -> char {
 }
 
 /// Returns `text` in quotes, on one line and not long.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown = String::from("\"");
     for (count, c) in text.chars().enumerate() {
@@ -104,7 +104,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// Returns a name as it is, or in quotes if it could be misread.
-pub(super) fn named(name: &str) -> String {
+pub(crate) fn named(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-.<$".contains(c);
     if !name.is_empty() && name.len() <= 60 && name.chars().all(plain) {
         name.to_owned()
@@ -115,7 +115,7 @@ pub(super) fn named(name: &str) -> String {
 
 /// A place in one of the files that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Which file, see [`Report::add_source`].
     pub source: u32,
     /// Where, in bytes.
@@ -124,7 +124,7 @@ pub(super) struct Place {
 
 /// A key and the keys above it, as people write them: `steps.fix.inputs[0].from`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct KeyPath(String);
+pub(crate) struct KeyPath(String);
 
 impl KeyPath {
     pub fn key(&self, key: &str) -> Self {
@@ -202,7 +202,7 @@ fn number(count: usize) -> u32 {
 
 /// Gathers the complaints about all files of one load.
 #[derive(Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     sources: Vec<Source>,
     errors: Vec<(Place, Complaint)>,
     warnings: Vec<(Place, Complaint)>,
@@ -213,7 +213,7 @@ pub(super) struct Report {
 
 /// What is said once per load, however often it applies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Note {
+pub(crate) enum Note {
     /// A feature that is accepted, but not run yet.
     NotYet(&'static str),
     /// OpenCode has no switch for capabilities.

@@ -2,6 +2,8 @@
 //!
 //! The check of a file, its JSON Schema and the reference page are all made from it.
 
+use crate::registry::keys::Part;
+
 /// A place in a file that holds a map with known keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the titles say it")]
@@ -34,6 +36,8 @@ pub enum Level {
     Task,
     Catalog,
     Profile,
+    /// A part of a steps registry, which has a table of its own.
+    Registry(Part),
 }
 
 /// What a value may be.
@@ -81,6 +85,8 @@ pub enum Kind {
     Texts,
     /// A map that is not looked into.
     Open,
+    /// Any value.
+    Anything,
 }
 
 /// To which kind of step a key belongs.
@@ -113,11 +119,16 @@ pub struct Key {
     pub side: Side,
 }
 
-const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { name, kind, required: true, default: "required", doc, ours: false, side: Side::Both }
 }
 
-const fn optional(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+pub(crate) const fn optional(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
     Key { name, kind, required: false, default, doc, ours: false, side: Side::Both }
 }
 
@@ -126,7 +137,7 @@ const fn inert(name: &'static str, kind: Kind) -> Key {
 }
 
 impl Key {
-    const fn ours(self) -> Self {
+    pub(crate) const fn ours(self) -> Self {
         Self { ours: true, ..self }
     }
 
@@ -531,7 +542,7 @@ const PROFILE: &[Key] = &[
 ];
 
 impl Level {
-    /// All levels, in the order of the reference.
+    /// All levels of workflow files and agent catalogs, in the order of the reference.
     pub const ALL: &[Self] = &[
         Self::Workflow,
         Self::Step,
@@ -594,6 +605,7 @@ impl Level {
             Self::Task => TASK,
             Self::Catalog => CATALOG,
             Self::Profile => PROFILE,
+            Self::Registry(part) => part.keys(),
         }
     }
 
@@ -633,6 +645,7 @@ impl Level {
             Self::Task => "a task of agents",
             Self::Catalog => "the top level of an agent catalog",
             Self::Profile => "a profile of an agent catalog",
+            Self::Registry(part) => part.title(),
         }
     }
 
@@ -667,6 +680,23 @@ impl Level {
             Self::Task => "task",
             Self::Catalog => "agent_catalog",
             Self::Profile => "profile",
+            Self::Registry(part) => part.title(),
+        }
+    }
+
+    /// Returns all levels of such files.
+    pub(crate) fn siblings(self) -> Vec<Self> {
+        match self {
+            Self::Registry(_) => Part::ALL.iter().copied().map(Self::Registry).collect(),
+            _ => Self::ALL.to_vec(),
+        }
+    }
+
+    /// Returns the page that lists the keys.
+    pub(crate) const fn page(self) -> &'static str {
+        match self {
+            Self::Registry(_) => "docs/registry.md",
+            _ => "docs/workflow-reference.md",
         }
     }
 
@@ -720,6 +750,7 @@ impl Kind {
             Self::Steps => "a map with at least one step".to_owned(),
             Self::TextOr(_) => "text or a map".to_owned(),
             Self::Texts => "a map from names to text".to_owned(),
+            Self::Anything => "a value".to_owned(),
         }
     }
 }

@@ -17,19 +17,19 @@ use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
 
 mod catalog;
-mod complaint;
+pub(crate) mod complaint;
 mod graph;
 pub mod keys;
 mod load;
-mod node;
+pub(crate) mod node;
 mod plan;
 mod quick;
 mod reference;
 mod save;
 mod schema;
-mod shape;
-mod step;
-mod view;
+pub(crate) mod shape;
+pub(crate) mod step;
+pub(crate) mod view;
 mod workflow;
 
 pub use complaint::Complaint;
@@ -38,6 +38,7 @@ pub use quick::{QuickOptions, diagnoser, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
+pub(crate) use shape::nearest;
 pub use shape::{path_within, segment};
 
 /// A workflow that was read, and what is worth saying about its file.

@@ -11,7 +11,7 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use super::complaint::{KeyPath, Place, Report, quoted};
 
 /// The largest file that is read.
-pub(super) const MOST_BYTES: usize = 1024 * 1024;
+pub(crate) const MOST_BYTES: usize = 1024 * 1024;
 /// The deepest nesting that is read.
 const MOST_LEVELS: usize = 64;
 /// What aliases may add, counted in bytes of text and a flat rate per value.
@@ -20,7 +20,7 @@ const RATE_PER_NODE: usize = 64;
 
 /// One value and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub place: Place,
     pub kind: Kind,
     /// What a copy of it costs.
@@ -31,7 +31,7 @@ pub(super) struct Node {
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Null,
     Bool(bool),
     /// An integer as it is written.
@@ -45,14 +45,14 @@ pub(super) enum Kind {
 
 /// A key of a map and its value.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub key: String,
     pub place: Place,
     pub value: Node,
 }
 
 impl Node {
-    fn new(place: Place, kind: Kind) -> Self {
+    pub fn new(place: Place, kind: Kind) -> Self {
         let (weight, height) = match &kind {
             Kind::Null | Kind::Bool(_) => (0, 0),
             Kind::Int(text) | Kind::Float(text) | Kind::Text(text) => (text.len(), 0),
@@ -116,7 +116,7 @@ fn measure<'a>(children: impl Iterator<Item = (&'a Node, usize)>) -> (usize, usi
 /// Reads one document; what is wrong goes to `report`.
 ///
 /// Returns nothing if the text is no YAML at all or holds no document; only the first has led to a complaint.
-pub(super) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let mut builder = Builder::new(source, report);
     for next in Parser::new_from_str(text) {
         let (event, span) = match next {
@@ -403,7 +403,7 @@ fn is_float(text: &str) -> bool {
 }
 
 /// Reads an integer as it may be written in the core schema.
-pub(super) fn integer(text: &str) -> Option<i128> {
+pub(crate) fn integer(text: &str) -> Option<i128> {
     if let Some(rest) = text.strip_prefix("0o") {
         return i128::from_str_radix(rest, 8).ok();
     }

@@ -134,5 +134,6 @@ fn type_name(kind: Kind) -> String {
         Kind::TextOr(level) => format!("text, or map: {}", level.title()),
         Kind::Texts => "map from names to text".to_owned(),
         Kind::Open => "map".to_owned(),
+        Kind::Anything => "any value".to_owned(),
     }
 }

@@ -80,6 +80,7 @@ fn of_kind(kind: Kind) -> Value {
         Kind::TextOr(level) => json!({ "anyOf": [{ "type": "string", "pattern": "\\S" }, reference(level)] }),
         Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Kind::Open => json!({ "type": "object" }),
+        Kind::Anything => json!({}),
     }
 }
 

@@ -3,11 +3,11 @@
 //! What the keys mean together is not looked at here.
 
 use super::complaint::{KeyPath, Place, Report, quoted};
-use super::keys::{Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
+use super::keys::{Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
 use super::node::{self, Entry, Node, integer};
 
 /// Checks a map and all below it; `place` is where a missing key is reported.
-pub(super) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+pub(crate) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
     let node::Kind::Map(entries) = &node.kind else {
         wrong(node, place, path, Kind::Map(level), report);
         return;
@@ -48,7 +48,7 @@ fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Rep
                 check(Kind::AnyText, &entry.value, entry.place, &path.key(&entry.key), report);
             }
         }
-        (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
+        (Kind::Anything, _) | (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
         (Kind::Whole(least), node::Kind::Int(text)) => check_integer(least, text, node, path, report),
         (_, node::Kind::Text(text)) => check_text(kind, text, node, place, path, report),
         _ => wrong(node, place, path, kind, report),
@@ -220,14 +220,15 @@ fn unknown(level: Level, entry: &Entry) -> String {
     match near {
         Some(near) if homes.is_empty() || same_letters(near, name) => format!("did you mean \"{near}\"?"),
         Some(near) => format!("did you mean \"{near}\"? \"{name}\" belongs to {homes}"),
-        None if homes.is_empty() => allowed(level.keys()),
+        None if homes.is_empty() => allowed(level),
         None => format!("it belongs to {homes}"),
     }
 }
 
-fn allowed(keys: &[Key]) -> String {
+fn allowed(level: Level) -> String {
+    let keys = level.keys();
     if keys.len() > 10 {
-        return "the keys are listed in docs/workflow-reference.md".to_owned();
+        return format!("the keys are listed in {}", level.page());
     }
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     format!("allowed: {}", names.join(", "))
@@ -236,14 +237,14 @@ fn allowed(keys: &[Key]) -> String {
 /// Returns where else a key of this name has a meaning.
 fn homes(level: Level, name: &str) -> Vec<&'static str> {
     let has = |home: &Level| home.key(name).is_some() && home.is_catalog() == level.is_catalog();
-    let all: Vec<Level> = Level::ALL.iter().copied().filter(has).collect();
+    let all: Vec<Level> = level.siblings().into_iter().filter(|home| has(home)).collect();
     let run: Vec<Level> = all.iter().copied().filter(|home| !home.is_inert()).collect();
     let best = if run.is_empty() { all } else { run };
     best.iter().take(3).map(|home| home.title()).collect()
 }
 
 /// Returns the candidate that differs least from `name`, if it differs little.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.is_empty() || name.len() > 64 {
         return None;
     }

@@ -613,12 +613,12 @@ fn on_exhausted(view: &View<'_>) -> OnExhausted {
     }
 }
 
-fn worker_kind(name: &str) -> Option<WorkerKind> {
+pub(crate) fn worker_kind(name: &str) -> Option<WorkerKind> {
     use WorkerKind::{ClaudeCode, CodexCli, Command, Custom, OpenCode};
     [Custom, Command, ClaudeCode, CodexCli, OpenCode].into_iter().find(|kind| kind.as_str() == name)
 }
 
-fn capability(name: &str) -> Option<Capability> {
+pub(crate) fn capability(name: &str) -> Option<Capability> {
     Some(match name {
         "READ" => Capability::Read,
         "EDIT" => Capability::Edit,

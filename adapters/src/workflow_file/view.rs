@@ -7,7 +7,7 @@ use super::node::{Entry, Kind, Node, integer};
 
 /// A map of the file: its keys, where it stands and how it is called.
 #[derive(Clone, Debug)]
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     pub node: &'a Node,
     /// Where a missing key is reported.
     pub place: Place,
@@ -93,6 +93,6 @@ impl<'a> View<'a> {
 }
 
 /// Returns the texts of a list.
-pub(super) fn texts(node: &Node) -> Vec<String> {
+pub(crate) fn texts(node: &Node) -> Vec<String> {
     node.items().iter().filter_map(|item| item.text().map(str::to_owned)).collect()
 }

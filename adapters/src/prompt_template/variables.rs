@@ -1,0 +1,105 @@
+//! Single braces: `{uv-name}`, `{input_text}`, and `{name}` for the names that a file declares itself.
+
+use std::collections::BTreeSet;
+
+use super::{Filled, Texts};
+
+/// What single braces are filled with. Anything else in single braces stays as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Variables<'a> {
+    /// Values of `{uv-name}` by name, with or without `uv-`.
+    pub uv: &'a Texts,
+    /// The value of `{input_text}`.
+    pub input_text: Option<&'a str>,
+    /// Names that are written without `uv-`; their values are among those of `uv`.
+    pub custom: &'a [String],
+}
+
+impl<'a> Variables<'a> {
+    /// Returns those that have values for `{uv-name}` only.
+    pub const fn of(uv: &'a Texts) -> Self {
+        Self { uv, input_text: None, custom: &[] }
+    }
+
+    /// Returns those names that have no value.
+    pub fn missing<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Vec<String> {
+        names.into_iter().filter(|name| self.uv(name).is_none()).cloned().collect()
+    }
+
+    fn uv(&self, name: &str) -> Option<&'a str> {
+        let value = self.uv.get(name).or_else(|| self.uv.get(&format!("uv-{name}")));
+        value.map(String::as_str)
+    }
+
+    fn value(&self, variable: &Variable<'_>) -> Option<&'a str> {
+        match variable {
+            Variable::Uv(name) => self.uv(name),
+            Variable::Other("input_text") => self.input_text,
+            Variable::Other(name) => self.uv(name).filter(|_| self.custom.iter().any(|it| it == name)),
+        }
+    }
+}
+
+/// Fills the prompt of a step: only single braces mean something there.
+///
+/// # Errors
+///
+/// The names of `{uv-name}` that have no value.
+pub fn plain(text: &str, given: &Variables<'_>) -> Result<String, Vec<String>> {
+    let missing = given.missing(&variables(text));
+    if missing.is_empty() { Ok(substitute(text, given)) } else { Err(missing) }
+}
+
+/// Fills single braces; what has no value stays as it is.
+pub fn substitute(text: &str, given: &Variables<'_>) -> String {
+    let mut filled = Filled::default();
+    fill(text, given, &mut filled);
+    filled.text
+}
+
+/// Returns the names of `{uv-name}` in a text, each once, in their order.
+pub fn variables(text: &str) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let names = found(text).filter_map(|(_, _, variable)| match variable {
+        Variable::Uv(name) => Some(name),
+        Variable::Other(_) => None,
+    });
+    names.filter(|name| seen.insert(*name)).map(str::to_owned).collect()
+}
+
+/// Appends a text of the template, with its variables filled.
+pub(super) fn fill(text: &str, given: &Variables<'_>, filled: &mut Filled) {
+    let mut done = 0;
+    for (start, end, variable) in found(text) {
+        if let Some(value) = given.value(&variable) {
+            filled.literal(&text[done..start]);
+            filled.value(value);
+            done = end;
+        }
+    }
+    filled.literal(&text[done..]);
+}
+
+enum Variable<'t> {
+    Uv(&'t str),
+    Other(&'t str),
+}
+
+/// Finds everything in single braces that could be a variable: where it begins and ends, and which.
+fn found(text: &str) -> impl Iterator<Item = (usize, usize, Variable<'_>)> {
+    text.match_indices('{').filter_map(|(start, _)| {
+        let rest = &text[start + 1..];
+        let length =
+            rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte)).count();
+        let name = &rest[..length];
+        if name.is_empty() || !rest[length..].starts_with('}') {
+            return None;
+        }
+        let variable = match name.strip_prefix("uv-") {
+            Some("") => return None,
+            Some(name) => Variable::Uv(name),
+            None => Variable::Other(name),
+        };
+        Some((start, start + length + 2, variable))
+    })
+}

@@ -1,0 +1,157 @@
+//! Validators that a workflow can name without a registry: what the project itself says about tests, types, style.
+
+use std::path::Path;
+
+use unstuck_core::completion::{Pattern, Phase, Run, Validator};
+use unstuck_core::validator::{Extractor, SuccessWhen};
+
+use super::Refused;
+use super::load::{TIMEOUT, near_or_list};
+use crate::test_command::{self, Project};
+
+/// Their names.
+pub const NAMES: &[&str] = &["git-clean", "tests-pass", "type-check", "lint-check", "format-check"];
+
+/// Returns the validator with this name for the project in a folder.
+///
+/// # Errors
+///
+/// A name that is none of these, or a project that does not say how it is checked so.
+pub fn validator(name: &str, root: &Path) -> Result<Validator, Refused> {
+    let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        let help = near_or_list(name, NAMES.iter().copied());
+        Refused::new(format!("there is no validator \"{name}\""), help)
+    })?;
+    let command = (kind.command)(&Project { root }).ok_or_else(|| {
+        let help = "define the validator in a steps registry, with the command that checks it";
+        Refused::new(format!("no file of the project says which command is {name}"), help)
+    })?;
+    let prints_when_wrong = PRINTS_WHEN_WRONG.contains(&command.as_str());
+    Ok(Validator {
+        name: name.to_owned(),
+        run: Run::Command(command),
+        success_when: Some(if prints_when_wrong {
+            SuccessWhen::Empty
+        } else {
+            SuccessWhen::ExitCode(vec![0])
+        }),
+        exit_codes: vec![0],
+        phase: Phase::AfterWork,
+        timeout: TIMEOUT,
+        recoverable: true,
+        pattern: Pattern {
+            name: name.to_owned(),
+            description: kind.description.to_owned(),
+            params: kind.extract.iter().map(|(param, _)| (*param).to_owned()).collect(),
+            templates: Vec::new(),
+            words: Vec::new(),
+        },
+        extract: kind.extract.iter().map(|(param, extractor)| ((*param).to_owned(), *extractor)).collect(),
+    })
+}
+
+struct Kind {
+    name: &'static str,
+    description: &'static str,
+    command: fn(&Project<'_>) -> Option<String>,
+    extract: &'static [(&'static str, Extractor)],
+}
+
+/// Commands that exit with 0 whatever they find, and print it.
+const PRINTS_WHEN_WRONG: &[&str] = &[GIT_STATUS, "gofmt -l ."];
+const GIT_STATUS: &str = "git status --porcelain";
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "git-clean",
+        description: "Work is not committed",
+        command: |_| Some(GIT_STATUS.to_owned()),
+        extract: &[("changedFiles", Extractor::ChangedFiles), ("untrackedFiles", Extractor::UntrackedFiles)],
+    },
+    Kind {
+        name: "tests-pass",
+        description: "Tests fail",
+        command: |project| test_command::detect(project.root).into_iter().next().map(|found| found.command),
+        extract: &[("failedTests", Extractor::FailedTests), ("errorOutput", Extractor::ErrorOutput)],
+    },
+    Kind {
+        name: "type-check",
+        description: "The project does not compile, or its types do not fit",
+        command: |project| first(project, TYPES),
+        extract: &[("errors", Extractor::TypeErrors), ("files", Extractor::Files)],
+    },
+    Kind {
+        name: "lint-check",
+        description: "The linter complains",
+        command: |project| script(project, "lint").or_else(|| first(project, LINTS)),
+        extract: &[("errors", Extractor::LintErrors), ("files", Extractor::LintFiles)],
+    },
+    Kind {
+        name: "format-check",
+        description: "Files are not formatted",
+        command: |project| script(project, "format:check").or_else(|| first(project, FORMATS)),
+        extract: &[("files", Extractor::FormatFiles), ("diff", Extractor::Diff)],
+    },
+];
+
+/// A file of a project, what it has to hold, and the command that follows from it; the most specific first.
+type Rule = (&'static str, &'static str, &'static str);
+
+const TYPES: &[Rule] = &[
+    ("Cargo.toml", "", "cargo check --all-targets"),
+    ("go.mod", "", "go vet ./..."),
+    ("deno.json", "", "deno check ."),
+    ("deno.jsonc", "", "deno check ."),
+    ("tsconfig.json", "", "npx tsc --noEmit"),
+    ("mypy.ini", "", "mypy ."),
+    ("pyproject.toml", "[tool.mypy", "mypy ."),
+    ("setup.cfg", "[mypy", "mypy ."),
+    ("pyrightconfig.json", "", "pyright"),
+    ("pyproject.toml", "[tool.pyright", "pyright"),
+];
+
+const LINTS: &[Rule] = &[
+    ("Cargo.toml", "", "cargo clippy --all-targets -- -D warnings"),
+    (".golangci.yml", "", "golangci-lint run"),
+    (".golangci.yaml", "", "golangci-lint run"),
+    ("deno.json", "", "deno lint"),
+    ("deno.jsonc", "", "deno lint"),
+    ("eslint.config.js", "", "npx eslint ."),
+    ("eslint.config.mjs", "", "npx eslint ."),
+    ("eslint.config.ts", "", "npx eslint ."),
+    ("ruff.toml", "", "ruff check ."),
+    ("pyproject.toml", "[tool.ruff", "ruff check ."),
+    (".flake8", "", "flake8"),
+    ("setup.cfg", "[flake8", "flake8"),
+];
+
+const FORMATS: &[Rule] = &[
+    ("Cargo.toml", "", "cargo fmt --check"),
+    ("go.mod", "", "gofmt -l ."),
+    ("deno.json", "", "deno fmt --check"),
+    ("deno.jsonc", "", "deno fmt --check"),
+    (".prettierrc", "", "npx prettier --check ."),
+    (".prettierrc.json", "", "npx prettier --check ."),
+    ("prettier.config.js", "", "npx prettier --check ."),
+    ("pyproject.toml", "[tool.black", "black --check ."),
+    ("ruff.toml", "", "ruff format --check ."),
+    ("pyproject.toml", "[tool.ruff", "ruff format --check ."),
+];
+
+fn first(project: &Project<'_>, rules: &[Rule]) -> Option<String> {
+    let holds = |file: &str, text: &str| {
+        if text.is_empty() {
+            project.has(file)
+        } else {
+            project.text(file).is_some_and(|it| it.contains(text))
+        }
+    };
+    rules.iter().find(|(file, text, _)| holds(file, text)).map(|(_, _, command)| (*command).to_owned())
+}
+
+/// Returns the command for a script of `package.json`, by the package manager of the project.
+fn script(project: &Project<'_>, name: &str) -> Option<String> {
+    let manifest: serde_json::Value = serde_json::from_str(&project.text("package.json")?).ok()?;
+    manifest["scripts"][name].as_str()?;
+    Some(format!("{} run {name}", test_command::package_manager(project)))
+}

@@ -1,0 +1,559 @@
+//! From what a registry says to what it means: names looked up, prompts found, everything checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use unstuck_core::completion::{
+    AnswerFormat, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
+};
+use unstuck_core::id::Millis;
+use unstuck_core::validator::{Extractor, SuccessWhen};
+
+use super::merge;
+use super::read::{
+    At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
+};
+use super::tree::{Folder, PromptFile, Tree, check_element, first_line};
+use super::{CloserSpec, End, Own, Parts};
+use crate::workflow_file::complaint::{Report, quoted};
+use crate::workflow_file::shape::nearest;
+
+/// Names that every template may use, besides those of its pattern.
+pub(super) const ALWAYS: &[&str] = &[
+    "error",
+    "details",
+    "pattern",
+    "validator",
+    "exitCode",
+    "stdout",
+    "stderr",
+    "attempt",
+    "maxAttempts",
+    "iteration",
+    "stage",
+    "summary",
+    "severity",
+    "rootCause",
+    "suggestedAction",
+    "relatedFiles",
+    "reasons",
+    "fingerprints",
+];
+
+/// What a validator for files supplies.
+const OF_FILES: &[&str] = &["missingFiles", "missingPaths", "expectedPath"];
+/// The most time of a validator that says nothing about it.
+pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);
+
+/// Resolves a registry; complaints go to `report`.
+pub(super) fn resolve(top: &Top, registry: &Path, workspace: &Path, report: &mut Report) -> Parts {
+    let beside = registry.parent().unwrap_or(Path::new("")).join("schemas");
+    let schemas = top.schemas_base.as_ref().map_or(beside, |base| workspace.join(base));
+    let tree = Tree::new(top, registry, workspace, report);
+    let mut loader =
+        Loader { top, schemas, tree, report, validators: BTreeMap::new(), asked: BTreeSet::new() };
+    for pattern in &top.patterns {
+        loader.check_pattern(pattern);
+    }
+    for validator in &top.validators {
+        let read = loader.validator(validator);
+        loader.validators.insert(validator.name.clone(), read);
+    }
+    let own = top.steps.iter().map(|step| (step.id.clone(), loader.own(step))).collect();
+    let ends = top.ends.iter().map(|step| (step.id.clone(), loader.end(step))).collect();
+    loader.tree.check_templates(loader.report);
+    loader.check_unused();
+    Parts { own, ends, validators: loader.validators }
+}
+
+struct Loader<'a> {
+    top: &'a Top,
+    schemas: PathBuf,
+    tree: Tree,
+    report: &'a mut Report,
+    /// By name; nothing for what is not run yet or was complained about.
+    validators: BTreeMap<String, Option<Validator>>,
+    /// The validators that some step asks.
+    asked: BTreeSet<String>,
+}
+
+impl Loader<'_> {
+    fn check_pattern(&mut self, pattern: &RawPattern) {
+        for (word, at) in &pattern.words {
+            if let Some(Err(error)) = slashed(word).map(Regex::new) {
+                at.error(self.report, first_line(&error), "mend the expression between the slashes");
+            }
+        }
+        for (element, at) in pattern.chain.iter().flatten() {
+            self.check_element(element, at);
+        }
+        let run = self.top.validators.iter().filter(|it| it.kind != "semantic");
+        for validator in run.filter(|it| is_of(it, &pattern.name)) {
+            for (param, at) in &pattern.params {
+                if !supplied(validator).any(|name| name == param) {
+                    let what =
+                        format!("validator {} does not supply {}", quoted(&validator.name), quoted(param));
+                    at.error(
+                        self.report,
+                        what,
+                        "add it to extractParams of the validator, or take it out of params",
+                    );
+                }
+            }
+        }
+    }
+
+    fn check_element(&mut self, element: &str, at: &At) {
+        if let Err(reason) = check_element(element) {
+            let what = format!("found {}: {reason}", quoted(element));
+            at.error(self.report, what, "an element has letters, digits, \".\", \"_\" and \"-\"");
+        }
+    }
+
+    fn validator(&mut self, raw: &RawValidator) -> Option<Validator> {
+        let run = self.run(raw);
+        let success_when = self.success_when(raw);
+        let pattern = self.pattern_of(raw);
+        let extract = self.extract(raw);
+        Some(Validator {
+            name: raw.name.clone(),
+            run: run?,
+            success_when: success_when?,
+            exit_codes: raw.exit_codes.clone().unwrap_or_else(|| vec![0]),
+            phase: if raw.preflight == Some(true) { Phase::Preflight } else { Phase::AfterWork },
+            timeout: raw.timeout.unwrap_or(TIMEOUT),
+            recoverable: raw.recoverable,
+            pattern: pattern?,
+            extract,
+        })
+    }
+
+    fn run(&mut self, raw: &RawValidator) -> Option<Run> {
+        let mut need = |key: &str, said: &Option<(String, At)>| {
+            if said.is_none() {
+                let path = raw.at.path.key(key);
+                self.report.error(
+                    raw.at.place,
+                    &path,
+                    "missing",
+                    format!("a {} validator needs it", raw.kind),
+                );
+            }
+            said.as_ref().map(|(text, _)| text.clone())
+        };
+        match raw.kind.as_str() {
+            "command" => need("command", &raw.command).map(Run::Command),
+            "custom" => need("command", &raw.command).map(Run::Custom),
+            "file" => need("path", &raw.path).map(|path| Run::Files(vec![path])),
+            _ => None,
+        }
+    }
+
+    /// Returns nothing after a complaint, and `Some(None)` where none is needed.
+    fn success_when(&mut self, raw: &RawValidator) -> Option<Option<SuccessWhen>> {
+        let Some((text, at)) = &raw.success_when else {
+            if matches!(raw.kind.as_str(), "command" | "custom") {
+                let path = raw.at.path.key("successWhen");
+                let help = "expected empty, exitCode:0, contains:TEXT or matches:REGEX";
+                self.report.error(raw.at.place, &path, "missing", help);
+                return None;
+            }
+            return Some(None);
+        };
+        match merge::success_when(text) {
+            Ok(when) => Some(Some(when)),
+            Err(what) => {
+                at.error(self.report, what, "expected empty, exitCode:0, contains:TEXT or matches:REGEX");
+                None
+            }
+        }
+    }
+
+    fn pattern_of(&mut self, raw: &RawValidator) -> Option<Pattern> {
+        let (name, at) = raw.pattern.as_ref()?;
+        let found = self.top.patterns.iter().find(|it| it.name == *name);
+        if found.is_none() {
+            let names = self.top.patterns.iter().map(|it| it.name.as_str());
+            at.error(self.report, format!("there is no pattern {}", quoted(name)), near_or_list(name, names));
+        }
+        found.map(data_of)
+    }
+
+    fn extract(&mut self, raw: &RawValidator) -> BTreeMap<String, Extractor> {
+        let mut extract = BTreeMap::new();
+        for (param, name, at) in &raw.extract {
+            match Extractor::named(name) {
+                Some(Extractor::MissingPaths | Extractor::ExpectedPath) if raw.kind != "file" => {
+                    at.error(
+                        self.report,
+                        format!("{} is for file validators", quoted(name)),
+                        "choose another extractor",
+                    );
+                }
+                Some(extractor) => {
+                    extract.insert(param.clone(), extractor);
+                }
+                None => {
+                    let help = near_or_list(name, Extractor::names());
+                    at.error(self.report, format!("there is no extractor {}", quoted(name)), help);
+                }
+            }
+        }
+        extract
+    }
+
+    /// Resolves a step with conditions.
+    fn end(&mut self, raw: &RawStep) -> End {
+        let folder = self.tree.folder(&raw.address, self.report);
+        let fallback = folder.as_ref().and_then(|it| self.tree.find(it, "failed", None, self.report));
+        if let Some(file) = &fallback {
+            let every: Vec<String> = self.top.patterns.iter().flat_map(|it| self.names_of(it)).collect();
+            self.tree.allow(&file.template.file, always().chain(every));
+        }
+        let mut conditions: Vec<Condition> = Vec::new();
+        for condition in &raw.conditions {
+            conditions.extend(self.condition(condition));
+        }
+        let templates =
+            folder.as_ref().map(|it| self.templates_of_step(it, &conditions, &raw.at)).unwrap_or_default();
+        for pattern in conditions.iter_mut().map(|it| &mut it.validator.pattern) {
+            pattern.templates = templates.get(&pattern.name).cloned().unwrap_or_default();
+        }
+        let guesses = self.top.patterns.iter().filter(|it| !it.words.is_empty()).map(|raw| Pattern {
+            templates: templates.get(&raw.name).cloned().unwrap_or_default(),
+            ..data_of(raw)
+        });
+        let guesses = guesses.collect();
+        let closer = raw.closer.as_ref().and_then(|closer| self.closer(closer));
+        if raw.closer.is_none() {
+            self.check_unused_closer(raw, folder.as_ref());
+        }
+        End {
+            conditions,
+            fallback: fallback.map(|file| file.template),
+            guesses,
+            on_failure: raw.on_failure.unwrap_or_default(),
+            max_attempts: raw.max_attempts.unwrap_or(3),
+            answer: self.answer(raw),
+            closer,
+            variables: raw.uv.clone(),
+            templates,
+        }
+    }
+
+    /// Finds the templates of every pattern; those that a condition has must be there.
+    fn templates_of_step(
+        &mut self,
+        folder: &Folder,
+        conditions: &[Condition],
+        step: &At,
+    ) -> BTreeMap<String, Vec<Template>> {
+        let mut found = BTreeMap::new();
+        for pattern in &self.top.patterns {
+            let needed = conditions.iter().any(|it| it.validator.pattern.name == pattern.name);
+            found.insert(pattern.name.clone(), self.templates(pattern, folder, needed.then_some(step)));
+        }
+        found
+    }
+
+    fn condition(&mut self, raw: &RawCondition) -> Option<Condition> {
+        let Some(found) = self.validators.get(&raw.validator) else {
+            let names = self.validators.keys().map(String::as_str);
+            let help = near_or_list(&raw.validator, names);
+            raw.at.error(self.report, format!("there is no validator {}", quoted(&raw.validator)), help);
+            return None;
+        };
+        self.asked.insert(raw.validator.clone());
+        let mut validator = found.clone()?;
+        let said = self.top.validators.iter().find(|it| it.name == raw.validator)?;
+        if let Some(preflight) = raw.preflight {
+            if said.preflight.is_some_and(|own| own != preflight) {
+                let list = if preflight { "preflightConditions" } else { "postLLMConditions" };
+                let what = format!(
+                    "validator {} is of the other phase, but stands in {list}",
+                    quoted(&raw.validator)
+                );
+                raw.at.error(self.report, what, "move it to the other list, or change its phase");
+            }
+            validator.phase = if preflight { Phase::Preflight } else { Phase::AfterWork };
+        }
+        if let Run::Files(paths) = &mut validator.run {
+            paths.extend(raw.paths.iter().cloned());
+        } else if let Err(what) = merge::check_params(&said.command, &raw.params) {
+            raw.at.error(self.report, what, "rename the parameter");
+        }
+        Some(Condition { validator, params: raw.params.clone() })
+    }
+
+    /// Finds the templates of a pattern in the folder of a step; `needed` by that step they must be there.
+    fn templates(&mut self, pattern: &RawPattern, folder: &Folder, needed: Option<&At>) -> Vec<Template> {
+        let mut found = Vec::new();
+        let own = self.tree.find(folder, &pattern.edition, Some(&pattern.adaptation), self.report);
+        let whole = [("default".to_owned(), pattern.at.clone())];
+        for (element, at) in pattern.chain.as_deref().unwrap_or(&whole) {
+            let file = match needed {
+                _ if element == "default" => own.clone(),
+                Some(_) => self.element(folder, &pattern.edition, element, at),
+                None => self.tree.file(&self.tree.name(folder, &pattern.edition, Some(element)), self.report),
+            };
+            found.extend(file.map(|file| file.template));
+        }
+        if let (None, Some(step)) = (&own, needed) {
+            self.complain_about_missing(pattern, folder, step);
+        }
+        let names: Vec<String> = always().chain(self.names_of(pattern)).collect();
+        for template in &found {
+            self.tree.allow(&template.file, names.iter().cloned());
+        }
+        found
+    }
+
+    /// Finds the prompt of an element of a chain.
+    fn element(&mut self, folder: &Folder, edition: &str, element: &str, at: &At) -> Option<PromptFile> {
+        if check_element(element).is_err() {
+            return None;
+        }
+        let name = self.tree.name(folder, edition, Some(element));
+        let file = self.tree.file(&name, self.report);
+        if file.is_none() && !self.tree.exists(&name) {
+            at.error(
+                self.report,
+                format!("there is no prompt {}", quoted(&name)),
+                "write it, or take the element out",
+            );
+        }
+        file
+    }
+
+    fn complain_about_missing(&mut self, pattern: &RawPattern, folder: &Folder, step: &At) {
+        let name = self.tree.name(folder, &pattern.edition, Some(&pattern.adaptation));
+        let plain = self.tree.name(folder, &pattern.edition, None);
+        if self.tree.exists(&name) || self.tree.exists(&plain) {
+            return; // It was complained about.
+        }
+        let others = self.tree.beside(&name);
+        if others.is_empty() {
+            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let what = format!("there are no prompts in the folder {}", quoted(folder));
+            step.warn(self.report, what, "the built-in text will be used");
+        } else {
+            let what = format!("there is neither {} nor {}", quoted(&name), quoted(&plain));
+            pattern.at.error(self.report, what, format!("beside them are {}", others.join(", ")));
+        }
+    }
+
+    /// Returns the names that a template of a pattern may use.
+    fn names_of(&self, pattern: &RawPattern) -> Vec<String> {
+        let own = pattern.params.iter().map(|(name, _)| name.clone());
+        let validators = self.top.validators.iter().filter(|it| is_of(it, &pattern.name));
+        own.chain(validators.flat_map(|it| supplied(it).map(str::to_owned))).collect()
+    }
+
+    fn closer(&mut self, raw: &RawCloser) -> Option<CloserSpec> {
+        let folder = self.tree.folder(&raw.address, self.report)?;
+        let name = self.tree.name(&folder, &raw.address.edition, None);
+        let file = self.tree.file(&name, self.report);
+        if file.is_none() && !self.tree.exists(&name) {
+            raw.address.at.error(
+                self.report,
+                format!("there is no prompt {}", quoted(&name)),
+                "write what the closer is asked",
+            );
+        }
+        Some(CloserSpec {
+            prompt: file?.template,
+            worker: raw.worker.clone(),
+            model: raw.model.clone(),
+            capabilities: raw.capabilities.clone(),
+            required: raw.required.clone(),
+        })
+    }
+
+    /// Warns of a prompt for a closer that nobody asks.
+    fn check_unused_closer(&mut self, raw: &RawStep, folder: Option<&Folder>) {
+        let Some(folder) = folder else { return };
+        let folder = Folder { c2: "complete".to_owned(), ..folder.clone() };
+        let is_used = self.top.steps.iter().chain(&self.top.ends).any(|step| {
+            step.address.c2.as_deref() == Some("complete") && step.address.c3.as_deref() == Some(&folder.c3)
+        });
+        let name = self.tree.name(&folder, "default", None);
+        if !is_used && self.tree.exists(&name) {
+            let help =
+                format!("add closer {{\"c3\": {}}} to the step, or delete the file", quoted(&folder.c3));
+            raw.at.warn(self.report, format!("the prompt {} of a closer is not used", quoted(&name)), help);
+        }
+    }
+
+    /// Resolves what an answer has to look like.
+    fn answer(&mut self, raw: &RawStep) -> Option<AnswerFormat> {
+        let RawAnswer { form, retry } = raw.answer.as_ref()?;
+        let template = retry.as_ref().and_then(|address| self.retry_prompt(address));
+        let form = match form {
+            RawForm::Any => Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() },
+            RawForm::Inline(schema) => {
+                let source = format!("{} of the registry", raw.at.path.as_str());
+                Form::Json { schema: Some(schema.clone()), source, digests: BTreeMap::new() }
+            }
+            RawForm::Schema { file, name, at } => match merge::schema(&self.schemas, file, name) {
+                Ok(form) => form,
+                Err(problems) => {
+                    for (what, help) in problems {
+                        at.error(self.report, what, help);
+                    }
+                    return None;
+                }
+            },
+            RawForm::Pattern(pattern, at) => {
+                if let Err(error) = Regex::new(pattern) {
+                    at.error(
+                        self.report,
+                        first_line(&error),
+                        "look-around and back-references are not known",
+                    );
+                }
+                Form::TextPattern(pattern.clone())
+            }
+        };
+        Some(AnswerFormat { form, template })
+    }
+
+    fn retry_prompt(&mut self, address: &RawAddress) -> Option<Template> {
+        let folder = self.tree.folder(address, self.report)?;
+        let adaptation = address.adaptation.as_deref();
+        let file = self.tree.find(&folder, &address.edition, adaptation, self.report);
+        let name = self.tree.name(&folder, &address.edition, adaptation);
+        if file.is_none() && !self.tree.exists(&name) {
+            address.at.error(
+                self.report,
+                format!("there is no prompt {}", quoted(&name)),
+                "write it, or take out retryPrompt",
+            );
+        }
+        let template = file?.template;
+        self.tree.allow(&template.file, always());
+        Some(template)
+    }
+
+    /// Resolves a step with a prompt of its own.
+    fn own(&mut self, raw: &RawStep) -> Own {
+        let folder = self.tree.folder(&raw.address, self.report);
+        let is_end = self.top.ends.iter().any(|end| end.id == raw.id && end.at.place == raw.at.place);
+        if folder.is_none() && !is_end {
+            raw.at.error(self.report, "c2 or c3 is missing", "expected the address of the prompt: c2 and c3");
+        }
+        let (edition, adaptation) = (raw.address.edition.as_str(), raw.address.adaptation.as_deref());
+        let file = folder.as_ref().and_then(|it| self.tree.find(it, edition, adaptation, self.report));
+        let missing = folder.as_ref().map(|it| self.tree.name(it, edition, adaptation));
+        if let Some(name) =
+            missing.as_ref().filter(|name| file.is_none() && !is_end && !self.tree.exists(name))
+        {
+            let help = "a workflow that asks for this step will be refused";
+            raw.at.warn(self.report, format!("there is no prompt {}", quoted(name)), help);
+        }
+        let repeats = self.repeats(raw, folder.as_ref(), file.as_ref());
+        let mut variables = raw.uv.clone();
+        variables.extend(file.iter().flat_map(|it| &it.uv).filter(|name| !raw.uv.contains(name)).cloned());
+        Own {
+            prompt: file.map(|file| file.template),
+            missing,
+            repeats,
+            bounded: raw.chain.is_some() || raw.newest,
+            variables,
+            // Of an entry that is both, the format is that of its end.
+            answer: if is_end { None } else { self.answer(raw) },
+        }
+    }
+
+    /// Finds the prompts for the first, second, ... repeat of a step, where the step says which.
+    fn repeats(
+        &mut self,
+        raw: &RawStep,
+        folder: Option<&Folder>,
+        own: Option<&PromptFile>,
+    ) -> Option<Vec<Template>> {
+        let chain = raw.chain.as_ref()?;
+        let mut found = Vec::new();
+        for (element, at) in chain {
+            self.check_element(element, at);
+            let file = match folder {
+                Some(folder) if element != "default" => {
+                    self.element(folder, &raw.address.edition, element, at)
+                }
+                _ => own.cloned(),
+            };
+            found.extend(file.map(|file| file.template));
+        }
+        Some(found)
+    }
+
+    fn check_unused(&mut self) {
+        for validator in self.top.validators.iter().filter(|it| !self.asked.contains(&it.name)) {
+            let help = "name it in the conditions of a step, or in completion_conditions of a workflow";
+            validator.at.warn(self.report, "no step of the registry asks this validator", help);
+        }
+    }
+}
+
+/// Joins the prompts of the first iteration and of those after it.
+pub(super) fn step_prompts(
+    initial: Option<&Own>,
+    continuation: Option<&Own>,
+    end: Option<&End>,
+) -> Option<StepPrompts> {
+    let own = |it: Option<&Own>| it.and_then(|own| own.prompt.clone());
+    let later = continuation.or(initial)?;
+    let onward = own(continuation).or_else(|| own(initial))?;
+    let declared = [initial, continuation].into_iter().flatten().flat_map(|it| &it.variables);
+    let variables: BTreeSet<&String> = declared.chain(end.into_iter().flat_map(|it| &it.variables)).collect();
+    Some(StepPrompts {
+        initial: own(initial).unwrap_or_else(|| onward.clone()),
+        continuation: later.repeats.clone().unwrap_or_else(|| vec![onward.clone()]),
+        onward: Some(onward),
+        bounded: later.bounded,
+        variables: variables.into_iter().cloned().collect(),
+    })
+}
+
+/// Returns the expression between the slashes of a word, if it is one.
+fn slashed(word: &str) -> Option<&str> {
+    word.strip_prefix('/')?.strip_suffix('/').filter(|it| !it.is_empty())
+}
+
+fn is_of(validator: &RawValidator, pattern: &str) -> bool {
+    validator.pattern.as_ref().is_some_and(|(name, _)| name == pattern)
+}
+
+/// Returns the names that a validator supplies, besides those that are always there.
+fn supplied(validator: &RawValidator) -> impl Iterator<Item = &str> {
+    let of_files: &[&str] = if validator.kind == "file" { OF_FILES } else { &[] };
+    let extracted = validator.extract.iter().map(|(param, _, _)| param.as_str());
+    extracted.chain(of_files.iter().copied()).chain(ALWAYS.iter().copied())
+}
+
+fn always() -> impl Iterator<Item = String> {
+    ALWAYS.iter().map(|name| (*name).to_owned())
+}
+
+/// Returns a pattern as plain data, without its templates.
+pub(super) fn data_of(raw: &RawPattern) -> Pattern {
+    let texts = |list: &[(String, At)]| list.iter().map(|(text, _)| text.clone()).collect();
+    Pattern {
+        name: raw.name.clone(),
+        description: raw.description.clone(),
+        params: texts(&raw.params),
+        templates: Vec::new(),
+        words: texts(&raw.words),
+    }
+}
+
+/// Says which name was meant, or which there are.
+pub(super) fn near_or_list<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.collect();
+    const MOST: usize = 30;
+    if let Some(near) = nearest(name, names.iter().copied()) {
+        return format!("did you mean {}?", quoted(near));
+    }
+    let listed: Vec<&str> = names.into_iter().take(MOST).collect();
+    if listed.is_empty() { "none is defined".to_owned() } else { format!("there are {}", listed.join(", ")) }
+}

@@ -1,0 +1,346 @@
+//! Steps registries: which external facts a step has to meet, what their failures are called, and which prompt
+//! answers them.
+//!
+//! A registry is read with all its prompts and schemas before the first step, and everything that is wrong with
+//! them is found in one pass. docs/registry.md has the format. Read on in this order: [`keys`] is the table of all
+//! keys, `read` makes the generations of the format one, `tree` finds prompts, `load` looks everything up;
+//! [`retry_prompt`] writes the prompt that answers failures, [`builtin`] knows validators without a registry.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use unstuck_core::completion::{
+    AnswerFormat, Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator,
+};
+use unstuck_core::workflow::Worker;
+
+pub mod builtin;
+pub mod front_matter;
+mod json;
+pub mod keys;
+mod load;
+mod merge;
+mod read;
+pub mod retry_prompt;
+mod tree;
+
+use crate::prompt_template::Params;
+use crate::workflow_file::Rejected;
+use crate::workflow_file::complaint::{Complaint, Report};
+use crate::workflow_file::shape::nearest;
+use crate::workflow_file::step::{capability, worker_kind};
+use load::near_or_list;
+
+/// A registry that was read, checked and resolved.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    parts: Parts,
+}
+
+/// What a registry came to.
+#[derive(Clone, Debug)]
+struct Parts {
+    own: BTreeMap<String, Own>,
+    ends: BTreeMap<String, End>,
+    /// By name; nothing for what is not run yet.
+    validators: BTreeMap<String, Option<Validator>>,
+}
+
+/// A step with a prompt of its own.
+#[derive(Clone, Debug)]
+struct Own {
+    prompt: Option<Template>,
+    /// The prompt that was looked for.
+    missing: Option<String>,
+    repeats: Option<Vec<Template>>,
+    bounded: bool,
+    variables: Vec<String>,
+    answer: Option<AnswerFormat>,
+}
+
+/// A step with conditions.
+#[derive(Clone, Debug)]
+struct End {
+    conditions: Vec<Condition>,
+    fallback: Option<Template>,
+    guesses: Vec<Pattern>,
+    on_failure: OnFailed,
+    max_attempts: u32,
+    answer: Option<AnswerFormat>,
+    closer: Option<CloserSpec>,
+    variables: Vec<String>,
+    /// What answers each pattern in this step.
+    templates: BTreeMap<String, Vec<Template>>,
+}
+
+/// A closer before it is known who works on the step.
+#[derive(Clone, Debug)]
+struct CloserSpec {
+    prompt: Template,
+    worker: Option<String>,
+    model: Option<String>,
+    capabilities: Vec<String>,
+    required: Vec<String>,
+}
+
+/// What a workflow step asks of a registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepRef {
+    /// `issue` for `initial.issue`, `continuation.issue` and `complete.issue` or `closure.issue`; or a full id.
+    pub name: String,
+    /// Values of `{uv-name}`.
+    pub uv: BTreeMap<String, String>,
+    /// Who works on the step; judges too, where a closer names nobody else.
+    pub worker: Option<Worker>,
+}
+
+/// A condition of a workflow step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name of a validator.
+    pub validator: String,
+    /// Its parameters: scalars, or lists of them.
+    pub params: Params,
+}
+
+/// Why a registry cannot give what a workflow asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {help}")]
+pub struct Refused {
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl Refused {
+    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { what: what.into(), help: help.into() }
+    }
+}
+
+/// Names of `{uv-name}` that have a value in every step, without being given one.
+pub const SUPPLIED: &[&str] =
+    &["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary"];
+
+/// What a name begins with, by what it stands for.
+const INITIAL: &str = "initial.";
+const CONTINUATION: &str = "continuation.";
+const ENDS: &[&str] = &["complete.", "closure."];
+
+impl Registry {
+    /// Reads a registry with its prompts and schemas; returns what is worth saying about it, too.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with any of these files.
+    pub fn load(path: &Path, workspace: &Path) -> Result<(Self, Vec<Complaint>), Rejected> {
+        let mut report = Report::default();
+        let before = report.count();
+        let root = tree::source(path, workspace, &mut report).and_then(|(source, text)| {
+            json::parse(source, text.strip_prefix('\u{feff}').unwrap_or(&text), &mut report)
+        });
+        let parts = root.map(|root| {
+            let top = read::top(&root, &mut report);
+            load::resolve(&top, path, workspace, &mut report)
+        });
+        let failed = report.count() > before;
+        let (complaints, warnings) = report.finish(false);
+        match parts {
+            Some(parts) if !failed => Ok((Self { parts }, warnings)),
+            _ => Err(Rejected { complaints }),
+        }
+    }
+
+    /// Returns what a workflow step asks for.
+    ///
+    /// # Errors
+    ///
+    /// A name that the registry does not define, or that has no prompt.
+    pub fn completion(&self, step: &StepRef) -> Result<Completion, Refused> {
+        let Found { initial, continuation, end } = self.find(&step.name)?;
+        for own in [initial, continuation].into_iter().flatten() {
+            if let (None, Some(name), None) = (&own.prompt, &own.missing, end) {
+                return Err(Refused::new(format!("there is no prompt {name} for {}", step.name), "write it"));
+            }
+        }
+        let prompts = load::step_prompts(initial, continuation, end);
+        let answer = initial.or(continuation).and_then(|own| own.answer.clone());
+        let later = continuation.and_then(|own| own.answer.clone());
+        let mut completion = Completion {
+            prompts,
+            later_answer: later.filter(|later| answer.as_ref() != Some(later)),
+            answer,
+            uv: step.uv.clone(),
+            max_attempts: 3,
+            ..Completion::default()
+        };
+        if let Some(end) = end {
+            completion.conditions.clone_from(&end.conditions);
+            completion.on_failure = end.on_failure;
+            completion.max_attempts = end.max_attempts;
+            completion.final_answer.clone_from(&end.answer);
+            completion.fallback.clone_from(&end.fallback);
+            completion.guesses.clone_from(&end.guesses);
+            completion.closer =
+                end.closer.as_ref().map(|spec| closer(spec, step.worker.as_ref())).transpose()?;
+        }
+        Ok(completion)
+    }
+
+    /// Returns the conditions that a workflow step names itself, with the prompts of the step of the registry that
+    /// it asks for, if any.
+    ///
+    /// # Errors
+    ///
+    /// A validator that the registry does not define, and that is no built-in one of this project.
+    pub fn conditions(
+        &self,
+        wanted: &[Wanted],
+        step: Option<&str>,
+        project: &Path,
+    ) -> Result<Vec<Condition>, Refused> {
+        let end = step.map(|name| self.find(name)).transpose()?.and_then(|found| found.end);
+        let mut conditions = Vec::new();
+        for Wanted { validator: name, params } in wanted {
+            let mut validator = match self.parts.validators.get(name) {
+                Some(Some(validator)) => with_prompts(validator, end),
+                Some(None) => continue, // A semantic one counts neither as passed nor as failed.
+                None => builtin::validator(name, project)
+                    .map_err(|refused| self.refused_validator(name, refused))?,
+            };
+            if let (Run::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {
+                paths.extend(read::paths(more));
+            }
+            let texts = params.iter().map(|(param, value)| match read::joined(value) {
+                Some(text) => Ok((param.clone(), text)),
+                None => Err(Refused::new(
+                    format!(
+                        "parameter {param} of validator {name} is neither a scalar nor a list of scalars"
+                    ),
+                    "expected text, a number, true or false, or a list of these",
+                )),
+            });
+            conditions.push(Condition { validator, params: texts.collect::<Result<_, _>>()? });
+        }
+        Ok(conditions)
+    }
+
+    /// Returns the names that a workflow may ask for.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let ids = self.parts.own.keys().chain(self.parts.ends.keys());
+        for id in ids {
+            let prefixes = [INITIAL, CONTINUATION].into_iter().chain(ENDS.iter().copied());
+            let name = prefixes.into_iter().find_map(|it| id.strip_prefix(it)).unwrap_or(id);
+            if !names.iter().any(|other| other == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// Returns the ids of steps with conditions that none of these names asks for: what they verify is never verified.
+    pub fn unasked(&self, asked: &[&str]) -> Vec<String> {
+        let is_asked = |id: &str| {
+            asked
+                .iter()
+                .any(|name| *name == id || ENDS.iter().any(|prefix| id.strip_prefix(prefix) == Some(name)))
+        };
+        let with_conditions = self.parts.ends.iter().filter(|(_, end)| !end.conditions.is_empty());
+        with_conditions.map(|(id, _)| id).filter(|id| !is_asked(id)).cloned().collect()
+    }
+
+    /// Returns the prompt files that answer a failure of a pattern in a step, for whoever tries one prompt alone.
+    ///
+    /// # Errors
+    ///
+    /// A name that the registry does not define.
+    pub fn pattern(&self, step: &str, pattern: &str) -> Result<(Completion, Option<Pattern>), Refused> {
+        let completion = self.completion(&StepRef { name: step.to_owned(), ..StepRef::default() })?;
+        let mut patterns = completion.conditions.iter().map(|it| &it.validator.pattern);
+        let found = patterns.find(|it| it.name == pattern).cloned();
+        if found.is_none() && !pattern.is_empty() {
+            let names = completion.conditions.iter().map(|it| it.validator.pattern.name.as_str());
+            let help = near_or_list(pattern, names);
+            return Err(Refused::new(format!("no condition of {step} has the pattern {pattern}"), help));
+        }
+        Ok((completion, found))
+    }
+
+    fn find(&self, name: &str) -> Result<Found<'_>, Refused> {
+        let Parts { own, ends, .. } = &self.parts;
+        if own.contains_key(name) || ends.contains_key(name) {
+            return Ok(Found { initial: own.get(name), continuation: None, end: ends.get(name) });
+        }
+        let named = |prefix: &str| format!("{prefix}{name}");
+        let mut both = ENDS.iter().filter_map(|prefix| ends.get(&named(prefix)));
+        let (end, other) = (both.next(), both.next());
+        if other.is_some() {
+            let what = format!("the registry defines both complete.{name} and closure.{name}");
+            return Err(Refused::new(what, "name one of them in full"));
+        }
+        let found =
+            Found { initial: own.get(&named(INITIAL)), continuation: own.get(&named(CONTINUATION)), end };
+        if found.initial.is_none() && found.continuation.is_none() && end.is_none() {
+            let names = self.names();
+            let help = match nearest(name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean \"{near}\"? there are {}", names.join(", ")),
+                None => near_or_list(name, names.iter().map(String::as_str)),
+            };
+            return Err(Refused::new(format!("the registry defines no step \"{name}\""), help));
+        }
+        Ok(found)
+    }
+
+    fn refused_validator(&self, name: &str, builtin: Refused) -> Refused {
+        if builtin::NAMES.contains(&name) {
+            return builtin;
+        }
+        let names = self.parts.validators.keys().map(String::as_str).chain(builtin::NAMES.iter().copied());
+        Refused::new(format!("the registry defines no validator \"{name}\""), near_or_list(name, names))
+    }
+}
+
+/// Returns a validator with the prompts that answer its failure in a step.
+fn with_prompts(validator: &Validator, end: Option<&End>) -> Validator {
+    let mut validator = validator.clone();
+    let templates = end.and_then(|end| end.templates.get(&validator.pattern.name));
+    validator.pattern.templates = templates.cloned().unwrap_or_default();
+    validator
+}
+
+/// What a name stands for.
+struct Found<'a> {
+    initial: Option<&'a Own>,
+    continuation: Option<&'a Own>,
+    end: Option<&'a End>,
+}
+
+/// Makes a judge of what the file says and who works on the step.
+fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Refused> {
+    let named = spec.worker.as_deref().and_then(worker_kind);
+    let Some(kind) = named.or_else(|| worker.map(|it| it.kind)) else {
+        return Err(Refused::new(
+            "the closer names no worker",
+            "add worker to it, one of those of the workflow",
+        ));
+    };
+    // What was said of a worker of another kind means nothing to this one.
+    let same = worker.filter(|it| it.kind == kind);
+    Ok(Closer {
+        worker: Worker {
+            kind,
+            instructions: String::new(),
+            command: same.and_then(|it| it.command.clone()),
+            capabilities: spec.capabilities.iter().filter_map(|it| capability(it)).collect(),
+            model: spec.model.clone().or_else(|| same.and_then(|it| it.model.clone())),
+            variant: same.and_then(|it| it.variant.clone()),
+            default_args: same.map(|it| it.default_args.clone()).unwrap_or_default(),
+            workspace: worker.map_or_else(|| ".".to_owned(), |it| it.workspace.clone()),
+            max_steps: same.and_then(|it| it.max_steps),
+        },
+        prompt: spec.prompt.clone(),
+        required: spec.required.clone(),
+    })
+}

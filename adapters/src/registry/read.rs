@@ -1,0 +1,556 @@
+//! What a registry says, whichever generation of keys it is written in.
+//!
+//! Keys and types have been checked before; here the generations become one, and the same thing said twice with
+//! different content is a complaint.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use unstuck_core::completion::OnFailed;
+use unstuck_core::id::Millis;
+
+use super::json;
+use super::keys::{NOT_YET, Part};
+use crate::workflow_file::complaint::{KeyPath, Note, Place, Report, quoted};
+use crate::workflow_file::keys::Level;
+use crate::workflow_file::node::{Kind, Node};
+use crate::workflow_file::shape::check_map;
+use crate::workflow_file::view::View;
+
+/// Where something is said, and how it is called there.
+#[derive(Clone, Debug)]
+pub(super) struct At {
+    pub place: Place,
+    pub path: KeyPath,
+}
+
+impl At {
+    pub fn of(view: &View<'_>) -> Self {
+        Self { place: view.place, path: view.path.clone() }
+    }
+
+    /// Returns the value of a key below it.
+    pub fn value(view: &View<'_>, key: &str) -> Self {
+        Self { place: view.value_place(key), path: view.path.key(key) }
+    }
+
+    pub fn error(&self, report: &mut Report, what: impl Into<String>, help: impl Into<String>) {
+        report.error(self.place, &self.path, what, help);
+    }
+
+    pub fn warn(&self, report: &mut Report, what: impl Into<String>, help: impl Into<String>) {
+        report.warn(self.place, &self.path, what, help);
+    }
+}
+
+/// The top of a registry.
+pub(super) struct Top {
+    pub agent: String,
+    pub c1: String,
+    pub template: Option<(String, At)>,
+    pub template_plain: Option<(String, At)>,
+    pub prompts_base: Option<String>,
+    pub schemas_base: Option<String>,
+    pub patterns: Vec<RawPattern>,
+    pub validators: Vec<RawValidator>,
+    /// What has a prompt of its own.
+    pub steps: Vec<RawStep>,
+    /// What has conditions.
+    pub ends: Vec<RawStep>,
+}
+
+pub(super) struct RawPattern {
+    pub at: At,
+    pub name: String,
+    pub description: String,
+    pub edition: String,
+    pub adaptation: String,
+    pub params: Vec<(String, At)>,
+    pub words: Vec<(String, At)>,
+    pub chain: Option<Vec<(String, At)>>,
+}
+
+pub(super) struct RawValidator {
+    pub at: At,
+    pub name: String,
+    pub kind: String,
+    pub command: Option<(String, At)>,
+    pub path: Option<(String, At)>,
+    pub success_when: Option<(String, At)>,
+    pub pattern: Option<(String, At)>,
+    pub extract: Vec<(String, String, At)>,
+    pub preflight: Option<bool>,
+    pub recoverable: bool,
+    pub timeout: Option<Millis>,
+    pub exit_codes: Option<Vec<i32>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct RawAddress {
+    pub c1: Option<String>,
+    pub c2: Option<String>,
+    pub c3: Option<String>,
+    pub edition: String,
+    pub adaptation: Option<String>,
+    pub at: At,
+}
+
+pub(super) struct RawStep {
+    pub at: At,
+    pub id: String,
+    pub address: RawAddress,
+    /// Written in the newest generation of keys.
+    pub newest: bool,
+    pub uv: Vec<String>,
+    pub conditions: Vec<RawCondition>,
+    pub on_failure: Option<OnFailed>,
+    pub max_attempts: Option<u32>,
+    pub answer: Option<RawAnswer>,
+    pub chain: Option<Vec<(String, At)>>,
+    pub closer: Option<RawCloser>,
+}
+
+pub(super) struct RawCondition {
+    pub at: At,
+    pub validator: String,
+    pub params: BTreeMap<String, String>,
+    /// What a validator for files is asked about besides its own path.
+    pub paths: Vec<String>,
+    /// Which list it stands in, if that says when it is asked.
+    pub preflight: Option<bool>,
+}
+
+pub(super) enum RawForm {
+    Schema { file: String, name: String, at: At },
+    Inline(Value),
+    Any,
+    Pattern(String, At),
+}
+
+pub(super) struct RawAnswer {
+    pub form: RawForm,
+    pub retry: Option<RawAddress>,
+}
+
+pub(super) struct RawCloser {
+    pub address: RawAddress,
+    pub worker: Option<String>,
+    pub model: Option<String>,
+    pub capabilities: Vec<String>,
+    pub required: Vec<String>,
+}
+
+/// Reads a registry from its tree.
+pub(super) fn top(root: &Node, report: &mut Report) -> Top {
+    check_map(Level::Registry(Part::Top), root, root.place, &KeyPath::default(), report);
+    let view = View::new(root, root.place, KeyPath::default());
+    not_yet(&view, report);
+    let steps = entries(&view, &["steps"], report);
+    let mut ends = entries(&view, &["completionSteps", "validationSteps"], report);
+    for step in &steps {
+        let conditions =
+            ["completionConditions", "validationConditions", "postLLMConditions", "preflightConditions"];
+        let has_conditions = conditions.iter().any(|key| step.1.has(key));
+        add(&mut ends, has_conditions.then(|| step.clone()), report);
+    }
+    // Each entry is read once, so that its complaints are there once.
+    let both: Vec<String> =
+        ends.iter().filter(|(_, end)| same_place(end, &steps)).map(|(id, _)| id.clone()).collect();
+    let read: Vec<RawStep> = ends.iter().map(|(id, view)| step(id, view, report)).collect();
+    let rest = steps.iter().filter(|(id, _)| !both.contains(id));
+    let mut own: Vec<RawStep> = rest.map(|(id, view)| step(id, view, report)).collect();
+    let again = ends.iter().filter(|(id, _)| both.contains(id));
+    own.extend(again.map(|(id, view)| step(id, view, &mut Report::default())));
+    Top {
+        agent: view.owned("agentId").unwrap_or_default(),
+        c1: view.owned("c1").unwrap_or_else(|| "steps".to_owned()),
+        template: said(&view, "pathTemplate"),
+        template_plain: said(&view, "pathTemplateNoAdaptation"),
+        prompts_base: view.owned("userPromptsBase"),
+        schemas_base: view.owned("schemasBase"),
+        patterns: entries(&view, &["completionPatterns", "failurePatterns"], report)
+            .iter()
+            .map(|(name, view)| pattern(name, view))
+            .collect(),
+        validators: entries(&view, &["validators"], report)
+            .iter()
+            .map(|(name, view)| validator(name, view, report))
+            .collect(),
+        steps: own,
+        ends: read,
+    }
+}
+
+/// Says whether this entry is one of those.
+fn same_place(entry: &View<'_>, entries: &[(String, View<'_>)]) -> bool {
+    entries.iter().any(|(_, other)| other.place == entry.place)
+}
+
+/// Gathers the entries of maps that mean the same, in their order.
+fn entries<'a>(view: &View<'a>, keys: &[&str], report: &mut Report) -> Vec<(String, View<'a>)> {
+    let mut found = Vec::new();
+    for map in keys.iter().filter_map(|key| view.map(key)) {
+        for entry in map.node.entries() {
+            let view = View::new(&entry.value, entry.place, map.path.key(&entry.key));
+            add(&mut found, view.is_map().then(|| (entry.key.clone(), view)), report);
+        }
+    }
+    found
+}
+
+fn add<'a>(found: &mut Vec<(String, View<'a>)>, entry: Option<(String, View<'a>)>, report: &mut Report) {
+    let Some((name, view)) = entry else { return };
+    match found.iter().find(|(other, _)| *other == name) {
+        Some((_, other)) => agree(other, &view, report),
+        None => found.push((name, view)),
+    }
+}
+
+/// Complains if two maps that should say the same do not.
+fn agree(first: &View<'_>, second: &View<'_>, report: &mut Report) {
+    if !same(first.node, second.node) {
+        twice(&At::of(second), first.path.as_str(), report);
+    }
+}
+
+fn twice(at: &At, other: &str, report: &mut Report) {
+    at.error(report, format!("says something else than {other}"), "both mean the same: keep one of them");
+}
+
+/// Says whether two values have the same content, wherever they stand.
+fn same(left: &Node, right: &Node) -> bool {
+    json::value(left) == json::value(right)
+}
+
+fn said(view: &View<'_>, key: &str) -> Option<(String, At)> {
+    Some((view.owned(key)?, At::value(view, key)))
+}
+
+fn list(view: &View<'_>, key: &str) -> Option<Vec<(String, At)>> {
+    let entry = view.entry(key)?;
+    let path = view.path.key(key);
+    let items = entry.value.items().iter().enumerate();
+    let texts = items.filter_map(|(index, item)| {
+        Some((item.text()?.to_owned(), At { place: item.place, path: path.index(index) }))
+    });
+    Some(texts.collect())
+}
+
+/// Notes the features that have no effect yet.
+fn not_yet(view: &View<'_>, report: &mut Report) {
+    for (key, feature) in NOT_YET {
+        if view.has(key) {
+            report.note(Note::NotYet(feature), view.key_place(key));
+        }
+    }
+}
+
+fn pattern(name: &str, view: &View<'_>) -> RawPattern {
+    RawPattern {
+        at: At::of(view),
+        name: name.to_owned(),
+        description: view.owned("description").unwrap_or_default(),
+        edition: view.owned("edition").unwrap_or_default(),
+        adaptation: view.owned("adaptation").unwrap_or_default(),
+        params: list(view, "params").unwrap_or_default(),
+        words: list(view, "semanticMatch").unwrap_or_default(),
+        chain: list(view, "adaptationChain"),
+    }
+}
+
+fn validator(name: &str, view: &View<'_>, report: &mut Report) -> RawValidator {
+    let kind = view.owned("type").unwrap_or_default();
+    if kind == "semantic" {
+        report.note(Note::NotYet("semantic validators"), view.place);
+        if !view.has("semanticConfig") {
+            let help =
+                "expected semanticConfig with checkType commit-message, coverage-check or file-relevance";
+            At::of(view).error(report, "a semantic validator without semanticConfig.checkType", help);
+        }
+    }
+    let extract = view.map("extractParams").map(|map| {
+        let entries = map.node.entries().iter();
+        let texts = entries.filter_map(|it| {
+            let at = At { place: it.value.place, path: map.path.key(&it.key) };
+            Some((it.key.clone(), it.value.text()?.to_owned(), at))
+        });
+        texts.collect()
+    });
+    let codes = view.entry("exitCodes").map(|entry| {
+        entry.value.items().iter().filter_map(|item| match &item.kind {
+            Kind::Int(text) => text.parse().ok(),
+            _ => None,
+        })
+    });
+    RawValidator {
+        at: At::of(view),
+        name: name.to_owned(),
+        kind,
+        command: said(view, "command"),
+        path: said(view, "path"),
+        success_when: said(view, "successWhen"),
+        pattern: said(view, "failurePattern"),
+        extract: extract.unwrap_or_default(),
+        preflight: view.text("phase").map(|phase| phase == "preflight"),
+        recoverable: view.flag("recoverableByDefault").unwrap_or(true),
+        timeout: view.span("timeout"),
+        exit_codes: codes.map(Iterator::collect),
+    }
+}
+
+fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {
+    not_yet(view, report);
+    if let Some(other) = view.text("stepId").filter(|other| *other != id) {
+        let what = format!("found {}, but the key of this step is {}", quoted(other), quoted(id));
+        At::value(view, "stepId").error(report, what, "leave stepId out, or make them equal");
+    }
+    if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind")) {
+        if !same(&old.value, &new.value) {
+            twice(&At::value(view, "kind"), "stepKind", report);
+        }
+    }
+    let failed = view.map("onFailure");
+    let action = failed.as_ref().and_then(|it| it.text("action"));
+    let retries = view.map("check").and_then(|it| it.map("onFail")).and_then(|it| it.whole("maxRetries"));
+    RawStep {
+        at: At::of(view),
+        id: id.to_owned(),
+        address: step_address(view, report),
+        newest: ["kind", "address", "postLLMConditions", "preflightConditions"]
+            .iter()
+            .any(|key| view.has(key)),
+        uv: view.texts("uvVariables"),
+        conditions: conditions(view, report),
+        on_failure: action.map(|action| match action {
+            "abort" => OnFailed::Abort,
+            "skip" => OnFailed::Skip,
+            _ => OnFailed::Retry,
+        }),
+        max_attempts: failed
+            .and_then(|it| it.whole("maxAttempts"))
+            .or_else(|| Some(retries?.saturating_add(1))),
+        answer: answer(view, report),
+        chain: list(view, "adaptationChain"),
+        closer: view.map("closer").map(|view| closer(&view)),
+    }
+}
+
+/// Reads the address of a step, which stands in the step or in a map of its own.
+fn step_address(view: &View<'_>, report: &mut Report) -> RawAddress {
+    let Some(inner) = view.map("address") else { return address(view, "default") };
+    for key in ["c1", "c2", "c3", "edition", "adaptation"] {
+        if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key)) {
+            if !same(&outer.value, &entry.value) {
+                twice(&At::value(&inner, key), key, report);
+            }
+        }
+    }
+    let (outer, inner) = (address(view, "default"), address(&inner, ""));
+    RawAddress {
+        c1: inner.c1.or(outer.c1),
+        c2: inner.c2.or(outer.c2),
+        c3: inner.c3.or(outer.c3),
+        edition: if inner.edition.is_empty() { outer.edition } else { inner.edition },
+        adaptation: inner.adaptation.or(outer.adaptation),
+        at: inner.at,
+    }
+}
+
+fn address(view: &View<'_>, edition: &str) -> RawAddress {
+    let segment = |key| view.owned(key).filter(|text| !text.is_empty());
+    RawAddress {
+        c1: segment("c1"),
+        c2: segment("c2"),
+        c3: segment("c3"),
+        edition: segment("edition").unwrap_or_else(|| edition.to_owned()),
+        adaptation: segment("adaptation"),
+        at: At::of(view),
+    }
+}
+
+/// Reads the conditions: what is asked before the work first.
+fn conditions(view: &View<'_>, report: &mut Report) -> Vec<RawCondition> {
+    let mut found = condition_list(view, "preflightConditions", Some(true), report);
+    let mut first: Option<&str> = None;
+    for (key, preflight) in
+        [("completionConditions", None), ("validationConditions", None), ("postLLMConditions", Some(false))]
+    {
+        let Some(entry) = view.entry(key) else { continue };
+        if let Some(other) = first {
+            if view.entry(other).is_some_and(|other| !same(&other.value, &entry.value)) {
+                twice(&At::value(view, key), other, report);
+            }
+            continue;
+        }
+        first = Some(key);
+        found.extend(condition_list(view, key, preflight, report));
+    }
+    found
+}
+
+fn condition_list(
+    view: &View<'_>,
+    key: &str,
+    preflight: Option<bool>,
+    report: &mut Report,
+) -> Vec<RawCondition> {
+    let maps = view.maps(key).into_iter();
+    let named = maps.filter_map(|map| Some((map.owned("validator")?, map)));
+    named
+        .map(|(validator, map)| RawCondition {
+            at: At::value(&map, "validator"),
+            validator,
+            params: map.map("params").map(|params| scalars(&params, report)).unwrap_or_default(),
+            paths: map
+                .map("params")
+                .and_then(|it| it.entry("paths"))
+                .map(|it| paths(&json::value(&it.value)))
+                .unwrap_or_default(),
+            preflight,
+        })
+        .collect()
+}
+
+/// Reads the parameters of a condition: scalars, or lists of them.
+fn scalars(params: &View<'_>, report: &mut Report) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for entry in params.node.entries() {
+        let value = json::value(&entry.value);
+        match joined(&value) {
+            Some(text) => {
+                found.insert(entry.key.clone(), text);
+            }
+            None => At::value(params, &entry.key).error(
+                report,
+                format!("found {}", entry.value.found()),
+                "expected text, a number, true or false, or a list of these",
+            ),
+        }
+    }
+    found
+}
+
+/// Returns a scalar as text, and a list of scalars with blanks between.
+pub(super) fn joined(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Array(items) if items.iter().all(|it| !it.is_array()) => {
+            items.iter().map(joined).collect::<Option<Vec<_>>>().map(|texts| texts.join(" "))
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns the paths that a parameter names: one, or a list.
+pub(super) fn paths(value: &Value) -> Vec<String> {
+    let one = std::slice::from_ref(value);
+    let items = value.as_array().map_or(one, Vec::as_slice);
+    items.iter().filter_map(joined).collect()
+}
+
+/// Reads what an answer has to look like.
+fn answer(view: &View<'_>, report: &mut Report) -> Option<RawAnswer> {
+    let check = view.map("check");
+    if let Some(part) = check.as_ref().and_then(|it| it.map("onPass")) {
+        not_yet(&part, report);
+    }
+    let failed = check.as_ref().and_then(|it| it.map("onFail"));
+    if let Some(part) = failed.as_ref().filter(|it| it.flag("retry") == Some(false)) {
+        report.note(Note::NotYet("check.onFail.retry: false"), part.key_place("retry"));
+    }
+    let retry = failed.and_then(|it| it.map("retryPrompt")).map(|it| address(&it, "default"));
+    let format = check.and_then(|it| it.map("responseFormat"));
+    let own = format.as_ref().and_then(|format| response(format, report));
+    let form = match schema(view, report) {
+        Some(schema) => {
+            if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(_) | RawForm::Pattern(..))) {
+                let help = "keep the schema of the step, or that of check.responseFormat";
+                At::of(view).error(report, "says twice what an answer looks like", help);
+            }
+            schema
+        }
+        None => own?,
+    };
+    Some(RawAnswer { form, retry })
+}
+
+fn response(format: &View<'_>, report: &mut Report) -> Option<RawForm> {
+    not_yet(format, report);
+    match format.text("type")? {
+        "text-pattern" => {
+            let said = said(format, "pattern");
+            if said.is_none() {
+                At::of(format).error(
+                    report,
+                    "text-pattern without pattern",
+                    "expected pattern, a regular expression",
+                );
+            }
+            said.map(|(pattern, at)| RawForm::Pattern(pattern, at))
+        }
+        "json" => {
+            let Some(schema) = format.entry("schema") else { return Some(RawForm::Any) };
+            let is_reference = ["file", "schema"]
+                .iter()
+                .all(|key| schema.value.entry(key).is_some_and(|it| it.value.text().is_some()));
+            if is_reference { reference(format, "schema", report) } else { inline(format, "schema", report) }
+        }
+        "action-block" => {
+            report.note(Note::NotYet("action blocks (responseFormat.type: action-block)"), format.place);
+            None
+        }
+        _ => None,
+    }
+}
+
+fn schema(view: &View<'_>, report: &mut Report) -> Option<RawForm> {
+    match (view.has("outputSchemaRef"), view.has("outputSchema")) {
+        (true, true) => {
+            let help = "keep one of them";
+            At::value(view, "outputSchema").error(report, "beside outputSchemaRef", help);
+            None
+        }
+        (true, false) => reference(view, "outputSchemaRef", report),
+        (false, true) => inline(view, "outputSchema", report),
+        (false, false) => None,
+    }
+}
+
+fn reference(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
+    let entry = view.entry(key)?;
+    let at = At::value(view, key);
+    if let Some(text) = entry.value.text() {
+        let (file, name) = text.split_once('#').unwrap_or((text, ""));
+        let shown = serde_json::json!({ "file": file, "schema": format!("#{name}") });
+        at.error(report, format!("found the text {}", quoted(text)), format!("write it as {shown}"));
+        return None;
+    }
+    check_map(Level::Registry(Part::SchemaRef), &entry.value, entry.place, &at.path, report);
+    let map = view.map(key)?;
+    Some(RawForm::Schema { file: map.owned("file")?, name: map.owned("schema")?, at })
+}
+
+fn inline(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
+    let entry = view.entry(key)?;
+    if !matches!(entry.value.kind, Kind::Map(_) | Kind::Bool(_)) {
+        let what = format!("found {}", entry.value.found());
+        At::value(view, key).error(report, what, "expected a JSON Schema: a map, true or false");
+        return None;
+    }
+    Some(RawForm::Inline(json::value(&entry.value)))
+}
+
+fn closer(view: &View<'_>) -> RawCloser {
+    let address = address(view, "default");
+    let c2 = address.c2.clone().unwrap_or_else(|| "complete".to_owned());
+    let capabilities = view.has("capabilities").then(|| view.texts("capabilities"));
+    RawCloser {
+        address: RawAddress { c2: Some(c2), ..address },
+        worker: view.owned("worker"),
+        model: view.owned("model"),
+        capabilities: capabilities.unwrap_or_else(|| vec!["READ".to_owned()]),
+        required: view.texts("required"),
+    }
+}

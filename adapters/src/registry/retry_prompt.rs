@@ -1,0 +1,334 @@
+//! The prompt that answers failures: one per check, with everything that was found.
+//!
+//! Pure: the same failures give the same prompt. Its parts stand in this order: the templates, the evidence that
+//! they do not show, what was declared against it, and how many attempts there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use unstuck_core::completion::{Completion, Pattern, Template};
+
+use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
+
+/// So much of one piece of evidence is shown: its end.
+const EVIDENCE_MAX: usize = 16 * 1024;
+
+/// A condition that does not hold, or an answer that has not the right form.
+#[derive(Clone, Debug, Default)]
+pub struct Failed<'a> {
+    /// The name of the validator.
+    pub validator: &'a str,
+    /// What the failure is called.
+    pub pattern: Option<&'a Pattern>,
+    /// Answers it, whatever the pattern says.
+    pub template: Option<&'a Template>,
+    /// What was read from the output.
+    pub params: Params,
+    /// The part of the output that shows the failure.
+    pub error: &'a str,
+    /// One line for each failure.
+    pub details: &'a str,
+    /// One sentence.
+    pub summary: &'a str,
+    /// How bad it is.
+    pub severity: &'a str,
+    /// What caused it, where that is known.
+    pub root_cause: Option<&'a str>,
+    /// What to do about it.
+    pub suggested_action: Option<&'a str>,
+    /// The files that it is about.
+    pub related_files: &'a [String],
+    /// What a checker said.
+    pub reasons: &'a [String],
+    /// What identifies the failures.
+    pub fingerprints: &'a [String],
+    /// The exit code of the command.
+    pub exit_code: Option<i32>,
+    /// Its standard output.
+    pub stdout: &'a str,
+    /// Its standard error.
+    pub stderr: &'a str,
+    /// How often in a row, this time included.
+    pub occurrence: u32,
+    /// Where the whole output is, for people and for the worker.
+    pub whole: Option<&'a str>,
+}
+
+/// What the worker claimed, and what speaks against it.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared<'a> {
+    /// Its own words.
+    pub declaration: &'a str,
+    /// What was found.
+    pub evidence: &'a str,
+}
+
+/// What a prompt is made of.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The step.
+    pub completion: &'a Completion,
+    /// What failed, in the order of the conditions.
+    pub failed: &'a [Failed<'a>],
+    /// A declaration against the evidence.
+    pub declared: Option<Declared<'a>>,
+    /// The iteration that was checked.
+    pub iteration: u32,
+    /// The stage of the step.
+    pub stage: u32,
+    /// Values of `{uv-name}`, those of the step among them.
+    pub uv: &'a BTreeMap<String, String>,
+    /// The value of `{input_text}`.
+    pub input_text: Option<&'a str>,
+    /// The values that each field of an answer may have.
+    pub allowed: &'a [(String, Vec<String>)],
+}
+
+/// The prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetryPrompt {
+    /// The text.
+    pub text: String,
+    /// The files that it was made from, in their order; none where the built-in text was used.
+    pub files: Vec<String>,
+    /// Templates that could not be read; the built-in text stands in for them.
+    pub complaints: Vec<String>,
+}
+
+/// Writes the prompt that answers failures.
+pub fn retry_prompt(request: &Request<'_>) -> RetryPrompt {
+    let mut prompt = RetryPrompt::default();
+    let mut evidence = String::new();
+    for group in groups(request) {
+        let shown = told(&group, request, &mut prompt);
+        for failed in &group.failed {
+            add_evidence(failed, &shown, &mut evidence);
+        }
+    }
+    if !evidence.is_empty() {
+        section(&mut prompt.text, &format!("## Evidence\n\n{evidence}"));
+    }
+    if let Some(Declared { declaration, evidence }) = request.declared {
+        let text = format!(
+            "## What was declared, and what was found\n\nDeclared:\n\n{}\nFound:\n\n{}",
+            fenced(declaration),
+            fenced(evidence)
+        );
+        section(&mut prompt.text, &text);
+    }
+    section(&mut prompt.text, &attempts(request));
+    prompt
+}
+
+/// Failures with one pattern and one template.
+struct Group<'a> {
+    pattern: Option<&'a Pattern>,
+    template: Option<&'a Template>,
+    failed: Vec<&'a Failed<'a>>,
+}
+
+/// Groups failures, in the order of the first of each group. Those without a template are on their own.
+fn groups<'a>(request: &Request<'a>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for failed in request.failed {
+        let template = template(failed, request.completion);
+        let same = |group: &&mut Group<'_>| {
+            template.is_some()
+                && group.template.map(|it| &it.file) == template.map(|it| &it.file)
+                && group.pattern.map(|it| &it.name) == failed.pattern.map(|it| &it.name)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.failed.push(failed),
+            None => groups.push(Group { pattern: failed.pattern, template, failed: vec![failed] }),
+        }
+    }
+    groups
+}
+
+/// Returns what answers a failure: the template for this occurrence, or that of the step for any failure.
+fn template<'a>(failed: &Failed<'a>, completion: &'a Completion) -> Option<&'a Template> {
+    let own = failed.pattern.and_then(|pattern| {
+        let at = usize::try_from(failed.occurrence.max(1) - 1).unwrap_or(usize::MAX);
+        pattern.templates.get(at).or(pattern.templates.last())
+    });
+    failed.template.or(own).or(completion.fallback.as_ref())
+}
+
+/// Adds the text of a group; returns the names whose values it shows.
+fn told(group: &Group<'_>, request: &Request<'_>, prompt: &mut RetryPrompt) -> BTreeSet<String> {
+    if let Some(template) = group.template {
+        match Parsed::parse(&template.text, Names::Any) {
+            Ok(parsed) => {
+                let variables =
+                    Variables { uv: request.uv, input_text: request.input_text, custom: &template.custom };
+                let rendered = parsed.render(&values(group, request), &variables);
+                section(&mut prompt.text, &rendered.text);
+                prompt.files.push(template.file.clone());
+                return rendered.shown;
+            }
+            Err(problems) => {
+                prompt.complaints.extend(problems.iter().map(|it| format!("{}:{it}", template.file)));
+            }
+        }
+    }
+    for failed in &group.failed {
+        section(&mut prompt.text, &built_in(failed));
+    }
+    BTreeSet::new()
+}
+
+/// Returns the values of a group: records joined, one text below the other.
+fn values(group: &Group<'_>, request: &Request<'_>) -> Params {
+    let mut joined = Params::new();
+    for failed in &group.failed {
+        let mut one = standard(failed);
+        one.extend(failed.params.clone());
+        for (name, value) in one {
+            let both = match joined.remove(&name) {
+                Some(first) => join(first, value),
+                None => value,
+            };
+            joined.insert(name, both);
+        }
+    }
+    let occurrence = group.failed.iter().map(|it| it.occurrence).max().unwrap_or(1);
+    let numbers = [
+        ("attempt", occurrence),
+        ("maxAttempts", request.completion.max_attempts),
+        ("iteration", request.iteration),
+        ("stage", request.stage),
+    ];
+    for (name, number) in numbers {
+        joined.entry(name).or_insert_with(|| number.into());
+    }
+    joined
+}
+
+/// Returns the values that every template may use. What is not known has none.
+fn standard(failed: &Failed<'_>) -> Params {
+    let text = |text: &str| (!text.is_empty()).then(|| Value::from(text));
+    let list = |list: &[String]| (!list.is_empty()).then(|| Value::from(list));
+    let values = [
+        ("error", text(failed.error)),
+        ("details", text(failed.details)),
+        ("pattern", failed.pattern.map(|it| Value::from(it.name.as_str()))),
+        ("validator", text(failed.validator)),
+        ("exitCode", failed.exit_code.map(Value::from)),
+        ("stdout", text(failed.stdout)),
+        ("stderr", text(failed.stderr)),
+        ("summary", text(failed.summary)),
+        ("severity", text(failed.severity)),
+        ("rootCause", failed.root_cause.map(Value::from)),
+        ("suggestedAction", failed.suggested_action.map(Value::from)),
+        ("relatedFiles", list(failed.related_files)),
+        ("reasons", list(failed.reasons)),
+        ("fingerprints", list(failed.fingerprints)),
+    ];
+    values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Joins what two failures say under one name.
+fn join(first: Value, second: Value) -> Value {
+    match (first, second) {
+        (first, second) if first == second || second.is_null() => first,
+        (Value::Null, second) => second,
+        (Value::Array(mut first), Value::Array(second)) => {
+            let new: Vec<Value> = second.into_iter().filter(|item| !first.contains(item)).collect();
+            first.extend(new);
+            Value::Array(first)
+        }
+        (Value::Array(mut first), one) => {
+            first.push(one);
+            Value::Array(first)
+        }
+        (one, Value::Array(mut rest)) => {
+            rest.insert(0, one);
+            Value::Array(rest)
+        }
+        (Value::String(first), Value::String(second)) => format!("{first}\n{second}").into(),
+        (first, second) => vec![first, second].into(),
+    }
+}
+
+/// Returns the text for a failure that no template answers.
+fn built_in(failed: &Failed<'_>) -> String {
+    let title = failed.pattern.map(|it| it.description.as_str()).filter(|it| !it.trim().is_empty());
+    let title = title.map_or_else(|| format!("{} does not hold", failed.validator), str::to_owned);
+    let mut text = format!("## {}\n", title.trim());
+    for sentence in [Some(failed.summary), failed.suggested_action].into_iter().flatten() {
+        if !sentence.is_empty() {
+            let _infallible = writeln!(text, "\n{sentence}");
+        }
+    }
+    if !failed.related_files.is_empty() {
+        text.push_str("\nFiles:\n");
+        for file in failed.related_files {
+            let _infallible = writeln!(text, "- {file}");
+        }
+    }
+    text
+}
+
+/// Adds the error text and each parameter that no template has shown.
+fn add_evidence(failed: &Failed<'_>, told: &BTreeSet<String>, evidence: &mut String) {
+    let is_told = told.contains("error")
+        || failed
+            .params
+            .iter()
+            .any(|(_, value)| value.as_str().is_some_and(|it| it.trim() == failed.error.trim()));
+    if !failed.error.trim().is_empty() && !is_told {
+        piece("error", failed.error, failed, evidence);
+    }
+    for (name, value) in failed.params.iter().filter(|(name, _)| !told.contains(*name)) {
+        let text = match value {
+            Value::Array(items) => {
+                items.iter().map(|item| shown(item).unwrap_or_default()).collect::<Vec<_>>().join("\n")
+            }
+            value => shown(value).unwrap_or_default(),
+        };
+        piece(name, &text, failed, evidence);
+    }
+}
+
+fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
+    let _infallible = writeln!(evidence, "### {name} ({})\n", failed.validator);
+    if text.trim().is_empty() {
+        evidence.push_str("(empty)\n\n");
+        return;
+    }
+    let start = text.ceil_char_boundary(text.len().saturating_sub(EVIDENCE_MAX));
+    if start > 0 {
+        let place = failed.whole.map_or_else(|| "the record of the run".to_owned(), str::to_owned);
+        let _infallible = writeln!(
+            evidence,
+            "(the first {start} of {} bytes are left out; the whole is in {place})\n",
+            text.len()
+        );
+    }
+    evidence.push_str(&fenced(&text[start..]));
+    evidence.push('\n');
+}
+
+fn attempts(request: &Request<'_>) -> String {
+    let attempt = request.failed.iter().map(|it| it.occurrence).max().unwrap_or(1);
+    let mut text = format!("This is attempt {attempt} of {}.\n", request.completion.max_attempts);
+    for (field, values) in request.allowed {
+        let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+        let _infallible = writeln!(text, "`{field}` in the answer is one of {}.", values.join(", "));
+    }
+    text
+}
+
+/// Adds a part with a blank line before it.
+fn section(text: &mut String, part: &str) {
+    let breaks = if text.is_empty() || text.ends_with("\n\n") {
+        ""
+    } else if text.ends_with('\n') {
+        "\n"
+    } else {
+        "\n\n"
+    };
+    text.push_str(breaks);
+    text.push_str(part);
+}
