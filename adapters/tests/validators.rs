@@ -39,6 +39,7 @@ fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str,
             description: String::new(),
             params: Vec::new(),
             templates: Vec::new(),
+            words: Vec::new(),
         },
         extract: extract.collect(),
     };

@@ -889,6 +889,7 @@ fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
             description: String::new(),
             params: Vec::new(),
             templates: Vec::new(),
+            words: Vec::new(),
         },
         extract: extract.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
     }
