@@ -470,6 +470,8 @@ fn formatters_that_speak_on_standard_error_are_heard() {
     check_extracted(files, "Checking formatting...\n", prettier, expect![[r#"["b.js","my file.js"]"#]]);
     let black = "would reformat m.py\nwould reformat test_math.py\n\nOh no! 💥 💔 💥\n2 files would be reformatted.\n";
     check_extracted(files, "", black, expect![[r#"["m.py","test_math.py"]"#]]);
+    let ruff = "unformatted: File would be reformatted\n --> a.py:1:8\n  |\n1 | x = (1)\n  |\n\n1 file would be reformatted\n";
+    check_extracted(files, ruff, "", expect![[r#"["a.py"]"#]]);
     let gofmt = "diff a.go.orig a.go\n--- a.go.orig\n+++ a.go\n@@ -1 +1 @@\n-x\n+y\n";
     check_extracted(files, gofmt, "", expect![[r#"["a.go"]"#]]);
     check_extracted(
@@ -545,6 +547,131 @@ fn lints_of_clippy_are_named() {
 }
 
 #[test]
+fn every_tool_names_its_problems() {
+    let (types, lint) = (Extractor::TypeErrors, Extractor::LintErrors);
+    let pyright = "/home/user/proj/m.py\n  /home/user/proj/m.py:3:12 - error: Type \"int\" is not assignable\n    \"int\" is not assignable to \"str\" (reportReturnType)\n  /home/user/proj/m.py:4:10 - error: \"x\" is not defined (reportUndefinedVariable)\n  /home/user/proj/m.py:5:1 - warning: no (reportFoo)\n2 errors, 1 warning, 0 informations \n";
+    check_extracted(
+        types,
+        pyright,
+        "",
+        expect![[
+            r#"[{"code":"reportReturnType","column":12,"file":"m.py","line":3,"message":"Type \"int\" is not assignable","severity":"error"},{"code":"reportUndefinedVariable","column":10,"file":"m.py","line":4,"message":"\"x\" is not defined","severity":"error"}]"#
+        ]],
+    );
+    let go_vet = "# example.com/demo/pkg\nvet: pkg/bad.go:3:9: undefined: x\n";
+    check_extracted(
+        types,
+        "",
+        go_vet,
+        expect![[
+            r#"[{"column":9,"file":"pkg/bad.go","line":3,"message":"undefined: x","severity":"error"}]"#
+        ]],
+    );
+    let go_build =
+        "# example.com/demo/pkg\n./bad.go:3:9: undefined: x\n./bad.go:4:2: declared and not used: y\n";
+    check_extracted(
+        types,
+        "",
+        go_build,
+        expect![[
+            r#"[{"column":9,"file":"bad.go","line":3,"message":"undefined: x","severity":"error"},{"column":2,"file":"bad.go","line":4,"message":"declared and not used: y","severity":"error"}]"#
+        ]],
+    );
+    let golangci = "pkg/add.go:5:2: ineffectual assignment to x (ineffassign)\n\tx := 1\n\t^\n1 issues:\n* ineffassign: 1\n";
+    check_extracted(
+        lint,
+        golangci,
+        "",
+        expect![[
+            r#"[{"column":2,"file":"pkg/add.go","line":5,"message":"ineffectual assignment to x","rule":"ineffassign","severity":"error"}]"#
+        ]],
+    );
+    let deno = r#"{"diagnostics": [{"range": {"start": {"line": 1, "col": 21, "bytePos": 21}, "end": {"line": 1, "col": 24, "bytePos": 24}}, "filename": "file:///home/user/proj/a.ts", "message": "`any` type is not allowed", "code": "no-explicit-any", "hint": "no"}], "errors": []}"#;
+    check_extracted(
+        lint,
+        deno,
+        "",
+        expect![[
+            r#"[{"column":22,"file":"a.ts","line":1,"message":"`any` type is not allowed","rule":"no-explicit-any","severity":"error"}]"#
+        ]],
+    );
+    let eslint = r#"[{"filePath":"/home/user/proj/b.js","messages":[{"ruleId":"eqeqeq","severity":2,"message":"Expected","line":1,"column":20,"nodeType":"X","messageId":"u"}]}]"#;
+    check_extracted(
+        lint,
+        eslint,
+        "",
+        expect![[
+            r#"[{"column":20,"file":"b.js","line":1,"message":"Expected","rule":"eqeqeq","severity":"error"}]"#
+        ]],
+    );
+    let ruff = "m.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n";
+    check_extracted(
+        lint,
+        ruff,
+        "",
+        expect![[
+            r#"[{"column":8,"file":"m.py","line":1,"message":"`os` imported but unused","rule":"F401","severity":"error"}]"#
+        ]],
+    );
+    let tsc = "src/a.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'.\n";
+    check_extracted(
+        types,
+        tsc,
+        "",
+        expect![[
+            r#"[{"code":"TS2322","column":14,"file":"src/a.ts","line":1,"message":"Type 'string' is not assignable to type 'number'.","severity":"error"}]"#
+        ]],
+    );
+    let deno_check = "Check a.ts\nTS2322 [ERROR]: Type 'string' is not assignable to type 'number'.\nexport const x: number = \"a\";\n             ^\n    at file:///home/user/proj/a.ts:1:14\n\nerror: Type checking failed.\n";
+    check_extracted(
+        types,
+        "",
+        deno_check,
+        expect![[
+            r#"[{"code":"TS2322","column":14,"file":"a.ts","line":1,"message":"Type 'string' is not assignable to type 'number'.","severity":"error"}]"#
+        ]],
+    );
+}
+
+#[test]
+fn a_report_on_standard_output_is_read() {
+    let junit = r#"<?xml version="1.0"?><testsuites><testsuite name="s"><testcase classname="a.B" name="adds" file="b.py" line="3"><failure message="1 != 2">trace</failure></testcase><testcase classname="a.B" name="ok"/></testsuite></testsuites>"#;
+    check_extracted(
+        Extractor::FailedTests,
+        junit,
+        "",
+        expect![[r#"[{"error":"1 != 2","file":"b.py","line":3,"message":"1 != 2","name":"a.B.adds"}]"#]],
+    );
+    let mocha = "\n  1 passing (3ms)\n  1 failing\n\n  1) Queue\n       adds:\n\n      AssertionError [ERR_ASSERTION]: 1 == 2\n      + expected - actual\n\n      at Context.<anonymous> (test/queue.js:5:14)\n\n";
+    check_extracted(
+        Extractor::FailedTests,
+        mocha,
+        "",
+        expect![[
+            r#"[{"error":"AssertionError [ERR_ASSERTION]: 1 == 2","file":"test/queue.js","line":5,"message":"AssertionError [ERR_ASSERTION]: 1 == 2","name":"Queue adds"}]"#
+        ]],
+    );
+    let deno = "running 1 test from ./math_test.ts\nadds ... FAILED (2ms)\n\n ERRORS \n\nadds => ./math_test.ts:1:6\nerror: AssertionError: Values are not equal.\n    at file:///home/user/proj/math_test.ts:3:9\n\n FAILURES \n\nadds => ./math_test.ts:1:6\n\nFAILED | 0 passed | 1 failed (5ms)\n\nerror: Test failed\n";
+    check_extracted(
+        Extractor::FailedTests,
+        deno,
+        "",
+        expect![[
+            r#"[{"error":"AssertionError: Values are not equal.","file":"math_test.ts","line":1,"message":"AssertionError: Values are not equal.","name":"adds"}]"#
+        ]],
+    );
+    let go = "--- FAIL: TestAdd (0.00s)\n    add_test.go:3: Add(1,2) = -1; want 3\nFAIL\nFAIL\texample.com/demo/pkg\t0.006s\nFAIL\n";
+    check_extracted(
+        Extractor::FailedTests,
+        go,
+        "",
+        expect![[
+            r#"[{"error":"Add(1,2) = -1; want 3","file":"add_test.go","line":3,"message":"Add(1,2) = -1; want 3","name":"TestAdd","suite":"example.com/demo/pkg"}]"#
+        ]],
+    );
+}
+
+#[test]
 fn paths_are_names_of_files_again() {
     check_extracted(
         Extractor::Files,
@@ -582,7 +709,7 @@ fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
     let list = Checklist { path: "plan".to_owned(), pointer: pointer.map(str::to_owned) };
     let reading = checklist::read(&list, bytes.map(str::as_bytes));
     let open = reading.open.iter().map(|it| format!("  {} at {}\n", it.text, it.place));
-    want.assert_eq(&format!("{:?} {}\n{}", reading.outcome, reading.error, open.collect::<String>()));
+    want.assert_eq(&format!("{:?}: {:?}\n{}", reading.outcome, reading.error, open.collect::<String>()));
 }
 
 #[test]
@@ -591,8 +718,8 @@ fn boxes_are_ticked_or_not() {
         None,
         Some("# Plan\n- [x] one\n* [X] two\n1. [x] three\n"),
         expect![[r#"
-        Pass 
-    "#]],
+            Pass: ""
+        "#]],
     );
     check_list(
         None,
@@ -600,7 +727,7 @@ fn boxes_are_ticked_or_not() {
             "- [x] one\n  - [ ] below\n> - [ ] quoted\n3) [ ] numbered\n```md\n- [ ] example\n```\n- [link](x)\n- [ ](x)\nsee [ ] here\n",
         ),
         expect![[r#"
-            Fail 3 of 4 items are not done in plan
+            Fail: "3 of 4 items are not done in plan"
               below at 2
               quoted at 3
               numbered at 4
@@ -610,15 +737,15 @@ fn boxes_are_ticked_or_not() {
         None,
         Some("nothing to do\n"),
         expect![[r#"
-        Fail the checklist plan has no items
-    "#]],
+            Fail: "the checklist plan has no items"
+        "#]],
     );
     check_list(
         None,
         None,
         expect![[r#"
-        Fail the checklist plan is not there
-    "#]],
+            Fail: "the checklist plan is not there"
+        "#]],
     );
 }
 
@@ -629,31 +756,31 @@ fn a_pointer_leads_to_what_has_to_be_true() {
         Some("/stories/*/passes"),
         Some(stories),
         expect![[r#"
-        Fail 3 of 4 items are not done in plan
-          2: logout at /stories/1/passes
-          3: reset at /stories/2/passes
-          /stories/3/passes at /stories/3/passes
-    "#]],
+            Fail: "3 of 4 items are not done in plan"
+              2: logout at /stories/1/passes
+              3: reset at /stories/2/passes
+              /stories/3/passes at /stories/3/passes
+        "#]],
     );
     check_list(
         Some("/stories/0/passes"),
         Some(stories),
         expect![[r#"
-        Pass 
-    "#]],
+            Pass: ""
+        "#]],
     );
     check_list(
         Some("/tasks/*/passes"),
         Some(stories),
         expect![[r#"
-        Fail the checklist plan has nothing at `/tasks`
-    "#]],
+            Fail: "the checklist plan has nothing at `/tasks`"
+        "#]],
     );
     check_list(
         Some("/*"),
         Some(r#"{"a/b": true, "c": false}"#),
         expect![[r#"
-            Fail 1 of 2 items is not done in plan
+            Fail: "1 of 2 items is not done in plan"
               c at /c
         "#]],
     );
@@ -661,22 +788,22 @@ fn a_pointer_leads_to_what_has_to_be_true() {
         Some("/*/x"),
         Some("[]"),
         expect![[r#"
-        Fail the checklist plan has no items
-    "#]],
+            Fail: "the checklist plan has no items"
+        "#]],
     );
     check_list(
         Some("/*"),
         Some("{"),
         expect![[r#"
-        Fail the checklist plan is no JSON: EOF while parsing an object at line 1 column 1
-    "#]],
+            Fail: "the checklist plan is no JSON: EOF while parsing an object at line 1 column 1"
+        "#]],
     );
     check_list(
         Some("*"),
         Some("{}"),
         expect![[r#"
-        Fail the checklist plan is asked for `*`, which does not begin with `/`
-    "#]],
+            Fail: "the checklist plan is asked for `*`, which does not begin with `/`"
+        "#]],
     );
 }
 
@@ -763,6 +890,7 @@ fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
             description: String::new(),
             params: Vec::new(),
             templates: Vec::new(),
+            words: Vec::new(),
         },
         extract: extract.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
     }
@@ -777,7 +905,7 @@ fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expe
     let failures =
         told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
     want.assert_eq(&format!(
-        "{summary}\n{severity:?}: {suggested_action}\ncause: {root_cause}\n{details:?}\n{related_files:?}\n{:?}\nunparsed: {}\n",
+        "{summary}\n{severity:?}: {suggested_action}\ncause: {root_cause:?}\n{details:?}\n{related_files:?}\n{:?}\nunparsed: {}\n",
         failures.collect::<Vec<_>>(),
         told.unparsed
     ));
@@ -793,7 +921,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             2 files in conflict, 1 file modified, 1 file untracked
             Critical: Resolve the merge conflicts in a, b
-            cause: 2 files in conflict
+            cause: "2 files in conflict"
             ["a: in conflict", "b: in conflict", "c: modified", "d: untracked"]
             ["a", "b", "c"]
             ["in conflict Some(\"a\")", "in conflict Some(\"b\")", "changed Some(\"c\")", "untracked Some(\"d\")"]
@@ -805,28 +933,28 @@ fn a_report_fits_what_failed() {
         0,
         "?? d\n",
         expect![[r#"
-        1 file untracked
-        Warning: Clean untracked files
-        cause: 1 file untracked
-        ["d: untracked"]
-        []
-        ["untracked Some(\"d\")"]
-        unparsed: false
-    "#]],
+            1 file untracked
+            Warning: Clean untracked files
+            cause: "1 file untracked"
+            ["d: untracked"]
+            []
+            ["untracked Some(\"d\")"]
+            unparsed: false
+        "#]],
     );
     check_told(
         &[("formatFiles", Extractor::FormatFiles)],
         0,
         "a.go\n",
         expect![[r#"
-        1 file needs formatting
-        Warning: Run the formatter on these files
-        cause: 
-        ["a.go: not formatted"]
-        ["a.go"]
-        ["format Some(\"a.go\")"]
-        unparsed: false
-    "#]],
+            1 file needs formatting
+            Warning: Run the formatter on these files
+            cause: ""
+            ["a.go: not formatted"]
+            ["a.go"]
+            ["format Some(\"a.go\")"]
+            unparsed: false
+        "#]],
     );
     check_told(
         &[("lintErrors", Extractor::LintErrors)],
@@ -835,7 +963,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             2 lint problems in m.py
             Error: Correct what the linter names; do not switch its rules off
-            cause: m.py:1:1: 'os' imported but unused [F401]
+            cause: "m.py:1:1: 'os' imported but unused [F401]"
             ["m.py:1:1: 'os' imported but unused [F401]", "m.py:1:1: 'sys' imported but unused [F401]"]
             ["m.py"]
             ["F401 Some(\"m.py\")", "F401 Some(\"m.py\")"]
@@ -847,14 +975,14 @@ fn a_report_fits_what_failed() {
         2,
         "a.ts(1,14): error TS2322: no\n",
         expect![[r#"
-        1 error in a.ts
-        Error: Correct the first error first: others may follow from it
-        cause: a.ts:1:14: no [TS2322]
-        ["a.ts:1:14: no [TS2322]"]
-        ["a.ts"]
-        ["TS2322 Some(\"a.ts\")"]
-        unparsed: false
-    "#]],
+            1 error in a.ts
+            Error: Correct the first error first: others may follow from it
+            cause: "a.ts:1:14: no [TS2322]"
+            ["a.ts:1:14: no [TS2322]"]
+            ["a.ts"]
+            ["TS2322 Some(\"a.ts\")"]
+            unparsed: false
+        "#]],
     );
     check_told(
         &[("failedTests", Extractor::FailedTests)],
@@ -863,7 +991,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             1 test failed out of 2
             Error: Fix the failing test assertions
-            cause: adds: not ok 1 - adds
+            cause: "adds: not ok 1 - adds"
             ["adds: not ok 1 - adds"]
             []
             [" None"]
@@ -877,7 +1005,7 @@ fn a_report_fits_what_failed() {
         expect![[r#"
             1 commit of the branch is not merged
             Error: Merge the branch
-            cause: abcdef0 one
+            cause: "abcdef0 one"
             ["abcdef0 one"]
             []
             ["not merged None"]
@@ -889,13 +1017,13 @@ fn a_report_fits_what_failed() {
         3,
         "it did\nnot work\n",
         expect![[r#"
-        the command exited with 3: not work
-        Error: Read the output, and mend its cause
-        cause: not work
-        ["it did", "not work"]
-        []
-        ["unparsed None"]
-        unparsed: true
-    "#]],
+            the command exited with 3: not work
+            Error: Read the output, and mend its cause
+            cause: "not work"
+            ["it did", "not work"]
+            []
+            ["unparsed None"]
+            unparsed: true
+        "#]],
     );
 }

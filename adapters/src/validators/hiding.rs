@@ -3,7 +3,9 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Place;
 use crate::branch::git;
@@ -30,7 +32,7 @@ impl Hiding {
         list.extend(patterns.join("\n").into_bytes());
         list.push(b'\n');
         let path = place.scratch.join("git-excludes");
-        let written = fs::create_dir_all(&place.scratch).and_then(|()| fs::write(&path, list));
+        let written = fs::create_dir_all(&place.scratch).and_then(|()| replace(&path, &list));
         written.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
         Ok(Self { environment: configured(place, &path) })
     }
@@ -39,6 +41,18 @@ impl Hiding {
     pub(super) fn environment(&self) -> &[(OsString, Option<OsString>)] {
         &self.environment
     }
+}
+
+/// Writes a file whole, since git may be reading it for a step beside this one.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    if fs::read(path).is_ok_and(|there| there == content) {
+        return Ok(());
+    }
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let temporary = path.with_extension(format!("{}-{number}", std::process::id()));
+    fs::write(&temporary, content)?;
+    fs::rename(&temporary, path)
 }
 
 /// Returns the variables that give git one more setting, behind those that the environment already gives it.

@@ -82,8 +82,11 @@ pub fn read(output: &Output<'_>) -> Reading {
 #[derive(Default)]
 pub(super) struct Records {
     list: Vec<Record>,
-    seen: BTreeSet<(Fingerprint, Option<(u32, Option<u32>, String)>)>,
+    seen: BTreeSet<(Fingerprint, Option<Place>)>,
 }
+
+/// What tells two places of one failure apart: line, column and message.
+type Place = (u32, Option<u32>, String);
 
 impl Records {
     /// Adds a record. A test fails once, whatever lines tell of it.

@@ -228,10 +228,13 @@ impl<'a> Facts<'a> {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"(?m)^(?:\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$").expect("well formed")
         });
+        // What leads to a place is no part of its file.
+        const WORDS: [&str; 5] = [" => ", " > ", " at ", " in ", "("];
         let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
         let root = format!("{}/", self.raw.cwd.trim_end_matches('/'));
-        let files = streams.iter().flat_map(|text| PLACE.captures_iter(text));
-        files.map(|place| place["file"].trim_start_matches(&root).to_owned()).collect()
+        let places = streams.iter().flat_map(|text| PLACE.captures_iter(text));
+        let files = places.map(|place| place["file"].trim_start_matches(&root).to_owned());
+        files.filter(|file| !WORDS.iter().any(|word| file.contains(word))).collect()
     }
 
     /// Returns the difference that a formatter printed, else which files it named.

@@ -9,7 +9,7 @@ use super::checklist::{self, Item};
 use super::custom;
 use super::report::{Report, Subject};
 use super::{Extractor, Facts, ValidatorOutcome};
-use crate::completion::Validator;
+use crate::completion::{Run, Validator};
 use crate::event::Exit;
 use crate::failure::{self, Failure, FailureSet, Output, What};
 use crate::id::{Blob, Millis};
@@ -98,35 +98,28 @@ pub struct Told {
 impl Told {
     /// Tells of a command, or of files that have to be there.
     pub fn of(validator: &Validator, outcome: &ValidatorOutcome, facts: &Facts<'_>) -> Self {
-        let subject = Subject::of(validator);
-        let mut params: BTreeMap<String, Value> =
-            validator.extract.iter().map(|(name, it)| (name.clone(), bounded(facts.extract(*it)))).collect();
-        let (missing, asked) = (facts.raw().missing, facts.raw().asked);
-        if subject == Subject::Files && !asked.is_empty() {
-            for name in ["missingFiles", "missingPaths"] {
-                params.entry(name.to_owned()).or_insert_with(|| missing.into());
-            }
-            params.entry("expectedPath".to_owned()).or_insert_with(|| asked[0].as_str().into());
-        }
         match outcome {
-            ValidatorOutcome::Pass => Self { params, ..Self::default() },
-            ValidatorOutcome::CouldNotRun(why) => Self { params, ..Self::could_not_run(validator, why) },
-            ValidatorOutcome::Fail => {
-                let git = match subject {
-                    Subject::Changes => !facts.entries.is_empty(),
-                    Subject::Branch => facts.extract(Extractor::MergeStatus) != "",
-                    _ => false,
-                };
-                let files = subject == Subject::Files;
-                let unparsed = facts.is_unparsed() && !git && !files;
-                Self {
-                    error: if files { absent(missing) } else { end_of(&error_of(facts)) },
-                    report: Report::of(subject, facts),
-                    params,
-                    failures: failures(validator, subject, facts),
-                    unparsed,
-                }
-            }
+            // What a validator printed that passed is no failure, whatever it looks like.
+            ValidatorOutcome::Pass => Self::default(),
+            ValidatorOutcome::CouldNotRun(why) => Self::could_not_run(validator, why),
+            ValidatorOutcome::Fail => Self::of_failure(validator, facts),
+        }
+    }
+
+    fn of_failure(validator: &Validator, facts: &Facts<'_>) -> Self {
+        let subject = Subject::of(validator);
+        let git = match subject {
+            Subject::Changes => !facts.entries.is_empty(),
+            Subject::Branch => facts.extract(Extractor::MergeStatus) != "",
+            _ => false,
+        };
+        let files = subject == Subject::Files;
+        Self {
+            error: if files { absent(facts.raw().missing) } else { end_of(&error_of(facts)) },
+            report: Report::of(subject, facts),
+            params: params(validator, facts),
+            failures: failures(validator, subject, facts),
+            unparsed: facts.is_unparsed() && !git && !files,
         }
     }
 
@@ -177,6 +170,23 @@ impl Told {
             ..Self::default()
         }
     }
+}
+
+/// Returns what is extracted, and of files what they always supply.
+fn params(validator: &Validator, facts: &Facts<'_>) -> BTreeMap<String, Value> {
+    let extracted = validator.extract.iter().map(|(name, it)| (name.clone(), bounded(facts.extract(*it))));
+    let mut params: BTreeMap<String, Value> = extracted.collect();
+    if let (Run::Files(_), [first, ..]) = (&validator.run, facts.raw().asked) {
+        let always = [
+            ("missingFiles", facts.raw().missing.into()),
+            ("missingPaths", facts.raw().missing.into()),
+            ("expectedPath", Value::from(first.as_str())),
+        ];
+        for (name, value) in always {
+            params.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    params
 }
 
 /// Bounds what an event holds of one param.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
+use super::super::record::Class;
 use super::{Sheet, until};
 
 static ARROW: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,6 +47,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .chain(body.iter().copied())
             .collect();
         let draft = draft.shown_at(number(&arrow, "column"), &lint(body));
+        // ruff says of a file that is not formatted where that begins.
+        let class = if code == "unformatted" { Class::Format } else { draft.class };
+        let draft = Draft { class, ..draft };
         found.push(draft.about(&about(&head["what"], label)).message(&shown.join("\n")));
     }
 }

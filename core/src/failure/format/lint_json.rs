@@ -63,8 +63,10 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["location"]["positions"]["begin"]["line"],
         &value["location"]["start"]["line"],
     ];
-    // What follows the language server protocol counts from 0.
-    let ranged = || value["range"]["start"]["line"].as_u64().map(|line| line + 1);
+    // What follows the language server protocol counts from 0; deno counts only its columns so.
+    let start = &value["range"]["start"];
+    let first = u64::from(start["bytePos"].is_null());
+    let ranged = || start["line"].as_u64().map(|line| line + first);
     let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged)?;
     let rules = ["ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "symbol"];
     let rule = rules.iter().find_map(|name| match &value[*name] {
@@ -94,7 +96,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["location"]["positions"]["begin"]["column"],
         &value["location"]["start"]["column"],
     ];
-    let ranged = || value["range"]["start"]["character"].as_u64().map(|column| column + 1);
+    let ranged = || [&start["character"], &start["col"]].into_iter().find_map(Value::as_u64).map(|it| it + 1);
     let column = columns.into_iter().find_map(Value::as_u64).or_else(ranged);
     let draft = draft.shown_at(column.and_then(|column| u32::try_from(column).ok()), "").warning(!is_error);
     let shown = format!("{} {}", draft.kind, message.trim());

@@ -40,6 +40,7 @@ mod numbered;
 pub(super) mod paths;
 pub(super) mod phpunit;
 pub(super) mod playwright;
+pub(super) mod pyright;
 pub(super) mod pytest;
 pub(super) mod reformat;
 pub(super) mod rspec;

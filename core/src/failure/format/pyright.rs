@@ -1,0 +1,37 @@
+//! pyright: a file, and its errors indented below; the rule ends the last line of each.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?P<file>\S.*?):(?P<line>\d+):(?P<column>\d+) - (?P<level>error|warning): (?P<what>.*)$")
+        .expect("well formed")
+});
+
+static RULE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\s*\((?P<rule>report\w+)\)\s*$").expect("well formed"));
+
+/// Reads every error; the warnings only where there is nothing else.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    let drafts: Vec<Draft> = (0..lines.len()).filter_map(|at| problem(lines, at)).collect();
+    let errors = drafts.iter().any(|draft| !draft.is_warning);
+    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+}
+
+fn problem(lines: &[&str], at: usize) -> Option<Draft> {
+    let line = lines[at];
+    let head = line.contains(" - ").then(|| HEAD.captures(line)).flatten()?;
+    let more = until(lines, at + 1, |next| !next.starts_with("    ") || HEAD.is_match(next));
+    let told = |line: &str| RULE.captures(line).map(|it| it["rule"].to_owned());
+    let rule = std::iter::once(&line).chain(more).find_map(|line| told(line)).unwrap_or_default();
+    let what = RULE.replace(&head["what"], "");
+    let block = std::iter::once(line).chain(more.iter().copied()).map(str::trim).collect::<Vec<_>>();
+    let draft = Draft::diagnostic("pyright", &head["file"], head["line"].parse().ok(), &what).kind(&rule);
+    let draft = draft.shown_at(head["column"].parse().ok(), "").warning(&head["level"] == "warning");
+    Some(draft.message(&block.join("\n")))
+}
