@@ -35,7 +35,6 @@ fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str,
         timeout: Millis(60_000),
         recoverable: true,
         pattern: Pattern {
-            words: Vec::new(),
             name: name.to_owned(),
             description: String::new(),
             params: Vec::new(),
