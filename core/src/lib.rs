@@ -9,17 +9,20 @@
 //! Suggested reading order: [`workflow`], [`event`], [`state`], `evolve`, [`decide`],
 //! [`convergence`], [`verdict`], [`gate`], [`failure`].
 
+pub mod completion;
 pub mod duration;
 pub mod id;
-pub mod completion;
 pub mod validator;
 pub mod workflow;
 
 pub mod event;
 
+pub mod answer;
 mod claim;
+pub mod closer;
 pub mod convergence;
 pub mod decide;
+pub mod declaration;
 pub mod effect;
 mod evolve;
 pub mod state;
@@ -28,6 +31,7 @@ pub mod failure;
 mod findings;
 pub mod gate;
 pub mod interpolate;
+pub mod iteration_summary;
 pub mod prompt;
 pub mod question;
 pub mod scope;

@@ -8,7 +8,7 @@
 
 mod check_id;
 mod context;
-mod json;
+pub(crate) mod json;
 mod marker;
 mod object;
 mod probe;

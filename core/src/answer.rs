@@ -1,0 +1,576 @@
+//! Finds JSON in what a worker answered, chooses the last that has the right form, and remembers what was refused.
+//!
+//! Whether a value meets a schema is judged by the caller: the core knows no schemas.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::verdict::json;
+
+/// Refused candidates that are recorded, at most: a long answer is full of braces.
+const REFUSED_MAX: usize = 20;
+
+/// Where an answer can be, in the order in which it is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sources<'a> {
+    /// What the worker CLI gave as structured output.
+    pub structured: Option<&'a Value>,
+    /// The text of the decision file.
+    pub decision_file: Option<&'a str>,
+    /// The messages of the answer, the first one first.
+    pub messages: &'a [String],
+}
+
+/// Where a value was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// In the structured output of the worker CLI.
+    StructuredOutput,
+    /// In the decision file.
+    DecisionFile,
+    /// In this message of the answer; the first is 1.
+    Message(u32),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::StructuredOutput => f.write_str("structured output"),
+            Self::DecisionFile => f.write_str("decision file"),
+            Self::Message(number) => write!(f, "message {number}"),
+        }
+    }
+}
+
+/// What was read of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerSeen {
+    /// The answer, as JSON text; `None` if nothing had the right form.
+    pub value: Option<String>,
+    /// Where it was found.
+    pub from: Option<Origin>,
+    /// What was looked at before, or in vain.
+    pub refused: Vec<Refused>,
+    /// What is wrong with the candidate that was most likely meant; empty if there is an answer.
+    pub violations: Vec<Violation>,
+}
+
+/// Something that could have been the answer and is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Where it was found.
+    pub from: Origin,
+    /// The line that it begins in; the first is 1.
+    pub line: u32,
+    /// Why it is not the answer.
+    pub reason: String,
+}
+
+/// One way in which a value does not meet its schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// Where in the value, as people write it: `next_action.action`, `touched[2]`; empty for the value itself.
+    pub path: String,
+    /// The keyword of the schema that is not met.
+    pub keyword: String,
+    /// Where in the schema that keyword stands, as a JSON pointer without the keyword.
+    pub schema_path: String,
+    /// What is wrong, in words.
+    pub message: String,
+    /// The values that are allowed, where the schema lists them.
+    pub allowed: Vec<Value>,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = if self.path.is_empty() { "the answer" } else { &self.path };
+        write!(f, "{path}: {}", self.message)
+    }
+}
+
+impl Violation {
+    /// Returns a violation by the answer as a whole, of what is no keyword of a schema.
+    fn whole(keyword: &str, message: String) -> Self {
+        Self {
+            path: String::new(),
+            keyword: keyword.to_owned(),
+            schema_path: String::new(),
+            message,
+            allowed: Vec::new(),
+        }
+    }
+
+    /// Returns the identity of the failure: the same schema, the same keyword.
+    pub fn fingerprint(&self) -> String {
+        format!("format:#{}:{}", self.schema_path, self.keyword)
+    }
+}
+
+impl AnswerSeen {
+    /// Returns the identities of what is wrong with the answer, each once; empty if it is right.
+    pub fn fingerprints(&self) -> Vec<String> {
+        let mut out: Vec<String> = self.violations.iter().map(Violation::fingerprint).collect();
+        out.sort();
+        out.dedup();
+        out
+    }
+
+    /// Returns the answer.
+    pub fn parsed(&self) -> Option<Value> {
+        serde_json::from_str(self.value.as_deref()?).ok()
+    }
+
+    fn refuse(&mut self, from: Origin, line: u32, reason: String) {
+        if self.refused.len() < REFUSED_MAX {
+            self.refused.push(Refused { from, line, reason });
+        }
+    }
+
+    fn accept(&mut self, from: Origin, value: &Value) {
+        (self.value, self.from) = (Some(value.to_string()), Some(from));
+        self.violations.clear();
+    }
+}
+
+/// Chooses the last JSON value of an answer that `judge` finds nothing wrong with.
+///
+/// `object` asks for an object; without it any value in a fence will do. Structured output has to be an object
+/// always, and so has what stands in the text without a fence.
+pub fn choose(
+    sources: &Sources<'_>,
+    object: bool,
+    mut judge: impl FnMut(&Value) -> Vec<Violation>,
+) -> AnswerSeen {
+    let mut seen = AnswerSeen::default();
+    let mut accepts = |seen: &mut AnswerSeen, from, line, value: &Value| {
+        let violations = judge(value);
+        if violations.is_empty() {
+            seen.accept(from, value);
+            return true;
+        }
+        let told: Vec<String> = violations.iter().take(3).map(Violation::to_string).collect();
+        seen.refuse(from, line, told.join("; "));
+        if seen.violations.is_empty() {
+            seen.violations = violations;
+        }
+        false
+    };
+    if let Some(value) = sources.structured {
+        if !value.is_object() {
+            seen.refuse(Origin::StructuredOutput, 1, not_an_object(value));
+        } else if accepts(&mut seen, Origin::StructuredOutput, 1, value) {
+            return seen;
+        }
+    }
+    for (from, text) in texts(sources) {
+        for candidate in candidates(text) {
+            match candidate.read(object) {
+                Err(reason) => seen.refuse(from, candidate.line, reason),
+                Ok(value) if accepts(&mut seen, from, candidate.line, &value) => return seen,
+                Ok(_) => {}
+            }
+        }
+    }
+    if seen.violations.is_empty() {
+        let wanted = if object { "a JSON object" } else { "JSON" };
+        let message = match seen.refused.first() {
+            None => format!("it holds no {}", wanted.trim_start_matches("a ")),
+            Some(first) => {
+                format!("it holds no {} that can be read: {}", wanted.trim_start_matches("a "), first.reason)
+            }
+        };
+        seen.violations.push(Violation::whole("json", message));
+    }
+    seen
+}
+
+/// Finds the last message in which a pattern matches. The answer is the match, or the match and its groups.
+///
+/// # Errors
+///
+/// The pattern is no regular expression, or one that needs more than linear time.
+pub fn match_text(pattern: &str, messages: &[String]) -> Result<AnswerSeen, regex::Error> {
+    let regex = regex::Regex::new(pattern)?;
+    let mut seen = AnswerSeen::default();
+    for (from, text) in messages_last_first(messages) {
+        let Some(found) = regex.captures(text) else {
+            seen.refuse(from, 1, "the pattern does not match".to_owned());
+            continue;
+        };
+        let groups: Vec<Value> =
+            found.iter().map(|group| group.map_or(Value::Null, |group| group.as_str().into())).collect();
+        let value = if groups.len() == 1 { groups[0].clone() } else { Value::Array(groups) };
+        seen.accept(from, &value);
+        return Ok(seen);
+    }
+    seen.violations.push(Violation::whole("pattern", format!("nothing in it matches {pattern}")));
+    Ok(seen)
+}
+
+/// Returns the fields of a schema that take one of some values, with those values: what a prompt has to name.
+///
+/// The path is written as in a [`Violation`], with `[]` for every item of a list. Alternatives are listed together.
+pub fn allowed_values(schema: &Value) -> BTreeMap<String, Vec<Value>> {
+    let mut found = BTreeMap::new();
+    collect_allowed(schema, "", FIELD_LEVELS_MAX, &mut found);
+    found
+}
+
+/// Values of one field that are named in a prompt, at most.
+const ALLOWED_MAX: usize = 100;
+
+/// Fields inside each other that are named in a prompt, at most.
+const FIELD_LEVELS_MAX: usize = 16;
+
+fn collect_allowed(schema: &Value, path: &str, levels: usize, found: &mut BTreeMap<String, Vec<Value>>) {
+    let Some(below) = levels.checked_sub(1) else { return };
+    let listed =
+        schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
+    for value in listed {
+        let known = found.entry(path.to_owned()).or_default();
+        if known.len() < ALLOWED_MAX && !known.contains(value) {
+            known.push(value.clone());
+        }
+    }
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        collect_allowed(property, &path, below, found);
+    }
+    if let Some(item) = schema.get("items") {
+        collect_allowed(item, &format!("{path}[]"), below, found);
+    }
+    let branches =
+        ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array());
+    for branch in branches.flatten() {
+        collect_allowed(branch, path, below, found);
+    }
+}
+
+fn texts<'a>(sources: &Sources<'a>) -> impl Iterator<Item = (Origin, &'a str)> {
+    let file = sources.decision_file.map(|text| (Origin::DecisionFile, text.trim_start_matches('\u{feff}')));
+    file.into_iter().chain(messages_last_first(sources.messages))
+}
+
+fn messages_last_first(messages: &[String]) -> impl Iterator<Item = (Origin, &str)> {
+    let numbered = (1..).zip(messages).map(|(number, text)| (Origin::Message(number), text.as_str()));
+    numbered.collect::<Vec<_>>().into_iter().rev()
+}
+
+fn not_an_object(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    format!("expected an object, got {kind}")
+}
+
+/// How a candidate stands in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    Fenced,
+    Bare,
+}
+
+/// A part of a text that may be JSON.
+#[derive(Clone, Debug)]
+struct Candidate<'a> {
+    stands: Stands,
+    line: u32,
+    text: &'a str,
+    /// It is known to be none.
+    broken: Option<String>,
+}
+
+impl Candidate<'_> {
+    fn read(&self, object: bool) -> Result<Value, String> {
+        if let Some(reason) = &self.broken {
+            return Err(reason.clone());
+        }
+        let value: Value = serde_json::from_str(self.text).map_err(|error| format!("not JSON: {error}"))?;
+        if (object || self.stands == Stands::Bare) && !value.is_object() {
+            return Err(not_an_object(&value));
+        }
+        Ok(value)
+    }
+}
+
+/// Returns what may be JSON, in the order in which it is tried: the last fence first, then the last bare object.
+fn candidates(text: &str) -> Vec<Candidate<'_>> {
+    let parts = Parts::of(text);
+    let is_json = |fence: &&Fence<'_>| fence.may_be_json();
+    let fenced = parts.fences.iter().rev().filter(is_json);
+    let mut out: Vec<_> = fenced
+        .map(|fence| Candidate { stands: Stands::Fenced, line: fence.line, text: fence.text, broken: None })
+        .collect();
+    for (line, gap) in parts.gaps.iter().rev() {
+        out.extend(bare(gap, *line));
+    }
+    out
+}
+
+/// Returns the objects of a text without fences, the last one first.
+fn bare(text: &str, first_line: u32) -> Vec<Candidate<'_>> {
+    let line = |offset: usize| first_line + count(text[..offset].matches('\n').count());
+    let whole = text.trim();
+    if whole.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(whole).is_ok() {
+        return vec![Candidate { stands: Stands::Bare, line: first_line, text: whole, broken: None }];
+    }
+    let found = json::find(text);
+    let mut out = Vec::new();
+    for object in found.objects.iter().rev().take(REFUSED_MAX * 50) {
+        let lenient: Vec<&str> = object.leniencies.iter().map(|leniency| leniency.as_str()).collect();
+        let broken = (!lenient.is_empty()).then(|| format!("not strict JSON: {}", lenient.join(", ")));
+        out.push(Candidate { stands: Stands::Bare, line: 0, text: &text[object.span.clone()], broken });
+    }
+    if let Some(failure) = found.failure.filter(|_| out.is_empty()) {
+        let broken = Some(format!("not JSON: {}", failure.what));
+        out.push(Candidate { stands: Stands::Bare, line: line(failure.offset), text: "", broken });
+    }
+    number_lines(text, first_line, &mut out);
+    out
+}
+
+/// Gives candidates, the last one first, their lines: one pass over the text.
+fn number_lines(text: &str, first_line: u32, candidates: &mut [Candidate<'_>]) {
+    let (mut at, mut line) = (0, first_line);
+    for candidate in candidates.iter_mut().rev().filter(|candidate| !candidate.text.is_empty()) {
+        let start = candidate.text.as_ptr() as usize - text.as_ptr() as usize;
+        line += count(text[at..start].matches('\n').count());
+        (at, candidate.line) = (start, line);
+    }
+}
+
+fn count(lines: usize) -> u32 {
+    u32::try_from(lines).unwrap_or(u32::MAX)
+}
+
+/// A block of code in a text.
+struct Fence<'a> {
+    /// The line that opens it.
+    line: u32,
+    tag: &'a str,
+    text: &'a str,
+}
+
+impl Fence<'_> {
+    /// A block without a tag is a candidate only if it begins like JSON: most are output of commands.
+    fn may_be_json(&self) -> bool {
+        let tag = self.tag.split_whitespace().next().unwrap_or_default();
+        let begins_like_json = || self.text.trim_start().starts_with(['{', '[', '"']);
+        let is_scalar = || serde_json::from_str::<serde::de::IgnoredAny>(self.text).is_ok();
+        tag.eq_ignore_ascii_case("json") || (tag.is_empty() && (begins_like_json() || is_scalar()))
+    }
+}
+
+/// A text, cut into blocks of code and what stands between them.
+#[derive(Default)]
+struct Parts<'a> {
+    fences: Vec<Fence<'a>>,
+    /// With the line that each begins in.
+    gaps: Vec<(u32, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    /// A block that nothing closes ends with the text.
+    fn of(text: &'a str) -> Self {
+        let mut parts = Self::default();
+        let mut open: Option<(Opening<'a>, u32, usize)> = None;
+        let (mut at, mut gap) = (0, (1, 0));
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            let end = at + line.len();
+            match &open {
+                None => {
+                    if let Some(opening) = Opening::read(line) {
+                        parts.gaps.push((gap.0, &text[gap.1..at]));
+                        open = Some((opening, number, end));
+                    }
+                }
+                Some((opening, first, start)) if opening.is_closed_by(line) => {
+                    parts.fences.push(Fence { line: *first, tag: opening.tag, text: &text[*start..at] });
+                    open = None;
+                    gap = (number + 1, end);
+                }
+                Some(_) => {}
+            }
+            at = end;
+        }
+        match open {
+            None => parts.gaps.push((gap.0, &text[gap.1..])),
+            Some((opening, first, start)) => {
+                parts.fences.push(Fence { line: first, tag: opening.tag, text: &text[start..] });
+            }
+        }
+        parts
+    }
+}
+
+/// The line that opens a block of code.
+struct Opening<'a> {
+    mark: char,
+    length: usize,
+    tag: &'a str,
+}
+
+impl<'a> Opening<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let line = line.trim();
+        let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let tag = line.trim_start_matches(mark);
+        let length = line.len() - tag.len();
+        // Backticks behind it: code within a line.
+        (length >= 3 && !(mark == '`' && tag.contains('`'))).then(|| Self { mark, length, tag: tag.trim() })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let line = line.trim();
+        line.len() >= self.length && line.chars().all(|c| c == self.mark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads messages, asking for an object that has the key `key`, if one is given.
+    fn read(messages: &[&str], key: Option<&str>) -> AnswerSeen {
+        let messages: Vec<String> = messages.iter().map(|text| (*text).to_owned()).collect();
+        let sources = Sources { messages: &messages, ..Sources::default() };
+        choose(&sources, key.is_some(), |value| match key.filter(|key| value.get(key).is_none()) {
+            Some(key) => vec![Violation::whole("required", format!("{key} is missing"))],
+            None => Vec::new(),
+        })
+    }
+
+    #[track_caller]
+    fn check(messages: &[&str], key: Option<&str>, expected: Result<&str, &str>) {
+        let seen = read(messages, key);
+        let told = |seen: &AnswerSeen| {
+            seen.violations.iter().map(Violation::to_string).collect::<Vec<_>>().join("; ")
+        };
+        let found = seen.value.clone().ok_or_else(|| told(&seen));
+        assert_eq!(found.as_deref().map_err(String::as_str), expected, "{messages:?}");
+        assert_eq!(seen.from.is_some(), seen.violations.is_empty());
+    }
+
+    #[test]
+    fn the_last_that_fits_is_the_answer() {
+        let fits = Some("s");
+        check(&["text {\"s\":1}"], fits, Ok(r#"{"s":1}"#));
+        check(&["{\"s\":1}. Done."], fits, Ok(r#"{"s":1}"#));
+        check(&["```json\n{\"s\":1}\n```\n```json\n{\"s\":2}\n```"], fits, Ok(r#"{"s":2}"#));
+        check(&["```json\n{\"s\":1}\n```", "later {\"s\":2}"], fits, Ok(r#"{"s":2}"#));
+        check(&["{\"s\":2}", "and then nothing"], fits, Ok(r#"{"s":2}"#));
+        check(&["```json\n{\"s\":1}\n```\nthen {\"s\":2}"], fits, Ok(r#"{"s":1}"#));
+        check(&["```json\n{\"s\":1}\n```\n```json\n{bad}\n```"], fits, Ok(r#"{"s":1}"#));
+        check(&["```json\n{\"s\":1}\n```\n```json\n{\"x\":1}\n```"], fits, Ok(r#"{"s":1}"#));
+        check(&["{\"s\":{\"s\":1},\"s\":2}"], fits, Ok(r#"{"s":2}"#));
+    }
+
+    #[test]
+    fn a_fence_is_read_in_every_shape() {
+        for fence in ["```", "~~~~", "`````", "  ```"] {
+            for tag in ["json", "JSON", "", "json title"] {
+                let text = format!("{fence}{tag}\n{{\"s\":\"```\"}}\n{fence}\n");
+                check(&[&text], Some("s"), Ok(r#"{"s":"```"}"#));
+                check(&[&text.replace('\n', "\r\n")], Some("s"), Ok(r#"{"s":"```"}"#));
+            }
+        }
+        check(&["```json\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
+        check(&["```ts\n{\"s\":1}\n```"], Some("s"), Err("the answer: it holds no JSON object"));
+        check(&["use ```json {\"s\":1}``` here"], Some("s"), Ok(r#"{"s":1}"#));
+    }
+
+    #[test]
+    fn what_is_not_strict_or_no_object_is_refused_with_its_reason() {
+        let none = |reason: &str| format!("the answer: it holds no JSON object that can be read: {reason}");
+        check(&["{\"s\":1,}"], Some("s"), Err(&none("not strict JSON: a trailing comma")));
+        check(&["[{\"s\":1}]"], Some("s"), Err(&none("expected an object, got a list")));
+        check(&["```json\n[1]\n```"], Some("s"), Err(&none("expected an object, got a list")));
+        check(&["```json\n[1]\n```"], None, Ok("[1]"));
+        check(&["```\n17\n```"], None, Ok("17"));
+        check(
+            &["[1]"],
+            None,
+            Err("the answer: it holds no JSON that can be read: expected an object, got a list"),
+        );
+        check(&["{\"s\":"], Some("s"), Err(&none("not JSON: the text ends where a value was expected")));
+        check(&["{\"x\":1}"], Some("s"), Err("the answer: s is missing"));
+        check(&[], Some("s"), Err("the answer: it holds no JSON object"));
+    }
+
+    #[test]
+    fn what_was_refused_is_kept_with_its_line() {
+        let seen = read(&["{\"s\":1}\n\n{\"x\":1}\n{\"y\":1}\n```json\nno\n```\n"], Some("s"));
+        let told: Vec<_> =
+            seen.refused.iter().map(|refused| (refused.line, refused.reason.as_str())).collect();
+        let expected = [
+            (5, "not JSON: expected ident at line 1 column 2"),
+            (4, "the answer: s is missing"),
+            (3, "the answer: s is missing"),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(seen.value.as_deref(), Some("{\"s\":1}"));
+    }
+
+    #[test]
+    fn sources_are_asked_in_their_order() {
+        let messages = [r#"{"m":1}"#.to_owned()];
+        let structured = serde_json::json!({"o": 1});
+        let all =
+            Sources { structured: Some(&structured), decision_file: Some("{\"f\":1}"), messages: &messages };
+        for (key, from) in
+            [("o", Origin::StructuredOutput), ("f", Origin::DecisionFile), ("m", Origin::Message(1))]
+        {
+            let seen = choose(&all, true, |value| match value.get(key) {
+                Some(_) => Vec::new(),
+                None => vec![Violation::whole("required", String::new())],
+            });
+            assert_eq!(seen.from, Some(from));
+        }
+    }
+
+    #[test]
+    fn the_allowed_values_of_every_field_are_found() {
+        let schema = serde_json::json!({
+            "properties": {
+                "status": {"enum": ["completed", "blocked"]},
+                "next": {"properties": {"action": {"oneOf": [{"const": "go"}, {"enum": ["stop", "go"]}]}}},
+                "items": {"items": {"properties": {"kind": {"const": 1}}}},
+                "free": {"type": "string"},
+            },
+        });
+        let found = allowed_values(&schema);
+        let told: Vec<String> =
+            found.iter().map(|(path, values)| format!("{path}: {}", Value::from(values.clone()))).collect();
+        let expected =
+            ["items[].kind: [1]", r#"next.action: ["go","stop"]"#, r#"status: ["completed","blocked"]"#];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_text_is_matched_from_its_last_message() {
+        let messages = ["id=1".to_owned(), "id=2 id=3".to_owned(), "none".to_owned()];
+        let found = |pattern| match_text(pattern, &messages).unwrap().value;
+        assert_eq!(found("id=.").as_deref(), Some(r#""id=2""#));
+        assert_eq!(found("id=(.)( x)?").as_deref(), Some(r#"["id=2","2",null]"#));
+        assert_eq!(match_text("DONE", &messages).unwrap().fingerprints(), ["format:#:pattern"]);
+        assert!(match_text("(?=x)", &messages).is_err());
+    }
+
+    #[test]
+    fn work_grows_no_faster_than_the_text() {
+        for unit in ["```json\n{\n", "{\"a\":", "```\n{}\n```\n", "{\"a\":1}\n", "~~~\n", "[", "{\"a\":1,}\n"]
+        {
+            let seen = read(&[&unit.repeat(100_000)], Some("s"));
+            assert!(seen.value.is_none() && seen.refused.len() <= REFUSED_MAX);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Judges the answer of a closer: a checklist that has to be whole and done before a declaration is believed.
+//!
+//! `allComplete` alone decides nothing, and no checklist outweighs a validator that fails; that is asked elsewhere.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The schema of the answer, as it is handed to the worker that judges.
+pub const SCHEMA: &str = r#"{
+  "type": "object",
+  "required": ["checklist", "allComplete", "summary"],
+  "additionalProperties": false,
+  "properties": {
+    "checklist": {
+      "type": "array",
+      "items": {
+        "type": "object",
+        "required": ["id", "description", "completed"],
+        "additionalProperties": false,
+        "properties": {
+          "id": {"type": "string", "description": "One item, one id"},
+          "description": {"type": "string", "description": "What has to be true"},
+          "completed": {"type": "boolean", "description": "It is true now"},
+          "evidence": {"type": "string", "description": "What you saw that shows it"}
+        }
+      }
+    },
+    "allComplete": {"type": "boolean", "description": "Every item is completed and nothing is left to do"},
+    "summary": {"type": "string"},
+    "pendingActions": {
+      "type": "array",
+      "items": {"type": "string"},
+      "description": "What is left to do; leave it out if that is nothing"
+    }
+  }
+}
+"#;
+
+/// What a closer answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// What it looked at.
+    pub checklist: Vec<Item>,
+    /// What it says of the whole.
+    pub all_complete: bool,
+    /// In words.
+    pub summary: String,
+    /// What is left to do.
+    pub pending: Vec<String>,
+    /// What was odd about the answer and does no harm.
+    pub complaints: Vec<String>,
+}
+
+/// One item of a checklist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its name.
+    pub id: String,
+    /// What has to be true.
+    pub description: String,
+    /// It is.
+    pub completed: bool,
+    /// What shows it.
+    pub evidence: Option<String>,
+}
+
+/// A reason why an answer does not say that the work is complete.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Open {
+    /// The checklist is empty.
+    NoItems,
+    /// This item is not completed.
+    Item(String),
+    /// An item that is asked for is not there.
+    Missing(String),
+    /// Two items have this id.
+    Twice(String),
+    /// There is something left to do.
+    Pending,
+    /// It says itself that not all is complete.
+    NotAll,
+}
+
+impl Open {
+    /// Returns the identity of the reason.
+    pub fn fingerprint(&self) -> String {
+        match self {
+            Self::NoItems => "closer:no-items".to_owned(),
+            Self::Item(id) => format!("closer:item:{id}"),
+            Self::Missing(id) => format!("closer:missing:{id}"),
+            Self::Twice(id) => format!("closer:twice:{id}"),
+            Self::Pending => "closer:pending-actions".to_owned(),
+            Self::NotAll => "closer:not-all-complete".to_owned(),
+        }
+    }
+}
+
+impl std::fmt::Display for Open {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoItems => f.write_str("the checklist is empty"),
+            Self::Item(id) => write!(f, "the item \"{id}\" is not completed"),
+            Self::Missing(id) => write!(f, "the required item \"{id}\" is not in the checklist"),
+            Self::Twice(id) => write!(f, "the id \"{id}\" is in the checklist more than once"),
+            Self::Pending => f.write_str("there are pending actions"),
+            Self::NotAll => f.write_str("allComplete is false"),
+        }
+    }
+}
+
+impl Report {
+    /// Reads an answer.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with its shape. Such an answer counts as a failure of its format, and decides nothing.
+    pub fn read(answer: &Value) -> Result<Self, Vec<String>> {
+        let mut wrong = Vec::new();
+        let mut complaints = Vec::new();
+        let checklist = match answer.get("checklist").and_then(Value::as_array) {
+            Some(items) => (0..)
+                .zip(items)
+                .filter_map(|(at, item)| read_item(at, item, &mut wrong, &mut complaints))
+                .collect(),
+            None => {
+                wrong.push("checklist: expected a list".to_owned());
+                Vec::new()
+            }
+        };
+        let all_complete = answer.get("allComplete").and_then(Value::as_bool);
+        if all_complete.is_none() {
+            wrong.push("allComplete: expected true or false".to_owned());
+        }
+        let summary = answer.get("summary").and_then(Value::as_str);
+        if summary.is_none() {
+            wrong.push("summary: expected a text".to_owned());
+        }
+        let pending = read_pending(answer.get("pendingActions"), &mut complaints);
+        match (all_complete, summary) {
+            (Some(all_complete), Some(summary)) if wrong.is_empty() => {
+                Ok(Self { checklist, all_complete, summary: summary.to_owned(), pending, complaints })
+            }
+            _ => Err(wrong),
+        }
+    }
+
+    /// Returns why the work is not complete; empty if the closer says that it is.
+    pub fn open(&self, required: &[String]) -> Vec<Open> {
+        let mut open = Vec::new();
+        if self.checklist.is_empty() {
+            open.push(Open::NoItems);
+        }
+        open.extend(
+            self.checklist.iter().filter(|item| !item.completed).map(|item| Open::Item(item.id.clone())),
+        );
+        open.extend(self.missing(required).map(|id| Open::Missing(id.clone())));
+        open.extend(self.twice().into_iter().map(|id| Open::Twice(id.to_owned())));
+        if !self.pending.is_empty() {
+            open.push(Open::Pending);
+        }
+        if !self.all_complete {
+            open.push(Open::NotAll);
+        }
+        open
+    }
+
+    fn missing<'a>(&'a self, required: &'a [String]) -> impl Iterator<Item = &'a String> {
+        let ids: BTreeSet<&str> = self.checklist.iter().map(|item| item.id.as_str()).collect();
+        required.iter().filter(move |id| !ids.contains(id.as_str()))
+    }
+
+    fn twice(&self) -> BTreeSet<&str> {
+        let mut seen = BTreeSet::new();
+        self.checklist.iter().map(|item| item.id.as_str()).filter(|id| !seen.insert(*id)).collect()
+    }
+
+    /// Returns what the worker is told of it.
+    pub fn retry_text(&self, required: &[String]) -> String {
+        let items = self.checklist.iter().filter(|item| !item.completed).map(|item| {
+            let evidence = item.evidence.as_deref().filter(|evidence| !evidence.is_empty());
+            format!(
+                "- {}{}",
+                item.description,
+                evidence.map_or_else(String::new, |it| format!("\n  Evidence: {it}"))
+            )
+        });
+        let actions = self.pending.iter().map(|action| format!("- {action}"));
+        let missing = self.missing(required).map(|id| format!("- {}", Open::Missing(id.clone())));
+        let twice = self.twice().into_iter().map(|id| format!("- {}", Open::Twice(id.to_owned())));
+        let blocks = [
+            block("Incomplete items:\n", items),
+            block("Required actions:\n", actions),
+            block("Problems of the checklist:\n", missing.chain(twice)),
+            block("Summary: ", std::iter::once(self.summary.clone())),
+        ];
+        let blocks = blocks.into_iter().filter(|block| !block.is_empty());
+        std::iter::once("Completion validation failed:".to_owned())
+            .chain(blocks)
+            .collect::<Vec<_>>()
+            .join("\n\n")
+    }
+}
+
+fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
+    let text = lines.collect::<Vec<_>>().join("\n");
+    if text.is_empty() { text } else { format!("{title}{text}") }
+}
+
+fn read_item(at: usize, item: &Value, wrong: &mut Vec<String>, complaints: &mut Vec<String>) -> Option<Item> {
+    let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (id, description) = (text("id"), text("description"));
+    let completed = item.get("completed").and_then(Value::as_bool);
+    if !matches!(item.get("evidence"), None | Some(Value::Null | Value::String(_))) {
+        complaints.push(format!("checklist[{at}].evidence is no text and is ignored"));
+    }
+    match (id, description, completed) {
+        (Some(id), Some(description), Some(completed)) => {
+            Some(Item { id, description, completed, evidence: text("evidence") })
+        }
+        (id, description, _) => {
+            let field = match (id, description) {
+                (None, _) => "an id (a text)",
+                (_, None) => "a description (a text)",
+                _ => "completed (true or false)",
+            };
+            wrong.push(format!("checklist[{at}]: expected an item with {field}"));
+            None
+        }
+    }
+}
+
+/// A value that is no list says nothing about what is left to do.
+fn read_pending(field: Option<&Value>, complaints: &mut Vec<String>) -> Vec<String> {
+    match field {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(actions)) => actions
+            .iter()
+            .map(|action| action.as_str().map_or_else(|| action.to_string(), str::to_owned))
+            .collect(),
+        Some(_) => {
+            complaints.push("pendingActions is no list and is ignored".to_owned());
+            Vec::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn item(id: &str, completed: bool) -> Value {
+        json!({"id": id, "description": format!("about {id}"), "completed": completed})
+    }
+
+    #[track_caller]
+    fn check(answer: &Value, expected: Result<&[&str], &[&str]>) {
+        let required = ["tests".to_owned()];
+        let judged = Report::read(answer)
+            .map(|report| report.open(&required).iter().map(Open::fingerprint).collect::<Vec<_>>());
+        let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        assert_eq!(judged, expected.map(owned).map_err(owned), "{answer}");
+    }
+
+    #[test]
+    fn every_part_of_the_rule_can_fail_alone() {
+        let with = |checklist: Value, more: Value| {
+            let mut answer = json!({"checklist": checklist, "allComplete": true, "summary": "s"});
+            answer.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            answer
+        };
+        let fine = json!([item("tests", true), item("docs", true)]);
+        check(&with(fine.clone(), json!({})), Ok(&[]));
+        check(&with(fine.clone(), json!({"pendingActions": []})), Ok(&[]));
+        check(&with(fine.clone(), json!({"pendingActions": "x"})), Ok(&[]));
+        check(&with(fine.clone(), json!({"pendingActions": ["x"]})), Ok(&["closer:pending-actions"]));
+        check(&with(fine.clone(), json!({"allComplete": false})), Ok(&["closer:not-all-complete"]));
+        check(&with(json!([]), json!({})), Ok(&["closer:no-items", "closer:missing:tests"]));
+        check(&with(json!([item("docs", true)]), json!({})), Ok(&["closer:missing:tests"]));
+        check(&with(json!([item("tests", false)]), json!({})), Ok(&["closer:item:tests"]));
+        check(
+            &with(json!([item("tests", true), item("tests", true)]), json!({})),
+            Ok(&["closer:twice:tests"]),
+        );
+        check(&with(json!([null]), json!({})), Err(&["checklist[0]: expected an item with an id (a text)"]));
+        check(&with(json!({}), json!({})), Err(&["checklist: expected a list"]));
+        check(
+            &with(fine.clone(), json!({"allComplete": "true"})),
+            Err(&["allComplete: expected true or false"]),
+        );
+        check(&with(fine, json!({"summary": null})), Err(&["summary: expected a text"]));
+        check(
+            &json!("done"),
+            Err(&[
+                "checklist: expected a list",
+                "allComplete: expected true or false",
+                "summary: expected a text",
+            ]),
+        );
+    }
+
+    #[test]
+    fn the_worker_is_told_what_is_open() {
+        let mut open = item("tests", false);
+        open["evidence"] = json!("2 failed");
+        let answer = json!({
+            "checklist": [open, item("docs", true)],
+            "allComplete": false, "summary": "not yet", "pendingActions": ["run them"],
+        });
+        let report = Report::read(&answer).unwrap();
+        let expected = "Completion validation failed:\n\nIncomplete items:\n- about tests\n  Evidence: 2 failed\n\n\
+            Required actions:\n- run them\n\nProblems of the checklist:\n\
+            - the required item \"note\" is not in the checklist\n\nSummary: not yet";
+        assert_eq!(report.retry_text(&["note".to_owned()]), expected);
+    }
+
+    #[test]
+    fn what_is_odd_and_harmless_is_noted() {
+        let mut first = item("a", true);
+        first["evidence"] = json!(7);
+        let answer = json!({"checklist": [first], "allComplete": true, "summary": "", "pendingActions": {}});
+        let report = Report::read(&answer).unwrap();
+        assert_eq!(
+            report.complaints,
+            ["checklist[0].evidence is no text and is ignored", "pendingActions is no list and is ignored"]
+        );
+    }
+
+    #[test]
+    fn the_schema_is_json() {
+        serde_json::from_str::<Value>(SCHEMA).unwrap();
+    }
+}

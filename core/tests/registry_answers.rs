@@ -1,0 +1,113 @@
+//! Declarations, closers and iteration summaries mean what they meant for those who wrote the registries.
+
+use serde::Deserialize;
+use serde_json::Value;
+use unstuck_core::closer::Report;
+use unstuck_core::declaration::{self, Declaration, Intent};
+use unstuck_core::iteration_summary::{Iteration, render};
+
+/// Runs `check` on every case of a table.
+fn each<T: for<'a> Deserialize<'a>>(table: &str, check: impl Fn(T)) {
+    let cases: Vec<T> = serde_json::from_str(table).expect("the table is valid");
+    assert!(!cases.is_empty());
+    cases.into_iter().for_each(check);
+}
+
+#[derive(Deserialize)]
+struct Declared {
+    id: String,
+    answer: Value,
+    declared: bool,
+}
+
+#[test]
+fn completion_is_declared_without_a_word_against_it() {
+    each(include_str!("fixtures/registry/declaration.json"), |case: Declared| {
+        let declared = Declaration::of(&case.answer) == Declaration::Complete;
+        assert_eq!(declared, case.declared, "{}", case.id);
+    });
+}
+
+#[derive(Deserialize)]
+struct Intended {
+    id: String,
+    answer: Value,
+    intent: Option<String>,
+}
+
+#[test]
+fn an_answer_says_what_it_wants() {
+    let name = |intent| match intent {
+        Intent::Next => "next",
+        Intent::Repeat => "repeat",
+        Intent::Close => "closing",
+        Intent::Jump => "jump",
+        Intent::Abort => "abort",
+        Intent::Handoff => "handoff",
+    };
+    each(include_str!("fixtures/registry/intent.json"), |case: Intended| {
+        assert_eq!(declaration::intent(&case.answer).map(name), case.intent.as_deref(), "{}", case.id);
+    });
+}
+
+#[derive(Deserialize)]
+struct Judged {
+    id: String,
+    answer: Value,
+    complete: bool,
+}
+
+#[test]
+fn a_closer_is_believed_if_all_of_its_answer_agrees() {
+    each(include_str!("fixtures/registry/closer.json"), |case: Judged| {
+        let complete = Report::read(&case.answer).is_ok_and(|report| report.open(&[]).is_empty());
+        assert_eq!(complete, case.complete, "{}", case.id);
+    });
+}
+
+#[derive(Deserialize)]
+struct Told {
+    id: String,
+    answer: Value,
+    text: String,
+}
+
+#[test]
+fn the_worker_is_told_what_the_closer_misses() {
+    each(include_str!("fixtures/registry/closer_text.json"), |case: Told| {
+        let report = Report::read(&case.answer).expect("the shape is right");
+        assert_eq!(report.retry_text(&[]), case.text, "{}", case.id);
+    });
+}
+
+#[derive(Deserialize)]
+struct Summarised {
+    id: String,
+    input: Input,
+    expected: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Input {
+    iteration: u32,
+    assistant_responses: Vec<String>,
+    tools_used: Vec<String>,
+    errors: Vec<String>,
+    structured_output: Option<Value>,
+}
+
+#[test]
+fn an_iteration_is_summed_up() {
+    each(include_str!("fixtures/registry/iteration_summary.json"), |case: Summarised| {
+        let summary = render(&Iteration {
+            number: case.input.iteration,
+            answer: case.input.structured_output.as_ref(),
+            last_message: case.input.assistant_responses.last().map_or("", String::as_str),
+            tools: &case.input.tools_used,
+            errors: &case.input.errors,
+            ..Iteration::default()
+        });
+        assert!(summary == case.expected, "{}: {summary}", case.id);
+    });
+}
