@@ -1,11 +1,13 @@
 //! Acts: workflow files, workers, processes, decision files, secrets.
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
-//! reading order: [`workflow_file`], [`process`], [`decision_file`], [`redact`], [`environment`],
+//! reading order: [`workflow_file`], [`schema`], [`answer`], [`process`], [`decision_file`], [`redact`], [`environment`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`test_command`],
 //! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
 
+pub mod answer;
+pub mod schema;
 pub mod workflow_file;
 
 pub mod decision_file;

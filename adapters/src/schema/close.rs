@@ -1,0 +1,158 @@
+//! Closes objects: `additionalProperties: false` where a schema does not say otherwise and where it changes nothing else.
+//!
+//! Not inside `allOf`, `not`, `if` and its like, where another part may name the property; inside `oneOf` and `anyOf`
+//! only if the schema around them names no properties.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::merge::each_schema;
+use super::reference::pointer_text;
+
+/// Closes every object of a schema; returns what its author should know.
+pub(super) fn close(schema: &mut Value) -> Vec<String> {
+    let mut closer = Closer { way: Vec::new(), notes: Vec::new() };
+    closer.close(schema, false);
+    closer.notes
+}
+
+/// Returns the copy for workers that accept closed objects only, and what is different in it.
+pub(super) fn for_worker(schema: &Value) -> (Value, Vec<String>) {
+    let mut copy = schema.clone();
+    let mut notes = Vec::new();
+    shut(&mut copy, &mut Vec::new(), &mut notes);
+    if let Value::Object(map) = &mut copy {
+        map.remove("$schema");
+    }
+    (copy, notes)
+}
+
+/// Applies to the same value as the schema around it.
+const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+
+/// Where a property that is refused in one place may be meant for another.
+const OPEN: &[&str] = &["allOf", "not", "if", "then", "else", "dependentSchemas", "propertyNames"];
+
+/// Tells whether objects behind a keyword stay as they are. Where few items may be contained, closing lets more through.
+fn is_open(keyword: &str, bounded: bool) -> bool {
+    OPEN.contains(&keyword) || (keyword == "contains" && bounded)
+}
+
+struct Closer {
+    way: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Closer {
+    fn close(&mut self, schema: &mut Value, open: bool) {
+        let Value::Object(map) = schema else { return };
+        let names_properties = has_entries(map, "properties") || has_entries(map, "patternProperties");
+        if !open
+            && is_object(map)
+            && !says_otherwise(map)
+            && (names_properties || !branches_name_properties(map))
+        {
+            self.warn_of_branches(map);
+            map.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+        let bounded = map.contains_key("maxContains");
+        for (keyword, value) in map {
+            let open = open
+                || is_open(keyword, bounded)
+                || (names_properties && matches!(keyword.as_str(), "anyOf" | "oneOf"));
+            self.way.push(keyword.clone());
+            each_schema(keyword, value, &mut |schema| self.close(schema, open));
+            self.way.pop();
+        }
+    }
+
+    /// A property that only a branch names is refused by the closed schema around it.
+    fn warn_of_branches(&mut self, map: &Map<String, Value>) {
+        if has_entries(map, "patternProperties") {
+            return;
+        }
+        let own = map.get("properties").and_then(Value::as_object);
+        let mut lost = BTreeSet::new();
+        each_branch(map, &mut |branch| {
+            let named = branch.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+            lost.extend(named.filter(|name| own.is_none_or(|own| !own.contains_key(*name))).cloned());
+        });
+        if !lost.is_empty() {
+            let names: Vec<String> = lost.into_iter().take(10).collect();
+            let place = place(&self.way);
+            self.notes.push(format!(
+                "{place} accepts only its own properties, and its alternatives name others ({}): list them in the \
+                 properties of {place} too, or give it additionalProperties",
+                names.join(", ")
+            ));
+        }
+    }
+}
+
+fn has_entries(map: &Map<String, Value>, keyword: &str) -> bool {
+    map.get(keyword).and_then(Value::as_object).is_some_and(|entries| !entries.is_empty())
+}
+
+fn is_object(map: &Map<String, Value>) -> bool {
+    let named = match map.get("type") {
+        Some(Value::String(name)) => name == "object",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
+        _ => false,
+    };
+    named || map.contains_key("properties")
+}
+
+/// A part that stays in `allOf` and has a word on other properties has it for the whole.
+fn says_otherwise(map: &Map<String, Value>) -> bool {
+    let says = |map: &Map<String, Value>| {
+        map.contains_key("additionalProperties") || map.contains_key("unevaluatedProperties")
+    };
+    let parts = map.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+    says(map) || parts.into_iter().any(says)
+}
+
+fn branches_name_properties(map: &Map<String, Value>) -> bool {
+    let mut found = false;
+    each_branch(map, &mut |branch| found |= has_entries(branch, "properties"));
+    found
+}
+
+/// Calls `visit` for each schema that applies to the same value, at any depth.
+fn each_branch(map: &Map<String, Value>, visit: &mut dyn FnMut(&Map<String, Value>)) {
+    for keyword in IN_PLACE {
+        let schemas: Vec<&Value> = match map.get(*keyword) {
+            Some(Value::Array(schemas)) => schemas.iter().collect(),
+            Some(Value::Object(schemas)) if *keyword == "dependentSchemas" => schemas.values().collect(),
+            Some(schema) => vec![schema],
+            None => continue,
+        };
+        for branch in schemas.into_iter().filter_map(Value::as_object) {
+            visit(branch);
+            each_branch(branch, visit);
+        }
+    }
+}
+
+/// Turns every `additionalProperties` that allows all into one that allows none.
+fn shut(schema: &mut Value, way: &mut Vec<String>, notes: &mut Vec<String>) {
+    let Value::Object(map) = schema else { return };
+    let any = |value: &Value| *value == Value::Bool(true) || value.as_object().is_some_and(Map::is_empty);
+    if map.get("additionalProperties").is_some_and(any) {
+        map.insert("additionalProperties".to_owned(), Value::Bool(false));
+        notes.push(format!(
+            "{} allows other properties; a worker that enforces schemas is told that it does not",
+            place(way)
+        ));
+    }
+    let bounded = map.contains_key("maxContains");
+    for (keyword, value) in map.iter_mut().filter(|(keyword, _)| !is_open(keyword, bounded)) {
+        way.push(keyword.clone());
+        each_schema(keyword, value, &mut |schema| shut(schema, way, notes));
+        way.pop();
+    }
+}
+
+fn place(way: &[String]) -> String {
+    if way.is_empty() { "the answer".to_owned() } else { format!("#{}", pointer_text(way)) }
+}

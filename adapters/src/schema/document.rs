@@ -1,0 +1,352 @@
+//! One schema file: strict JSON as a tree whose nodes know their place.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::keyword::{self, Shape};
+use super::reference::pointer_text;
+use crate::workflow_file::Complaint;
+
+/// Lists and objects inside each other, at most: some for each level of a schema.
+const LEVELS_MAX: usize = 3 * super::LEVELS_MAX;
+
+/// Levels of a value that is no schema, at most.
+const DATA_LEVELS_MAX: usize = 128;
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// Its path from the folder of the schemas.
+    pub name: String,
+    /// What its references to other files begin at: its own folder, from that of the schemas.
+    pub base: String,
+    text: String,
+    pub root: Node,
+    /// Names given by `$anchor`, with the way to their schemas.
+    anchors: BTreeMap<String, Vec<String>>,
+}
+
+/// A value and its place.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Offset of its first byte.
+    pub at: usize,
+    /// Offset behind its last byte.
+    pub end: usize,
+    pub kind: Kind,
+}
+
+/// What a value is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Scalar(Value),
+    List(Vec<Node>),
+    /// In the order of the keys, so that a large file is searched fast.
+    Object(Vec<Member>),
+}
+
+/// A key and its value.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub key: String,
+    pub at: usize,
+    pub value: Node,
+}
+
+impl Node {
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn members(&self) -> &[Member] {
+        match &self.kind {
+            Kind::Object(members) => members,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn items(&self) -> &[Self] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let members = self.members();
+        let index = members.binary_search_by(|member| member.key.as_str().cmp(key)).ok()?;
+        Some(&members[index].value)
+    }
+
+    /// Goes one step of a JSON pointer.
+    fn step(&self, token: &str) -> Option<&Self> {
+        match &self.kind {
+            Kind::Object(_) => self.get(token),
+            Kind::List(items) => items.get(token.parse::<usize>().ok()?),
+            Kind::Scalar(_) => None,
+        }
+    }
+
+    /// Returns the value; `None` if it is nested too deep for one that is no schema.
+    pub(super) fn data(&self) -> Option<Value> {
+        self.data_within(DATA_LEVELS_MAX)
+    }
+
+    fn data_within(&self, levels: usize) -> Option<Value> {
+        let below = levels.checked_sub(1)?;
+        Some(match &self.kind {
+            Kind::Scalar(value) => value.clone(),
+            Kind::List(items) => items.iter().map(|item| item.data_within(below)).collect::<Option<_>>()?,
+            Kind::Object(members) => {
+                let entry = |member: &Member| Some((member.key.clone(), member.value.data_within(below)?));
+                members.iter().map(entry).collect::<Option<_>>()?
+            }
+        })
+    }
+}
+
+impl Document {
+    /// Reads a file. The result is usable also with complaints: a key that is there twice counts once.
+    ///
+    /// # Errors
+    ///
+    /// It is not JSON.
+    pub(super) fn read(
+        name: &str,
+        base: &str,
+        bytes: &[u8],
+    ) -> Result<(Self, Vec<Complaint>), Box<Complaint>> {
+        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        let empty = |text: &str| Self {
+            name: name.to_owned(),
+            base: base.to_owned(),
+            text: text.to_owned(),
+            root: Node { at: 0, end: 0, kind: Kind::Scalar(Value::Null) },
+            anchors: BTreeMap::new(),
+        };
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned();
+            let what = "this is not UTF-8".to_owned();
+            Box::new(empty(&good).complaint(good.len(), &[], what, "save the file as UTF-8"))
+        })?;
+        let mut document = empty(text);
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+            return Err(Box::new(document.syntax(&error)));
+        }
+        let mut reader = Reader { text, at: 0, notes: Vec::new() };
+        document.root = reader.value(LEVELS_MAX);
+        let notes = reader.notes;
+        document.collect_anchors();
+        let complaint = |note: Note| document.complaint(note.at, &[], note.what, note.help);
+        let complaints = notes.into_iter().take(super::PROBLEMS_MAX).map(complaint).collect();
+        Ok((document, complaints))
+    }
+
+    fn syntax(&self, error: &serde_json::Error) -> Complaint {
+        let line =
+            self.text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+        let at = self.text.floor_char_boundary(line + error.column().saturating_sub(1));
+        let what = error.to_string();
+        let what = what.split(" at line ").next().unwrap_or_default();
+        self.complaint(at, &[], format!("not JSON: {what}"), "comments and trailing commas are not JSON")
+    }
+
+    /// Returns a complaint about the byte at `at`.
+    pub(super) fn complaint(
+        &self,
+        at: usize,
+        pointer: &[String],
+        what: String,
+        help: impl Into<String>,
+    ) -> Complaint {
+        let before = &self.text[..self.text.floor_char_boundary(at)];
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let help: String = help.into();
+        Complaint {
+            file: self.name.clone(),
+            line: number(before.matches('\n').count() + 1),
+            column: number(before[start..].chars().count() + 1),
+            path: if pointer.is_empty() { String::new() } else { shown(&short_pointer(pointer)) },
+            what: shown(&what),
+            help: (!help.is_empty()).then(|| shown(&help)),
+            excerpt: self.text[start..].lines().next().filter(|line| line.len() < 4096).map(str::to_owned),
+        }
+    }
+
+    /// Follows a JSON pointer.
+    pub(super) fn find(&self, pointer: &[String]) -> Option<&Node> {
+        pointer.iter().try_fold(&self.root, |node, token| node.step(token))
+    }
+
+    /// Returns the way to the schema of that name.
+    pub(super) fn anchor(&self, name: &str) -> Option<&Vec<String>> {
+        self.anchors.get(name)
+    }
+
+    pub(super) fn anchors(&self) -> impl Iterator<Item = &str> {
+        self.anchors.keys().map(String::as_str)
+    }
+
+    fn collect_anchors(&mut self) {
+        let mut found = BTreeMap::new();
+        collect(&self.root, &mut Vec::new(), &mut found);
+        self.anchors = found;
+    }
+}
+
+/// Returns a text of others without what would steer a terminal.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Writes a pointer; of a very long one the end, which says where.
+fn short_pointer(pointer: &[String]) -> String {
+    const STEPS: usize = 20;
+    match pointer.len().checked_sub(STEPS) {
+        None | Some(0) => format!("#{}", pointer_text(pointer)),
+        Some(above) => format!("#/...({above} steps){}", pointer_text(&pointer[above..])),
+    }
+}
+
+/// Finds what `$anchor` (or, in draft-07, an `$id` that begins with `#`) names.
+fn collect(node: &Node, way: &mut Vec<String>, found: &mut BTreeMap<String, Vec<String>>) {
+    let named =
+        |key, prefix| node.get(key).and_then(Node::text).and_then(|name: &str| name.strip_prefix(prefix));
+    for name in [named("$anchor", ""), named("$dynamicAnchor", ""), named("$id", "#")].into_iter().flatten() {
+        found.entry(name.to_owned()).or_insert_with(|| way.clone());
+    }
+    for member in
+        node.members().iter().filter(|member| !matches!(keyword::shape(&member.key), Some(Shape::Data)))
+    {
+        way.push(member.key.clone());
+        collect(&member.value, way, found);
+        way.pop();
+    }
+    for (index, item) in node.items().iter().enumerate() {
+        way.push(index.to_string());
+        collect(item, way, found);
+        way.pop();
+    }
+}
+
+/// Something that strict JSON allows and a schema should not have.
+struct Note {
+    at: usize,
+    what: String,
+    help: &'static str,
+}
+
+/// Reads a text that is known to be JSON.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    notes: Vec<Note>,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or_default()
+    }
+
+    fn blanks(&mut self) {
+        while self.peek().is_ascii_whitespace() {
+            self.at += 1;
+        }
+    }
+
+    /// Goes to the next byte that is no blank, and over it if it is `wanted`.
+    fn eat(&mut self, wanted: u8) -> bool {
+        self.blanks();
+        let found = self.peek() == wanted;
+        self.at += usize::from(found);
+        found
+    }
+
+    fn note(&mut self, at: usize, what: String, help: &'static str) {
+        self.notes.push(Note { at, what, help });
+    }
+
+    fn value(&mut self, levels: usize) -> Node {
+        self.blanks();
+        let at = self.at;
+        let kind = match self.peek() {
+            b'{' | b'[' if levels == 0 => {
+                self.note(at, format!("nested deeper than {LEVELS_MAX} levels"), "");
+                self.at = self.text.len();
+                Kind::Scalar(Value::Null)
+            }
+            b'{' => self.object(levels - 1),
+            b'[' => self.list(levels - 1),
+            b'"' => Kind::Scalar(Value::String(self.string())),
+            _ => self.literal(),
+        };
+        Node { at, end: self.at, kind }
+    }
+
+    fn object(&mut self, levels: usize) -> Kind {
+        self.at += 1;
+        let mut members: Vec<Member> = Vec::new();
+        let mut seen = HashSet::new();
+        while !self.eat(b'}') && self.at < self.text.len() {
+            self.eat(b',');
+            self.blanks();
+            let at = self.at;
+            let key = self.string();
+            self.eat(b':');
+            let value = self.value(levels);
+            if seen.insert(key.clone()) {
+                members.push(Member { key, at, value });
+            } else {
+                self.note(at, format!("the key \"{key}\" is there twice"), "remove one of them");
+            }
+        }
+        members.sort_by(|a, b| a.key.cmp(&b.key));
+        Kind::Object(members)
+    }
+
+    fn list(&mut self, levels: usize) -> Kind {
+        self.at += 1;
+        let mut items = Vec::new();
+        while !self.eat(b']') && self.at < self.text.len() {
+            self.eat(b',');
+            items.push(self.value(levels));
+        }
+        Kind::List(items)
+    }
+
+    fn string(&mut self) -> String {
+        let start = self.at;
+        self.at += 1;
+        while self.at < self.text.len() && self.peek() != b'"' {
+            self.at += if self.peek() == b'\\' { 2 } else { 1 };
+        }
+        self.at = (self.at + 1).min(self.text.len());
+        serde_json::from_str(&self.text[start..self.at]).unwrap_or_else(|_| {
+            self.note(
+                start,
+                "this text has half of a surrogate pair".to_owned(),
+                "write the character itself",
+            );
+            String::new()
+        })
+    }
+
+    fn literal(&mut self) -> Kind {
+        let start = self.at;
+        let rest = &self.text.as_bytes()[start..];
+        let length =
+            rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace());
+        self.at += length.unwrap_or(rest.len());
+        let value = serde_json::from_str(&self.text[start..self.at]).unwrap_or_else(|_| {
+            self.note(start, "this number is too large".to_owned(), "");
+            Value::Null
+        });
+        Kind::Scalar(value)
+    }
+}

@@ -1,0 +1,194 @@
+//! The folder of the schemas: each file is read once, and none outside it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::document::{Document, shown};
+use super::expand::{Expander, Target};
+use super::reference::{self, pointer_text};
+use super::{Complaint, FILE_BYTES_MAX, Resolved, check, close, deep, merge};
+
+/// A folder of schemas. Each file is read once, however often it is used.
+#[derive(Debug)]
+pub struct Schemas {
+    folder: PathBuf,
+    /// By their path from the folder, after links.
+    read: BTreeMap<String, Result<Opened, Unread>>,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Opened {
+    pub document: Arc<Document>,
+    pub digest: String,
+    /// What is wrong with it although it can be used.
+    pub complaints: Vec<Complaint>,
+}
+
+/// Why a file is not there to be used.
+#[derive(Clone, Debug)]
+pub(super) enum Unread {
+    /// What is wrong is the reference to it: what, and what to do.
+    Reference(String, String),
+    /// What is wrong is the file.
+    Broken(Box<Complaint>),
+}
+
+impl Schemas {
+    /// Takes a folder. Nothing is read yet.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), read: BTreeMap::new() }
+    }
+
+    /// Resolves one schema; see [`super::resolve`].
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, with its place.
+    pub fn resolve(&mut self, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+        deep::with_room(|| {
+            let opened = self.open("", file).map_err(|unread| vec![unread.without_place(file)])?;
+            self.resolve_in(&opened, name)
+        })
+    }
+
+    /// Resolves a schema that stands in another file; see [`super::resolve_inline`].
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, with its place in the schema.
+    pub fn resolve_inline(&mut self, schema: &Value, source: &str) -> Result<Resolved, Vec<Complaint>> {
+        deep::with_room(|| {
+            let text = serde_json::to_vec_pretty(schema).unwrap_or_default();
+            let opened = opened(source, "", &text).map_err(|broken| vec![*broken])?;
+            let mut resolved = self.resolve_in(&opened, "#")?;
+            resolved.digests.remove(source);
+            source.clone_into(&mut resolved.source);
+            Ok(resolved)
+        })
+    }
+
+    fn resolve_in(&mut self, opened: &Opened, name: &str) -> Result<Resolved, Vec<Complaint>> {
+        let document = &opened.document;
+        let unnamed = |(what, help): reference::Wrong| vec![without_place(&document.name, &what, &help)];
+        let place = reference::read_name(name).map_err(unnamed)?;
+        let way = reference::find(document, &place).map_err(unnamed)?;
+        let source = format!("{}#{}", document.name, pointer_text(&way));
+        let mut expander = Expander::new(self, opened);
+        let expanded = expander.run(Target { document: Arc::clone(document), way });
+        let (problems, mut warnings, digests) = expander.finish();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let unmet = |what: &str| vec![without_place(&source, what, "")];
+        let mut schema = merge::merge(expanded);
+        if schema == Value::Bool(false) {
+            return Err(unmet("nothing meets this schema: its parts contradict each other"));
+        }
+        let mut notes = close::close(&mut schema);
+        let (closed, more) = close::for_worker(&schema);
+        notes.extend(more);
+        notes.extend(check::accepts_no_object(&schema));
+        warnings.extend(notes.iter().map(|note| without_place(&source, note, "")));
+        check::Checker::new(&schema).map_err(|what| unmet(&what))?;
+        Ok(Resolved { schema, closed, warnings, source, digests })
+    }
+
+    /// Reads a file, named from another folder (`""` for that of the schemas).
+    pub(super) fn open(&mut self, base: &str, file: &str) -> Result<Opened, Unread> {
+        let (name, path) = self.locate(base, file)?;
+        if let Some(read) = self.read.get(&name) {
+            return read.clone();
+        }
+        let read = read_file(&name, &path);
+        self.read.insert(name, read.clone());
+        read
+    }
+
+    /// Returns where a file is after links, and its path from the folder.
+    fn locate(&self, base: &str, file: &str) -> Result<(String, PathBuf), Unread> {
+        let below = Path::new(base).join(file);
+        let help = "keep schemas inside their folder";
+        let outside =
+            || Unread::Reference(format!("{file} is outside the folder of the schemas"), help.to_owned());
+        let folder = self.folder.canonicalize().map_err(|error| {
+            let what = format!("cannot open the folder of the schemas, {}: {error}", self.folder.display());
+            Unread::Reference(what, "name it with schemasBase".to_owned())
+        })?;
+        let path = match folder.join(&below).canonicalize() {
+            Ok(path) => path,
+            Err(_) if leads_up(&below) => return Err(outside()),
+            Err(error) => return Err(unreadable(file, &error)),
+        };
+        let inside = path.strip_prefix(&folder).map_err(|_| outside())?;
+        let steps: Vec<_> = inside.components().map(|step| step.as_os_str().to_string_lossy()).collect();
+        Ok((steps.join("/"), path))
+    }
+}
+
+impl Unread {
+    /// Returns the complaint where nothing refers to the file.
+    fn without_place(self, file: &str) -> Complaint {
+        match self {
+            Self::Reference(what, help) => without_place(file, &what, &help),
+            Self::Broken(complaint) => *complaint,
+        }
+    }
+}
+
+fn without_place(file: &str, what: &str, help: &str) -> Complaint {
+    let help = (!help.is_empty()).then(|| shown(help));
+    let (file, what) = (shown(file), shown(what));
+    Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt: None }
+}
+
+fn unreadable(file: &str, error: &io::Error) -> Unread {
+    let what = match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no file {file} in the folder of the schemas"),
+        _ => format!("cannot read {file}: {error}"),
+    };
+    Unread::Reference(what, "a path begins at the folder of the file that names it".to_owned())
+}
+
+/// Tells whether a path that cannot be followed would lead out of the folder.
+fn leads_up(path: &Path) -> bool {
+    let mut depth = 0_usize;
+    for step in path.components() {
+        match step {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            _ => return true,
+        }
+    }
+    false
+}
+
+fn read_file(name: &str, path: &Path) -> Result<Opened, Unread> {
+    // A pipe would hang us; that it takes the place of the file after this look is the user's own doing.
+    if !fs::metadata(path).map_err(|error| unreadable(name, &error))?.is_file() {
+        let what = format!("{name} is not a regular file");
+        return Err(Unread::Reference(what, "refer to a file with JSON in it".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unreadable(name, &error))?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > FILE_BYTES_MAX) {
+        let what = format!("{name} is larger than {FILE_BYTES_MAX} bytes");
+        return Err(Unread::Reference(what, "split it into several files".to_owned()));
+    }
+    let base = name.rsplit_once('/').map_or("", |(base, _)| base);
+    opened(name, base, &bytes).map_err(Unread::Broken)
+}
+
+fn opened(name: &str, base: &str, bytes: &[u8]) -> Result<Opened, Box<Complaint>> {
+    let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let (document, complaints) = Document::read(name, base, bytes)?;
+    Ok(Opened { document: Arc::new(document), digest, complaints })
+}

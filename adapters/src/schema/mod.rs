@@ -1,0 +1,68 @@
+//! Schemas for answers: read from a folder, their references put in, their `allOf` merged where that is exact, objects
+//! closed. What a value has to do with a schema is asked in [`check`].
+//!
+//! Nothing outside the folder is read, and nothing from the network. A resolved schema accepts nothing that the
+//! original refuses (one exception, on purpose: a `oneOf` whose branches become exclusive by being closed).
+
+pub mod check;
+mod close;
+mod deep;
+mod document;
+mod expand;
+mod files;
+mod keyword;
+mod merge;
+mod reference;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+pub use self::files::Schemas;
+pub use crate::workflow_file::Complaint;
+
+/// Schemas inside each other, at most.
+pub const LEVELS_MAX: usize = 1024;
+
+/// The largest file that is read, in bytes.
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Problems that are told; what comes after the first hundred is a consequence.
+const PROBLEMS_MAX: usize = 100;
+
+/// A schema that refers to nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// What an answer is checked against.
+    pub schema: Value,
+    /// For a worker that accepts closed objects only: the same, without `additionalProperties: true`.
+    pub closed: Value,
+    /// What the author should know.
+    pub warnings: Vec<Complaint>,
+    /// Where it comes from: `issue.schema.json#/$defs/work`.
+    pub source: String,
+    /// SHA-256 of each file that it was made of, as hexadecimal digits.
+    pub digests: BTreeMap<String, String>,
+}
+
+/// Resolves one schema of a folder. For several, [`Schemas`] reads each file once.
+///
+/// `name` is a JSON pointer (`#/$defs/work`, `/work`, `#` for the whole file) or a name, looked up in `definitions`,
+/// `$defs` and at the top of the file.
+///
+/// # Errors
+///
+/// Everything that is wrong, with its place.
+pub fn resolve(folder: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+    Schemas::new(folder).resolve(file, name)
+}
+
+/// Resolves a schema that stands in another file: `outputSchema` of a registry. Its references lead into the folder.
+///
+/// # Errors
+///
+/// Everything that is wrong, with its place in the schema.
+pub fn resolve_inline(folder: &Path, schema: &Value, source: &str) -> Result<Resolved, Vec<Complaint>> {
+    Schemas::new(folder).resolve_inline(schema, source)
+}
