@@ -1,6 +1,7 @@
 //! `unstuck probe`: one piece alone.
 
 mod failures;
+mod schema;
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -30,6 +31,10 @@ enum Piece {
     ///
     /// `cargo test 2>&1 | unstuck probe failures`
     Failures(failures::Args),
+    /// Put the references of a schema for answers in, or say what is wrong with an answer.
+    ///
+    /// `unstuck probe schema issue.schema.json#work --check answer.txt`
+    Schema(schema::Args),
 }
 
 /// Tries the piece.
@@ -37,6 +42,7 @@ pub fn probe(args: &Args) -> Result {
     match &args.piece {
         Piece::Verdict => verdict(),
         Piece::Failures(args) => failures::failures(args),
+        Piece::Schema(args) => schema::schema(args),
     }
 }
 
