@@ -2,6 +2,8 @@
 //!
 //! Whether a value meets a schema is judged by the caller: the core knows no schemas.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -207,6 +209,45 @@ pub fn match_text(pattern: &str, messages: &[String]) -> Result<AnswerSeen, rege
     }
     seen.violations.push(Violation::whole("pattern", format!("nothing in it matches {pattern}")));
     Ok(seen)
+}
+
+/// Returns the fields of a schema that take one of some values, with those values: what a prompt has to name.
+///
+/// The path is written as in a [`Violation`], with `[]` for every item of a list. Alternatives are listed together.
+pub fn allowed_values(schema: &Value) -> BTreeMap<String, Vec<Value>> {
+    let mut found = BTreeMap::new();
+    collect_allowed(schema, "", FIELD_LEVELS_MAX, &mut found);
+    found
+}
+
+/// Values of one field that are named in a prompt, at most.
+const ALLOWED_MAX: usize = 100;
+
+/// Fields inside each other that are named in a prompt, at most.
+const FIELD_LEVELS_MAX: usize = 16;
+
+fn collect_allowed(schema: &Value, path: &str, levels: usize, found: &mut BTreeMap<String, Vec<Value>>) {
+    let Some(below) = levels.checked_sub(1) else { return };
+    let listed =
+        schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
+    for value in listed {
+        let known = found.entry(path.to_owned()).or_default();
+        if known.len() < ALLOWED_MAX && !known.contains(value) {
+            known.push(value.clone());
+        }
+    }
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        collect_allowed(property, &path, below, found);
+    }
+    if let Some(item) = schema.get("items") {
+        collect_allowed(item, &format!("{path}[]"), below, found);
+    }
+    let branches =
+        ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array());
+    for branch in branches.flatten() {
+        collect_allowed(branch, path, below, found);
+    }
 }
 
 fn texts<'a>(sources: &Sources<'a>) -> impl Iterator<Item = (Origin, &'a str)> {
@@ -494,6 +535,24 @@ mod tests {
             });
             assert_eq!(seen.from, Some(from));
         }
+    }
+
+    #[test]
+    fn the_allowed_values_of_every_field_are_found() {
+        let schema = serde_json::json!({
+            "properties": {
+                "status": {"enum": ["completed", "blocked"]},
+                "next": {"properties": {"action": {"oneOf": [{"const": "go"}, {"enum": ["stop", "go"]}]}}},
+                "items": {"items": {"properties": {"kind": {"const": 1}}}},
+                "free": {"type": "string"},
+            },
+        });
+        let found = allowed_values(&schema);
+        let told: Vec<String> =
+            found.iter().map(|(path, values)| format!("{path}: {}", Value::from(values.clone()))).collect();
+        let expected =
+            ["items[].kind: [1]", r#"next.action: ["go","stop"]"#, r#"status: ["completed","blocked"]"#];
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -885,7 +885,6 @@ fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
         timeout: Millis(1000),
         recoverable: true,
         pattern: Pattern {
-            words: Vec::new(),
             name: "p".to_owned(),
             description: String::new(),
             params: Vec::new(),

@@ -10,7 +10,10 @@ use std::sync::LazyLock;
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_adapters::registry::front_matter;
 use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_adapters::{answer, schema};
 use unstuck_core::Event;
+use unstuck_core::answer::Sources;
+use unstuck_core::completion::Form;
 use unstuck_core::event::Exit;
 use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
@@ -36,6 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("template", template),
     ("porcelain", porcelain),
     ("success_when", success_when),
+    ("schema", schema),
     ("workflow_yaml", workflow_yaml),
 ];
 
@@ -278,6 +282,46 @@ pub fn read_log(bytes: &[u8]) -> Vec<Event> {
     };
     assert_eq!((followed, follower_is_damaged), (events.clone(), is_damaged), "one log, one reading");
     events
+}
+
+/// Whatever two schema files hold, and whatever is answered: complaints have a place and can be shown, a resolved
+/// schema refers to nothing and can be used, and an answer that meets it in its text meets it alone.
+///
+/// Three parts with a zero byte between them: `a.json`, `b.json`, the answer.
+pub fn schema(data: &[u8]) {
+    let mut parts = data.splitn(3, |byte| *byte == 0);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["a.json", "b.json"] {
+        fs::write(folder.path().join(name), parts.next().unwrap_or_default()).expect("a temporary file");
+    }
+    let messages = [String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned()];
+    for name in ["#", "s"] {
+        match schema::resolve(folder.path(), "a.json", name) {
+            Ok(resolved) => check_answer(&resolved, &messages),
+            Err(problems) => {
+                assert!(!problems.is_empty(), "a refusal says why");
+                problems.iter().for_each(|problem| check_shown(&problem.render()));
+            }
+        }
+    }
+}
+
+fn check_answer(resolved: &schema::Resolved, messages: &[String]) {
+    resolved.warnings.iter().for_each(|warning| check_shown(&warning.render()));
+    let checker = schema::check::Checker::new(&resolved.schema).expect("a resolved schema can be used");
+    schema::check::Checker::new(&resolved.closed).expect("the copy can be used");
+    let form = Form::Json {
+        schema: Some(resolved.schema.clone()),
+        source: resolved.source.clone(),
+        digests: resolved.digests.clone(),
+    };
+    let sources = Sources { messages, ..Sources::default() };
+    let seen = answer::read(&form, &sources);
+    assert_eq!(seen, answer::read(&form, &sources), "the same answer is read the same");
+    match seen.parsed() {
+        Some(value) => assert!(checker.accepts(&value), "what was chosen meets the schema: {value}"),
+        None => assert!(!seen.fingerprints().is_empty(), "what failed has an identity"),
+    }
 }
 
 /// The name of the file that [`workflow_yaml`] reads.

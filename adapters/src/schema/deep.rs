@@ -2,8 +2,13 @@
 
 use std::thread;
 
+use serde_json::Value;
+
 /// Bytes of stack. Only what is used of it is memory.
 const STACK: usize = 256 * 1024 * 1024;
+
+/// So many levels need no room of their own.
+const SHALLOW: usize = 64;
 
 /// Runs `work` with a stack that is large enough for [`super::LEVELS_MAX`] levels.
 pub(super) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
@@ -15,4 +20,28 @@ pub(super) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+/// Runs `work` on `schema`: here if that is shallow, as most are, else with room.
+pub(super) fn with_room_for<T: Send>(schema: &Value, work: impl FnOnce() -> T + Send) -> T {
+    if is_shallow(schema) { work() } else { with_room(work) }
+}
+
+/// Looks at a value level by level, without recursion.
+fn is_shallow(value: &Value) -> bool {
+    let mut level = vec![value];
+    for _ in 0..SHALLOW {
+        let below = level.iter().flat_map(|value| -> Box<dyn Iterator<Item = &Value>> {
+            match value {
+                Value::Array(items) => Box::new(items.iter()),
+                Value::Object(map) => Box::new(map.values()),
+                _ => Box::new(std::iter::empty()),
+            }
+        });
+        level = below.collect();
+        if level.is_empty() {
+            return true;
+        }
+    }
+    false
 }

@@ -20,6 +20,8 @@ const DATA_LEVELS_MAX: usize = 128;
 pub(super) struct Document {
     /// Its path from the folder of the schemas.
     pub name: String,
+    /// What its references to other files begin at: its own folder, from that of the schemas.
+    pub base: String,
     text: String,
     pub root: Node,
     /// Names given by `$anchor`, with the way to their schemas.
@@ -41,6 +43,7 @@ pub(super) struct Node {
 pub(super) enum Kind {
     Scalar(Value),
     List(Vec<Node>),
+    /// In the order of the keys, so that a large file is searched fast.
     Object(Vec<Member>),
 }
 
@@ -75,7 +78,9 @@ impl Node {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
-        self.members().iter().find(|member| member.key == key).map(|member| &member.value)
+        let members = self.members();
+        let index = members.binary_search_by(|member| member.key.as_str().cmp(key)).ok()?;
+        Some(&members[index].value)
     }
 
     /// Goes one step of a JSON pointer.
@@ -111,21 +116,27 @@ impl Document {
     /// # Errors
     ///
     /// It is not JSON.
-    pub(super) fn read(name: &str, bytes: &[u8]) -> Result<(Self, Vec<Complaint>), Complaint> {
+    pub(super) fn read(
+        name: &str,
+        base: &str,
+        bytes: &[u8],
+    ) -> Result<(Self, Vec<Complaint>), Box<Complaint>> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let empty = |text: &str| Self {
             name: name.to_owned(),
+            base: base.to_owned(),
             text: text.to_owned(),
             root: Node { at: 0, end: 0, kind: Kind::Scalar(Value::Null) },
             anchors: BTreeMap::new(),
         };
         let text = str::from_utf8(bytes).map_err(|error| {
             let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned();
-            empty(&good).complaint(good.len(), &[], "this is not UTF-8".to_owned(), "save the file as UTF-8")
+            let what = "this is not UTF-8".to_owned();
+            Box::new(empty(&good).complaint(good.len(), &[], what, "save the file as UTF-8"))
         })?;
         let mut document = empty(text);
         if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-            return Err(document.syntax(&error));
+            return Err(Box::new(document.syntax(&error)));
         }
         let mut reader = Reader { text, at: 0, notes: Vec::new() };
         document.root = reader.value(LEVELS_MAX);
@@ -161,9 +172,9 @@ impl Document {
             file: self.name.clone(),
             line: number(before.matches('\n').count() + 1),
             column: number(before[start..].chars().count() + 1),
-            path: if pointer.is_empty() { String::new() } else { format!("#{}", pointer_text(pointer)) },
-            what,
-            help: (!help.is_empty()).then_some(help),
+            path: if pointer.is_empty() { String::new() } else { shown(&short_pointer(pointer)) },
+            what: shown(&what),
+            help: (!help.is_empty()).then(|| shown(&help)),
             excerpt: self.text[start..].lines().next().filter(|line| line.len() < 4096).map(str::to_owned),
         }
     }
@@ -186,6 +197,20 @@ impl Document {
         let mut found = BTreeMap::new();
         collect(&self.root, &mut Vec::new(), &mut found);
         self.anchors = found;
+    }
+}
+
+/// Returns a text of others without what would steer a terminal.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Writes a pointer; of a very long one the end, which says where.
+fn short_pointer(pointer: &[String]) -> String {
+    const STEPS: usize = 20;
+    match pointer.len().checked_sub(STEPS) {
+        None | Some(0) => format!("#{}", pointer_text(pointer)),
+        Some(above) => format!("#/...({above} steps){}", pointer_text(&pointer[above..])),
     }
 }
 
@@ -281,6 +306,7 @@ impl Reader<'_> {
                 self.note(at, format!("the key \"{key}\" is there twice"), "remove one of them");
             }
         }
+        members.sort_by(|a, b| a.key.cmp(&b.key));
         Kind::Object(members)
     }
 

@@ -3,7 +3,7 @@
 //! A reference beside other keywords becomes a part of `allOf`, so both stay in force. Draft-07 is written as 2020-12
 //! on the way: a list under `items` becomes `prefixItems`, `dependencies` become their two successors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -44,6 +44,10 @@ pub(super) struct Expander<'a> {
     problems: Vec<Complaint>,
     warnings: Vec<Complaint>,
     digests: BTreeMap<String, String>,
+    /// The places that something was said about.
+    told: BTreeSet<(String, usize)>,
+    /// Keys that are no keywords.
+    unknown: usize,
     /// The definitions that are being put in, each inside the one before.
     chain: Vec<Target>,
     /// The steps to the schema that is being read, in its file.
@@ -59,6 +63,8 @@ impl<'a> Expander<'a> {
             problems: Vec::new(),
             warnings: Vec::new(),
             digests: BTreeMap::new(),
+            told: BTreeSet::new(),
+            unknown: 0,
             chain: Vec::new(),
             way: Vec::new(),
             levels: 0,
@@ -73,8 +79,11 @@ impl<'a> Expander<'a> {
         self.put_in(target)
     }
 
-    /// Returns problems, warnings and digests.
-    pub(super) fn finish(self) -> (Vec<Complaint>, Vec<Complaint>, BTreeMap<String, String>) {
+    /// Returns problems and warnings, in the order of their places, and digests.
+    pub(super) fn finish(mut self) -> (Vec<Complaint>, Vec<Complaint>, BTreeMap<String, String>) {
+        for complaints in [&mut self.problems, &mut self.warnings] {
+            complaints.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+        }
         (self.problems, self.warnings, self.digests)
     }
 
@@ -86,13 +95,14 @@ impl<'a> Expander<'a> {
     }
 
     fn problem(&mut self, document: &Document, at: usize, what: impl Into<String>, help: impl Into<String>) {
-        if self.problems.len() < PROBLEMS_MAX {
-            let complaint = document.complaint(at, &self.way, what.into(), help);
-            // The same definition used twice is wrong once.
-            if !self.problems.contains(&complaint) {
-                self.problems.push(complaint);
-            }
+        if self.problems.len() < PROBLEMS_MAX && self.is_new(document, at) {
+            self.problems.push(document.complaint(at, &self.way, what.into(), help));
         }
+    }
+
+    /// A definition that is used twice is wrong once.
+    fn is_new(&mut self, document: &Document, at: usize) -> bool {
+        self.told.insert((document.name.clone(), at))
     }
 
     fn put_in(&mut self, target: Target) -> Value {
@@ -191,14 +201,14 @@ impl<'a> Expander<'a> {
 
     /// An unknown key is a note of its author, unless it looks like a slip.
     fn unknown(&mut self, document: &Document, member: &Member) {
-        let Some(known) = nearest(&member.key, keyword::all()) else { return };
-        if self.warnings.len() < PROBLEMS_MAX {
+        self.unknown += 1;
+        if self.unknown > PROBLEMS_MAX || !self.is_new(document, member.at) {
+            return;
+        }
+        if let Some(known) = nearest(&member.key, keyword::all()) {
             let what = format!("\"{}\" is no keyword and asks for nothing", member.key);
-            let warning =
-                document.complaint(member.at, &self.way, what, format!("did you mean \"{known}\"?"));
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
-            }
+            let help = format!("did you mean \"{known}\"?");
+            self.warnings.push(document.complaint(member.at, &self.way, what, help));
         }
     }
 
@@ -228,7 +238,7 @@ impl<'a> Expander<'a> {
         let document = match reference.file {
             None => self.this(document),
             Some(file) => {
-                let opened = self.schemas.open(&document.name, &file)?;
+                let opened = self.schemas.open(&document.base, &file)?;
                 self.note_file(&opened);
                 opened.document
             }
@@ -391,19 +401,26 @@ impl<'a> Expander<'a> {
             );
             return None;
         }
-        for name in names {
-            let text = name.text().unwrap_or_default();
-            if !TYPES.contains(&text) {
-                let near = nearest(text, TYPES.iter().copied());
-                let near = near.map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-                let what = match name.text() {
-                    Some(text) => format!("there is no type \"{text}\""),
-                    None => "the name of a type is a text".to_owned(),
-                };
-                self.problem(document, name.at, what, format!("{near}the types are {}", TYPES.join(", ")));
+        for name in names.iter().filter(|name| !name.text().is_some_and(|text| TYPES.contains(&text))) {
+            if self.problems.len() < PROBLEMS_MAX {
+                self.unknown_type(document, name);
             }
         }
         self.data(document, node)
+    }
+
+    fn unknown_type(&mut self, document: &Document, name: &Node) {
+        if !self.is_new(document, name.at) {
+            return;
+        }
+        let near = name.text().and_then(|text| nearest(text, TYPES.iter().copied()));
+        let near = near.map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+        let what = match name.text() {
+            Some(text) => format!("there is no type \"{text}\""),
+            None => "the name of a type is a text".to_owned(),
+        };
+        let help = format!("{near}the types are {}", TYPES.join(", "));
+        self.problems.push(document.complaint(name.at, &self.way, what, help));
     }
 
     fn pattern(&mut self, document: &Document, at: usize, pattern: &str) {

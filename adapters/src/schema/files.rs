@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::document::Document;
+use super::document::{Document, shown};
 use super::expand::{Expander, Target};
 use super::reference::{self, pointer_text};
 use super::{Complaint, FILE_BYTES_MAX, Resolved, check, close, deep, merge};
@@ -66,7 +66,7 @@ impl Schemas {
     pub fn resolve_inline(&mut self, schema: &Value, source: &str) -> Result<Resolved, Vec<Complaint>> {
         deep::with_room(|| {
             let text = serde_json::to_vec_pretty(schema).unwrap_or_default();
-            let opened = opened(source, &text).map_err(|broken| vec![broken])?;
+            let opened = opened(source, "", &text).map_err(|broken| vec![*broken])?;
             let mut resolved = self.resolve_in(&opened, "#")?;
             resolved.digests.remove(source);
             source.clone_into(&mut resolved.source);
@@ -76,7 +76,7 @@ impl Schemas {
 
     fn resolve_in(&mut self, opened: &Opened, name: &str) -> Result<Resolved, Vec<Complaint>> {
         let document = &opened.document;
-        let unnamed = |(what, help)| vec![without_place(&document.name, what, help)];
+        let unnamed = |(what, help): reference::Wrong| vec![without_place(&document.name, &what, &help)];
         let place = reference::read_name(name).map_err(unnamed)?;
         let way = reference::find(document, &place).map_err(unnamed)?;
         let source = format!("{}#{}", document.name, pointer_text(&way));
@@ -86,23 +86,23 @@ impl Schemas {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unmet = |what: String| vec![without_place(&source, what, String::new())];
+        let unmet = |what: &str| vec![without_place(&source, what, "")];
         let mut schema = merge::merge(expanded);
         if schema == Value::Bool(false) {
-            return Err(unmet("nothing meets this schema: its parts contradict each other".to_owned()));
+            return Err(unmet("nothing meets this schema: its parts contradict each other"));
         }
         let mut notes = close::close(&mut schema);
         let (closed, more) = close::for_worker(&schema);
         notes.extend(more);
         notes.extend(check::accepts_no_object(&schema));
-        warnings.extend(notes.into_iter().map(|note| without_place(&source, note, String::new())));
-        check::Checker::new(&schema).map_err(unmet)?;
+        warnings.extend(notes.iter().map(|note| without_place(&source, note, "")));
+        check::Checker::new(&schema).map_err(|what| unmet(&what))?;
         Ok(Resolved { schema, closed, warnings, source, digests })
     }
 
-    /// Reads a file, named from the folder of another one (`""` for the folder of the schemas).
-    pub(super) fn open(&mut self, from: &str, file: &str) -> Result<Opened, Unread> {
-        let (name, path) = self.locate(from, file)?;
+    /// Reads a file, named from another folder (`""` for that of the schemas).
+    pub(super) fn open(&mut self, base: &str, file: &str) -> Result<Opened, Unread> {
+        let (name, path) = self.locate(base, file)?;
         if let Some(read) = self.read.get(&name) {
             return read.clone();
         }
@@ -112,8 +112,8 @@ impl Schemas {
     }
 
     /// Returns where a file is after links, and its path from the folder.
-    fn locate(&self, from: &str, file: &str) -> Result<(String, PathBuf), Unread> {
-        let below = Path::new(from).parent().unwrap_or(Path::new("")).join(file);
+    fn locate(&self, base: &str, file: &str) -> Result<(String, PathBuf), Unread> {
+        let below = Path::new(base).join(file);
         let help = "keep schemas inside their folder";
         let outside =
             || Unread::Reference(format!("{file} is outside the folder of the schemas"), help.to_owned());
@@ -136,15 +136,16 @@ impl Unread {
     /// Returns the complaint where nothing refers to the file.
     fn without_place(self, file: &str) -> Complaint {
         match self {
-            Self::Reference(what, help) => without_place(file, what, help),
+            Self::Reference(what, help) => without_place(file, &what, &help),
             Self::Broken(complaint) => *complaint,
         }
     }
 }
 
-fn without_place(file: &str, what: String, help: String) -> Complaint {
-    let help = (!help.is_empty()).then_some(help);
-    Complaint { file: file.to_owned(), line: 0, column: 0, path: String::new(), what, help, excerpt: None }
+fn without_place(file: &str, what: &str, help: &str) -> Complaint {
+    let help = (!help.is_empty()).then(|| shown(help));
+    let (file, what) = (shown(file), shown(what));
+    Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt: None }
 }
 
 fn unreadable(file: &str, error: &io::Error) -> Unread {
@@ -182,11 +183,12 @@ fn read_file(name: &str, path: &Path) -> Result<Opened, Unread> {
         let what = format!("{name} is larger than {FILE_BYTES_MAX} bytes");
         return Err(Unread::Reference(what, "split it into several files".to_owned()));
     }
-    opened(name, &bytes).map_err(|broken| Unread::Broken(Box::new(broken)))
+    let base = name.rsplit_once('/').map_or("", |(base, _)| base);
+    opened(name, base, &bytes).map_err(Unread::Broken)
 }
 
-fn opened(name: &str, bytes: &[u8]) -> Result<Opened, Complaint> {
+fn opened(name: &str, base: &str, bytes: &[u8]) -> Result<Opened, Box<Complaint>> {
     let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let (document, complaints) = Document::read(name, bytes)?;
+    let (document, complaints) = Document::read(name, base, bytes)?;
     Ok(Opened { document: Arc::new(document), digest, complaints })
 }

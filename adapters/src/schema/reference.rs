@@ -1,6 +1,7 @@
 //! How a schema is named: a JSON pointer, an anchor, a plain name, with or without a file.
 
 use super::document::Document;
+use crate::workflow_file::nearest;
 
 /// A `$ref`, cut into its two parts and decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,9 @@ pub(super) fn find(document: &Document, place: &Place) -> Result<Vec<String>, Wr
             let mut ways = ways.into_iter().chain([vec![name.clone()]]);
             ways.find(|way| document.find(way).is_some()).ok_or_else(|| {
                 let what = format!("{} defines no schema \"{name}\"", document.name);
-                (what, listed(names(document), "write # for the whole file"))
+                let near = nearest(name, names(document).into_iter());
+                let near = near.map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+                (what, format!("{near}{}", listed(names(document), "write # for the whole file")))
             })
         }
     }
