@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, man,
-    probe, replay, report, resume, run, runs, show, undo, verdict, verify, why,
+    answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, init,
+    man, probe, replay, report, resume, run, runs, show, undo, verdict, verify, why,
 };
 
 /// Supervises loops of coding agents.
@@ -48,6 +48,8 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a workflow with validators and prompts that follow from the files of the project.
+    Init(init::Args),
     /// Run a workflow file, or a goal with a worker and checks.
     Run(Box<run::Args>),
     /// List runs, the ones that need a person first.

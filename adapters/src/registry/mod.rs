@@ -21,6 +21,7 @@ pub mod keys;
 mod load;
 mod read;
 pub mod retry_prompt;
+mod starter;
 mod tree;
 
 use crate::prompt_template::Params;
@@ -30,6 +31,7 @@ use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
 pub(crate) use json::value as json_value;
 use load::near_or_list;
+pub use starter::starter;
 
 /// A registry that was read, checked and resolved.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ pub mod export;
 pub mod gc;
 pub mod guard;
 pub mod import;
+pub mod init;
 pub mod man;
 pub mod probe;
 pub mod replay;
@@ -33,6 +34,7 @@ pub fn run(args: Args) -> Result {
     let Args { global, command } = args;
     match command {
         None => runs::overview(&global),
+        Some(Command::Init(args)) => init::init(&args),
         Some(Command::Run(args)) => run::run(&global, *args),
         Some(Command::Runs(args)) => runs::runs(&global, &args),
         Some(Command::Show(args)) => show::show(&global, &args),

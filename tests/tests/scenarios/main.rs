@@ -12,6 +12,7 @@ mod schema;
 mod scope;
 mod stage;
 mod state;
+mod verification;
 mod visibility;
 
 /// The page and the tests name the same scenarios.

@@ -2,7 +2,9 @@
 
 mod failures;
 mod prompt;
+mod registry;
 mod schema;
+mod validator;
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -32,6 +34,10 @@ enum Piece {
     ///
     /// `cargo test 2>&1 | unstuck probe failures`
     Failures(failures::Args),
+    /// Run one validator, and show what a prompt would tell of it.
+    ///
+    /// `unstuck probe validator tests-pass`
+    Validator(validator::Args),
     /// Write the prompt that answers a failure, as a run would.
     ///
     /// `unstuck probe prompt issue --pattern tests-red --params '{"failedTests": [{"name": "one"}]}'`
@@ -47,6 +53,7 @@ pub fn probe(args: &Args) -> Result {
     match &args.piece {
         Piece::Verdict => verdict(),
         Piece::Failures(args) => failures::failures(args),
+        Piece::Validator(args) => validator::validator(args),
         Piece::Prompt(args) => prompt::prompt(args),
         Piece::Schema(args) => schema::schema(args),
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use unstuck_adapters::registry::Registry;
 use unstuck_adapters::registry::retry_prompt::{Failed, Request, RetryPrompt, retry_prompt};
 use unstuck_core::completion::Completion;
 
+use super::registry::{load, only_registry, pair};
 use crate::error::{Error, Result};
 use crate::exit;
 
@@ -31,16 +31,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: u32,
     /// A value of {uv-NAME}.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     uv: Vec<(String, String)>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-fn variable(value: &str) -> std::result::Result<(String, String), String> {
-    let (name, value) = value.split_once('=').ok_or("not NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Writes the prompt and prints it.
@@ -49,13 +44,11 @@ pub fn prompt(args: &Args) -> Result {
         .map_err(|error| Error::usage(format!("cannot find the working folder: {error}")))?;
     let path = match &args.registry {
         Some(path) => workspace.join(path),
-        None => only_registry(&workspace)?,
+        None => only_registry(&workspace)?.ok_or_else(|| {
+            Error::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
+        })?,
     };
-    let (registry, warnings) =
-        Registry::load(&path, &workspace).map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
-    for warning in warnings {
-        eprintln!("warning: {warning}");
-    }
+    let registry = load(&path, &workspace)?;
     let (completion, pattern) = registry
         .pattern(&args.step, &args.pattern)
         .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
@@ -116,24 +109,6 @@ fn text(value: Option<Value>) -> String {
     value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Finds the registry of a project that has one.
-fn only_registry(workspace: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(workspace.join(".agent")).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path().join("steps_registry.json")).collect();
-    found.retain(|path| path.is_file());
-    found.sort();
-    match found.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => Err(Error::usage("there is no .agent/*/steps_registry.json here")
-            .hint("name it with --registry FILE")),
-        many => {
-            let names: Vec<String> = many.iter().map(|path| path.display().to_string()).collect();
-            Err(Error::usage("there is more than one registry here")
-                .hint(format!("name one of them with --registry: {}", names.join(", "))))
-        }
-    }
-}
-
 /// Reads what a validator found.
 fn params(given: &str) -> Result<Map<String, Value>> {
     let text = match given.strip_prefix('@') {
@@ -167,22 +142,5 @@ mod tests {
         for (given, expected) in cases {
             assert_eq!(params(&given).ok().map(|it| it.len()), expected, "{given}");
         }
-    }
-
-    #[test]
-    fn a_registry_is_found_where_there_is_only_one() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let add = |agent: &str| {
-            let path = folder.path().join(".agent").join(agent);
-            fs::create_dir_all(&path).expect("the folder is ours");
-            fs::write(path.join("steps_registry.json"), "{}").expect("the folder is ours");
-        };
-        assert!(only_registry(folder.path()).is_err());
-        add("one");
-        assert!(
-            only_registry(folder.path()).is_ok_and(|path| path.ends_with(".agent/one/steps_registry.json"))
-        );
-        add("two");
-        assert!(only_registry(folder.path()).is_err());
     }
 }

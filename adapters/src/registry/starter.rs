@@ -1,0 +1,134 @@
+//! The files that a project begins with: a registry with the validators that follow from its files, a prompt for each
+//! failure, and a workflow that asks for them.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use unstuck_core::completion::{Run, Validator};
+use unstuck_core::validator::{Extractor, SuccessWhen};
+
+use super::builtin;
+
+/// A file to be written, from the root of the project.
+pub type File = (String, String);
+
+const FOLDER: &str = ".agent/work";
+
+/// Returns the files of a starter set for the project in a folder, and the validators that were found, with their
+/// commands. `worker` is the command line that works; `goal` is what it is to do.
+pub fn starter(root: &Path, worker: &str, goal: &str) -> (Vec<File>, Vec<(String, String)>) {
+    let validators: Vec<Validator> =
+        builtin::NAMES.iter().filter_map(|name| builtin::validator(name, root).ok()).collect();
+    let mut files = vec![
+        ("unstuck.yaml".to_owned(), workflow(worker, goal)),
+        (format!("{FOLDER}/steps_registry.json"), registry(&validators)),
+        (format!("{FOLDER}/prompts/steps/retry/work/f_failed.md"), ANY.to_owned()),
+    ];
+    files.extend(
+        validators
+            .iter()
+            .map(|it| (format!("{FOLDER}/prompts/steps/retry/work/f_failed_{}.md", it.name), prompt(it))),
+    );
+    let found = validators.into_iter().filter_map(|it| match it.run {
+        Run::Command(command) => Some((it.name, command)),
+        _ => None,
+    });
+    (files, found.collect())
+}
+
+fn workflow(worker: &str, goal: &str) -> String {
+    let goal = goal.lines().map(|line| format!("      {line}\n")).collect::<String>();
+    let command = serde_json::to_string(worker).expect("a text can be written");
+    format!(
+        "name: work\nversion: \"1\"\ntimeout: 4h\nsteps_registry: {FOLDER}/steps_registry.json\nsteps:\n  work:\n    \
+         worker: COMMAND # any command line that reads a prompt on standard input\n    command: {command}\n    \
+         capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]\n    instructions: |\n{goal}    registry_step: work # \
+         complete when the conditions of complete.work hold\n    max_iterations: 10\n    convergence: {{enabled: true}}\n"
+    )
+}
+
+fn registry(validators: &[Validator]) -> String {
+    let mut patterns = Map::new();
+    let mut all = Map::new();
+    for validator in validators {
+        let (name, pattern) = (&validator.name, &validator.pattern);
+        let params: Vec<&String> = validator.extract.keys().collect();
+        patterns.insert(
+            name.clone(),
+            json!({"description": pattern.description, "edition": "failed", "adaptation": name, "params": params}),
+        );
+        all.insert(name.clone(), described(validator));
+    }
+    let conditions: Vec<Value> = validators.iter().map(|it| json!({ "validator": it.name })).collect();
+    let whole = json!({
+        "agentId": "work",
+        "failurePatterns": patterns,
+        "validators": all,
+        "validationSteps": {
+            "complete.work": {
+                "c2": "retry",
+                "c3": "work",
+                "validationConditions": conditions,
+                "onFailure": {"action": "retry", "maxAttempts": 5},
+            }
+        },
+    });
+    serde_json::to_string_pretty(&whole).expect("JSON can be written") + "\n"
+}
+
+fn described(validator: &Validator) -> Value {
+    let command = match &validator.run {
+        Run::Command(command) => command.as_str(),
+        _ => "",
+    };
+    let when = match &validator.success_when {
+        Some(SuccessWhen::Empty) => "empty",
+        _ => "exitCode:0",
+    };
+    let extract: Map<String, Value> = validator
+        .extract
+        .iter()
+        .filter_map(|(param, extractor)| Some((param.clone(), name_of(*extractor)?.into())))
+        .collect();
+    json!({
+        "type": "command",
+        "command": command,
+        "successWhen": when,
+        "failurePattern": validator.name,
+        "extractParams": extract,
+    })
+}
+
+fn name_of(extractor: Extractor) -> Option<&'static str> {
+    Extractor::names().find(|name| Extractor::named(name) == Some(extractor))
+}
+
+/// Answers a failure that has no prompt of its own.
+const ANY: &str = "## {{summary}}\n\n{{suggestedAction}}\n";
+
+fn prompt(validator: &Validator) -> String {
+    let mut text = String::from("---\nparams:\n");
+    for param in validator.extract.keys() {
+        text.push_str(&format!("  - {param}\n"));
+    }
+    text.push_str("---\n## {{summary}} (attempt {{attempt}} of {{maxAttempts}})\n\n");
+    text.push_str(&format!("{}.\n", validator.pattern.description));
+    for (param, extractor) in &validator.extract {
+        text.push_str(&part(param, *extractor));
+    }
+    text.push_str("\n{{suggestedAction}}\n");
+    text
+}
+
+/// Returns the part of a prompt that shows one parameter.
+fn part(param: &str, extractor: Extractor) -> String {
+    let item = match extractor {
+        Extractor::FailedTests => "`{{this.name}}`{{#if this.file}} in {{this.file}}{{/if}}: {{this.error}}",
+        Extractor::TypeErrors | Extractor::LintErrors => "{{this.file}}:{{this.line}}: {{this.message}}",
+        Extractor::ErrorOutput | Extractor::Diff | Extractor::Stdout | Extractor::Stderr => {
+            return format!("{{{{#if {param}}}}}\n```\n{{{{{param}}}}}\n```\n{{{{/if}}}}");
+        }
+        _ => "{{this}}",
+    };
+    format!("{{{{#each {param}}}}}\n- {item}{{{{/each}}}}\n")
+}

@@ -1,0 +1,59 @@
+//! The steps registry that a piece is tried with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::registry::Registry;
+
+use crate::error::{Error, Result};
+
+/// Reads a registry; what is worth saying about it goes to standard error.
+pub fn load(path: &Path, workspace: &Path) -> Result<Registry> {
+    let (registry, warnings) =
+        Registry::load(path, workspace).map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(registry)
+}
+
+/// Finds the registry of a project, if it has one; more than one is an error.
+pub fn only_registry(workspace: &Path) -> Result<Option<PathBuf>> {
+    let entries = fs::read_dir(workspace.join(".agent")).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path().join("steps_registry.json")).collect();
+    found.retain(|path| path.is_file());
+    found.sort();
+    if let [_, _, ..] = found.as_slice() {
+        let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+        return Err(Error::usage("there is more than one registry here")
+            .hint(format!("name one of them with --registry: {}", names.join(", "))));
+    }
+    Ok(found.pop())
+}
+
+/// Reads `NAME=VALUE`.
+pub fn pair(given: &str) -> std::result::Result<(String, String), String> {
+    let (name, value) = given.split_once('=').ok_or("not NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_is_found_where_there_is_only_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let add = |agent: &str| {
+            let path = folder.path().join(".agent").join(agent);
+            fs::create_dir_all(&path).expect("the folder is ours");
+            fs::write(path.join("steps_registry.json"), "{}").expect("the folder is ours");
+        };
+        let found = || only_registry(folder.path()).map_err(|error| error.to_string());
+        assert_eq!(found(), Ok(None));
+        add("one");
+        assert_eq!(found(), Ok(Some(folder.path().join(".agent/one/steps_registry.json"))));
+        add("two");
+        assert!(found().is_err_and(|error| error.contains("more than one registry")));
+    }
+}

@@ -1,0 +1,118 @@
+//! `unstuck probe validator`: one validator alone, without a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use unstuck_adapters::process::Stop;
+use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::registry::{Registry, Wanted};
+use unstuck_adapters::validators::{self, Place};
+use unstuck_core::completion::{Condition, Run};
+use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
+use unstuck_store::blobs::MemoryBlobs;
+
+use super::registry::{load, only_registry, pair};
+use crate::error::{Error, Result};
+use crate::{exit, text};
+
+/// Arguments of `unstuck probe validator`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Its name in the registry, or one of git-clean, tests-pass, type-check, lint-check, format-check.
+    name: String,
+    /// The registry; the only one below .agent when not given.
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// A parameter of the condition; JSON, or text.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair)]
+    params: Vec<(String, String)>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it. The exit status is 0 where the condition holds, 1 where it does not, and 5 where it could not run.
+pub fn validator(args: &Args) -> Result {
+    let workspace = std::env::current_dir()
+        .map_err(|error| Error::usage(format!("cannot find the working folder: {error}")))?;
+    let registry = match &args.registry {
+        Some(path) => load(&workspace.join(path), &workspace)?,
+        // Five validators need none.
+        None => match only_registry(&workspace)? {
+            Some(path) => load(&path, &workspace)?,
+            None => Registry::built_in(),
+        },
+    };
+    let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    let params: Map<String, Value> =
+        args.params.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+    let wanted = [Wanted { validator: args.name.clone(), params }];
+    let conditions = registry
+        .conditions(&wanted, None, &workspace)
+        .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
+    let Some(condition) = conditions.first() else {
+        return Err(Error::usage(format!("validator {} is of a type that is not run yet", args.name)));
+    };
+    let result = run(condition, workspace)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&result).expect("a result is plain data"));
+    } else {
+        print(condition, &result);
+    }
+    Ok(match result.outcome {
+        ValidatorOutcome::Pass => exit::OK,
+        ValidatorOutcome::Fail => 1,
+        ValidatorOutcome::CouldNotRun(_) => 5,
+    })
+}
+
+fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::usage(format!("cannot start: {error}")))?;
+    let twice = Duration::from_millis(condition.validator.timeout.0).saturating_mul(2);
+    let place = Place {
+        environment: Vec::new(),
+        limit: twice,
+        grace: Duration::from_secs(5),
+        mark: format!("unstuck-probe-{}", std::process::id()),
+        hidden: vec![workspace.join(".unstuck"), workspace.join("context")],
+        scratch: std::env::temp_dir(),
+        base: None,
+        stop_at_first: false,
+        workspace,
+    };
+    let (_running, stop) = tokio::sync::watch::channel(Stop::Run);
+    let blobs = MemoryBlobs::default();
+    let redactor = Redactor::from_environment(std::env::vars_os(), &[]);
+    let conditions = std::slice::from_ref(condition);
+    let found = runtime.block_on(validators::run(conditions, &place, &blobs, &redactor, stop, |_| {}));
+    found.into_iter().next().ok_or_else(|| Error::usage("nothing was run"))
+}
+
+fn print(condition: &Condition, result: &ValidatorResult) {
+    let word = match &result.outcome {
+        ValidatorOutcome::Pass => "passes".to_owned(),
+        ValidatorOutcome::Fail => format!("fails: {}", result.summary()),
+        ValidatorOutcome::CouldNotRun(why) => format!("could not run: {why}"),
+    };
+    println!("{} {word} ({})", result.validator, text::span(result.duration));
+    let asked = match &condition.validator.run {
+        Run::Command(command) | Run::Custom(command) => command.clone(),
+        Run::Files(paths) => paths.join(", "),
+        Run::Checklist(list) => list.path.clone(),
+    };
+    println!("  asked    {asked}");
+    if result.passed() {
+        return;
+    }
+    println!("  pattern  {} ({})", condition.validator.pattern.name, condition.validator.pattern.description);
+    for (name, value) in &result.params {
+        println!("  {name} = {value}");
+    }
+    if !result.error.is_empty() {
+        println!("\n{}", result.error.trim_end());
+    }
+}

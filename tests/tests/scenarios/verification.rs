@@ -1,0 +1,282 @@
+//! Complete means verified: validators, targeted prompts, answers of a form, closers. S11, S17, S18, S32 and S33 again, with
+//! conditions instead of a check.
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const RETRY: &str = ".agent/fixer/prompts/steps/retry/issue";
+
+/// A workflow whose step is that of the registry; `worker` is a shell script.
+fn flow(stage: &Stage, worker: &str, more: &str) {
+    stage.write("worker.sh", worker);
+    stage.workflow(
+        "steps_registry: .agent/fixer/steps_registry.json\n",
+        &format!(
+            "worker: COMMAND\ncommand: sh ./worker.sh\ninstructions: Mend it.\nregistry_step: issue\n{more}"
+        ),
+    );
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "the workflow"]);
+}
+
+/// Writes a registry with these validators, all of them conditions of one step, and a template for each pattern.
+fn registry(stage: &Stage, validators: &Value, end: &Value) {
+    let named = validators.as_object().expect("validators have names");
+    let patterns: Value = named
+        .keys()
+        .map(|name| {
+            let pattern = json!({"description": format!("{name} does not hold"), "edition": "failed", "adaptation": name});
+            (name.clone(), pattern)
+        })
+        .collect();
+    let conditions: Vec<Value> = named.keys().map(|name| json!({ "validator": name })).collect();
+    let mut of_step = json!({"c2": "retry", "c3": "issue", "completionConditions": conditions});
+    for (key, value) in end.as_object().into_iter().flatten() {
+        of_step[key.as_str()] = value.clone();
+    }
+    let mut all = json!({
+        "agentId": "fixer",
+        "completionPatterns": patterns,
+        "validators": validators,
+        "completionSteps": { "complete.issue": of_step },
+    });
+    for (name, validator) in all["validators"].as_object_mut().expect("validators have names") {
+        validator["failurePattern"] = name.clone().into();
+    }
+    stage.write(".agent/fixer/steps_registry.json", serde_json::to_string_pretty(&all).expect("JSON"));
+    for name in named.keys() {
+        stage.write(
+            &format!("{RETRY}/f_failed_{name}.md"),
+            format!("FIRST TEMPLATE of {name}: {{{{summary}}}}\n"),
+        );
+    }
+}
+
+fn tests_pass() -> Value {
+    json!({"tests-pass": {"type": "command", "command": "sh tests/run.sh", "successWhen": "exitCode:0",
+        "extractParams": {"failedTests": "parseTestOutput"}}})
+}
+
+/// Returns the prompts that the worker was given, one for each iteration.
+fn prompts(stage: &Stage) -> Vec<String> {
+    let started = stage.facts("worker_started");
+    started.iter().map(|it| String::from_utf8_lossy(&stage.blob(&it["prompt"])).into_owned()).collect()
+}
+
+const MENDS_SECOND: &str = r#"
+prompt=$(cat); echo call >>"$SCRATCH/calls"
+if [ "$UNSTUCK_ITERATION" -ge 2 ]; then
+    echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh; git commit -qam mended
+fi
+printf 'All is well.\n\n```json\n{"status": "completed", "validation": {"tests_passed": true}}\n```\n'
+"#;
+
+/// The schema of answers with a status.
+fn schema(stage: &Stage) -> Value {
+    let answer = json!({"$defs": {"answer": {"type": "object", "required": ["status"], "properties": {
+        "status": {"enum": ["in_progress", "completed"]}}}}});
+    stage.write(".agent/fixer/schemas/issue.schema.json", answer.to_string());
+    json!({"outputSchemaRef": {"file": "issue.schema.json", "schema": "answer"}})
+}
+
+/// The same, with a step that asks for the form from the first iteration on.
+fn with_answers(stage: &Stage) {
+    let path = stage.workspace().join(".agent/fixer/steps_registry.json");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let mut all: Value = serde_json::from_str(&text).expect("JSON");
+    all["steps"] = json!({"initial.issue": {"c2": "initial", "c3": "issue",
+        "outputSchemaRef": {"file": "issue.schema.json", "schema": "answer"}}});
+    std::fs::write(&path, all.to_string()).expect("the workspace is ours");
+    stage.write(
+        ".agent/fixer/prompts/steps/initial/issue/f_default.md",
+        "Work on the issue, iteration {uv-iteration}.\n",
+    );
+}
+
+#[test]
+fn s11_a_claim_while_tests_fail_is_answered_with_the_prompt_of_its_pattern() {
+    let stage = Stage::repository();
+    let end = schema(&stage);
+    registry(&stage, &tests_pass(), &end);
+    let template = "---\nparams: [failedTests]\n---\n## Red (attempt {{attempt}} of {{maxAttempts}})\n{{#each failedTests}}\n- \
+                    `{{this.name}}`: {{this.error}}\n{{/each}}\n";
+    stage.write(&format!("{RETRY}/f_failed_tests-pass.md"), template);
+    with_answers(&stage);
+    let path = stage.workspace().join(".agent/fixer/steps_registry.json");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let mut all: Value = serde_json::from_str(&text).expect("JSON");
+    all["completionPatterns"]["tests-pass"]["params"] = json!(["failedTests"]);
+    std::fs::write(&path, all.to_string()).expect("the workspace is ours");
+    flow(&stage, MENDS_SECOND, "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let [first, second] = &prompts(&stage)[..] else { panic!("two iterations") };
+    assert!(
+        first.contains("Work on the issue, iteration 1.") && first.contains("\"in_progress\""),
+        "{first}"
+    );
+    for part in ["## Red (attempt 1 of 3)", "- `add: expected 5, got -1`", "declared", "tests-pass failed"] {
+        assert!(second.contains(part), "{part}: {second}");
+    }
+    let verdicts = stage.verdicts();
+    assert_eq!(
+        (&verdicts[0]["decision"], &verdicts[0]["claimed"]),
+        (&"incomplete".into(), &"complete".into())
+    );
+    let started = stage.facts("worker_started");
+    assert_eq!(
+        started[1]["templates"]
+            .as_array()
+            .map(|it| it.iter().any(|it| it == "steps/retry/issue/f_failed_tests-pass.md")),
+        Some(true),
+        "{}",
+        started[1]["templates"]
+    );
+    stage.unstuck(&["why"]).with_status(0).says("tests-pass passes");
+    stage.verify();
+}
+
+#[test]
+fn the_same_lint_error_again_gets_the_next_template_and_then_the_step_stops() {
+    let stage = Stage::repository();
+    let lint = json!({"lint": {"type": "command", "command": "echo 'src/a.js:1:1: error: no semicolon'; exit 1",
+        "successWhen": "exitCode:0"}});
+    registry(&stage, &lint, &json!({"onFailure": {"action": "retry", "maxAttempts": 4}}));
+    let path = stage.workspace().join(".agent/fixer/steps_registry.json");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let mut all: Value = serde_json::from_str(&text).expect("JSON");
+    all["completionPatterns"]["lint"]["adaptationChain"] = json!(["lint", "lint-2", "lint-3"]);
+    std::fs::write(&path, all.to_string()).expect("the workspace is ours");
+    stage.write(&format!("{RETRY}/f_failed_lint-2.md"), "SECOND TEMPLATE\n");
+    stage.write(&format!("{RETRY}/f_failed_lint-3.md"), "THIRD TEMPLATE\n");
+    flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 4 attempts in a row");
+    let prompts = prompts(&stage);
+    let used: Vec<bool> = ["FIRST", "SECOND", "THIRD"]
+        .iter()
+        .zip(&prompts[1..])
+        .map(|(word, prompt)| prompt.contains(word))
+        .collect();
+    assert_eq!((prompts.len(), used), (4, vec![true, true, true]), "{prompts:#?}");
+    stage.verify();
+}
+
+#[test]
+fn s33_a_validator_that_cannot_run_is_the_operators_problem_and_no_iteration() {
+    let stage = Stage::repository();
+    let missing = json!({"lint": {"type": "command", "command": "./lintt", "successWhen": "exitCode:0"}});
+    registry(&stage, &missing, &json!({}));
+    flow(&stage, "cat >/dev/null; echo call >>$SCRATCH/calls", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("validator lint could not run");
+    assert_eq!(stage.calls(), 1);
+    stage.write("lintt", "#!/bin/sh\nexit 0\n");
+    std::process::Command::new("chmod")
+        .arg("+x")
+        .arg(stage.workspace().join("lintt"))
+        .status()
+        .expect("chmod");
+    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    assert_eq!(stage.calls(), 1, "what was done is not done again");
+    stage.verify();
+}
+
+#[test]
+fn s32_a_validator_that_hangs_is_tried_twice_and_ended_with_all_it_started() {
+    let stage = Stage::repository();
+    let hangs = json!({"lint": {"type": "command", "command": "echo try >>$SCRATCH/tries; sleep 999 & wait", "successWhen": "exitCode:0", "timeout": "1s"}});
+    registry(&stage, &hangs, &json!({}));
+    flow(&stage, "cat >/dev/null", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("time limit of 1 s");
+    assert_eq!(stage.noted("tries").lines().count(), 2);
+    stage.leaves_nothing_running();
+}
+
+#[test]
+fn s17_the_closer_gates_the_step_and_what_it_finds_open_becomes_the_prompt() {
+    let stage = Stage::repository();
+    let holds = json!({"holds": {"type": "command", "command": "true", "successWhen": "exitCode:0"}});
+    registry(&stage, &holds, &json!({"closer": {"c3": "issue", "required": ["docs"]}}));
+    stage
+        .write(".agent/fixer/prompts/steps/complete/issue/f_default.md", "JUDGE the work of {uv-step_id}.\n");
+    let worker = r#"
+prompt=$(cat)
+case "$prompt" in
+*JUDGE*)
+    echo judge >>"$SCRATCH/judged"; echo meddled >meddled
+    if [ "$(wc -l <"$SCRATCH/judged")" -lt 3 ]; then done=false; else done=true; fi
+    printf '```json\n{"checklist": [{"id": "docs", "description": "The page is written", "completed": %s, "evidence": "no page"}], "allComplete": %s, "summary": "looked"}\n```\n' $done $done ;;
+*) echo call >>"$SCRATCH/calls"; date +%N >>src/add.sh ;;
+esac
+"#;
+    flow(&stage, worker, "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    assert_eq!((stage.calls(), stage.noted("judged").lines().count()), (3, 3));
+    assert!(!stage.workspace().join("meddled").exists(), "a judge that may only read works in a copy");
+    let second = &prompts(&stage)[1];
+    for part in ["Completion validation failed:", "The page is written", "Evidence: no page"] {
+        assert!(second.contains(part), "{part}: {second}");
+    }
+    let closed = stage.verdicts().iter().map(|it| it["source"].clone()).collect::<Vec<_>>();
+    assert_eq!(closed, ["closer"; 3]);
+    stage.verify();
+}
+
+#[test]
+fn an_answer_that_never_has_the_form_ends_the_step_with_what_was_wrong() {
+    let stage = Stage::repository();
+    let end = schema(&stage);
+    registry(&stage, &tests_pass(), &end);
+    with_answers(&stage);
+    flow(&stage, "cat >/dev/null; date +%N >>src/add.sh; echo '{\"status\": \"nearly\"}'", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 attempts in a row");
+    let second = &prompts(&stage)[1];
+    assert!(second.contains("in_progress") && second.contains("nearly"), "{second}");
+    assert!(stage.facts("check_finished").is_empty(), "nothing was declared, so nothing is verified");
+}
+
+#[test]
+fn an_unchanged_workspace_is_not_validated_twice() {
+    let stage = Stage::repository();
+    let counts = json!({"counts": {"type": "command", "command": "echo run >>$SCRATCH/runs; exit 1", "successWhen": "exitCode:0"}});
+    registry(&stage, &counts, &json!({}));
+    flow(&stage, "cat >/dev/null; if [ \"$UNSTUCK_ITERATION\" = 3 ]; then echo x >>src/add.sh; fi", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1);
+    assert_eq!(stage.noted("runs").lines().count(), 2);
+    let cached: Vec<Value> =
+        stage.facts("check_finished").iter().map(|it| it["validators"][0]["cached"].clone()).collect();
+    assert_eq!(cached, [false, true, false]);
+    stage.verify();
+}
+
+#[test]
+fn what_a_validator_changes_has_the_others_asked_again() {
+    let stage = Stage::repository();
+    let makes = json!({
+        "a-clean": {"type": "command", "command": "git status --porcelain", "successWhen": "empty"},
+        "b-makes": {"type": "command", "command": "echo made >made", "successWhen": "exitCode:0"},
+    });
+    registry(&stage, &makes, &json!({}));
+    flow(&stage, "cat >/dev/null; git add -A; git commit -qm all", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let found = &stage.facts("check_finished");
+    assert_eq!(found[0]["validators"][0]["outcome"], "fail", "what holds has to hold in the end: {found:#?}");
+    stage.verify();
+}
+
+#[test]
+fn a_supervisor_that_dies_between_verdict_and_prompt_sends_the_prompt_after_all_and_once() {
+    let stage = Stage::repository();
+    registry(&stage, &tests_pass(), &json!({}));
+    let worker = "cat >\"$SCRATCH/prompt.$UNSTUCK_ITERATION\"; echo call >>\"$SCRATCH/calls\"; if [ \"$UNSTUCK_ITERATION\" = 2 ]; then \
+                  echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh; else echo x >>notes; fi";
+    flow(&stage, worker, "");
+    // The fifth batch is the verdict with all that follows from it.
+    let stage = stage.with_variable("UNSTUCK_FAILPOINT", "append:5:after");
+    stage.unstuck(&["run", "flow.yaml"]);
+    assert_eq!((stage.calls(), stage.verdicts().len()), (1, 1));
+    let stage = stage.with_variable("UNSTUCK_FAILPOINT", "");
+    stage.unstuck(&["resume"]).with_status(0);
+    assert_eq!(stage.calls(), 2);
+    assert!(stage.noted("prompt.2").contains("FIRST TEMPLATE of tests-pass"), "{}", stage.noted("prompt.2"));
+    stage.verify();
+}
