@@ -220,15 +220,15 @@ fn a_signal_or_the_time_limit_is_tried_once_more() {
     let dies = command("dies", "echo x >> tries; kill -9 $$", "exitCode:0", &[]);
     let recovers = command("recovers", "test -e once || { touch once; kill -9 $$; }", "exitCode:0", &[]);
     let mut hangs = command("hangs", "echo x >> hung; sleep 60", "exitCode:0", &[]);
-    hangs.validator.timeout = Millis(200);
+    hangs.validator.timeout = Millis(2000);
     let begun = Instant::now();
     let results = run_in(&place(folder.path()), &[dies, recovers, hangs]);
     expect![[r#"
         dies CouldNotRun("it was ended by signal 9") "validator dies could not run: it was ended by signal 9"
         recovers Pass ""
-        hangs CouldNotRun("it exceeded its time limit of 200 ms") "validator hangs could not run: it exceeded its time limit of 200 ms"
+        hangs CouldNotRun("it exceeded its time limit of 2 s") "validator hangs could not run: it exceeded its time limit of 2 s"
     "#]].assert_eq(&told(&results, folder.path()));
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(40));
     for tries in ["tries", "hung"] {
         assert_eq!(fs::read_to_string(folder.path().join(tries)).unwrap().lines().count(), 2, "{tries}");
     }
