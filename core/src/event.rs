@@ -53,6 +53,10 @@ impl Event {
 /// What an event states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "half of all facts are observations; a box for each costs more"
+)]
 pub enum Fact {
     /// The world, or a person, answered.
     Observed(Observation),
