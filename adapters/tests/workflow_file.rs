@@ -1298,14 +1298,13 @@ mod not_yet {
             flow.yaml:9:140: steps.a.stall.probe.stall_threshold: found the number 0; expected an integer of at least 1
         "#]];
         a_registry_is_not_run_yet: step("completion_conditions: [tests-pass, {validator: lint, params: {a: 1}}]\nregistry_step: {name: s, uv: {a: b}}").replace("steps:", "steps_registry: .agent/r.json\nsteps:") => expect![[r#"
-            ./.agent/r.json: a steps registry is read from the disk only
+            ./.agent/r.json: steps registries and built-in validators are read from the disk only
         "#]];
         keys_of_a_registry_have_types: step("completion_conditions: [1, {params: {}}]\nregistry_step: [s]").replace("steps:", "steps_registry: ../r.json\nsteps:") => expect![[r#"
             flow.yaml:4:17: steps_registry: found "../r.json": ".." leads out; expected a relative path without ".."
             flow.yaml:10:29: steps.a.completion_conditions[0]: found the number 1; expected text or a map
             flow.yaml:10:32: steps.a.completion_conditions[1].validator: missing; expected text that is not empty
             flow.yaml:11:20: steps.a.registry_step: found a list; expected text or a map
-            : a steps registry is read from the disk only
         "#]];
     }
 }

@@ -2,15 +2,35 @@
 
 use std::path::Path;
 
-use unstuck_core::completion::{Pattern, Phase, Run, Validator};
+use serde_json::Value;
+use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
 use super::Refused;
 use super::load::{TIMEOUT, near_or_list};
+use crate::prompt_template::Params;
 use crate::test_command::{self, Project};
 
 /// Their names.
 pub const NAMES: &[&str] = &["git-clean", "tests-pass", "type-check", "lint-check", "format-check"];
+
+/// Returns the validator with this name that is described by its parameters alone: `files` with `paths`, and `checklist`
+/// with `path` and, for JSON, `pointer`. `None` if it is neither.
+pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refused>> {
+    let text = |param: &str| params.get(param).and_then(Value::as_str).map(str::to_owned);
+    let (run, description) = match (name, text("path")) {
+        ("files", _) if params.contains_key("paths") => (Run::Files(Vec::new()), "Files are missing"),
+        ("checklist", Some(path)) => {
+            (Run::Checklist(Checklist { path, pointer: text("pointer") }), "Items are not done")
+        }
+        ("files", _) => return Some(Err(Refused::new("files has no paths", "write params: {paths: [..]}"))),
+        ("checklist", None) => {
+            return Some(Err(Refused::new("checklist has no path", "write params: {path: ..}")));
+        }
+        _ => return None,
+    };
+    Some(Ok(Validator { success_when: None, ..of(name, run, description, &[]) }))
+}
 
 /// Returns the validator with this name for the project in a folder.
 ///
@@ -27,27 +47,29 @@ pub fn validator(name: &str, root: &Path) -> Result<Validator, Refused> {
         Refused::new(format!("no file of the project says which command is {name}"), help)
     })?;
     let prints_when_wrong = PRINTS_WHEN_WRONG.contains(&command.as_str());
-    Ok(Validator {
+    let success_when = if prints_when_wrong { SuccessWhen::Empty } else { SuccessWhen::ExitCode(vec![0]) };
+    let run = Run::Command(command);
+    Ok(Validator { success_when: Some(success_when), ..of(name, run, kind.description, kind.extract) })
+}
+
+fn of(name: &str, run: Run, description: &str, extract: &[(&str, Extractor)]) -> Validator {
+    Validator {
         name: name.to_owned(),
-        run: Run::Command(command),
-        success_when: Some(if prints_when_wrong {
-            SuccessWhen::Empty
-        } else {
-            SuccessWhen::ExitCode(vec![0])
-        }),
+        run,
+        success_when: None,
         exit_codes: vec![0],
         phase: Phase::AfterWork,
         timeout: TIMEOUT,
         recoverable: true,
         pattern: Pattern {
             name: name.to_owned(),
-            description: kind.description.to_owned(),
-            params: kind.extract.iter().map(|(param, _)| (*param).to_owned()).collect(),
+            description: description.to_owned(),
+            params: extract.iter().map(|(param, _)| (*param).to_owned()).collect(),
             templates: Vec::new(),
             words: Vec::new(),
         },
-        extract: kind.extract.iter().map(|(param, extractor)| ((*param).to_owned(), *extractor)).collect(),
-    })
+        extract: extract.iter().map(|(param, extractor)| ((*param).to_owned(), *extractor)).collect(),
+    }
 }
 
 struct Kind {
@@ -151,7 +173,7 @@ fn first(project: &Project<'_>, rules: &[Rule]) -> Option<String> {
 
 /// Returns the command for a script of `package.json`, by the package manager of the project.
 fn script(project: &Project<'_>, name: &str) -> Option<String> {
-    let manifest: serde_json::Value = serde_json::from_str(&project.text("package.json")?).ok()?;
+    let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
     manifest["scripts"][name].as_str()?;
     Some(format!("{} run {name}", test_command::package_manager(project)))
 }

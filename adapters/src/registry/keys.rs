@@ -83,9 +83,10 @@ const PATTERN: &[Key] = &[
 const VALIDATOR: &[Key] = &[
     SCHEMA,
     ABOUT,
-    required("type", Kind::Word(&["command", "file", "custom", "semantic"]), ""),
+    required("type", Kind::Word(&["command", "file", "custom", "checklist", "semantic"]), ""),
     optional("command", Kind::Text, "", ""),
     optional("path", Kind::Text, "", ""),
+    optional("pointer", Kind::Text, "", "").ours(),
     text("successWhen"),
     required("failurePattern", Kind::Text, ""),
     optional("extractParams", Kind::Texts, "", ""),

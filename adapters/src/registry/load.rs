@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::completion::{
-    AnswerFormat, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
+    AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
 use unstuck_core::id::Millis;
 use unstuck_core::validator::pattern::Word;
@@ -154,6 +154,8 @@ impl Loader<'_> {
             "command" => need("command", &raw.command).map(Run::Command),
             "custom" => need("command", &raw.command).map(Run::Custom),
             "file" => need("path", &raw.path).map(|path| Run::Files(vec![path])),
+            "checklist" => need("path", &raw.path)
+                .map(|path| Run::Checklist(Checklist { path, pointer: raw.pointer.clone() })),
             _ => None,
         }
     }
@@ -541,7 +543,11 @@ fn is_of(validator: &RawValidator, pattern: &str) -> bool {
 
 /// Returns the names that a validator supplies, besides those that are always there.
 fn supplied(validator: &RawValidator) -> impl Iterator<Item = &str> {
-    let of_files: &[&str] = if validator.kind == "file" { OF_FILES } else { &[] };
+    let of_files: &[&str] = match validator.kind.as_str() {
+        "file" => OF_FILES,
+        "checklist" => &["openItems"],
+        _ => &[],
+    };
     let extracted = validator.extract.iter().map(|(param, _, _)| param.as_str());
     extracted.chain(of_files.iter().copied()).chain(ALWAYS.iter().copied())
 }

@@ -192,7 +192,8 @@ impl Registry {
             let mut validator = match self.parts.validators.get(name) {
                 Some(Some(validator)) => with_prompts(validator, end),
                 Some(None) => continue, // A semantic one counts neither as passed nor as failed.
-                None => builtin::validator(name, project)
+                None => builtin::of_params(name, params)
+                    .unwrap_or_else(|| builtin::validator(name, project))
                     .map_err(|refused| self.refused_validator(name, refused))?,
             };
             if let (Run::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {

@@ -136,9 +136,8 @@ pub trait Files {
         path: Option<&Path>,
         workspace: &Path,
     ) -> Result<(Registry, Vec<Complaint>), Rejected> {
-        let _ = workspace;
-        let what = "a steps registry is read from the disk only".to_owned();
-        let file = path.map(|path| path.display().to_string()).unwrap_or_default();
+        let what = "steps registries and built-in validators are read from the disk only".to_owned();
+        let file = path.unwrap_or(workspace).display().to_string();
         let (help, excerpt) = (None, None);
         let complaint = Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt };
         Err(Rejected { complaints: vec![complaint] })

@@ -22,7 +22,8 @@ impl Loader<'_> {
         let asks = |step: &Node| {
             ["completion_conditions", "registry_step"].iter().any(|key| step.entry(key).is_some())
         };
-        if named.is_none() && !steps.iter().any(|step| asks(&step.value)) {
+        let is_wrong = named.is_none() && top.has("steps_registry");
+        if is_wrong || named.is_none() && !steps.iter().any(|step| asks(&step.value)) {
             return None;
         }
         let path = named.map(|path| self.options.workspace.join(path));

@@ -214,9 +214,12 @@ impl Completion {
         self.conditions.iter().filter(move |it| it.validator.phase == phase)
     }
 
-    /// Returns the most time that these conditions may take together: each may be tried twice.
+    /// Returns the most time that these conditions may take together: each may be tried twice, and what hangs takes
+    /// a while to end.
     pub fn limit(&self, phase: Phase) -> Millis {
-        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(it.validator.timeout).plus(it.validator.timeout))
+        const TO_END: Millis = Millis::from_secs(20);
+        let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
+        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(twice(it)))
     }
 
     /// What nobody can mend is never skipped.

@@ -75,7 +75,8 @@ printf 'All is well.\n\n```json\n{"status": "completed", "validation": {"tests_p
 /// The schema of answers with a status.
 fn schema(stage: &Stage) -> Value {
     let answer = json!({"$defs": {"answer": {"type": "object", "required": ["status"], "properties": {
-        "status": {"enum": ["in_progress", "completed"]}}}}});
+        "status": {"enum": ["in_progress", "completed"]}, "validation": {"type": "object",
+        "properties": {"tests_passed": {"type": "boolean"}}}}}}});
     stage.write(".agent/fixer/schemas/issue.schema.json", answer.to_string());
     json!({"outputSchemaRef": {"file": "issue.schema.json", "schema": "answer"}})
 }
@@ -218,6 +219,29 @@ esac
     }
     let closed = stage.verdicts().iter().map(|it| it["source"].clone()).collect::<Vec<_>>();
     assert_eq!(closed, ["closer"; 3]);
+    stage.verify();
+}
+
+#[test]
+fn s18_a_checklist_has_to_be_done_to_its_last_item() {
+    let stage = Stage::repository();
+    let stories = |done: usize| -> Value {
+        (0..38).map(|at| json!({"id": format!("story {at}"), "passes": at < done})).collect()
+    };
+    stage.write("prd.json", json!({ "stories": stories(34) }).to_string());
+    stage.scratch("done.json");
+    std::fs::write(stage.scratch("done.json"), json!({ "stories": stories(38) }).to_string()).expect("ours");
+    stage.workflow(
+        "",
+        "worker: COMMAND\ncommand: 'cat >/dev/null; [ $UNSTUCK_ITERATION -lt 2 ] || cp $SCRATCH/done.json prd.json; echo \
+         all 38 stories are done'\ninstructions: Do them.\ncompletion_conditions:\n  - {validator: checklist, params: \
+         {path: prd.json, pointer: /stories/*/passes}}",
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let verdicts = stage.verdicts();
+    assert_eq!((verdicts.len(), &verdicts[0]["decision"]), (2, &"incomplete".into()));
+    assert_eq!(verdicts[0]["fingerprints"].as_array().map(Vec::len), Some(4), "each open item is a failure");
+    assert!(prompts(&stage)[1].contains("story 37"), "{}", prompts(&stage)[1]);
     stage.verify();
 }
 
