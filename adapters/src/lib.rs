@@ -3,7 +3,7 @@
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`process`], [`decision_file`],
 //! [`redact`], [`environment`],
-//! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`test_command`],
+//! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`],
 //! [`validators`],
 //! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
@@ -26,6 +26,7 @@ pub mod checks;
 pub mod context;
 pub mod reports;
 pub mod snapshot;
+pub mod stamp;
 pub mod test_command;
 pub mod validators;
 pub mod worktree;

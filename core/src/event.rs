@@ -259,6 +259,8 @@ pub struct CheckFinished {
     pub validators: Vec<ValidatorResult>,
     /// The workspace that they looked at.
     pub snapshot: Option<Box<Snapshot>>,
+    /// A name for all files of it, ignored ones too; `None` where nobody can say that they are the same.
+    pub stamp: Option<Digest>,
     /// What the closer's answer says, where it was asked.
     pub answer: Option<Box<AnswerSeen>>,
 }

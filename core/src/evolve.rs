@@ -246,6 +246,7 @@ impl RunState {
                 Inquiry::Conditions => {
                     step.verified.validators = event.validators.clone().into();
                     step.verified.workspace = workspace;
+                    step.verified.stamp = event.stamp;
                 }
                 Inquiry::Closer => step.verified.closer.clone_from(&event.answer),
             }

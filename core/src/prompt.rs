@@ -116,7 +116,8 @@ fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &Fr
     let judged = feedback.decision.is_some();
     match name {
         "position" if judged => position(state, step, at),
-        "said" if judged && !feedback.said.is_empty() => {
+        // What a registry says holds it already.
+        "said" if judged && !feedback.said.is_empty() && registry.findings.is_empty() => {
             format!(
                 "## What you said at the end of iteration {}\n\n{}",
                 feedback.iteration,

@@ -12,7 +12,7 @@ use crate::event::{
     Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
 use crate::gate::CommandResult;
-use crate::id::{Attempt, CheckId, Iteration, Millis, RunId, Seq, StepId, Timestamp};
+use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
@@ -144,6 +144,8 @@ pub struct Verified {
     pub validators: Arc<[ValidatorResult]>,
     /// The workspace that they looked at.
     pub workspace: Option<Arc<Snapshot>>,
+    /// A name for all files of it, ignored ones too.
+    pub stamp: Option<Digest>,
     /// What the closer answered.
     pub closer: Option<Box<AnswerSeen>>,
 }

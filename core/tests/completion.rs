@@ -199,6 +199,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     drift: None,
                     validators,
                     snapshot: None,
+                    stamp: None,
                     answer: seen(&said),
                 };
                 world.give(Observation::CheckFinished(finished)).expect("a check is in flight");
@@ -268,7 +269,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "the same failure three times",
             two(),
             failing_thrice.to_vec(),
-            "exhausted: validator:b came back in 3 attempts in a row [validator:b]",
+            "exhausted: failed (validator:b) came back in 3 attempts in a row [validator:b]",
         ),
         (
             "three different failures",
@@ -280,7 +281,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "a set that gets smaller costs no attempt",
             two(),
             vec![Done, Found("--"), Done, Found("+-"), Done, Found("+-"), Done, Found("+-")],
-            "exhausted: validator:b came back in 3 attempts in a row [validator:b]",
+            "exhausted: failed (validator:b) came back in 3 attempts in a row [validator:b]",
         ),
         (
             "what could not run is nobody's iteration",

@@ -143,6 +143,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             drift: None,
             validators: Vec::new(),
             snapshot: None,
+            stamp: None,
             answer: None,
         }),
     ];

@@ -12,7 +12,7 @@ use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::event::{ChildEnd, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
 use unstuck_core::gate::CommandResult;
-use unstuck_core::id::{CheckId, Millis};
+use unstuck_core::id::{CheckId, Digest, Millis};
 use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
@@ -263,6 +263,8 @@ pub(crate) struct Done {
     pub(crate) validators: Vec<ValidatorResult>,
     /// The workspace that the validators looked at.
     pub(crate) snapshot: Option<Box<Snapshot>>,
+    /// A name for all files of it.
+    pub(crate) stamp: Option<Digest>,
 }
 
 /// Runs it.

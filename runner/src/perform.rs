@@ -45,6 +45,8 @@ pub struct Prepared {
     seen: Option<Seen>,
     /// A copy of the workspace that goes afterwards.
     copy: Option<Scratch>,
+    /// What was asked.
+    prompt: String,
 }
 
 /// Says what is about to be begun, and what is needed to carry it out.
@@ -133,8 +135,20 @@ pub(crate) fn prepare(
     let context_dir = world.context_dir(state);
     let (step, due) = (step.clone(), due.clone());
     let is_last = !diagnoses && (is_check || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim));
-    let prepared =
-        Prepared { step, due, check, inquiry, is_last, job, in_the_way, notes, context_dir, seen, copy };
+    let prepared = Prepared {
+        step,
+        due,
+        check,
+        inquiry,
+        is_last,
+        job,
+        in_the_way,
+        notes,
+        context_dir,
+        seen,
+        copy,
+        prompt: text,
+    };
     Ok((started, prepared))
 }
 
@@ -200,8 +214,20 @@ pub(crate) fn decision_path(check: &Check, id: Option<&CheckId>) -> Option<PathB
 
 /// Carries out what was prepared.
 pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> Observation {
-    let Prepared { step, due, check, inquiry, is_last, job, in_the_way, notes, context_dir, seen, copy } =
-        prepared;
+    let Prepared {
+        step,
+        due,
+        check,
+        inquiry,
+        is_last,
+        job,
+        in_the_way,
+        notes,
+        context_dir,
+        seen,
+        copy,
+        prompt,
+    } = prepared;
     let is_check = inquiry.is_some();
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
     let ready = in_the_way
@@ -243,7 +269,7 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
         Some(seen) => seen.after(&world, &step, &mut outcome).await,
         None => After::default(),
     };
-    let answer = prompts::answer(&step, due.iteration, inquiry, &outcome);
+    let answer = prompts::answer(&step, due.iteration, inquiry, &outcome, &prompt);
     if is_last && !stopped && (is_check || succeeded(&outcome)) {
         outputs(&world, &step, &context_dir, &mut outcome);
     }
@@ -263,6 +289,7 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
             drift: now.drift.map(Box::new),
             validators: done.validators,
             snapshot: done.snapshot,
+            stamp: done.stamp,
             answer,
         }),
         _ => Observation::WorkerFinished(WorkerFinished {

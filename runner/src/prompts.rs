@@ -58,9 +58,13 @@ pub(crate) fn answer(
     iteration: Iteration,
     inquiry: Option<Inquiry>,
     outcome: &Outcome,
+    prompt: &str,
 ) -> Option<Box<AnswerSeen>> {
     let completion = step.completion.as_ref()?;
-    let messages = [outcome.answer.clone()];
+    // A program may print what it was asked, and in there may stand the answer of the last time.
+    let echo = prompt.trim();
+    let answer = if echo.is_empty() { outcome.answer.clone() } else { outcome.answer.replace(echo, "") };
+    let messages = [answer];
     let read = |form: &Form| answer::read(form, &Sources { messages: &messages, ..Sources::default() });
     let seen = match inquiry {
         _ if outcome.exit == Exit::Stopped => return None,

@@ -1,18 +1,20 @@
 //! The validators of a step: run until the workspace that they looked at is the one that is there.
 //!
-//! What they found is kept with the snapshot of the workspace. As long as that is the same, down to HEAD and
-//! index, nothing is run again.
+//! What they found is kept with the snapshot of the workspace and a stamp of all its files, ignored ones too. As long
+//! as both are the same, down to HEAD and index, nothing is run again.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::process::{Stop, StopSignal};
+use unstuck_adapters::stamp::stamp;
 use unstuck_adapters::validators::{self, Place};
 use unstuck_core::completion::{Condition, Phase};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
-use unstuck_core::id::Millis;
+use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::Step;
@@ -30,6 +32,8 @@ pub(crate) struct Validation {
     place: Place,
     /// What was found when the workspace was the same.
     kept: Option<Arc<[ValidatorResult]>>,
+    /// The stamp that they were found with.
+    stamp: Option<Digest>,
     first: Option<Snapshot>,
     now: Option<Snapshot>,
 }
@@ -49,8 +53,13 @@ impl Validation {
         let is_known = |it: &ValidatorResult| !matches!(it.outcome, ValidatorOutcome::CouldNotRun(_));
         let same = phase == Phase::AfterWork
             && asked.now.zip(known.workspace.as_deref()).is_some_and(|(now, then)| now.id == then.id);
-        let kept = (same && !known.validators.is_empty() && known.validators.iter().all(is_known))
-            .then(|| Arc::clone(&known.validators));
+        let hidden = vec![world.context_dir(asked.state), world.workspace.join(OWN_FOLDER)];
+        let same = same
+            && !known.validators.is_empty()
+            && known.validators.iter().all(is_known)
+            && known.stamp.is_some()
+            && known.stamp == stamp_of(&world.workspace, &hidden);
+        let kept = same.then(|| Arc::clone(&known.validators));
         Self {
             conditions: completion.iter().flat_map(|it| it.asked(phase)).cloned().collect(),
             place: Place {
@@ -59,12 +68,13 @@ impl Validation {
                 limit: Duration::from_millis(asked.limit.0),
                 grace: world.grace,
                 mark: format!("{}/{}", world.mark(), asked.due.step),
-                hidden: vec![world.context_dir(asked.state), world.workspace.join(OWN_FOLDER)],
+                hidden,
                 scratch: world.artifacts.clone(),
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
                 stop_at_first: completion.is_some_and(|it| it.stop_at_first),
             },
             kept,
+            stamp: known.stamp,
             first: asked.state.first_snapshot().cloned(),
             now: asked.now.cloned(),
         }
@@ -76,8 +86,8 @@ impl Validation {
         let begun = std::time::Instant::now();
         if let Some(kept) = self.kept {
             let validators = kept.iter().map(|it| ValidatorResult { cached: true, ..it.clone() }).collect();
-            let snapshot = self.now.map(Box::new);
-            return (Outcome::of(Exit::Code(0)), Done { validators, snapshot, ..Done::default() });
+            let (snapshot, stamp) = (self.now.map(Box::new), self.stamp);
+            return (Outcome::of(Exit::Code(0)), Done { validators, snapshot, stamp, ..Done::default() });
         }
         let show = |line: &str| world.watcher.line(&step.id, line);
         let mut now = self.now;
@@ -111,8 +121,16 @@ impl Validation {
         let exit = if *stop.borrow() == Stop::Run { Exit::Code(0) } else { Exit::Stopped };
         let duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let outcome = Outcome { duration, notes, ..Outcome::of(exit) };
-        (outcome, Done { validators: results, snapshot: now.map(Box::new), ..Done::default() })
+        let (root, hidden) = (self.place.workspace, self.place.hidden);
+        let stamp = blocking(move || stamp_of(&root, &hidden)).await;
+        (outcome, Done { validators: results, snapshot: now.map(Box::new), stamp, ..Done::default() })
     }
+}
+
+/// Says what all files are but those of git, which the snapshot tells of, and ours.
+fn stamp_of(root: &Path, hidden: &[PathBuf]) -> Option<Digest> {
+    let without: Vec<PathBuf> = hidden.iter().cloned().chain([root.join(".git")]).collect();
+    stamp(root, &without)
 }
 
 async fn look_again(

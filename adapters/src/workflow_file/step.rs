@@ -482,7 +482,7 @@ impl Loader<'_> {
     }
 
     fn step_warnings(&mut self, view: &View<'_>, step: &Step) {
-        if !view.has("completion_check") {
+        if step.check.is_none() {
             for key in ["max_iterations", "on_iterations_exhausted"] {
                 if view.has(key) {
                     self.report.warn(

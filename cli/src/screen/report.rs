@@ -172,6 +172,12 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
             rows
         }
         RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
+        RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
+            vec![row(
+                format!("unstuck resume {short} --hint \"what it lacks\""),
+                "go on, and tell the worker what it does not know",
+            )]
+        }
         RunOutcome::NotComplete | RunOutcome::WorkerFailed | RunOutcome::Interrupted(_) => {
             vec![row(format!("unstuck resume {short}"), "go on from here")]
         }

@@ -10,6 +10,7 @@ use crate::declaration::{self, Declaration, Finding};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
+use crate::gate;
 use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
@@ -164,7 +165,10 @@ impl Batch {
         } else if let Some((failure, count)) =
             most.filter(|(_, count)| completion.max_attempts > 0 && **count >= completion.max_attempts)
         {
-            StepEnd::AttemptsExhausted(format!("{failure} came back in {count} attempts in a row"))
+            let named = at.verified.validators.iter().flat_map(|it| &it.failures);
+            let named = named.filter(|it| it.fingerprint.as_str() == failure).map(gate::name).next();
+            let what = named.map_or_else(|| failure.clone(), |name| format!("{name} ({failure})"));
+            StepEnd::AttemptsExhausted(format!("{what} came back in {count} attempts in a row"))
         } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
             StepEnd::AttemptsExhausted(format!(
                 "adaptation chain exhausted: the worker asked for repeat {} of its step",

@@ -314,6 +314,7 @@ fn observation(
             outcome,
             validators: Vec::new(),
             snapshot: None,
+            stamp: None,
             answer: None,
         });
     }

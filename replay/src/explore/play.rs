@@ -198,6 +198,7 @@ impl Player {
             drift: None,
             validators,
             snapshot: None,
+            stamp: None,
             answer: self.answer(letter),
         };
         let state = give(&node.state, Observation::CheckStarted(started));

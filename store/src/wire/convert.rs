@@ -159,7 +159,7 @@ record! {
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates }
     v1::CheckFinished = domain::CheckFinished {
-        step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, answer,
+        step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
     }
     v1::ValidatorResult = validator::ValidatorResult {
         validator, outcome, exit, duration, stdout, stderr, tail, error, report, params, failures, unparsed, cached,

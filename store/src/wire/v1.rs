@@ -123,6 +123,7 @@ pub struct CheckFinished {
     pub drift: Option<Drift>,
     pub validators: Vec<ValidatorResult>,
     pub snapshot: Option<Snapshot>,
+    pub stamp: Option<Digest>,
     pub answer: Option<AnswerSeen>,
 }
 

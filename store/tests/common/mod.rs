@@ -236,6 +236,7 @@ pub fn observations() -> Vec<Observation> {
             drift: None,
             validators: validators(),
             snapshot: Some(Box::new(snapshot())),
+            stamp: Some(Digest::of(b"all")),
             answer: Some(Box::new(answer_seen())),
         })
     }));

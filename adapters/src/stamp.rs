@@ -1,0 +1,98 @@
+//! What all files of a folder are, by size and times: those that git ignores, too.
+//!
+//! A snapshot leaves out what is ignored, but a command may read it. Nothing is opened here, so it costs much less than
+//! what is saved by not running a command again.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use unstuck_core::id::Digest;
+
+/// Of a folder with more files than this nobody says that it is the same.
+const FILES_MAX: usize = 50_000;
+
+/// Returns a name for the files below a folder that changes when one of them is written, added, removed or renamed.
+/// Folders in `without` are not looked at. `None` where there are too many files, or one cannot be looked at.
+pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
+    let mut hasher = Sha256::new();
+    let mut folders = vec![root.to_owned()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        let mut names: Vec<PathBuf> =
+            std::fs::read_dir(&folder).ok()?.map(|entry| Some(entry.ok()?.path())).collect::<Option<_>>()?;
+        names.sort();
+        for path in names.into_iter().filter(|path| !without.contains(path)) {
+            files += 1;
+            let metadata = std::fs::symlink_metadata(&path).ok()?;
+            if files > FILES_MAX {
+                return None;
+            }
+            hasher.update(path.as_os_str().as_encoded_bytes());
+            hasher.update([0]);
+            if metadata.is_dir() {
+                folders.push(path);
+            } else {
+                hasher.update(of(&metadata));
+            }
+        }
+    }
+    Some(Digest(hasher.finalize().into()))
+}
+
+/// Nothing that writes a file can leave its change time as it was.
+#[cfg(unix)]
+fn of(metadata: &Metadata) -> Vec<u8> {
+    use std::os::unix::fs::MetadataExt as _;
+    let parts = [
+        metadata.ino() as i64,
+        metadata.size() as i64,
+        i64::from(metadata.mode()),
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
+    ];
+    parts.iter().flat_map(|part| part.to_le_bytes()).collect()
+}
+
+#[cfg(not(unix))]
+fn of(metadata: &Metadata) -> Vec<u8> {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let nanoseconds = modified.map_or(0, |since| since.as_nanos());
+    [u128::from(metadata.len()), nanoseconds].iter().flat_map(|part| part.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_change_of_a_file_changes_the_stamp_and_nothing_else_does() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path();
+        fs::create_dir_all(root.join("target/deep")).expect("ours");
+        fs::create_dir(root.join("context")).expect("ours");
+        fs::write(root.join("target/deep/a"), "1").expect("ours");
+        let without = [root.join("context")];
+        let now = || stamp(root, &without).expect("few files");
+        let mut last = now();
+        assert_eq!(last, now());
+        fs::write(root.join("context/log"), "x").expect("ours");
+        assert_eq!(last, now(), "what is left out");
+        let change = |what| match what {
+            "written" => fs::write(root.join("target/deep/a"), "2"),
+            "added" => fs::write(root.join("target/b"), ""),
+            "renamed" => fs::rename(root.join("target/b"), root.join("target/c")),
+            _ => fs::remove_file(root.join("target/c")),
+        };
+        for what in ["written", "added", "renamed", "removed"] {
+            std::thread::sleep(std::time::Duration::from_millis(20)); // The clock of a file system is coarse.
+            change(what).expect("ours");
+            assert_ne!(last, now(), "{what}");
+            last = now();
+        }
+    }
+}
