@@ -113,9 +113,10 @@ fn prompt(validator: &Validator) -> String {
     }
     text.push_str("---\n## {{summary}} (attempt {{attempt}} of {{maxAttempts}})\n\n");
     text.push_str(&format!("{}.\n", validator.pattern.description));
-    for (param, extractor) in &validator.extract {
-        text.push_str(&part(param, *extractor));
-    }
+    // Lists first: a long text would hide them.
+    let parts = validator.extract.iter().map(|(param, extractor)| part(param, *extractor));
+    let (texts, lists): (Vec<String>, Vec<String>) = parts.partition(|part| part.contains("```"));
+    lists.into_iter().chain(texts).for_each(|part| text.push_str(&part));
     text.push_str("\n{{suggestedAction}}\n");
     text
 }
@@ -126,9 +127,9 @@ fn part(param: &str, extractor: Extractor) -> String {
         Extractor::FailedTests => "`{{this.name}}`{{#if this.file}} in {{this.file}}{{/if}}: {{this.error}}",
         Extractor::TypeErrors | Extractor::LintErrors => "{{this.file}}:{{this.line}}: {{this.message}}",
         Extractor::ErrorOutput | Extractor::Diff | Extractor::Stdout | Extractor::Stderr => {
-            return format!("{{{{#if {param}}}}}\n```\n{{{{{param}}}}}\n```\n{{{{/if}}}}");
+            return format!("\n{{{{#if {param}}}}}```\n{{{{{param}}}}}\n```\n{{{{/if}}}}");
         }
         _ => "{{this}}",
     };
-    format!("{{{{#each {param}}}}}\n- {item}{{{{/each}}}}\n")
+    format!("\n{{{{#each {param}}}}}- {item}\n{{{{/each}}}}")
 }

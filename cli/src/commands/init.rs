@@ -41,11 +41,17 @@ pub fn init(args: &Args) -> Result {
     for (name, command) in &found {
         println!("  {name:<13} {command}");
     }
-    println!(
-        "\nnext:\n  unstuck probe validator {}    try one alone\n  unstuck check unstuck.yaml         what it \
-         may cost\n  unstuck run unstuck.yaml",
-        found.first().map_or("git-clean", |(name, _)| name)
-    );
+    println!("\nnext:");
+    let probe = format!("unstuck probe validator {}", found.first().map_or("git-clean", |(name, _)| name));
+    let next = [
+        (probe.as_str(), "try one alone"),
+        ("unstuck check unstuck.yaml", "what it may cost"),
+        ("git add unstuck.yaml .agent", "commit them: git-clean asks for that"),
+        ("unstuck run unstuck.yaml", ""),
+    ];
+    for (command, what) in next {
+        println!("{}", format!("  {command:<36} {what}").trim_end());
+    }
     Ok(exit::OK)
 }
 

@@ -109,8 +109,9 @@ fn print(condition: &Condition, result: &ValidatorResult) {
         return;
     }
     println!("  pattern  {} ({})", condition.validator.pattern.name, condition.validator.pattern.description);
-    for (name, value) in &result.params {
-        println!("  {name} = {value}");
+    // The error is told below.
+    for (name, value) in result.params.iter().filter(|(_, it)| it.as_str() != Some(&result.error)) {
+        println!("  {name} = {}", text::cut(&value.to_string(), 400));
     }
     if !result.error.is_empty() {
         println!("\n{}", result.error.trim_end());

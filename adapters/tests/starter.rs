@@ -1,0 +1,56 @@
+//! What `init` writes is taken as it is, whatever the project.
+
+use std::fs;
+
+use unstuck_adapters::registry::starter;
+use unstuck_adapters::workflow_file::{self, Options};
+
+#[test]
+fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
+    for (kind, files, found) in [
+        (
+            "cargo",
+            vec![("Cargo.toml", "[package]")],
+            vec!["tests-pass", "type-check", "lint-check", "format-check"],
+        ),
+        ("go", vec![("go.mod", "module a")], vec!["tests-pass", "type-check", "format-check"]),
+        (
+            "npm",
+            vec![("package.json", r#"{"scripts": {"test": "t", "lint": "l"}}"#)],
+            vec!["tests-pass", "lint-check"],
+        ),
+        (
+            "pnpm",
+            vec![("package.json", r#"{"scripts": {"test": "t"}}"#), ("pnpm-lock.yaml", "")],
+            vec!["tests-pass"],
+        ),
+        ("deno", vec![("deno.json", "{}")], vec!["tests-pass", "type-check", "lint-check", "format-check"]),
+        (
+            "python",
+            vec![("pyproject.toml", "[tool.pytest.ini_options]\n[tool.ruff]\n[tool.mypy]\n")],
+            vec!["tests-pass", "type-check", "lint-check", "format-check"],
+        ),
+        ("make", vec![("Makefile", "test:\n\ttrue\n")], vec!["tests-pass"]),
+        ("nothing", vec![], vec![]),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path();
+        for (name, text) in files {
+            fs::write(root.join(name), text).expect("ours");
+        }
+        let (written, validators) = starter(root, "claude --print", "Mend: \"it\"\nand more");
+        for (name, text) in &written {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+            fs::write(path, text).expect("ours");
+        }
+        let names: Vec<&str> = validators.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, [&["git-clean"], &found[..]].concat(), "{kind}");
+        let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
+        let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
+        let loaded = loaded.unwrap_or_else(|rejected| panic!("{kind}: {}", rejected.render()));
+        let completion = loaded.workflow.steps[0].completion.as_ref().expect("it asks for something");
+        let asked: Vec<&str> = completion.conditions.iter().map(|it| it.validator.name.as_str()).collect();
+        assert_eq!(asked, names, "{kind}");
+    }
+}
