@@ -1,11 +1,12 @@
 //! A run as people read it: steps, iterations, verdicts.
 
 use serde::Serialize;
-use unstuck_core::event::{Conclusion, Exit, Observation, Purpose, RunOutcome, StepEnd};
+use unstuck_core::event::{CheckFinished, Conclusion, Exit, Observation, Purpose, RunOutcome, StepEnd};
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::scope::Drift;
+use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
 
@@ -107,6 +108,22 @@ impl CommandStory {
             failed: failed.saturating_add(result.failures_left_out),
             flaky: result.flaky.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             tests: result.tests,
+            duration: result.duration,
+        }
+    }
+}
+
+impl CommandStory {
+    /// A validator is told like a command, under its name.
+    fn of_validator(result: &ValidatorResult) -> Self {
+        Self {
+            run: result.validator.clone(),
+            passed: result.passed(),
+            is_conclusive: !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)),
+            failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
+            failed: u64::try_from(result.failures.len()).unwrap_or(u64::MAX),
+            flaky: Vec::new(),
+            tests: None,
             duration: result.duration,
         }
     }
@@ -252,7 +269,9 @@ impl Story {
             Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
                 let notes = e.outcome.notes.iter().map(|note| (event.seq, format!("{}: {note}", e.step)));
                 self.notes.extend(notes);
-                if let Some(step) = self.steps.iter_mut().find(|step| step.id == e.step) {
+                if !e.commands.is_empty()
+                    && let Some(step) = self.steps.iter_mut().find(|step| step.id == e.step)
+                {
                     step.baseline = e.commands.iter().map(CommandStory::new).collect();
                 }
             }
@@ -262,7 +281,7 @@ impl Story {
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());
                     iteration.said = lines.map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
-                    iteration.commands = e.commands.iter().map(CommandStory::new).collect();
+                    iteration.showed(e);
                     iteration.failed_before = failed_before;
                 }
             }
@@ -356,6 +375,16 @@ impl Story {
 }
 
 impl IterationStory {
+    /// Takes note of what the commands of a check, or the validators after it, have shown. Who is asked again
+    /// counts for the last time.
+    fn showed(&mut self, check: &CheckFinished) {
+        let commands = check.commands.iter().map(CommandStory::new);
+        let now: Vec<CommandStory> =
+            commands.chain(check.validators.iter().map(CommandStory::of_validator)).collect();
+        self.commands.retain(|before| now.iter().all(|it| it.run != before.run));
+        self.commands.extend(now);
+    }
+
     /// Returns how many failures the commands of its check showed; `None` if it has none.
     pub fn failed(&self) -> Option<u64> {
         failed(&self.commands)

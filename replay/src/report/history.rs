@@ -7,6 +7,7 @@ use unstuck_core::event::{CheckFinished, Conclusion, Observation, VerdictReached
 use unstuck_core::failure::Failure;
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Iteration, Seq, Stage, StepId};
+use unstuck_core::validator::ValidatorOutcome;
 use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact};
 
@@ -81,7 +82,7 @@ impl History {
         for event in events {
             match &event.fact {
                 Fact::Observed(Observation::CheckFinished(e))
-                    if e.step == *step && !e.commands.is_empty() =>
+                    if e.step == *step && !(e.commands.is_empty() && e.validators.is_empty()) =>
                 {
                     looks.checked(e, event.seq);
                 }
@@ -125,10 +126,17 @@ impl Looks {
         let can_be_relied_on =
             |command: &CommandResult| command.is_conclusive() && command.failures_left_out == 0;
         let conclusive = check.commands.iter().all(can_be_relied_on);
-        let mut look = Look { event, conclusive, ..Look::default() };
+        // Validators are asked after a check, and tell more of the same iteration.
+        let before = self.0.remove(&check.iteration).filter(|_| check.commands.is_empty());
+        let mut look = before.unwrap_or_else(|| Look { conclusive, ..Look::default() });
+        look.event = event;
         for command in &check.commands {
             command.flaky.iter().for_each(|failure| look.add(failure, true));
             command.failures.iter().for_each(|failure| look.add(failure, false));
+        }
+        for result in &check.validators {
+            look.conclusive &= !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_));
+            result.failures.iter().for_each(|failure| look.add(failure, false));
         }
         self.0.insert(check.iteration, look);
     }
