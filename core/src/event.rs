@@ -257,7 +257,7 @@ pub struct CheckFinished {
     pub drift: Option<Box<Drift>>,
     /// What each validator found, where conditions were asked.
     pub validators: Vec<ValidatorResult>,
-    /// The workspace that they looked at.
+    /// The workspace that they looked at, or that a closer left which may edit.
     pub snapshot: Option<Box<Snapshot>>,
     /// A name for all files of it, ignored ones too; `None` where nobody can say that they are the same.
     pub stamp: Option<Digest>,

@@ -247,8 +247,14 @@ impl RunState {
                     step.verified.validators = event.validators.clone().into();
                     step.verified.workspace = workspace;
                     step.verified.stamp = event.stamp;
+                    step.verified.is_outdated = false;
                 }
-                Inquiry::Closer => step.verified.closer.clone_from(&event.answer),
+                Inquiry::Closer => {
+                    step.verified.closer.clone_from(&event.answer);
+                    let then = step.verified.workspace.as_deref();
+                    step.verified.is_outdated =
+                        workspace.as_deref().zip(then).is_some_and(|(now, then)| !now.same_work(then));
+                }
             }
             if let Some(drift) = &event.drift {
                 let put_back = std::mem::take(&mut step.drift.put_back);

@@ -148,6 +148,8 @@ pub struct Verified {
     pub stamp: Option<Digest>,
     /// What the closer answered.
     pub closer: Option<Box<AnswerSeen>>,
+    /// The closer has changed the workspace since the validators looked at it.
+    pub is_outdated: bool,
 }
 
 /// Whether the workspace has changed since a step began. The larger of two observations holds.

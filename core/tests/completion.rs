@@ -14,7 +14,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::failure::{Failure, Fingerprint, What};
 use unstuck_core::id::{Blob, Digest, Millis};
-use unstuck_core::testing::{Script, World, script_worker, step};
+use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
 use unstuck_core::validator::{Report, SuccessWhen, ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
@@ -197,8 +197,8 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     decision_file: DecisionFile::NotConfigured,
                     commands: Vec::new(),
                     drift: None,
+                    snapshot: (!validators.is_empty()).then(|| Box::new(snapshot(1))),
                     validators,
-                    snapshot: None,
                     stamp: None,
                     answer: seen(&said),
                 };
@@ -393,6 +393,46 @@ fn a_claim_that_evidence_contradicts_is_recorded_as_one() {
     let verdict = *verdicts(&world.history.events).last().expect("a verdict");
     assert_eq!((verdict.decision, verdict.claimed), (Decision::Incomplete, Some(Decision::Complete)));
     assert_eq!(verdict.reasons, ["a: it is red"]);
+}
+
+#[test]
+fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
+    let completion = with_closer(two());
+    let mut world = played(completion, &[Done, Found("++")]);
+    let (step, at) = world.state.steps().next().expect("a step");
+    assert_eq!(at.inquiry, Inquiry::Closer);
+    let (id, iteration) = (step.id.clone(), at.iteration);
+    let prompt = Blob { digest: Digest::of(b""), size: 0 };
+    let started = CheckStarted {
+        step: id.clone(),
+        iteration,
+        attempt: at.attempt,
+        check_id: "id".into(),
+        prompt,
+        limit: Millis(1),
+        moved_aside: None,
+        templates: Vec::new(),
+    };
+    let attempt = at.attempt;
+    world.give(Observation::CheckStarted(started)).expect("a closer is due");
+    let finished = CheckFinished {
+        step: id,
+        iteration,
+        attempt,
+        check_id: "id".into(),
+        outcome: Outcome::of(Exit::Code(0)),
+        decision_file: DecisionFile::NotConfigured,
+        commands: Vec::new(),
+        drift: None,
+        validators: Vec::new(),
+        snapshot: Some(Box::new(snapshot(2))),
+        stamp: None,
+        answer: seen(&Answers(ALL_DONE)),
+    };
+    world.give(Observation::CheckFinished(finished)).expect("a closer is in flight");
+    assert_eq!(stands(&world), "iteration 1 Conditions []");
+    play(&mut world, &mut VecDeque::from([Found("++")]));
+    assert_eq!(stands(&world), "Complete []", "who has agreed is not asked twice");
 }
 
 #[test]

@@ -288,7 +288,7 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
             commands: done.commands,
             drift: now.drift.map(Box::new),
             validators: done.validators,
-            snapshot: done.snapshot,
+            snapshot: done.snapshot.or(now.snapshot),
             stamp: done.stamp,
             answer,
         }),

@@ -7,12 +7,13 @@ use unstuck_adapters::answer;
 use unstuck_adapters::prompt_template::{Variables, substitute};
 use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, retry_prompt};
 use unstuck_core::answer::{AnswerSeen, Sources};
-use unstuck_core::completion::{AnswerFormat, Completion, Form, Template};
+use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
 use unstuck_core::declaration::Declaration;
 use unstuck_core::event::{DecisionSource, Exit, Inquiry, Outcome, Purpose};
 use unstuck_core::id::Iteration;
 use unstuck_core::prompt::{FromRegistry, fenced};
 use unstuck_core::state::StepState;
+use unstuck_core::validator::pattern::{self, Word};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::Step;
@@ -178,6 +179,7 @@ fn findings(
             let (error, fingerprints) = (at.feedback.reasons.join("\n"), seen.fingerprints());
             let failed = Failed {
                 validator: "answer",
+                pattern: guessed(completion, &error),
                 template: format(completion, at.feedback.iteration).and_then(|it| it.template.as_ref()),
                 error: &error,
                 summary: "The answer is not of the form that is asked for",
@@ -198,6 +200,14 @@ fn findings(
         }
         _ => String::new(),
     }
+}
+
+/// Returns the pattern that a failure has which names none: the one of which most words are in it.
+fn guessed<'a>(completion: &'a Completion, error: &str) -> Option<&'a Pattern> {
+    let corpus = pattern::corpus(error, [])?;
+    let words = |it: &Pattern| it.words.iter().filter_map(|word| Word::parse(word).ok()).collect();
+    let words: Vec<Vec<Word>> = completion.guesses.iter().map(words).collect();
+    completion.guesses.get(pattern::best(words.iter().map(Vec::as_slice), &corpus)?)
 }
 
 fn answering(

@@ -104,6 +104,26 @@ pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>)
     params::check(command, names, |name| is_ours(name) || std::env::var_os(name).is_some())
 }
 
+/// Returns the program that a command line begins with, if that is a plain name and there is no such program. What a
+/// shell would have to read first is not looked into.
+pub fn missing_program(command: &str) -> Option<&str> {
+    const OF_THE_SHELL: &[&str] = &[
+        "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export",
+        "false", "fc", "fg", "for", "getopts", "hash", "if", "jobs", "kill", "local", "printf", "pwd",
+        "read", "readonly", "return", "set", "shift", "test", "times", "trap", "true", "type", "ulimit",
+        "umask", "unalias", "unset", "until", "wait", "while", "echo", "time",
+    ];
+    let name = command.split_whitespace().next()?;
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c))
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !is_plain || OF_THE_SHELL.contains(&name) {
+        return None;
+    }
+    let path = std::env::var_os("PATH")?;
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    (!is_there).then_some(name)
+}
+
 /// What all validators of a check share.
 struct Bench<'a> {
     place: &'a Place,

@@ -13,7 +13,8 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
-use unstuck_adapters::worktree;
+use unstuck_adapters::{validators, worktree};
+use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, Millis, RunId, Seq};
 use unstuck_core::state::StepState;
@@ -399,6 +400,7 @@ pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
             .into_iter()
             .chain(checker)
             .chain(step.diagnoser())
+            .chain(step.completion.iter().filter_map(|it| it.closer.as_ref()).map(|it| &it.worker))
             .find(|it| !matches!(it.kind, WorkerKind::Custom | WorkerKind::Command));
         let own = unknown
             .map(|it| format!("step {}: workers of kind {} cannot be run yet", step.id, it.kind.as_str()));
@@ -406,9 +408,25 @@ pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
             Work::Subworkflow(child) => cannot_run(&child.workflow),
             Work::Worker(_) => Vec::new(),
         };
-        own.into_iter().chain(nested).collect::<Vec<_>>()
+        let missing = missing_programs(step);
+        own.into_iter().chain(missing).chain(nested).collect::<Vec<_>>()
     };
     workflow.steps.iter().flat_map(of_step).collect()
+}
+
+/// Says which validators name a program that is not there. A step before this one may bring it.
+fn missing_programs(step: &Step) -> Vec<String> {
+    let conditions =
+        step.completion.iter().flat_map(|it| &it.conditions).filter(|_| step.depends_on.is_empty());
+    let missing = |condition: &Condition| match &condition.validator.run {
+        completion::Run::Command(command) | completion::Run::Custom(command) => {
+            let program = validators::missing_program(command)?;
+            let name = &condition.validator.name;
+            Some(format!("step {}: validator {name} cannot run: there is no program {program}", step.id))
+        }
+        _ => None,
+    };
+    conditions.filter_map(missing).collect()
 }
 
 fn checker(check: &Check) -> Option<&Worker> {

@@ -31,10 +31,14 @@ impl Batch {
         let Some(completion) = &step.completion else { return false };
         let at = self.at(&step.id);
         let conditions = || completion.asks(Phase::AfterWork).then_some(Inquiry::Conditions);
-        let closer = || completion.closer.is_some().then_some(Inquiry::Closer);
+        // Who has agreed in this iteration is not asked again.
+        let agreed = at.verified.closer.is_some();
+        let closer = || (completion.closer.is_some() && !agreed).then_some(Inquiry::Closer);
         let next = match at.inquiry {
             Inquiry::Check | Inquiry::Preflight => conditions().or_else(closer),
             Inquiry::Conditions => closer(),
+            // A judge that has changed something is to be verified like anybody else.
+            Inquiry::Closer if at.verified.is_outdated => conditions(),
             Inquiry::Closer => None,
         };
         let Some(what) = next else { return false };
