@@ -15,8 +15,9 @@ pub fn read(form: &Form, sources: &Sources<'_>) -> AnswerSeen {
             Ok(checker) => choose(sources, true, |value| checker.violations(value)),
             Err(what) => unusable("schema", what),
         },
-        Form::TextPattern(pattern) => match_text(pattern, sources.messages)
-            .unwrap_or_else(|error| unusable("pattern", error.to_string())),
+        Form::TextPattern(pattern) => {
+            match_text(pattern, sources).unwrap_or_else(|error| unusable("pattern", error.to_string()))
+        }
     }
 }
 

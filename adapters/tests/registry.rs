@@ -502,7 +502,12 @@ fn conditions_can_be_named_without_a_step() {
 #[test]
 fn built_in_validators_follow_the_project() {
     let cases: &[(Files<'_>, &str, Option<&str>)] = &[
-        (&[], "git-clean", Some("git status --porcelain")),
+        (&[], "git-clean", None),
+        (
+            &[(".git/HEAD", "")],
+            "git-clean",
+            Some("git -c core.fsmonitor=false status --porcelain --untracked-files=normal"),
+        ),
         (&[], "tests-pass", None),
         (&[("Cargo.toml", "")], "tests-pass", Some("cargo test")),
         (&[("Cargo.toml", "")], "type-check", Some("cargo check --all-targets")),

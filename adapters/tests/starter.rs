@@ -35,6 +35,7 @@ fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = folder.path();
+        fs::create_dir(root.join(".git")).expect("ours");
         for (name, text) in files {
             fs::write(root.join(name), text).expect("ours");
         }

@@ -75,7 +75,15 @@ fn run_in(place: &Place, conditions: &[Condition]) -> Vec<ValidatorResult> {
 fn run_until(place: &Place, conditions: &[Condition], stop: process::StopSignal) -> Vec<ValidatorResult> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redactor = Redactor::from_environment(std::iter::empty(), &[]);
-    runtime.block_on(validators::run(conditions, place, &MemoryBlobs::default(), &redactor, stop, |_| {}))
+    runtime.block_on(validators::run(
+        conditions,
+        place,
+        Vec::new(),
+        &MemoryBlobs::default(),
+        &redactor,
+        stop,
+        |_| {},
+    ))
 }
 
 /// A folder with one file.
@@ -365,7 +373,16 @@ fn secrets_are_in_no_param() {
     let leaks = command("c", "echo s3cr3t-value-of-a-token; exit 1", "exitCode:0", &[("out", "stdout")]);
     let blobs = MemoryBlobs::default();
     let results = runtime.block_on(async {
-        validators::run(&[leaks], &place(folder.path()), &blobs, &redactor, process::never(), |_| {}).await
+        validators::run(
+            &[leaks],
+            &place(folder.path()),
+            Vec::new(),
+            &blobs,
+            &redactor,
+            process::never(),
+            |_| {},
+        )
+        .await
     });
     let recorded = serde_json::to_string(&results).unwrap();
     assert!(!recorded.contains("s3cr3t"), "{recorded}");

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::echo::Echo;
 use crate::verdict::json;
 
 /// Refused candidates that are recorded, at most: a long answer is full of braces.
@@ -21,6 +22,20 @@ pub struct Sources<'a> {
     pub decision_file: Option<&'a str>,
     /// The messages of the answer, the first one first.
     pub messages: &'a [String],
+    /// What was asked; what only repeats it is no answer.
+    pub echo: Option<&'a Echo>,
+}
+
+impl Sources<'_> {
+    /// Says whether a part of a text only repeats what was asked.
+    fn repeats(&self, text: &str, part: &str) -> bool {
+        let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        start <= text.len() && self.repeats_at(text, start, part)
+    }
+
+    fn repeats_at(&self, text: &str, start: usize, part: &str) -> bool {
+        self.echo.is_some_and(|echo| echo.repeats(text, start, part))
+    }
 }
 
 /// Where a value was found.
@@ -169,6 +184,9 @@ pub fn choose(
     for (from, text) in texts(sources) {
         for candidate in candidates(text) {
             match candidate.read(object) {
+                Ok(_) if sources.repeats(text, candidate.text) => {
+                    seen.refuse(from, candidate.line, "it repeats the prompt".to_owned());
+                }
                 Err(reason) => seen.refuse(from, candidate.line, reason),
                 Ok(value) if accepts(&mut seen, from, candidate.line, &value) => return seen,
                 Ok(_) => {}
@@ -193,11 +211,14 @@ pub fn choose(
 /// # Errors
 ///
 /// The pattern is no regular expression, or one that needs more than linear time.
-pub fn match_text(pattern: &str, messages: &[String]) -> Result<AnswerSeen, regex::Error> {
+pub fn match_text(pattern: &str, sources: &Sources<'_>) -> Result<AnswerSeen, regex::Error> {
     let regex = regex::Regex::new(pattern)?;
     let mut seen = AnswerSeen::default();
-    for (from, text) in messages_last_first(messages) {
-        let Some(found) = regex.captures(text) else {
+    for (from, text) in messages_last_first(sources.messages) {
+        let Some(found) = regex.captures_iter(text).find(|found| {
+            let whole = found.get_match();
+            !sources.repeats_at(text, whole.start(), whole.as_str())
+        }) else {
             seen.refuse(from, 1, "the pattern does not match".to_owned());
             continue;
         };
@@ -398,6 +419,13 @@ impl<'a> Parts<'a> {
                     open = None;
                     gap = (number + 1, end);
                 }
+                // Who opens a block of a kind has forgotten to close the one before, which has none.
+                Some((opening, first, start)) if opening.tag.is_empty() => {
+                    if let Some(next) = Opening::read(line).filter(|next| !next.tag.is_empty()) {
+                        parts.fences.push(Fence { line: *first, tag: opening.tag, text: &text[*start..at] });
+                        open = Some((next, number, end));
+                    }
+                }
                 Some(_) => {}
             }
             at = end;
@@ -524,8 +552,12 @@ mod tests {
     fn sources_are_asked_in_their_order() {
         let messages = [r#"{"m":1}"#.to_owned()];
         let structured = serde_json::json!({"o": 1});
-        let all =
-            Sources { structured: Some(&structured), decision_file: Some("{\"f\":1}"), messages: &messages };
+        let all = Sources {
+            structured: Some(&structured),
+            decision_file: Some("{\"f\":1}"),
+            messages: &messages,
+            echo: None,
+        };
         for (key, from) in
             [("o", Origin::StructuredOutput), ("f", Origin::DecisionFile), ("m", Origin::Message(1))]
         {
@@ -558,11 +590,12 @@ mod tests {
     #[test]
     fn a_text_is_matched_from_its_last_message() {
         let messages = ["id=1".to_owned(), "id=2 id=3".to_owned(), "none".to_owned()];
-        let found = |pattern| match_text(pattern, &messages).unwrap().value;
+        let sources = Sources { messages: &messages, ..Sources::default() };
+        let found = |pattern| match_text(pattern, &sources).unwrap().value;
         assert_eq!(found("id=.").as_deref(), Some(r#""id=2""#));
         assert_eq!(found("id=(.)( x)?").as_deref(), Some(r#"["id=2","2",null]"#));
-        assert_eq!(match_text("DONE", &messages).unwrap().fingerprints(), ["format:#:pattern"]);
-        assert!(match_text("(?=x)", &messages).is_err());
+        assert_eq!(match_text("DONE", &sources).unwrap().fingerprints(), ["format:#:pattern"]);
+        assert!(match_text("(?=x)", &sources).is_err());
     }
 
     #[test]

@@ -415,6 +415,7 @@ impl Batch {
 
     /// Puts a claim beside the evidence and says how the step goes on.
     fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
+        let claim = self.with_answer(step, check, claim);
         let (needs, retry_after) = (claim.needs.clone(), claim.retry_after);
         let event = self.judge(step, claim, evidence.clone());
         if event.decision == Decision::Complete && self.verifies(step, &event) {

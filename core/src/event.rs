@@ -485,10 +485,12 @@ pub struct Claimed {
     pub check_id: Option<CheckId>,
     /// Where the claim was read.
     pub source: DecisionSource,
-    /// Why, as it was said.
+    /// Why, as it was said, and what was skipped since.
     pub reasons: Vec<String>,
     /// What was odd about the answer.
     pub problems: Vec<String>,
+    /// The observations it rests on so far.
+    pub evidence: Vec<Seq>,
 }
 
 /// Nothing is done for the step before a moment.

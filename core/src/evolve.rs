@@ -3,7 +3,7 @@
 //! Total: every decodable event leads to a valid state. An event that cannot happen in the state it
 //! meets changes nothing but the count of anomalies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::answer::AnswerSeen;
@@ -17,6 +17,7 @@ use crate::event::{
 };
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
 use crate::scope::Drift;
+use crate::snapshot::Snapshot;
 use crate::state::{Changed, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 
@@ -59,6 +60,7 @@ impl RunState {
     }
 
     fn observe(&mut self, observation: &Observation, place: Place) -> Fold {
+        let before = self.last_snapshot.clone();
         self.seen(observation);
         match observation {
             Observation::RunStarted(event) => self.run_started(event, place),
@@ -68,7 +70,7 @@ impl RunState {
             Observation::WorkerFinished(event) => self.worker_finished(event, place),
             Observation::WorkerLost(event) => self.lost(event, Next::Work),
             Observation::CheckStarted(event) => self.check_started(event, place),
-            Observation::CheckFinished(event) => self.check_finished(event),
+            Observation::CheckFinished(event) => self.check_finished(event, before.as_deref()),
             Observation::CheckLost(event) => self.lost(event, Next::Check),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
@@ -229,8 +231,10 @@ impl RunState {
         })
     }
 
-    fn check_finished(&mut self, event: &CheckFinished) -> Fold {
+    /// `before` is what the workspace was when it was last looked at.
+    fn check_finished(&mut self, event: &CheckFinished, before: Option<&Snapshot>) -> Fold {
         let workspace = event.snapshot.as_ref().and(self.last_snapshot.clone());
+        let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -248,12 +252,13 @@ impl RunState {
                     step.verified.workspace = workspace;
                     step.verified.stamp = event.stamp;
                     step.verified.is_outdated = false;
+                    step.verified.unsettled = step.verified.unsettled.saturating_add(u32::from(changed));
                 }
                 Inquiry::Closer => {
                     step.verified.closer.clone_from(&event.answer);
                     let then = step.verified.workspace.as_deref();
-                    step.verified.is_outdated =
-                        workspace.as_deref().zip(then).is_some_and(|(now, then)| !now.same_work(then));
+                    let same = workspace.as_deref().zip(then).is_none_or(|(now, then)| now.same_work(then));
+                    step.verified.is_outdated = !same || event.stamp != step.verified.stamp;
                 }
             }
             if let Some(drift) = &event.drift {
@@ -387,7 +392,7 @@ impl RunState {
         step.parse_failures = event.parse_failures;
         step.weather_tries = 0;
         if configured.completion.is_some() {
-            step.count_attempts(&event.fingerprints);
+            step.count_attempts(&event.fingerprints, event.source);
         }
         step.feedback = Feedback {
             iteration: event.iteration,
@@ -479,18 +484,27 @@ impl StepState {
         self.repeats = if repeats { self.repeats.saturating_add(1) } else { 0 };
         self.verified.answer = answer;
         self.verified.closer = None;
+        self.verified.unsettled = 0;
     }
 
     /// Counts the failures that come back. A set that became smaller is progress and counts as no attempt;
     /// a failure that went away begins again.
-    fn count_attempts(&mut self, fingerprints: &[String]) {
+    ///
+    /// An answer that is none says nothing of the rest, so what the conditions found before it still counts.
+    fn count_attempts(&mut self, fingerprints: &[String], source: DecisionSource) {
+        let of_answers = source == DecisionSource::Answer;
+        let (compared, kept): (BTreeMap<String, u32>, BTreeMap<String, u32>) =
+            std::mem::take(&mut self.attempts)
+                .into_iter()
+                .partition(|(it, _)| is_of_answer(it) == of_answers);
         let now: BTreeSet<&String> = fingerprints.iter().collect();
-        let shrank = now.len() < self.attempts.len();
-        let count = |it: &String| match self.attempts.get(it) {
+        let shrank = now.len() < compared.len();
+        let count = |it: &String| match compared.get(it) {
             Some(count) => count.saturating_add(u32::from(!shrank)),
             None => 1,
         };
-        self.attempts = now.into_iter().map(|it| (it.clone(), count(it))).collect();
+        let counted = now.into_iter().map(|it| (it.clone(), count(it)));
+        self.attempts = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
     }
 
     /// Gives a step that had ended its patience back: counters that ended it start afresh.
@@ -511,6 +525,11 @@ impl StepState {
             (self.ended, self.ended_at) = (None, None);
         }
     }
+}
+
+/// Says whether a fingerprint is about the answer itself.
+fn is_of_answer(fingerprint: &str) -> bool {
+    fingerprint.starts_with("format:") || matches!(fingerprint, "declared:contradiction" | "declared:unknown")
 }
 
 /// Returns the end of what a check printed, for the next prompt.

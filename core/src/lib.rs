@@ -23,6 +23,7 @@ pub mod closer;
 pub mod convergence;
 pub mod decide;
 pub mod declaration;
+pub mod echo;
 pub mod effect;
 mod evolve;
 pub mod state;

@@ -150,6 +150,8 @@ pub struct Verified {
     pub closer: Option<Box<AnswerSeen>>,
     /// The closer has changed the workspace since the validators looked at it.
     pub is_outdated: bool,
+    /// How often in this iteration the validators have changed the workspace.
+    pub unsettled: u32,
 }
 
 /// Whether the workspace has changed since a step began. The larger of two observations holds.

@@ -25,6 +25,7 @@ use crate::job::{self, Asked, Done, Job, broken};
 use crate::machine::{Machine, OWN_FOLDER};
 use crate::scratch::Scratch;
 use crate::seen::{After, Seen};
+use crate::validation::Looker;
 use crate::{baseline, prompts, seen};
 
 /// An effect that is about to be performed.
@@ -47,6 +48,10 @@ pub struct Prepared {
     copy: Option<Scratch>,
     /// What was asked.
     prompt: String,
+    /// What of that are the worker's own words of the last time.
+    said: String,
+    /// Looks at the workspace after a closer, wherever that one worked.
+    looker: Option<Looker>,
 }
 
 /// Says what is about to be begun, and what is needed to carry it out.
@@ -134,7 +139,10 @@ pub(crate) fn prepare(
     };
     let context_dir = world.context_dir(state);
     let (step, due) = (step.clone(), due.clone());
-    let is_last = !diagnoses && (is_check || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim));
+    let claims = || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim);
+    let is_last = !diagnoses && inquiry.map_or_else(claims, |it| it != Inquiry::Preflight);
+    let looker = (inquiry == Some(Inquiry::Closer)).then(|| Looker::new(world, state));
+    let said = at.feedback.said.clone();
     let prepared = Prepared {
         step,
         due,
@@ -148,6 +156,8 @@ pub(crate) fn prepare(
         seen,
         copy,
         prompt: text,
+        said,
+        looker,
     };
     Ok((started, prepared))
 }
@@ -227,6 +237,8 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
         seen,
         copy,
         prompt,
+        said,
+        looker,
     } = prepared;
     let is_check = inquiry.is_some();
     let lock = world.branch_lock.as_ref().filter(|_| !is_check);
@@ -269,7 +281,12 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
         Some(seen) => seen.after(&world, &step, &mut outcome).await,
         None => After::default(),
     };
-    let answer = prompts::answer(&step, due.iteration, inquiry, &outcome, &prompt);
+    let asked = prompts::Asked { inquiry, iteration: due.iteration, prompt: &prompt, said: &said };
+    let answer = prompts::answer(&step, &asked, &outcome, &decision_file);
+    let done = match looker {
+        Some(looker) => looker.end(&world, &mut outcome.notes).await,
+        None => done,
+    };
     if is_last && !stopped && (is_check || succeeded(&outcome)) {
         outputs(&world, &step, &context_dir, &mut outcome);
     }
@@ -288,7 +305,7 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
             commands: done.commands,
             drift: now.drift.map(Box::new),
             validators: done.validators,
-            snapshot: done.snapshot.or(now.snapshot),
+            snapshot: done.snapshot,
             stamp: done.stamp,
             answer,
         }),

@@ -9,7 +9,8 @@ use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, retry_
 use unstuck_core::answer::{AnswerSeen, Sources};
 use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
 use unstuck_core::declaration::Declaration;
-use unstuck_core::event::{DecisionSource, Exit, Inquiry, Outcome, Purpose};
+use unstuck_core::echo::Echo;
+use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
 use unstuck_core::id::Iteration;
 use unstuck_core::prompt::{FromRegistry, fenced};
 use unstuck_core::state::StepState;
@@ -31,7 +32,7 @@ pub(crate) fn of(state: &RunState, step: &Step, at: &StepState) -> FromRegistry 
         task.push_str(&filled(template, &uv, input));
         files.push(template.file.clone());
     }
-    if let Some(format) = format(completion, at.iteration) {
+    if let Some(format) = completion.answer_of(at.iteration) {
         task.push_str(&how_to_answer(format));
     }
     let findings = findings(at, completion, &uv, &mut files);
@@ -53,45 +54,66 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRe
     FromRegistry { task, findings: String::new(), files: vec![closer.prompt.file.clone()] }
 }
 
+/// To what an answer is one.
+pub(crate) struct Asked<'a> {
+    /// Who was asked; `None` for a worker.
+    pub(crate) inquiry: Option<Inquiry>,
+    pub(crate) iteration: Iteration,
+    pub(crate) prompt: &'a str,
+    /// What in the prompt are the worker's own words.
+    pub(crate) said: &'a str,
+}
+
 /// Reads an answer that has to have a form; `None` where none is asked for.
 pub(crate) fn answer(
     step: &Step,
-    iteration: Iteration,
-    inquiry: Option<Inquiry>,
+    asked: &Asked<'_>,
     outcome: &Outcome,
-    prompt: &str,
+    file: &DecisionFile,
 ) -> Option<Box<AnswerSeen>> {
     let completion = step.completion.as_ref()?;
-    // A program may print what it was asked, and in there may stand the answer of the last time.
-    let echo = prompt.trim();
-    let answer = if echo.is_empty() { outcome.answer.clone() } else { outcome.answer.replace(echo, "") };
-    let messages = [answer];
-    let read = |form: &Form| answer::read(form, &Sources { messages: &messages, ..Sources::default() });
-    let seen = match inquiry {
+    let messages = [outcome.answer.clone()];
+    let decision_file = match file {
+        DecisionFile::Read(bytes) => std::str::from_utf8(&bytes.0).ok(),
+        _ => None,
+    };
+    let read = |form: &Form, echo: &Echo| {
+        answer::read(
+            form,
+            &Sources { messages: &messages, decision_file, structured: None, echo: Some(echo) },
+        )
+    };
+    let seen = match asked.inquiry {
         _ if outcome.exit == Exit::Stopped => return None,
-        Some(Inquiry::Closer) => read(&closer_form()),
+        Some(Inquiry::Closer) => read(&closer_form(), &Echo::of_judge(asked.prompt)),
         Some(_) => return None,
         None => {
-            let seen = read(&format(completion, iteration)?.form);
-            let declares = seen.parsed().is_some_and(|it| Declaration::of(&it) == Declaration::Complete);
-            match completion.final_answer.as_ref().filter(|_| declares) {
-                Some(last) => read(&last.form),
-                None => seen,
-            }
+            let seen =
+                read(&completion.answer_of(asked.iteration)?.form, &Echo::of(asked.prompt, asked.said));
+            with_final(completion, seen)
         }
     };
     Some(Box::new(seen))
 }
 
+/// An answer that declares completion has to meet the form of the last step, too.
+fn with_final(completion: &Completion, seen: AnswerSeen) -> AnswerSeen {
+    let (Some(last), Some(value)) = (&completion.final_answer, seen.parsed()) else { return seen };
+    if Declaration::of(&value) != Declaration::Complete {
+        return seen;
+    }
+    let again = answer::read(&last.form, &Sources { structured: Some(&value), ..Sources::default() });
+    AnswerSeen {
+        value: again.value.and(seen.value),
+        from: seen.from,
+        refused: seen.refused,
+        violations: again.violations,
+    }
+}
+
 fn closer_form() -> Form {
     let schema = serde_json::from_str(closer::SCHEMA).expect("the schema is a constant and tested");
     Form::Json { schema: Some(schema), source: "closer".to_owned(), digests: BTreeMap::new() }
-}
-
-/// Returns the form of the answer of an iteration.
-fn format(completion: &Completion, iteration: Iteration) -> Option<&AnswerFormat> {
-    let later = completion.later_answer.as_ref().filter(|_| iteration > Iteration(1));
-    later.or(completion.answer.as_ref())
 }
 
 fn filled(template: &Template, uv: &BTreeMap<String, String>, input: Option<&str>) -> String {
@@ -180,7 +202,7 @@ fn findings(
             let failed = Failed {
                 validator: "answer",
                 pattern: guessed(completion, &error),
-                template: format(completion, at.feedback.iteration).and_then(|it| it.template.as_ref()),
+                template: completion.answer_of(at.feedback.iteration).and_then(|it| it.template.as_ref()),
                 error: &error,
                 summary: "The answer is not of the form that is asked for",
                 severity: "error",
@@ -219,7 +241,7 @@ fn answering(
 ) -> String {
     let contrary = contrary(at);
     let declaration = at.verified.answer.as_deref().and_then(|it| it.value.as_deref()).unwrap_or_default();
-    let allowed = format(completion, at.iteration).map(|it| allowed(&it.form)).unwrap_or_default();
+    let allowed = completion.answer_of(at.iteration).map(|it| allowed(&it.form)).unwrap_or_default();
     let prompt = retry_prompt(&Request {
         completion,
         failed,

@@ -35,8 +35,6 @@ pub(crate) struct Seen {
     base: Option<String>,
     stage: Stage,
     is_check: bool,
-    /// A judge works here that may edit.
-    is_closer: bool,
     /// Nobody else works in the workspace.
     is_alone: bool,
 }
@@ -64,8 +62,8 @@ pub(crate) fn before(
 ) -> Result<Option<Seen>, String> {
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
     let rules = step.convergence.clone().filter(scope::has_rules);
-    // What validators find is known of this workspace only, and a closer that may edit can make it another.
-    let verifies = matches!(inquiry, Some(Inquiry::Conditions | Inquiry::Closer));
+    // What validators find is known of this workspace only.
+    let verifies = inquiry == Some(Inquiry::Conditions);
     let is_check = inquiry.is_some();
     if is_check && !verifies && (rules.is_none() || due.iteration == Iteration::BASELINE) {
         return Ok(None);
@@ -89,8 +87,7 @@ pub(crate) fn before(
         |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
     let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
     let (stage, is_alone) = (at.convergence.stage(), state.workflow().is_some_and(one_at_a_time));
-    let is_closer = inquiry == Some(Inquiry::Closer);
-    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_closer, is_alone }))
+    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_alone }))
 }
 
 /// Returns the commit that is compared with, as it is before anybody could move it. What is counted from HEAD is only
@@ -173,7 +170,7 @@ impl Seen {
         let (Some(keeper), Some(after)) = (&world.snapshots, again()?) else { return Ok(After::default()) };
         let drift = self.drift(world, keeper, &after)?;
         if self.is_check {
-            return Ok(After { changed: None, drift, snapshot: self.is_closer.then_some(after) });
+            return Ok(After { changed: None, drift, snapshot: None });
         }
         let compared = keeper.compare(&self.first, &self.before, &after).map_err(told)?;
         notes.extend(compared.said);

@@ -81,13 +81,14 @@ struct Kind {
 
 /// Commands that exit with 0 whatever they find, and print it.
 const PRINTS_WHEN_WRONG: &[&str] = &[GIT_STATUS, "gofmt -l ."];
-const GIT_STATUS: &str = "git status --porcelain";
+/// Whatever the repository is configured to: what is not committed is shown.
+const GIT_STATUS: &str = "git -c core.fsmonitor=false status --porcelain --untracked-files=normal";
 
 const KINDS: &[Kind] = &[
     Kind {
         name: "git-clean",
         description: "Work is not committed",
-        command: |_| Some(GIT_STATUS.to_owned()),
+        command: |project| is_in_repository(project.root).then(|| GIT_STATUS.to_owned()),
         extract: &[("changedFiles", Extractor::ChangedFiles), ("untrackedFiles", Extractor::UntrackedFiles)],
     },
     Kind {
@@ -115,6 +116,11 @@ const KINDS: &[Kind] = &[
         extract: &[("files", Extractor::FormatFiles), ("diff", Extractor::Diff)],
     },
 ];
+
+fn is_in_repository(root: &Path) -> bool {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.ancestors().any(|folder| folder.join(".git").exists())
+}
 
 /// A file of a project, what it has to hold, and the command that follows from it; the most specific first.
 type Rule = (&'static str, &'static str, &'static str);

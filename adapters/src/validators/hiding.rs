@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Place;
 use crate::branch::git;
+use crate::folder;
 use crate::folder::as_path;
 
 /// How git is told.
@@ -96,5 +97,7 @@ fn users_list(workspace: &Path) -> Option<Vec<u8>> {
         let config = std::env::var_os("XDG_CONFIG_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
         Some(config.or_else(|| Some(std::env::home_dir()?.join(".config")))?.join("git/ignore"))
     };
-    fs::read(workspace.join(configured.or_else(usual)?)).ok()
+    const BYTES_MAX: u64 = 1 << 20;
+    let file = folder::open_file(&workspace.join(configured.or_else(usual)?)).ok()?;
+    folder::read_small(file, BYTES_MAX)
 }

@@ -29,6 +29,7 @@ use unstuck_store::blobs::BlobStore;
 use crate::branch::MISLEADING;
 use crate::checks::{tail, whole};
 use crate::environment::PREFIXES;
+use crate::folder;
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 
@@ -60,11 +61,12 @@ pub struct Place {
     pub stop_at_first: bool,
 }
 
-/// Runs all conditions in their order. It ends early when it is told to stop, or with `stop_at_first` at the first
-/// that does not hold.
+/// Runs all conditions in their order, but those of which it is known already what they find. It ends early when it is
+/// told to stop, or with `stop_at_first` at the first that does not hold.
 pub async fn run(
     conditions: &[Condition],
     place: &Place,
+    known: Vec<ValidatorResult>,
     blobs: &dyn BlobStore,
     redactor: &Redactor,
     stop: StopSignal,
@@ -76,6 +78,10 @@ pub async fn run(
     for condition in conditions {
         let begun = Instant::now();
         let validator = &condition.validator;
+        if let Some(result) = known.iter().find(|it| it.validator == validator.name) {
+            results.push(result.clone());
+            continue;
+        }
         let mut result = match &validator.run {
             Run::Files(paths) => bench.files(validator, paths),
             Run::Checklist(checklist) => bench.checklist(validator, checklist),
@@ -267,15 +273,15 @@ impl Bench<'_> {
     /// Reads a checklist.
     fn checklist(&self, validator: &Validator, list: &Checklist) -> ValidatorResult {
         const BYTES_MAX: u64 = 8 << 20;
-        let path = self.place.workspace.join(&list.path);
-        let bytes = match fs::metadata(&path) {
-            Ok(found) if found.len() > BYTES_MAX => {
-                return unrun(validator, &format!("the checklist {} has more than 8 MiB", list.path));
-            }
-            _ => fs::read(&path),
-        };
-        let bytes = match bytes {
-            Ok(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
+        // A worker may have put anything there, a pipe that nobody writes to among it.
+        let bytes = match folder::open_file(&self.place.workspace.join(&list.path)) {
+            Ok(file) => match folder::read_small(file, BYTES_MAX) {
+                Some(bytes) => Some(self.redactor.redact_bytes(&bytes).0.into_owned()),
+                None => {
+                    let why = format!("the checklist {} is no file of at most 8 MiB", list.path);
+                    return unrun(validator, &why);
+                }
+            },
             Err(error) if is_absent(&error) => None,
             Err(error) => {
                 return unrun(validator, &format!("the checklist {} cannot be read: {error}", list.path));

@@ -16,10 +16,13 @@ use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
 use crate::verdict::Decision;
 use crate::weather::ErrorClass;
-use crate::workflow::{Check, Step};
+use crate::workflow::{Check, CheckBy, Step};
 
 /// How many ways in which an answer departs from its form become reasons.
 const REASONS_MAX: usize = 12;
+
+/// So often a check is asked again because the validators after it have changed the workspace.
+const UNSETTLED_MAX: u32 = 3;
 
 /// Identity of a closer's answer that nobody can read.
 const BROKEN_CLOSER: &str = "closer:unreadable";
@@ -42,13 +45,14 @@ impl Batch {
             Inquiry::Closer => None,
         };
         let Some(what) = next else { return false };
-        let claim = at.claim.clone().unwrap_or_else(|| {
-            Box::new(Claimed {
-                check_id: verdict.check_id.clone(),
-                source: verdict.source,
-                reasons: verdict.reasons.clone(),
-                problems: verdict.problems.clone(),
-            })
+        // Who claimed it first stays the one who did; what was found since is added.
+        let first = at.claim.as_deref();
+        let claim = Box::new(Claimed {
+            check_id: first.map_or(&verdict.check_id, |it| &it.check_id).clone(),
+            source: first.map_or(verdict.source, |it| it.source),
+            reasons: verdict.reasons.clone(),
+            problems: verdict.problems.clone(),
+            evidence: verdict.evidence.clone(),
         });
         self.ask(&step.id, verdict.iteration, Attempt(1), what, Some(claim));
         true
@@ -57,10 +61,34 @@ impl Batch {
 
 // What was answered.
 impl Batch {
+    /// Puts the answer of the worker, where it has to have a form, beside a claim of completion that came from elsewhere.
+    pub(super) fn with_answer(&self, step: &Step, check: &Check, claim: Claim) -> Claim {
+        let at = self.at(&step.id);
+        let asked = step.completion.as_ref().and_then(|it| it.answer_of(at.iteration));
+        let Some(format) = asked.filter(|_| at.inquiry == Inquiry::Check && check.by != CheckBy::Conditions)
+        else {
+            return claim;
+        };
+        if claim.decision != Decision::Complete {
+            return claim;
+        }
+        let said = declared(format, at.verified.answer.as_deref());
+        match said.decision {
+            Decision::Complete => claim,
+            _ => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
+        }
+    }
+
     /// The worker has left, and nothing but its answer and the conditions count.
     pub(super) fn answered(&mut self, step: &Step, check: &Check, event: &WorkerFinished, cause: Seq) {
-        let asked = step.completion.as_ref().and_then(|it| it.answer.as_ref());
+        let asked = step.completion.as_ref().and_then(|it| it.answer_of(event.iteration));
         let claim = match asked {
+            None if step.completion.as_ref().is_some_and(Completion::asks_nobody) => Claim {
+                reasons: vec![
+                    "no condition was asked: the worker has ended, and nobody else was to say".to_owned(),
+                ],
+                ..claim(Decision::Complete, DecisionSource::None)
+            },
             None => claim(Decision::Complete, DecisionSource::None),
             Some(format) => declared(format, event.answer.as_deref()),
         };
@@ -94,6 +122,10 @@ impl Batch {
         let (skipped, open): (Vec<&ValidatorResult>, Vec<&ValidatorResult>) =
             failed(&event.validators).partition(|result| completion.skips(result));
         let said = at.claim.as_deref();
+        let evidence = at.resting_on(evidence);
+        if open.is_empty() && !self.is_settled(step, check, &event.iteration, &evidence) {
+            return;
+        }
         let mut claim = claim(Decision::Complete, DecisionSource::Validators);
         claim.check_id = Some(event.check_id.clone());
         claim.problems = said.map(|said| said.problems.clone()).unwrap_or_default();
@@ -114,6 +146,24 @@ impl Batch {
         self.verdict(step, check, claim, evidence);
     }
 
+    /// Says whether what was found holds for the workspace that is there now. Where validators have changed it, the check
+    /// before them is asked again; where they do so each time, nobody can know.
+    fn is_settled(&mut self, step: &Step, check: &Check, iteration: &Iteration, evidence: &[Seq]) -> bool {
+        let rounds = self.at(&step.id).verified.unsettled;
+        if rounds == 0 || matches!(check.by, CheckBy::Conditions | CheckBy::Claim) {
+            return true;
+        }
+        if rounds < UNSETTLED_MAX {
+            self.ask(&step.id, *iteration, Attempt(1), Inquiry::Check, None);
+        } else {
+            let message =
+                "the validators change the workspace each time, so the check before them says nothing";
+            let failure = Failure { class: ErrorClass::NonRetryable, message: message.to_owned() };
+            self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence.to_vec());
+        }
+        false
+    }
+
     /// The closer has left.
     pub(super) fn closer_ended(
         &mut self,
@@ -126,11 +176,11 @@ impl Batch {
         let Some(closer) = step.completion.as_ref().and_then(|it| it.closer.as_ref()) else { return };
         let answer = event.answer.as_deref();
         let value = answer.and_then(AnswerSeen::parsed);
-        if let Some(failure) = failure_of(closer.worker.kind, &event.outcome)
-            && value.is_none()
-        {
+        // Who did not come to a good end may have said something else later.
+        if let Some(failure) = failure_of(closer.worker.kind, &event.outcome) {
             return self.check_could_not_run(step, &failure, evidence);
         }
+        let evidence = at.resting_on(evidence);
         let mut claim = claim(Decision::Incomplete, DecisionSource::Closer);
         claim.check_id = Some(event.check_id.clone());
         claim.claimed = at.claim.is_some().then_some(Decision::Complete);
@@ -142,6 +192,7 @@ impl Batch {
                 claim.problems = report.complaints;
                 if open.is_empty() {
                     (claim.decision, claim.claimed) = (Decision::Complete, None);
+                    claim.reasons = at.claim.as_deref().map(|it| it.reasons.clone()).unwrap_or_default();
                 }
             }
             Some(Err(wrong)) => {
@@ -163,9 +214,13 @@ impl Batch {
         let lost = (at.inquiry == Inquiry::Conditions)
             .then(|| failed(&at.verified.validators).find(|result| completion.gives_up_at(result)))
             .flatten();
+        // An answer of the wrong form, and what a closer finds open, are failures like any other.
+        let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
         let most = at.attempts.iter().max_by_key(|(_, count)| **count);
         let end = if let Some(result) = lost {
             StepEnd::ConditionFailed(reason(result))
+        } else if aborts {
+            StepEnd::ConditionFailed(at.feedback.reasons.first().cloned().unwrap_or_default())
         } else if let Some((failure, count)) =
             most.filter(|(_, count)| completion.max_attempts > 0 && **count >= completion.max_attempts)
         {
@@ -195,6 +250,15 @@ impl Batch {
     }
 }
 
+impl StepState {
+    /// Returns the observations that a verdict rests on: those of the claim, and these.
+    fn resting_on(&self, more: Vec<Seq>) -> Vec<Seq> {
+        let before = self.claim.as_deref().map(|claim| claim.evidence.clone()).unwrap_or_default();
+        let more: Vec<Seq> = more.into_iter().filter(|seq| !before.contains(seq)).collect();
+        [before, more].concat()
+    }
+}
+
 impl Verified {
     /// Puts what the worker declared beside what the validators found; `None` where they agree.
     pub fn contrary(&self, results: &[ValidatorResult]) -> Option<declaration::Contrary> {
@@ -212,6 +276,17 @@ impl Verified {
 }
 
 impl Completion {
+    /// Returns the form of the answer of an iteration.
+    pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
+        let later = self.later_answer.as_ref().filter(|_| iteration > Iteration(1));
+        later.or(self.answer.as_ref())
+    }
+
+    /// Says whether nothing is asked after the work.
+    fn asks_nobody(&self) -> bool {
+        !self.asks(Phase::AfterWork) && self.closer.is_none() && self.answer.is_none()
+    }
+
     /// Says whether any condition is asked in this phase.
     pub fn asks(&self, phase: Phase) -> bool {
         self.asked(phase).next().is_some()

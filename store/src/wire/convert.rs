@@ -187,7 +187,7 @@ record! {
     v1::ChildEnd = domain::ChildEnd { run, end }
     v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
     v1::CheckRequested = domain::CheckRequested { step, iteration, attempt, what, claim }
-    v1::Claimed = domain::Claimed { check_id, source, reasons, problems }
+    v1::Claimed = domain::Claimed { check_id, source, reasons, problems, evidence }
     v1::WaitRequested = domain::WaitRequested { step, until, then, why, detail }
     v1::VerdictReached = domain::VerdictReached {
         step, iteration, check_id, decision, claimed, source, reasons, fingerprints, problems, parse_failures, evidence,

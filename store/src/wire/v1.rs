@@ -341,6 +341,7 @@ pub struct Claimed {
     pub source: Source,
     pub reasons: Vec<String>,
     pub problems: Vec<String>,
+    pub evidence: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

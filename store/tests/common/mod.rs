@@ -328,6 +328,7 @@ pub fn conclusions() -> Vec<Conclusion> {
         source: DecisionSource::Answer,
         reasons: vec!["all done".to_owned()],
         problems: Vec::new(),
+        evidence: vec![Seq(3), Seq(4)],
     };
     all.extend([Inquiry::Preflight, Inquiry::Conditions, Inquiry::Closer].map(|what| {
         Conclusion::CheckRequested(CheckRequested {

@@ -259,13 +259,16 @@ fn an_answer_that_never_has_the_form_ends_the_step_with_what_was_wrong() {
 }
 
 #[test]
-fn an_unchanged_workspace_is_not_validated_twice() {
+fn what_held_for_an_unchanged_workspace_is_not_asked_again_and_what_failed_is() {
     let stage = Stage::repository();
-    let counts = json!({"counts": {"type": "command", "command": "echo run >>$SCRATCH/runs; exit 1", "successWhen": "exitCode:0"}});
+    let counts = json!({
+        "a-holds": {"type": "command", "command": "echo run >>$SCRATCH/runs", "successWhen": "exitCode:0"},
+        "b-fails": {"type": "command", "command": "echo run >>$SCRATCH/failed; exit 1", "successWhen": "exitCode:0"},
+    });
     registry(&stage, &counts, &json!({}));
     flow(&stage, "cat >/dev/null; if [ \"$UNSTUCK_ITERATION\" = 3 ]; then echo x >>src/add.sh; fi", "");
     stage.unstuck(&["run", "flow.yaml"]).with_status(1);
-    assert_eq!(stage.noted("runs").lines().count(), 2);
+    assert_eq!((stage.noted("runs").lines().count(), stage.noted("failed").lines().count()), (2, 3));
     let cached: Vec<Value> =
         stage.facts("check_finished").iter().map(|it| it["validators"][0]["cached"].clone()).collect();
     assert_eq!(cached, [false, true, false]);
@@ -303,4 +306,92 @@ fn a_supervisor_that_dies_between_verdict_and_prompt_sends_the_prompt_after_all_
     assert_eq!(stage.calls(), 2);
     assert!(stage.noted("prompt.2").contains("FIRST TEMPLATE of tests-pass"), "{}", stage.noted("prompt.2"));
     stage.verify();
+}
+
+/// A registry with one condition, that a file is not there, and a closer.
+fn judged(stage: &Stage, closer: &Value) {
+    let holds =
+        json!({"no-bad": {"type": "command", "command": "test ! -e bad", "successWhen": "exitCode:0"}});
+    registry(stage, &holds, &json!({ "closer": closer, "onFailure": {"maxAttempts": 2} }));
+    stage.write(".agent/fixer/prompts/steps/complete/issue/f_default.md", "JUDGE\n\n{input_text}\n");
+}
+
+const AGREES: &str = "printf '{\"checklist\": [{\"id\": \"a\", \"description\": \"A\", \"completed\": true}], \"allComplete\": true, \"summary\": \"ok\"}\\n'";
+
+#[test]
+fn whoever_changes_the_workspace_after_the_conditions_held_has_them_asked_again() {
+    for (closer, judge) in [
+        (json!({"c3": "issue", "capabilities": ["READ", "EDIT"]}), "touch bad"),
+        (json!({"c3": "issue"}), "touch \"$(dirname \"$UNSTUCK_CONTEXT_DIR\")/bad\""),
+    ] {
+        let stage = Stage::repository();
+        judged(&stage, &closer);
+        let worker = format!("prompt=$(cat); case \"$prompt\" in *JUDGE*) {judge}; {AGREES} ;; esac");
+        flow(&stage, &worker, "");
+        stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("no-bad");
+        stage.verify();
+    }
+}
+
+#[test]
+fn a_closer_that_fails_or_only_quotes_its_prompt_closes_nothing() {
+    for (judge, status) in [
+        (format!("{AGREES}; exit 3"), 5),
+        ("printf '%s\\n' \"$prompt\" | sed 's/^/> /'; echo 'I cannot tell.'".to_owned(), 1),
+    ] {
+        let stage = Stage::repository();
+        judged(&stage, &json!({"c3": "issue"}));
+        let worker = format!(
+            "prompt=$(cat); case \"$prompt\" in *JUDGE*) {judge} ;; *) date +%N >>src/add.sh; {AGREES} ;; esac"
+        );
+        flow(&stage, &worker, "");
+        stage.unstuck(&["run", "flow.yaml"]).with_status(status);
+        stage.verify();
+    }
+}
+
+#[test]
+fn a_worker_that_echoes_its_prompt_has_answered_nothing() {
+    let stage = Stage::repository();
+    let end = schema(&stage);
+    registry(
+        &stage,
+        &json!({"holds": {"type": "command", "command": "true", "successWhen": "exitCode:0"}}),
+        &end,
+    );
+    with_answers(&stage);
+    let example = "Answer like this:\n\n```json\n{\"status\": \"completed\"}\n```\n";
+    stage.write(".agent/fixer/prompts/steps/initial/issue/f_default.md", example);
+    flow(&stage, "cat; echo 'I could not do it.'", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("no attempt is left");
+}
+
+#[test]
+fn an_answer_that_says_not_yet_outweighs_a_check_that_passes() {
+    let stage = Stage::repository();
+    let end = schema(&stage);
+    registry(
+        &stage,
+        &json!({"holds": {"type": "command", "command": "true", "successWhen": "exitCode:0"}}),
+        &end,
+    );
+    with_answers(&stage);
+    let worker = "cat >/dev/null; if [ $UNSTUCK_ITERATION = 1 ]; then s=in_progress; else s=completed; fi; echo \"{\\\"status\\\": \\\"$s\\\"}\"";
+    flow(&stage, worker, "completion_check: {commands: [\"true\"]}\nmax_iterations: 5");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let verdicts = stage.verdicts();
+    assert_eq!((verdicts.len(), &verdicts[0]["source"]), (2, &"answer".into()));
+    assert!(verdicts[1]["evidence"].as_array().is_some_and(|it| it.len() >= 3), "{:#}", verdicts[1]);
+    stage.verify();
+}
+
+#[test]
+fn a_pipe_in_place_of_a_checklist_stops_nothing() {
+    let stage = Stage::repository();
+    stage.workflow(
+        "",
+        "worker: COMMAND\ncommand: 'cat >/dev/null; rm -f PLAN.md; mkfifo PLAN.md'\ninstructions: Go.\ncompletion_conditions:\n  \
+         - {validator: checklist, params: {path: PLAN.md}}",
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("the checklist PLAN.md is no file");
 }

@@ -88,7 +88,8 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
     let blobs = MemoryBlobs::default();
     let redactor = Redactor::from_environment(std::env::vars_os(), &[]);
     let conditions = std::slice::from_ref(condition);
-    let found = runtime.block_on(validators::run(conditions, &place, &blobs, &redactor, stop, |_| {}));
+    let found =
+        runtime.block_on(validators::run(conditions, &place, Vec::new(), &blobs, &redactor, stop, |_| {}));
     found.into_iter().next().ok_or_else(|| Error::usage("nothing was run"))
 }
 
