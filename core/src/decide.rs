@@ -10,7 +10,7 @@ use crate::claim::{
     CheckFailure, Claim, commands_claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of,
     is_retryable, recorded, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
-use crate::completion;
+use crate::completion::{self, Completion};
 use crate::convergence::Stall;
 use crate::event::{
     CheckFinished, CheckRequested, Claimed, Conclusion, Event, Exit, Fact, Inquiry, Lost, Next, Observation,
@@ -19,7 +19,7 @@ use crate::event::{
 };
 use crate::gate;
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
-use crate::prompt::{self, FromRegistry};
+use crate::prompt;
 use crate::scope;
 use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
@@ -274,7 +274,8 @@ impl Batch {
             StepPhase::Working(in_flight) => in_flight.check_id.clone(),
             _ => None,
         };
-        let prompt = prompt::work(before, step, at, check_id.as_ref(), &FromRegistry::default());
+        let registry = step.completion.as_ref().map(Completion::as_written).unwrap_or_default();
+        let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
         let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
             Some(failure) if resolution.decision == Decision::None => {

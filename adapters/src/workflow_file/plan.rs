@@ -184,12 +184,10 @@ fn worst(step: &Step, tries: u32, child: Option<&Plan>) -> Worst {
     let once = child
         .map_or(Worst { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
     let checks = step.check.as_ref().map_or((0, Millis(0)), |check| match check.by {
-        CheckBy::Claim => (0, Millis(0)),
-        CheckBy::Conditions => {
-            (rounds, step.completion.as_ref().map_or(Millis(0), |it| it.limit(Phase::AfterWork)))
-        }
+        CheckBy::Claim | CheckBy::Conditions => (0, Millis(0)),
         _ => (rounds.saturating_mul(u64::from(step.max_retries.max(2)).saturating_add(1)), check.timeout),
     });
+    let checks = with_verification(step, rounds, checks);
     let Millis(work_time) = once.wall_time_ms.at_most(step.timeout);
     Worst {
         worker_calls: once.worker_calls.saturating_mul(works),
@@ -202,6 +200,17 @@ fn worst(step: &Step, tries: u32, child: Option<&Plan>) -> Worst {
 
 /// Who answers where nobody but the conditions is asked.
 const CONDITIONS: &str = "conditions";
+
+/// Adds what is asked after a check, or instead of one: the conditions, a closer, and what comes before the first work.
+fn with_verification(step: &Step, rounds: u64, (calls, time): (u64, Millis)) -> (u64, Millis) {
+    let Some(completion) = &step.completion else { return (calls, time) };
+    let asks = |phase| u64::from(completion.asks(phase));
+    let closer = u64::from(completion.closer.is_some());
+    let more = rounds.saturating_mul(asks(Phase::AfterWork) + closer).saturating_add(asks(Phase::Preflight));
+    let longest = completion.limit(Phase::AfterWork).max(completion.limit(Phase::Preflight));
+    let longest = if completion.closer.is_some() { longest.max(step.timeout) } else { longest };
+    (calls.saturating_add(more), time.max(longest))
+}
 
 fn planned_conditions(completion: &Completion) -> Vec<String> {
     let condition = |it: &Condition| {

@@ -5,13 +5,14 @@ use super::Batch;
 use crate::answer::AnswerSeen;
 use crate::claim::{Claim, failure_of};
 use crate::closer;
-use crate::completion::{AnswerFormat, Completion, Condition, Form, OnFailed, Phase};
+use crate::completion::{AnswerFormat, Completion, Condition, Form, OnFailed, Phase, Template};
 use crate::declaration::{self, Declaration, Finding};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
 use crate::gate;
 use crate::id::{Attempt, Iteration, Millis, Seq};
+use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
 use crate::verdict::Decision;
@@ -280,6 +281,19 @@ impl Completion {
     pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
         let later = self.later_answer.as_ref().filter(|_| iteration > Iteration(1));
         later.or(self.answer.as_ref())
+    }
+
+    /// Returns the prompts with nothing put in: enough to see what only repeats them.
+    pub(super) fn as_written(&self) -> FromRegistry {
+        let own = self.prompts.iter().flat_map(|it| [Some(&it.initial), it.onward.as_ref()]).flatten();
+        let repeats = self.prompts.iter().flat_map(|it| &it.continuation);
+        let answers = self.conditions.iter().flat_map(|it| &it.validator.pattern.templates);
+        let text = |template: &Template| template.text.clone();
+        FromRegistry {
+            task: own.chain(repeats).map(text).collect::<Vec<_>>().join("\n"),
+            findings: answers.chain(&self.fallback).map(text).collect::<Vec<_>>().join("\n"),
+            files: Vec::new(),
+        }
     }
 
     /// Says whether nothing is asked after the work.
