@@ -442,3 +442,28 @@ proptest! {
         prop_assert!(!complete || held);
     }
 }
+
+/// Returns a step whose answer has to meet this schema.
+fn with_schema(schema: serde_json::Value) -> Completion {
+    let form = Form::Json { schema: Some(schema), source: "s".to_owned(), digests: [].into() };
+    Completion { answer: Some(AnswerFormat { form, template: None }), ..two() }
+}
+
+#[test]
+fn a_schema_is_recorded_as_text_so_that_its_depth_is_its_own() {
+    let nested = |levels| (0..levels).fold(serde_json::json!(true), |it, _| serde_json::json!({ "not": it }));
+    for schema in [serde_json::json!({"type": "object"}), serde_json::json!(false), nested(120)] {
+        let completion = with_schema(schema.clone());
+        // As deep in other JSON as an event of the log would be, and deeper.
+        let record = serde_json::json!({"a": [{"b": [completion]}]}).to_string();
+        assert!(record.contains(&serde_json::to_string(&schema.to_string()).expect("a text")), "{record}");
+        let mut read: serde_json::Value = serde_json::from_str(&record).expect("it is not deep");
+        let found: Completion = serde_json::from_value(read["a"][0]["b"][0].take()).expect("a completion");
+        assert_eq!(found, completion);
+    }
+    let by_hand = serde_json::json!({"json": {"schema": {"type": "object"}, "source": "s", "digests": {}}});
+    let form: Form = serde_json::from_value(by_hand).expect("a form");
+    assert_eq!(Some(form), with_schema(serde_json::json!({"type": "object"})).answer.map(|it| it.form));
+    let too_deep = serde_json::to_string(&with_schema(nested(200))).expect("it can be written");
+    assert!(serde_json::from_str::<Completion>(&too_deep).is_err());
+}
