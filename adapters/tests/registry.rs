@@ -16,6 +16,11 @@ use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run};
 use unstuck_core::validator::SuccessWhen;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 
+#[path = "registry/hostile.rs"]
+mod hostile;
+#[path = "registry/recorded.rs"]
+mod recorded;
+
 const REGISTRY: &str = ".agent/fixer/steps_registry.json";
 
 /// Names of files, and what is in them.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{Iteration, Millis};
+use crate::json_text;
 use crate::validator::{Extractor, SuccessWhen};
 use crate::workflow::Worker;
 
@@ -211,6 +212,7 @@ pub enum Form {
     /// JSON that meets a schema, or any JSON without one.
     Json {
         /// Resolved: it refers to no other file.
+        #[serde(default, with = "json_text")]
         schema: Option<Value>,
         /// Where it comes from: `issue.schema.json#/$defs/work`.
         source: String,

@@ -33,6 +33,7 @@ mod findings;
 pub mod gate;
 pub mod interpolate;
 pub mod iteration_summary;
+mod json_text;
 pub mod porcelain;
 pub mod prompt;
 pub mod question;

@@ -387,6 +387,65 @@ fn who_is_asked_and_what_follows_from_the_answers() {
     }
 }
 
+/// Plays one letter an iteration for the conditions `a`, `b` and `c`; says what each iteration led to.
+fn recorded(completion: &Completion, rounds: &[Says]) -> Vec<String> {
+    let led_to = |n: usize| {
+        let said = rounds[..n].iter().flat_map(|found| match found {
+            Found(_) => vec![Done, found.clone()],
+            answer => vec![answer.clone()],
+        });
+        let world = played(completion.clone(), &said.collect::<Vec<_>>());
+        match world.state.steps().next().expect("a step").1.phase.end() {
+            None => "retry",
+            Some(StepEnd::Complete) => "complete",
+            Some(StepEnd::ConditionFailed(_) | StepEnd::AttemptsExhausted(_)) => "abort",
+            Some(_) => "another end",
+        }
+    };
+    (1..=rounds.len()).map(|n| led_to(n).to_owned()).collect()
+}
+
+/// The cases `validation_chain-…` and what they were corrected to.
+#[test]
+fn recorded_chains_of_failures_end_as_wanted() {
+    let of = |names: &[&str], on_failure, max_attempts| Completion {
+        conditions: names.iter().map(|name| condition(name, Phase::AfterWork)).collect(),
+        on_failure,
+        max_attempts,
+        ..Completion::default()
+    };
+    let one = |on_failure, max_attempts| of(&["a"], on_failure, max_attempts);
+    let red = Found("-");
+    for (id, completion, rounds, want) in [
+        ("002", one(OnFailed::Retry, 1), vec![red.clone()], "abort"),
+        ("003", one(OnFailed::Retry, 3), vec![red.clone(); 3], "retry retry abort"),
+        ("004", one(OnFailed::Abort, 3), vec![red.clone()], "abort"),
+        ("005", one(OnFailed::Skip, 3), vec![red.clone()], "complete"),
+        ("007: `final` is unrecoverable", of(&["final"], OnFailed::Skip, 3), vec![red], "abort"),
+        (
+            "010",
+            of(&["a", "b", "c"], OnFailed::Retry, 3),
+            vec![Found("-++"), Found("+-+"), Found("++-")],
+            "retry retry retry",
+        ),
+        ("011", with_answer(one(OnFailed::Retry, 3)), vec![Babbles, Babbles, Babbles], "retry retry abort"),
+    ] {
+        assert_eq!(recorded(&completion, &rounds).join(" "), want, "validation_chain-{id}");
+    }
+}
+
+/// `validation_chain-013` and `-018`: what is asked before the work ends the step at once, and spends no attempt.
+#[test]
+fn what_is_asked_before_the_work_spends_no_attempt() {
+    let mut completion = two();
+    completion.conditions.insert(0, condition("first", Phase::Preflight));
+    let failing = [Found("+"), Done, Found("+-"), Done, Found("+-")];
+    assert_eq!(stands(&played(completion.clone(), &failing)), "iteration 3 Check [validator:b]");
+    let world = played(completion, &[Found("-")]);
+    assert_eq!(stands(&world), "condition failed: first: it is red []");
+    assert_eq!(world.state.steps().next().expect("a step").1.worker_calls, 0);
+}
+
 #[test]
 fn a_claim_that_evidence_contradicts_is_recorded_as_one() {
     let world = played(with_answer(two()), &[Answers(COMPLETE), Found("-+")]);
@@ -482,4 +541,29 @@ proptest! {
         }).next().is_some_and(|found| found.iter().all(|it| it.outcome == ValidatorOutcome::Pass));
         prop_assert!(!complete || held);
     }
+}
+
+/// Returns a step whose answer has to meet this schema.
+fn with_schema(schema: serde_json::Value) -> Completion {
+    let form = Form::Json { schema: Some(schema), source: "s".to_owned(), digests: [].into() };
+    Completion { answer: Some(AnswerFormat { form, template: None }), ..two() }
+}
+
+#[test]
+fn a_schema_is_recorded_as_text_so_that_its_depth_is_its_own() {
+    let nested = |levels| (0..levels).fold(serde_json::json!(true), |it, _| serde_json::json!({ "not": it }));
+    for schema in [serde_json::json!({"type": "object"}), serde_json::json!(false), nested(120)] {
+        let completion = with_schema(schema.clone());
+        // As deep in other JSON as an event of the log would be, and deeper.
+        let record = serde_json::json!({"a": [{"b": [completion]}]}).to_string();
+        assert!(record.contains(&serde_json::to_string(&schema.to_string()).expect("a text")), "{record}");
+        let mut read: serde_json::Value = serde_json::from_str(&record).expect("it is not deep");
+        let found: Completion = serde_json::from_value(read["a"][0]["b"][0].take()).expect("a completion");
+        assert_eq!(found, completion);
+    }
+    let by_hand = serde_json::json!({"json": {"schema": {"type": "object"}, "source": "s", "digests": {}}});
+    let form: Form = serde_json::from_value(by_hand).expect("a form");
+    assert_eq!(Some(form), with_schema(serde_json::json!({"type": "object"})).answer.map(|it| it.form));
+    let too_deep = serde_json::to_string(&with_schema(nested(200))).expect("it can be written");
+    assert!(serde_json::from_str::<Completion>(&too_deep).is_err());
 }

@@ -1342,3 +1342,18 @@ const PIECES: &[&str] = &[
     "|",
     "_",
 ];
+
+/// `verdict-002`, `-004` to `-006` and `-010`, with our word for the keyword of the author; of several messages
+/// the last is the answer.
+#[test]
+fn a_keyword_that_is_only_spoken_of_completes_nothing() {
+    for text in [
+        "not yet",
+        "I will print COMPLETE when done",
+        "INCOMPLETE: tests fail",
+        "Do not output COMPLETE",
+        "wait, tests fail, reopening",
+    ] {
+        assert_ne!(answer(text).decision.as_str(), "complete", "{text}");
+    }
+}

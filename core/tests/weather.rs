@@ -187,3 +187,17 @@ fn names_of_classes_are_those_of_their_serialisation() {
         assert_eq!(serde_json::to_value(class).expect("a name"), class.as_str());
     }
 }
+
+/// `rate_limit-002` and `-009`. An overloaded service is told by its own phrase, and waited for like a limited one;
+/// its bare number is neither.
+#[test]
+fn a_limit_is_known_by_its_phrase_and_not_by_a_number() {
+    for (line, expected) in [
+        ("HTTP 429", "RETRYABLE_RATE_LIMIT"),
+        ("overloaded_error 529", "RETRYABLE_RATE_LIMIT"),
+        ("429", "NON_RETRYABLE"),
+        ("529", "NON_RETRYABLE"),
+    ] {
+        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), expected, "{line}");
+    }
+}

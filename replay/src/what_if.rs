@@ -5,9 +5,11 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::completion::Phase;
+use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
 use unstuck_core::id::{Iteration, Millis, Seq, StepId};
 use unstuck_core::prompt::{self, FromRegistry};
+use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{Baseline, Step, Workflow};
 use unstuck_core::{Event, Observation, RunState, scope};
 
@@ -184,7 +186,7 @@ pub fn what_if<E: From<ChangeError>>(
         if asks_otherwise {
             asked_otherwise = Some(batch.events[0].seq);
         }
-        let command = observe(changed(command, changes)?);
+        let command = asked_of(&other, observe(changed(command, changes)?));
         // Numbers of events drift apart once the policies differ, so only the first difference is shown.
         if first_difference.is_none() {
             first_difference = difference(&other, &with_command(&batch, &command), false);
@@ -222,10 +224,39 @@ fn is_unasked(other: &RunState, command: &Observation) -> bool {
 
 /// Says what of an observation the other policy would need and nobody recorded.
 fn unknown(other: &RunState, command: &Observation) -> Option<&'static str> {
+    if let Observation::CheckFinished(finished) = command {
+        return was_cut(other, finished)
+            .then_some("the conditions behind the first that failed were not asked");
+    }
     let Observation::WorkerFinished(finished) = command else { return None };
     let left_out = finished.drift.as_ref().is_some_and(|drift| drift.files_left_out > 0);
     let policy = other.step(&finished.step)?.0.convergence.as_ref()?;
     (left_out && scope::has_rules(policy)).then_some("of the files that differ only some were recorded")
+}
+
+/// Says whether the other policy asks for conditions that nobody asked, as one that failed ended the asking.
+fn was_cut(other: &RunState, finished: &CheckFinished) -> bool {
+    let Some((completion, at)) =
+        other.step(&finished.step).and_then(|(step, at)| Some((step.completion.as_ref()?, at)))
+    else {
+        return false;
+    };
+    let phase = if at.inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
+    let ended_it = |last: &ValidatorResult| !last.passed() && last.exit != Exit::Stopped;
+    !completion.stop_at_first
+        && finished.validators.last().is_some_and(ended_it)
+        && finished.validators.len() < completion.asked(phase).count()
+}
+
+/// Returns what would have been observed under the other policy: not more conditions than it asks for.
+fn asked_of(other: &RunState, command: Observation) -> Observation {
+    let Observation::CheckFinished(mut finished) = command else { return command };
+    let completion = other.step(&finished.step).and_then(|(step, _)| step.completion.as_ref());
+    if completion.is_some_and(|it| it.stop_at_first) {
+        let first = finished.validators.iter().position(|it| !it.passed());
+        finished.validators.truncate(first.map_or(usize::MAX, |first| first + 1));
+    }
+    Observation::CheckFinished(finished)
 }
 
 /// Says whether a worker would have got another prompt.

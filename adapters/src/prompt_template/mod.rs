@@ -106,6 +106,10 @@ struct Filled {
     values: Vec<std::ops::Range<usize>>,
     /// The names whose values were put in.
     shown: BTreeSet<String>,
+    /// Items of lists that were gone over.
+    items: usize,
+    /// Some were not.
+    left_out: bool,
 }
 
 impl Filled {

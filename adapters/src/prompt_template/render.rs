@@ -9,6 +9,9 @@ use super::{Filled, Params, shown};
 pub(super) fn render(nodes: &[Node], params: &Params, variables: &Variables<'_>) -> Filled {
     let mut filled = Filled::default();
     Scope { params, variables, item: None }.nodes(nodes, &mut filled);
+    if filled.left_out {
+        filled.literal("\n\n(too many items for one prompt; the others are left out)\n");
+    }
     filled
 }
 
@@ -31,6 +34,9 @@ impl<'a> Scope<'a> {
                 Node::Each(path, inner) => {
                     filled.note(path);
                     for (index, item) in self.items(path).iter().enumerate() {
+                        if !filled.takes_item() {
+                            break;
+                        }
                         Self { item: Some((item, index)), ..*self }.nodes(inner, filled);
                     }
                 }
@@ -87,7 +93,19 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Items of lists, and bytes of text, from which on no further item is shown: lists in lists multiply.
+const ITEMS_MAX: usize = 100_000;
+const BYTES_MAX: usize = 4 << 20;
+
 impl Filled {
+    /// Says whether there is room for another item of a list, and counts it.
+    fn takes_item(&mut self) -> bool {
+        let has_room = self.items < ITEMS_MAX && self.text.len() < BYTES_MAX;
+        self.items += usize::from(has_room);
+        self.left_out |= !has_room;
+        has_room
+    }
+
     /// Remembers that the value of a name is shown.
     fn note(&mut self, path: &Path) {
         if let Path::Name(segments) = path {

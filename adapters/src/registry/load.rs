@@ -16,6 +16,7 @@ use super::read::{
 use super::tree::{Folder, PromptFile, Tree, check_element};
 use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
+use crate::schema::deep::with_room;
 use crate::schema::{Resolved, Schemas};
 use crate::validators::check_params;
 use crate::workflow_file::complaint::{Complaint, Report, quoted};
@@ -148,7 +149,12 @@ impl Loader<'_> {
                     format!("a {} validator needs it", raw.kind),
                 );
             }
-            said.as_ref().map(|(text, _)| text.clone())
+            let (text, at) = said.as_ref()?;
+            if text.contains('\0') {
+                let help = "take it out: no path and no command can hold one";
+                at.error(self.report, format!("found {}: the character '\\0'", quoted(text)), help);
+            }
+            Some(text.clone())
         };
         match raw.kind.as_str() {
             "command" => need("command", &raw.command).map(Run::Command),
@@ -430,7 +436,14 @@ impl Loader<'_> {
                 for warning in warnings {
                     self.report.adopt_warning(at.place, warning);
                 }
-                Some(Form::Json { schema: Some(schema), source, digests })
+                let form = Form::Json { schema: Some(schema), source, digests };
+                if let Err(error) = read_back(&form) {
+                    let what = format!("this schema could not be read back from the log of a run: {error}");
+                    let help = "127 levels are the most, with all that it refers to in its place";
+                    at.error(self.report, what, help);
+                    return None;
+                }
+                Some(form)
             }
             Err(complaints) => {
                 for complaint in complaints {
@@ -535,6 +548,11 @@ pub(super) fn step_prompts(
         bounded: later.bounded,
         variables: variables.into_iter().cloned().collect(),
     })
+}
+
+/// Reads a form as a log would hold it: what cannot be read must not be written.
+fn read_back(form: &Form) -> serde_json::Result<Form> {
+    serde_json::from_str(&with_room(|| serde_json::to_string(form))?)
 }
 
 fn is_of(validator: &RawValidator, pattern: &str) -> bool {

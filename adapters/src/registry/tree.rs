@@ -13,7 +13,7 @@ use crate::prompt_template::{Names, Parsed};
 use crate::workflow_file::complaint::{KeyPath, Place, Report, quoted};
 use crate::workflow_file::node;
 use crate::workflow_file::view::View;
-use crate::workflow_file::{Disk, Files as _, segment};
+use crate::workflow_file::{Disk, Files as _, path_within, segment};
 
 const LAYOUT: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 const LAYOUT_PLAIN: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
@@ -187,9 +187,21 @@ impl Tree {
         }
     }
 
+    /// Says whether a file is inside the folder of the prompts, after links.
+    fn holds(&self, path: &Path) -> bool {
+        let (Root::Prompts(root) | Root::First(root)) = &self.root;
+        let real = |path: &Path| path.canonicalize().ok();
+        real(path).zip(real(root)).is_some_and(|(path, root)| path.starts_with(root))
+    }
+
     fn read(&self, name: &str, report: &mut Report) -> Option<PromptFile> {
         let path = self.place(name);
         if !path.is_file() {
+            return None;
+        }
+        if !self.holds(&path) {
+            let what = "leads out of the folder of the prompts; keep the file itself there";
+            report.unreadable(shown(&path, &self.workspace), what.to_owned());
             return None;
         }
         let (source, text) = source(&path, &self.workspace, report)?;
@@ -213,7 +225,7 @@ impl Tree {
 
 /// Reads a text file and keeps it for excerpts; what is wrong with it goes to `report`.
 pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Option<(u32, String)> {
-    let shown = path.strip_prefix(workspace).unwrap_or(path).display().to_string();
+    let shown = shown(path, workspace);
     let bytes = match Disk.read(path) {
         Ok(bytes) if bytes.len() <= node::MOST_BYTES => bytes,
         Ok(_) => {
@@ -234,6 +246,10 @@ pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Opti
     None
 }
 
+fn shown(path: &Path, workspace: &Path) -> String {
+    path.strip_prefix(workspace).unwrap_or(path).display().to_string()
+}
+
 /// Says whether the names in braces are parts of an address.
 fn check_layout(text: &str, at: &At, report: &mut Report) -> bool {
     let names = text.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
@@ -247,7 +263,16 @@ fn check_layout(text: &str, at: &At, report: &mut Report) -> bool {
 fn configured_root(file: &Path, workspace: &Path, report: &mut Report) -> Option<PathBuf> {
     let (place, root) = yaml(file, workspace, report)?;
     let top = View::new(&root, place, KeyPath::default());
-    let base = top.map("app_prompt").and_then(|it| it.owned("base_dir"));
+    let app = top.map("app_prompt");
+    for (view, key) in [(Some(&top), "working_dir"), (app.as_ref(), "base_dir")] {
+        let Some((view, text)) = view.and_then(|view| Some((view, view.text(key)?))) else { continue };
+        if let Err(reason) = path_within(text) {
+            let what = format!("found {}: {reason}", quoted(text));
+            At::value(view, key).error(report, what, "expected a folder of the workspace");
+            return None;
+        }
+    }
+    let base = app.and_then(|it| it.owned("base_dir"));
     let Some(base) = base else {
         report.error(
             place,

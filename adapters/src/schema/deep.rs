@@ -11,7 +11,7 @@ const STACK: usize = 256 * 1024 * 1024;
 const SHALLOW: usize = 64;
 
 /// Runs `work` with a stack that is large enough for [`super::LEVELS_MAX`] levels.
-pub(super) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("schema".to_owned()).stack_size(STACK);
         let handle = builder.spawn_scoped(scope, work).expect("the system has a thread to give");

@@ -6,7 +6,7 @@
 
 pub mod check;
 mod close;
-mod deep;
+pub(crate) mod deep;
 mod document;
 mod expand;
 mod files;

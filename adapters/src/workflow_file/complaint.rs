@@ -324,7 +324,7 @@ impl Report {
             line,
             column,
             path: path.to_owned(),
-            what,
+            what: shortened(what),
             help: (!help.is_empty()).then_some(help),
             excerpt,
         }
@@ -374,4 +374,14 @@ fn in_order(mut found: Vec<(Place, Complaint)>) -> Vec<Complaint> {
         }
     }
     complaints
+}
+
+/// Cuts a sentence that quotes a text without end.
+fn shortened(mut what: String) -> String {
+    const BYTES_MAX: usize = 1000;
+    if what.len() > BYTES_MAX {
+        what.truncate(what.floor_char_boundary(BYTES_MAX));
+        what.push_str("...");
+    }
+    what
 }

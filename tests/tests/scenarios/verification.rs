@@ -395,3 +395,37 @@ fn a_pipe_in_place_of_a_checklist_stops_nothing() {
     );
     stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("the checklist PLAN.md is no file");
 }
+
+/// Two conditions that fail in turn: the end is that of the settings, and the log says which other settings had another.
+#[test]
+fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
+    let fails = |name: &str| json!({"type": "command", "command": format!("echo {name}; exit 1"), "successWhen": "exitCode:0"});
+    let stage = Stage::repository();
+    registry(
+        &stage,
+        &json!({"first": fails("one"), "second": fails("two")}),
+        &json!({"onFailure": {"action": "retry", "maxAttempts": 3}}),
+    );
+    flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\n");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 attempts in a row");
+    let ask = |key: &str| {
+        let change = format!("steps.work.completion.{key}");
+        stage.unstuck(&["replay", "--what-if", &change]).with_status(0)
+    };
+    for (change, says) in [
+        ("max_attempts=2", &["came back in 2 attempts in a row", "would have ended here"][..]),
+        ("max_attempts=4", &["the run would have gone on", "end: recorded NOT COMPLETE, then not known"]),
+        ("on_failure=abort", &["would have ended here", "then NOT COMPLETE"]),
+        ("on_failure=skip", &["then COMPLETE"]),
+        ("stop_at_first=true", &["then NOT COMPLETE"]),
+    ] {
+        let found = ask(change);
+        for part in says {
+            assert!(found.out.contains(part), "{change}: {part}: {}", found.out);
+        }
+    }
+    flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\nstop_at_first: true\n");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1);
+    let found = ask("stop_at_first=false");
+    assert!(found.out.contains("behind the first that failed were not asked"), "{}", found.out);
+}
