@@ -525,10 +525,13 @@ impl Loader<'_> {
     fn check_unused(&mut self) {
         for validator in self.top.validators.iter().filter(|it| !self.asked.contains(&it.name)) {
             let help = "name it in the conditions of a step, or in completion_conditions of a workflow";
-            validator.at.warn(self.report, "no step of the registry asks this validator", help);
+            validator.at.warn(self.report, UNASKED, help);
         }
     }
 }
+
+/// What is said of a validator that no step of the registry has among its conditions.
+pub(crate) const UNASKED: &str = "no step of the registry asks this validator";
 
 /// Joins the prompts of the first iteration and of those after it.
 pub(super) fn step_prompts(

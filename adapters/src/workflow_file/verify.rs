@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use unstuck_core::completion::{Completion, OnFailed};
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, Workflow};
+use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
-use super::complaint::quoted;
+use super::complaint::{Complaint, quoted};
 use super::load::Loader;
 use super::node::{self, Node};
 use super::view::View;
 use crate::prompt_template::variables;
-use crate::registry::{Registry, SUPPLIED, StepRef, Wanted, json_value};
+use crate::registry::{Registry, SUPPLIED, StepRef, UNASKED, Wanted, json_value};
 
 impl Loader<'_> {
     /// Reads the steps registry that a workflow names; one of nothing but the built-in validators where it names
@@ -30,7 +30,13 @@ impl Loader<'_> {
         let place = top.value_place("steps_registry");
         match self.files.registry(path.as_deref(), &self.options.workspace) {
             Ok((registry, warnings)) => {
-                warnings.into_iter().for_each(|it| self.report.adopt_warning(place, it));
+                // A validator that the workflow itself names is not without use.
+                let names = conditions_of(top);
+                let is_news = |it: &Complaint| {
+                    !it.what.ends_with(UNASKED)
+                        || !names.iter().any(|name| it.path == format!("validators.{name}"))
+                };
+                warnings.into_iter().filter(is_news).for_each(|it| self.report.adopt_warning(place, it));
                 self.unasked(top, &registry);
                 Some(registry)
             }
@@ -105,6 +111,9 @@ impl Loader<'_> {
         };
         match registry.completion(&StepRef { name: name.to_owned(), uv, worker }) {
             Ok(completion) => {
+                if let Some((what, help)) = cannot_answer(&completion, work) {
+                    self.report.error(place, &path, what, help);
+                }
                 let missing = without_value(&completion);
                 if !missing.is_empty() {
                     let what = format!("no value for {}", missing.join(", "));
@@ -131,6 +140,31 @@ pub(super) fn check(timeout: Millis) -> Check {
         observations: 1,
         baseline: Baseline::Off,
     }
+}
+
+/// Says what asks for an answer that nobody can give.
+fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, &'static str)> {
+    let closer = completion.closer.as_ref().map(|it| &it.worker);
+    match (work, closer) {
+        (Work::Subworkflow(_), _) if completion.answer.is_some() => Some((
+            "a workflow gives no answer, so it can have no form",
+            "ask for the form in a step of that workflow",
+        )),
+        (_, Some(worker)) if worker.kind == WorkerKind::Custom => {
+            Some(("a CUSTOM worker is a script and judges nothing", "name a worker in the closer"))
+        }
+        (_, Some(worker)) if worker.kind == WorkerKind::Command && worker.command.is_none() => {
+            Some(("the closer has no command line", "name another worker in the closer"))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the names of all validators that the steps of a workflow name themselves.
+fn conditions_of(top: &View<'_>) -> Vec<String> {
+    let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
+    let views = steps.iter().map(|step| View::new(&step.value, step.place, top.path.key(&step.key)));
+    views.flat_map(|view| wanted(&view)).map(|it| it.validator).collect()
 }
 
 /// Returns the name of a step of a registry: the text itself, or what is under `name`.
