@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -414,7 +413,7 @@ fn nothing_outside_the_folder_is_read() {
     }
     write("a.json", "inner.json#/s");
     assert!(schema::resolve(inside.path(), "a.json", "s").is_ok());
-    rustix_fifo(&inside.path().join("pipe.json"));
+    make_fifo(&inside.path().join("pipe.json"));
     write("a.json", "pipe.json");
     assert!(
         schema::resolve(inside.path(), "a.json", "s").unwrap_err()[0].what.contains("not a regular file")
@@ -422,7 +421,7 @@ fn nothing_outside_the_folder_is_read() {
 }
 
 #[cfg(unix)]
-fn rustix_fifo(path: &Path) {
+fn make_fifo(path: &std::path::Path) {
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
