@@ -187,7 +187,8 @@ impl Bench<'_> {
             env,
             stdin: Vec::new(),
             limit,
-            patience: Patience { idle: limit, verdict: None },
+            // Its time limit ends it, and says so.
+            patience: Patience { idle: limit.saturating_mul(2), verdict: None },
             grace: self.place.grace,
             mark: self.place.mark.clone(),
         }
