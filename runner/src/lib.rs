@@ -2,7 +2,7 @@
 //!
 //! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
 //! with what was decided, fold, repeat. What a run needs of the world is in [`world`]; what it means to
-//! begin and to end something on a real machine in [`perform`]; how a run is opened, for the first time or
+//! begin and to end something on a real machine in `perform`; how a run is opened, for the first time or
 //! again, in [`launch`].
 
 mod baseline;

@@ -63,7 +63,7 @@ impl ValidatorResult {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
 
-    /// Returns what the controller compares; at most [`FINGERPRINTS_MAX`].
+    /// Returns what the controller compares; at most 1,000 of them.
     pub fn fingerprints(&self) -> Vec<String> {
         let identities = self.failures.iter().map(|it| it.fingerprint.as_str().to_owned());
         identities.take(FINGERPRINTS_MAX).collect()
