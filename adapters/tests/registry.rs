@@ -48,7 +48,7 @@ fn agent(registry: &Value, files: &[(&str, &str)]) -> TempDir {
 
 /// Reads a registry; returns it, or its complaints, and below them the warnings.
 fn load(folder: &TempDir) -> (Option<Registry>, String) {
-    match Registry::load(&folder.path().join(REGISTRY), folder.path()) {
+    match Registry::load(&folder.path().join(REGISTRY), folder.path(), &[]) {
         Ok((registry, warnings)) => {
             (Some(registry), warnings.iter().map(|it| format!("warning: {it}\n")).collect())
         }
@@ -937,7 +937,7 @@ fn the_nth_occurrence_is_answered_by_the_nth_template() {
 fn files_are_named_from_the_workspace() {
     let folder = agent(&json!({"agentId": 1}), &[]);
     let rejected =
-        Registry::load(&folder.path().join(REGISTRY), folder.path()).expect_err("agentId is a number");
+        Registry::load(&folder.path().join(REGISTRY), folder.path(), &[]).expect_err("agentId is a number");
     assert_eq!(rejected.complaints[0].file, REGISTRY);
     assert!(Path::new(&rejected.complaints[0].file).is_relative());
 }

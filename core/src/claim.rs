@@ -25,6 +25,21 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
+    /// Returns a claim of which nothing more is known.
+    pub(crate) fn new(decision: Decision, source: DecisionSource) -> Self {
+        Self {
+            check_id: None,
+            source,
+            decision,
+            claimed: None,
+            reasons: Vec::new(),
+            fingerprints: Vec::new(),
+            problems: Vec::new(),
+            needs: None,
+            retry_after: None,
+        }
+    }
+
     pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
         let mut problems: Vec<String> = resolution.problems.iter().map(ToString::to_string).collect();
         if let CheckIdMatch::Mismatch { expected, got } = &resolution.check_id {
@@ -157,17 +172,12 @@ pub(crate) fn commands_claim(
         return Err(failure);
     }
     let findings = gate::findings(commands, &event.commands, baseline);
-    let holds = findings.reasons.is_empty();
+    let decision = if findings.reasons.is_empty() { Decision::Complete } else { Decision::Incomplete };
     Ok(Claim {
         check_id: Some(event.check_id.clone()),
-        source: DecisionSource::ExitCode,
-        decision: if holds { Decision::Complete } else { Decision::Incomplete },
-        claimed: None,
         reasons: findings.reasons,
         fingerprints: findings.fingerprints,
-        problems: Vec::new(),
-        needs: None,
-        retry_after: None,
+        ..Claim::new(decision, DecisionSource::ExitCode)
     })
 }
 

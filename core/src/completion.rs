@@ -24,7 +24,7 @@ pub struct Completion {
     pub stop_at_first: bool,
     /// What a condition that does not hold means.
     pub on_failure: OnFailed,
-    /// At so many occurrences of one failure the step has failed; at least 1.
+    /// At so many occurrences of one failure the step has failed; 0 is no bound.
     pub max_attempts: u32,
     /// What the answer of the worker has to look like.
     pub answer: Option<AnswerFormat>,
@@ -42,6 +42,32 @@ pub struct Completion {
     pub guesses: Vec<Pattern>,
     /// Values of `{uv-name}` in every prompt.
     pub uv: BTreeMap<String, String>,
+}
+
+impl Completion {
+    /// Returns the form of the answer of an iteration.
+    pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
+        let later = self.later_answer.as_ref().filter(|_| iteration > Iteration(1));
+        later.or(self.answer.as_ref())
+    }
+
+    /// Says whether any condition is asked in this phase.
+    pub fn asks(&self, phase: Phase) -> bool {
+        self.asked(phase).next().is_some()
+    }
+
+    /// Returns the conditions that are asked in this phase, in order.
+    pub fn asked(&self, phase: Phase) -> impl Iterator<Item = &Condition> {
+        self.conditions.iter().filter(move |it| it.validator.phase == phase)
+    }
+
+    /// Returns the most time that these conditions may take together: each may be tried twice, and what hangs takes
+    /// a while to end.
+    pub fn limit(&self, phase: Phase) -> Millis {
+        const TO_END: Millis = Millis::from_secs(20);
+        let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
+        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(twice(it)))
+    }
 }
 
 /// What a condition that does not hold means.

@@ -147,17 +147,19 @@ fn position(state: &RunState, step: &Step, at: &StepState) -> String {
     )
 }
 
+/// Returns a decision as a worker is told it.
+pub fn in_words(decision: Decision) -> &'static str {
+    match decision {
+        Decision::None => "no readable verdict",
+        said => said.as_str(),
+    }
+}
+
 fn findings(at: &StepState) -> String {
     let feedback = &at.feedback;
     let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
-    let decision = match feedback.decision {
-        Some(Decision::Complete) => "complete",
-        Some(Decision::Incomplete) => "incomplete",
-        Some(Decision::Blocked) => "blocked",
-        Some(Decision::Waiting) => "waiting",
-        Some(Decision::None) | None => "no readable verdict",
-    };
-    let _infallible = writeln!(text, "\nVerdict: {decision}");
+    let decision = feedback.decision.unwrap_or(Decision::None);
+    let _infallible = writeln!(text, "\nVerdict: {}", in_words(decision));
     list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
     list(&mut text, "Fingerprints", &feedback.fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);

@@ -117,7 +117,7 @@ fn observed(observation: &Observation) -> String {
 }
 
 /// Returns what each validator found, the answers that were kept from before marked as such.
-pub fn validated(results: &[ValidatorResult]) -> String {
+fn validated(results: &[ValidatorResult]) -> String {
     let one = |result: &ValidatorResult| {
         let outcome = match &result.outcome {
             ValidatorOutcome::Pass => "passes".to_owned(),

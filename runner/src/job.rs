@@ -13,17 +13,17 @@ use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::event::{ChildEnd, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis};
+use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
-use unstuck_core::{Due, RunState, prompt};
+use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
 use crate::machine::{Machine, Place};
 use crate::perform::decision_path;
-use crate::prompts;
 use crate::validation::Validation;
 
 /// Scripts above this length are run from a file: an argument has a bound.
@@ -48,6 +48,8 @@ pub(crate) struct Asked<'a> {
     /// The check, and the id that its verdict carries; for a worker only where it is its own check.
     pub(crate) check: Option<&'a (Check, CheckId)>,
     pub(crate) prompt: &'a str,
+    /// What of it a registry says.
+    pub(crate) registry: &'a FromRegistry,
     pub(crate) limit: Millis,
     /// Where to work instead of in the workspace.
     pub(crate) copy: Option<&'a Path>,
@@ -191,11 +193,7 @@ fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts>
         Ok(Some(file.to_string_lossy().into_owned()))
     };
     let from_second = inquiry.is_none() && due.iteration.0 > 1;
-    let overlay = if from_second {
-        prompt::overlay(state, step, at, &prompts::of(state, step, at))
-    } else {
-        String::new()
-    };
+    let overlay = if from_second { prompt::overlay(state, step, at, asked.registry) } else { String::new() };
     let feedback = if from_second { feedback(step, at).to_string() } else { String::new() };
     let rules = state.workflow().map(|workflow| &workflow.branch);
     Ok(Facts {

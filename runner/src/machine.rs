@@ -193,6 +193,11 @@ impl Machine {
         self.workspace.join(configured)
     }
 
+    /// Returns the folders of the workspace that are ours.
+    pub(crate) fn own_folders(&self, state: &RunState) -> Vec<PathBuf> {
+        vec![self.context_dir(state), self.workspace.join(OWN_FOLDER)]
+    }
+
     /// Keeps a text without its secrets.
     pub(crate) fn put(&self, text: &[u8]) -> io::Result<Blob> {
         let (clean, _) = self.redactor.redact_bytes(text);

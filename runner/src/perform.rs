@@ -16,9 +16,10 @@ use unstuck_core::event::{
     WorkerStarted,
 };
 use unstuck_core::id::{CheckId, Iteration};
+use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
-use unstuck_core::{Due, Observation, RunState, prompt};
+use unstuck_core::{Due, Observation, RunState};
 
 use crate::branch_lock::BranchLock;
 use crate::job::{self, Asked, Done, Job, broken};
@@ -68,7 +69,7 @@ pub(crate) fn prepare(
     let asked = step.check.clone().filter(|_| is_check || claims);
     let check = asked.map(|check| (check, CheckId::new(uuid::Uuid::now_v7().to_string())));
     let id = check.as_ref().map(|(_, id)| id);
-    let (text, templates) = text(state, step, at, inquiry, id);
+    let (text, registry) = text(state, step, at, inquiry, id);
     let mut notes = Vec::new();
     // Who only looks does so in a copy, which nobody compares.
     let looked = if diagnoses || only_looks(step, inquiry) {
@@ -99,6 +100,8 @@ pub(crate) fn prepare(
         Some(Inquiry::Closer) | None => step.timeout,
     };
     let before = seen.as_ref().map(Seen::before);
+    // Without rules nothing is compared after a check; validators look themselves.
+    let seen = seen.filter(|it| !is_check || it.has_rules());
     let asked = Asked {
         state,
         step,
@@ -107,6 +110,7 @@ pub(crate) fn prepare(
         inquiry,
         check: check.as_ref(),
         prompt: &text,
+        registry: &registry,
         limit,
         copy: copy.as_ref().map(Scratch::path),
         now: before.as_deref(),
@@ -114,6 +118,7 @@ pub(crate) fn prepare(
     let job = Job::new(world, &asked)?;
     let before = before.filter(|_| !is_check);
     let prompt = world.put(text.as_bytes())?;
+    let templates = registry.files;
     let started = match (id, Due::clone(due)) {
         (Some(id), Due { step, iteration, attempt }) if is_check => Observation::CheckStarted(CheckStarted {
             step,
@@ -162,25 +167,25 @@ pub(crate) fn prepare(
     Ok((started, prepared))
 }
 
-/// Returns what is asked, and the files that it was made from; validators are asked nothing in words.
+/// Returns what is asked, and what of it a registry says; validators are asked nothing in words.
 fn text(
     state: &RunState,
     step: &Step,
     at: &StepState,
     inquiry: Option<Inquiry>,
     id: Option<&CheckId>,
-) -> (String, Vec<String>) {
+) -> (String, FromRegistry) {
     match (inquiry, id) {
         (None, id) => {
             let registry = prompts::of(state, step, at);
-            (prompt::work(state, step, at, id, &registry), registry.files)
+            (prompt::work(state, step, at, id, &registry), registry)
         }
-        (Some(Inquiry::Check), Some(id)) => (prompt::check(state, step, at, id), Vec::new()),
+        (Some(Inquiry::Check), Some(id)) => (prompt::check(state, step, at, id), FromRegistry::default()),
         (Some(Inquiry::Closer), _) => {
             let registry = prompts::of_closer(state, step, at);
-            (registry.task, registry.files)
+            (registry.task.clone(), registry)
         }
-        (Some(_), _) => (String::new(), Vec::new()),
+        (Some(_), _) => (String::new(), FromRegistry::default()),
     }
 }
 

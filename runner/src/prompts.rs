@@ -6,17 +6,16 @@ use serde_json::Value;
 use unstuck_adapters::answer;
 use unstuck_adapters::prompt_template::{Variables, substitute};
 use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, retry_prompt};
-use unstuck_core::answer::{AnswerSeen, Sources};
+use unstuck_core::answer::{AnswerSeen, Sources, allowed_values};
 use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
 use unstuck_core::declaration::Declaration;
 use unstuck_core::echo::Echo;
 use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
 use unstuck_core::id::Iteration;
-use unstuck_core::prompt::{FromRegistry, fenced};
+use unstuck_core::prompt::{self, FromRegistry, fenced};
 use unstuck_core::state::StepState;
 use unstuck_core::validator::pattern::{self, Word};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::Step;
 use unstuck_core::{RunState, closer, iteration_summary};
 
@@ -158,21 +157,11 @@ fn previous(at: &StepState) -> String {
         tools: &[],
         errors: &[],
         found: iteration_summary::Found {
-            verdict: if failed.is_empty() { "" } else { word(decision) },
+            verdict: if failed.is_empty() { "" } else { prompt::in_words(decision) },
             failed: &failed,
             contrary: &contrary,
         },
     })
-}
-
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Complete => "complete",
-        Decision::Incomplete => "incomplete",
-        Decision::Blocked => "blocked",
-        Decision::Waiting => "waiting",
-        Decision::None => "no readable verdict",
-    }
 }
 
 /// Returns what was declared against what was found, where the newest verdict is about that.
@@ -191,8 +180,7 @@ fn findings(
     match at.feedback.source {
         Some(DecisionSource::Validators) => {
             let failed = at.verified.validators.iter().filter(|it| it.outcome == ValidatorOutcome::Fail);
-            let failed: Vec<Told<'_>> = failed.map(Told::new).collect();
-            let failed: Vec<Failed<'_>> = failed.iter().map(|it| it.failed(at, completion)).collect();
+            let failed: Vec<Failed<'_>> = failed.map(|it| of_validator(at, completion, it)).collect();
             answering(at, completion, uv, &failed, files)
         }
         Some(DecisionSource::Answer) => {
@@ -207,8 +195,8 @@ fn findings(
                 summary: "The answer is not of the form that is asked for",
                 severity: "error",
                 reasons: &at.feedback.reasons,
-                fingerprints: &fingerprints,
                 occurrence: occurrence(at, &fingerprints),
+                fingerprints,
                 ..Failed::default()
             };
             answering(at, completion, uv, &[failed], files)
@@ -242,7 +230,7 @@ fn answering(
     let contrary = contrary(at);
     let declaration = at.verified.answer.as_deref().and_then(|it| it.value.as_deref()).unwrap_or_default();
     let allowed = completion.answer_of(at.iteration).map(|it| allowed(&it.form)).unwrap_or_default();
-    let prompt = retry_prompt(&Request {
+    let written = retry_prompt(&Request {
         completion,
         failed,
         declared: contrary.as_ref().map(|it| Declared { declaration, evidence: &it.text }),
@@ -252,49 +240,38 @@ fn answering(
         input_text: None,
         allowed: &allowed,
     });
-    files.extend(prompt.files);
-    prompt.text
+    files.extend(written.files);
+    written.text
 }
 
-/// What a validator found, with what has to be put together for a prompt.
-struct Told<'a> {
+fn of_validator<'a>(
+    at: &'a StepState,
+    completion: &'a Completion,
     result: &'a ValidatorResult,
-    details: String,
-    fingerprints: Vec<String>,
-}
-
-impl<'a> Told<'a> {
-    fn new(result: &'a ValidatorResult) -> Self {
-        Self { result, details: result.report.details.join("\n"), fingerprints: result.fingerprints() }
-    }
-
-    fn failed(&'a self, at: &'a StepState, completion: &'a Completion) -> Failed<'a> {
-        let Self { result, details, fingerprints } = self;
-        let condition = completion.conditions.iter().find(|it| it.validator.name == result.validator);
-        let report = &result.report;
-        Failed {
-            validator: &result.validator,
-            pattern: condition.map(|it| &it.validator.pattern),
-            template: None,
-            params: result.params.clone().into_iter().collect(),
-            error: &result.error,
-            details,
-            summary: &report.summary,
-            severity: report.severity.as_str(),
-            root_cause: Some(report.root_cause.as_str()).filter(|it| !it.is_empty()),
-            suggested_action: Some(report.suggested_action.as_str()).filter(|it| !it.is_empty()),
-            related_files: &report.related_files,
-            reasons: &at.feedback.reasons,
-            fingerprints,
-            exit_code: match result.exit {
-                Exit::Code(code) => Some(code),
-                _ => None,
-            },
-            stdout: &result.tail,
-            stderr: "",
-            occurrence: occurrence(at, fingerprints),
-            whole: None,
-        }
+) -> Failed<'a> {
+    let condition = completion.conditions.iter().find(|it| it.validator.name == result.validator);
+    let report = &result.report;
+    let fingerprints = result.fingerprints();
+    Failed {
+        validator: &result.validator,
+        pattern: condition.map(|it| &it.validator.pattern),
+        params: result.params.clone().into_iter().collect(),
+        error: &result.error,
+        details: report.details.join("\n"),
+        summary: &report.summary,
+        severity: report.severity.as_str(),
+        root_cause: Some(report.root_cause.as_str()).filter(|it| !it.is_empty()),
+        suggested_action: Some(report.suggested_action.as_str()).filter(|it| !it.is_empty()),
+        related_files: &report.related_files,
+        reasons: &at.feedback.reasons,
+        exit_code: match result.exit {
+            Exit::Code(code) => Some(code),
+            _ => None,
+        },
+        stdout: &result.tail,
+        occurrence: occurrence(at, &fingerprints),
+        fingerprints,
+        ..Failed::default()
     }
 }
 
@@ -303,25 +280,17 @@ fn occurrence(at: &StepState, fingerprints: &[String]) -> u32 {
     fingerprints.iter().filter_map(|it| at.attempts.get(it)).max().copied().unwrap_or(1)
 }
 
-/// Returns the values that the fields of an answer may have, where the schema lists them.
+/// Returns the values that the fields of a decision may have, where the schema lists them.
 fn allowed(form: &Form) -> Vec<(String, Vec<String>)> {
     let Form::Json { schema: Some(schema), .. } = form else { return Vec::new() };
-    let mut all = Vec::new();
-    for (field, pointer) in [
-        ("status", "/properties/status"),
-        ("next_action.action", "/properties/next_action/properties/action"),
-    ] {
-        let values = schema.pointer(pointer).and_then(|it| it.get("enum")?.as_array());
-        let texts: Vec<String> = values.into_iter().flatten().map(text_of).collect();
-        if !texts.is_empty() {
-            all.push((field.to_owned(), texts));
-        }
-    }
-    all
-}
-
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let mut all = allowed_values(schema);
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let fields = ["status", "next_action.action"].map(str::to_owned).into_iter();
+    let found = |field: String| {
+        let values = all.remove(&field)?;
+        Some((field, values.into_iter().map(text).collect()))
+    };
+    fields.filter_map(found).collect()
 }
 
 fn how_to_answer(format: &AnswerFormat) -> String {

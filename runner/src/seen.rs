@@ -139,6 +139,11 @@ fn unseen(step: &Step, why: &str) -> String {
 }
 
 impl Seen {
+    /// Says whether the step has rules about what it changes.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.rules.is_some()
+    }
+
     /// Returns what is recorded of the workspace before the work.
     pub(crate) fn before(&self) -> Box<Snapshot> {
         self.before.clone()
@@ -147,7 +152,7 @@ impl Seen {
     /// Looks again after the work, and says in the outcome what a person should know.
     pub(crate) async fn after(self, world: &Arc<Machine>, step: &Step, outcome: &mut Outcome) -> After {
         let world = Arc::clone(world);
-        let has_rules = self.rules.is_some();
+        let has_rules = self.has_rules();
         let is_small = self.before.files <= FILES_FEW;
         let compare = move || {
             let mut notes = Vec::new();

@@ -21,7 +21,7 @@ use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::Step;
 
 use crate::job::{Asked, Done};
-use crate::machine::{Machine, OWN_FOLDER};
+use crate::machine::Machine;
 use crate::seen::look;
 
 /// So often validators are run until none of them changes the workspace any more.
@@ -48,15 +48,13 @@ pub(crate) struct Looker {
 
 impl Looker {
     pub(crate) fn new(world: &Machine, state: &RunState) -> Self {
+        let mut without = world.own_folders(state);
+        without.push(world.workspace.join(".git"));
         Self {
             first: state.first_snapshot().cloned(),
             last: state.last_snapshot().cloned(),
             root: world.workspace.clone(),
-            without: vec![
-                world.context_dir(state),
-                world.workspace.join(OWN_FOLDER),
-                world.workspace.join(".git"),
-            ],
+            without,
         }
     }
 
@@ -113,7 +111,7 @@ impl Validation {
                 limit: Duration::from_millis(asked.limit.0),
                 grace: world.grace,
                 mark: format!("{}/{}", world.mark(), asked.due.step),
-                hidden: vec![world.context_dir(asked.state), world.workspace.join(OWN_FOLDER)],
+                hidden: world.own_folders(asked.state),
                 scratch: world.artifacts.clone(),
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
                 stop_at_first: completion.is_some_and(|it| it.stop_at_first),

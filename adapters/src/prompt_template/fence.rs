@@ -2,17 +2,16 @@
 
 use std::ops::Range;
 
+use unstuck_core::prompt;
+
 use super::Filled;
 
 /// The shortest fence there is.
 const SHORTEST: usize = 3;
 
-/// Returns a text as a block that nothing in it can close.
+/// Returns a text as a block on lines of its own that nothing in it can close.
 pub fn fenced(text: &str) -> String {
-    let runs = text.split(|c| c != '`').map(str::len);
-    let fence = "`".repeat(SHORTEST.max(runs.max().unwrap_or(0) + 1));
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{fence}\n{text}{end}{fence}\n")
+    prompt::fenced(text.strip_suffix('\n').unwrap_or(text)) + "\n"
 }
 
 /// Makes both ends of a fence one longer than the longest run of its character in what values put between them,

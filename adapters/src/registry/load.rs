@@ -50,7 +50,13 @@ const OF_FILES: &[&str] = &["missingFiles", "missingPaths", "expectedPath"];
 pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);
 
 /// Resolves a registry; complaints go to `report`.
-pub(super) fn resolve(top: &Top, registry: &Path, workspace: &Path, report: &mut Report) -> Parts {
+pub(super) fn resolve(
+    top: &Top,
+    registry: &Path,
+    workspace: &Path,
+    asked: &[String],
+    report: &mut Report,
+) -> Parts {
     let beside = registry.parent().unwrap_or(Path::new("")).join("schemas");
     let schemas = top.schemas_base.as_ref().map_or(beside, |base| workspace.join(base));
     let tree = Tree::new(top, registry, workspace, report);
@@ -60,7 +66,7 @@ pub(super) fn resolve(top: &Top, registry: &Path, workspace: &Path, report: &mut
         tree,
         report,
         validators: BTreeMap::new(),
-        asked: BTreeSet::new(),
+        asked: asked.iter().cloned().collect(),
     };
     for pattern in &top.patterns {
         loader.check_pattern(pattern);
@@ -525,13 +531,10 @@ impl Loader<'_> {
     fn check_unused(&mut self) {
         for validator in self.top.validators.iter().filter(|it| !self.asked.contains(&it.name)) {
             let help = "name it in the conditions of a step, or in completion_conditions of a workflow";
-            validator.at.warn(self.report, UNASKED, help);
+            validator.at.warn(self.report, "no step of the registry asks this validator", help);
         }
     }
 }
-
-/// What is said of a validator that no step of the registry has among its conditions.
-pub(crate) const UNASKED: &str = "no step of the registry asks this validator";
 
 /// Joins the prompts of the first iteration and of those after it.
 pub(super) fn step_prompts(

@@ -30,7 +30,6 @@ use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
 pub(crate) use json::value as json_value;
-pub(crate) use load::UNASKED;
 use load::near_or_list;
 pub use starter::starter;
 
@@ -141,19 +140,20 @@ impl Registry {
         Self { parts: Parts::default() }
     }
 
-    /// Reads a registry with its prompts and schemas; returns what is worth saying about it, too.
+    /// Reads a registry with its prompts and schemas; returns what is worth saying about it, too. `asked` are validators
+    /// that somebody else asks for.
     ///
     /// # Errors
     ///
     /// All that is wrong with any of these files.
-    pub fn load(path: &Path, workspace: &Path) -> Result<(Self, Vec<Complaint>), Rejected> {
+    pub fn load(path: &Path, workspace: &Path, asked: &[String]) -> Result<(Self, Vec<Complaint>), Rejected> {
         let mut report = Report::default();
         let before = report.count();
         let root = tree::source(path, workspace, &mut report)
             .and_then(|(source, text)| json::parse(source, &text, &mut report));
         let parts = root.map(|root| {
             let top = read::top(&root, &mut report);
-            load::resolve(&top, path, workspace, &mut report)
+            load::resolve(&top, path, workspace, asked, &mut report)
         });
         let failed = report.count() > before;
         let (complaints, warnings) = report.finish(false);

@@ -28,7 +28,7 @@ pub struct Failed<'a> {
     /// The part of the output that shows the failure.
     pub error: &'a str,
     /// One line for each failure.
-    pub details: &'a str,
+    pub details: String,
     /// One sentence.
     pub summary: &'a str,
     /// How bad it is.
@@ -42,7 +42,7 @@ pub struct Failed<'a> {
     /// What a checker said.
     pub reasons: &'a [String],
     /// What identifies the failures.
-    pub fingerprints: &'a [String],
+    pub fingerprints: Vec<String>,
     /// The exit code of the command.
     pub exit_code: Option<i32>,
     /// Its standard output.
@@ -211,7 +211,7 @@ fn standard(failed: &Failed<'_>) -> Params {
     let list = |list: &[String]| (!list.is_empty()).then(|| Value::from(list));
     let values = [
         ("error", text(failed.error)),
-        ("details", text(failed.details)),
+        ("details", text(&failed.details)),
         ("pattern", failed.pattern.map(|it| Value::from(it.name.as_str()))),
         ("validator", text(failed.validator)),
         ("exitCode", failed.exit_code.map(Value::from)),
@@ -223,7 +223,7 @@ fn standard(failed: &Failed<'_>) -> Params {
         ("suggestedAction", failed.suggested_action.map(Value::from)),
         ("relatedFiles", list(failed.related_files)),
         ("reasons", list(failed.reasons)),
-        ("fingerprints", list(failed.fingerprints)),
+        ("fingerprints", list(&failed.fingerprints)),
     ];
     values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -126,7 +126,8 @@ pub trait Files {
         tidy(path)
     }
 
-    /// Reads a steps registry with its prompts and schemas; without a path, one of the built-in validators only.
+    /// Reads a steps registry with its prompts and schemas; without a path, one of the built-in validators only. `asked`
+    /// are the validators that the workflow names itself.
     ///
     /// # Errors
     ///
@@ -135,7 +136,9 @@ pub trait Files {
         &self,
         path: Option<&Path>,
         workspace: &Path,
+        asked: &[String],
     ) -> Result<(Registry, Vec<Complaint>), Rejected> {
+        let _nothing_to_read = asked;
         let what = "steps registries and built-in validators are read from the disk only".to_owned();
         let file = path.unwrap_or(workspace).display().to_string();
         let (help, excerpt) = (None, None);
@@ -167,9 +170,10 @@ impl Files for Disk {
         &self,
         path: Option<&Path>,
         workspace: &Path,
+        asked: &[String],
     ) -> Result<(Registry, Vec<Complaint>), Rejected> {
         match path {
-            Some(path) => Registry::load(path, workspace),
+            Some(path) => Registry::load(path, workspace, asked),
             None => Ok((Registry::built_in(), Vec::new())),
         }
     }

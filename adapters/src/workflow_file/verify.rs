@@ -6,12 +6,12 @@ use unstuck_core::completion::{Completion, OnFailed};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
-use super::complaint::{Complaint, quoted};
+use super::complaint::quoted;
 use super::load::Loader;
 use super::node::{self, Node};
 use super::view::View;
 use crate::prompt_template::variables;
-use crate::registry::{Registry, SUPPLIED, StepRef, UNASKED, Wanted, json_value};
+use crate::registry::{Registry, SUPPLIED, StepRef, Wanted, json_value};
 
 impl Loader<'_> {
     /// Reads the steps registry that a workflow names; one of nothing but the built-in validators where it names
@@ -28,15 +28,9 @@ impl Loader<'_> {
         }
         let path = named.map(|path| self.options.workspace.join(path));
         let place = top.value_place("steps_registry");
-        match self.files.registry(path.as_deref(), &self.options.workspace) {
+        match self.files.registry(path.as_deref(), &self.options.workspace, &conditions_of(top)) {
             Ok((registry, warnings)) => {
-                // A validator that the workflow itself names is not without use.
-                let names = conditions_of(top);
-                let is_news = |it: &Complaint| {
-                    !it.what.ends_with(UNASKED)
-                        || !names.iter().any(|name| it.path == format!("validators.{name}"))
-                };
-                warnings.into_iter().filter(is_news).for_each(|it| self.report.adopt_warning(place, it));
+                warnings.into_iter().for_each(|it| self.report.adopt_warning(place, it));
                 self.unasked(top, &registry);
                 Some(registry)
             }

@@ -45,7 +45,9 @@ pub fn check(global: &Global, args: &Args) -> Result {
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }
-    for warning in run::not_enforced(&loaded.workflow).into_iter().chain(run::cannot_run(&loaded.workflow)) {
+    let workflow = &loaded.workflow;
+    let kinds = [run::not_enforced, run::cannot_run, run::missing_programs];
+    for warning in kinds.into_iter().flat_map(|of| of(workflow)) {
         eprintln!("warning: {warning}");
     }
     if args.explore {

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use unstuck_adapters::registry::starter;
 
+use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::exit;
+use crate::{exit, project};
 
 /// Arguments of `unstuck init`.
 #[derive(Debug, clap::Args)]
@@ -23,9 +24,8 @@ pub struct Args {
 }
 
 /// Writes the files and says what to do next.
-pub fn init(args: &Args) -> Result {
-    let root = std::env::current_dir()
-        .map_err(|error| Error::usage(format!("cannot find the working folder: {error}")))?;
+pub fn init(global: &Global, args: &Args) -> Result {
+    let root = project::directory(global)?;
     let (files, found) = starter(&root, &args.with, &args.goal);
     let there: Vec<&str> =
         files.iter().filter(|(name, _)| root.join(name).exists()).map(|(name, _)| name.as_str()).collect();

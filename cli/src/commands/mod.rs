@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Result {
     let Args { global, command } = args;
     match command {
         None => runs::overview(&global),
-        Some(Command::Init(args)) => init::init(&args),
+        Some(Command::Init(args)) => init::init(&global, &args),
         Some(Command::Run(args)) => run::run(&global, *args),
         Some(Command::Runs(args)) => runs::runs(&global, &args),
         Some(Command::Show(args)) => show::show(&global, &args),
@@ -55,7 +55,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Import(args)) => import::import(&global, &args),
         Some(Command::Check(args)) => check::check(&global, &args),
         Some(Command::Verdict(args)) => verdict::verdict(&args),
-        Some(Command::Probe(args)) => probe::probe(&args),
+        Some(Command::Probe(args)) => probe::probe(&global, &args),
         Some(Command::Completions(args)) => completions::completions(&args),
         Some(Command::Man(args)) => man::man(&args),
         Some(Command::Guard(args)) => guard::guard(&args),

@@ -408,16 +408,18 @@ pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
             Work::Subworkflow(child) => cannot_run(&child.workflow),
             Work::Worker(_) => Vec::new(),
         };
-        let missing = missing_programs(step);
-        own.into_iter().chain(missing).chain(nested).collect::<Vec<_>>()
+        own.into_iter().chain(nested).collect::<Vec<_>>()
     };
     workflow.steps.iter().flat_map(of_step).collect()
 }
 
-/// Says which validators name a program that is not there. A step before this one may bring it.
-fn missing_programs(step: &Step) -> Vec<String> {
-    let conditions =
-        step.completion.iter().flat_map(|it| &it.conditions).filter(|_| step.depends_on.is_empty());
+/// Says which validators of a workflow name a program that is not there. A step before theirs may bring it.
+pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
+    workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
+}
+
+fn missing_of_step(step: &Step) -> Vec<String> {
+    let conditions = step.completion.iter().flat_map(|it| &it.conditions);
     let missing = |condition: &Condition| match &condition.validator.run {
         completion::Run::Command(command) | completion::Run::Custom(command) => {
             let program = validators::missing_program(command)?;
@@ -426,7 +428,11 @@ fn missing_programs(step: &Step) -> Vec<String> {
         }
         _ => None,
     };
-    conditions.filter_map(missing).collect()
+    let nested = match &step.work {
+        Work::Subworkflow(child) => missing_programs(&child.workflow),
+        Work::Worker(_) => Vec::new(),
+    };
+    conditions.filter_map(missing).chain(nested).collect()
 }
 
 fn checker(check: &Check) -> Option<&Worker> {
@@ -438,11 +444,14 @@ fn checker(check: &Check) -> Option<&Worker> {
 
 /// Refuses what cannot be run, before anything is paid for.
 fn can_run(workflow: &Workflow) -> Result<()> {
-    match cannot_run(workflow).into_iter().next() {
-        None => Ok(()),
-        Some(why) => Err(Error::usage(why).hint(
+    if let Some(why) = cannot_run(workflow).into_iter().next() {
+        return Err(Error::usage(why).hint(
             "use worker: COMMAND with its command line, such as command: claude --print (see docs/workflow-reference.md)",
-        )),
+        ));
+    }
+    match missing_programs(workflow).into_iter().next() {
+        None => Ok(()),
+        Some(why) => Err(Error::usage(why).hint("install it, or mend the command of the validator")),
     }
 }
 

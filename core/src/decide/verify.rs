@@ -5,13 +5,13 @@ use super::Batch;
 use crate::answer::AnswerSeen;
 use crate::claim::{Claim, failure_of};
 use crate::closer;
-use crate::completion::{AnswerFormat, Completion, Condition, Form, OnFailed, Phase, Template};
+use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, Template};
 use crate::declaration::{self, Declaration, Finding};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
 use crate::gate;
-use crate::id::{Attempt, Iteration, Millis, Seq};
+use crate::id::{Attempt, Iteration, Seq};
 use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
@@ -88,9 +88,9 @@ impl Batch {
                 reasons: vec![
                     "no condition was asked: the worker has ended, and nobody else was to say".to_owned(),
                 ],
-                ..claim(Decision::Complete, DecisionSource::None)
+                ..Claim::new(Decision::Complete, DecisionSource::None)
             },
-            None => claim(Decision::Complete, DecisionSource::None),
+            None => Claim::new(Decision::Complete, DecisionSource::None),
             Some(format) => declared(format, event.answer.as_deref()),
         };
         self.verdict(step, check, claim, vec![cause]);
@@ -127,7 +127,7 @@ impl Batch {
         if open.is_empty() && !self.is_settled(step, check, &event.iteration, &evidence) {
             return;
         }
-        let mut claim = claim(Decision::Complete, DecisionSource::Validators);
+        let mut claim = Claim::new(Decision::Complete, DecisionSource::Validators);
         claim.check_id = Some(event.check_id.clone());
         claim.problems = said.map(|said| said.problems.clone()).unwrap_or_default();
         if !open.is_empty() {
@@ -182,7 +182,7 @@ impl Batch {
             return self.check_could_not_run(step, &failure, evidence);
         }
         let evidence = at.resting_on(evidence);
-        let mut claim = claim(Decision::Incomplete, DecisionSource::Closer);
+        let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Closer);
         claim.check_id = Some(event.check_id.clone());
         claim.claimed = at.claim.is_some().then_some(Decision::Complete);
         match value.as_ref().map(closer::Report::read) {
@@ -277,12 +277,6 @@ impl Verified {
 }
 
 impl Completion {
-    /// Returns the form of the answer of an iteration.
-    pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
-        let later = self.later_answer.as_ref().filter(|_| iteration > Iteration(1));
-        later.or(self.answer.as_ref())
-    }
-
     /// Returns the prompts with nothing put in: enough to see what only repeats them.
     pub(super) fn as_written(&self) -> FromRegistry {
         let own = self.prompts.iter().flat_map(|it| [Some(&it.initial), it.onward.as_ref()]).flatten();
@@ -301,24 +295,6 @@ impl Completion {
         !self.asks(Phase::AfterWork) && self.closer.is_none() && self.answer.is_none()
     }
 
-    /// Says whether any condition is asked in this phase.
-    pub fn asks(&self, phase: Phase) -> bool {
-        self.asked(phase).next().is_some()
-    }
-
-    /// Returns the conditions that are asked in this phase, in order.
-    pub fn asked(&self, phase: Phase) -> impl Iterator<Item = &Condition> {
-        self.conditions.iter().filter(move |it| it.validator.phase == phase)
-    }
-
-    /// Returns the most time that these conditions may take together: each may be tried twice, and what hangs takes
-    /// a while to end.
-    pub fn limit(&self, phase: Phase) -> Millis {
-        const TO_END: Millis = Millis::from_secs(20);
-        let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
-        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(twice(it)))
-    }
-
     /// What nobody can mend is never skipped.
     fn skips(&self, result: &ValidatorResult) -> bool {
         self.on_failure == OnFailed::Skip && self.can_be_mended(result)
@@ -334,23 +310,9 @@ impl Completion {
     }
 }
 
-fn claim(decision: Decision, source: DecisionSource) -> Claim {
-    Claim {
-        check_id: None,
-        source,
-        decision,
-        claimed: None,
-        reasons: Vec::new(),
-        fingerprints: Vec::new(),
-        problems: Vec::new(),
-        needs: None,
-        retry_after: None,
-    }
-}
-
 /// Returns what an answer claims that was asked for in a certain form.
 fn declared(format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
-    let mut claim = claim(Decision::Incomplete, DecisionSource::Answer);
+    let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
         claim.reasons = departures(answer, "the answer");
         claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();

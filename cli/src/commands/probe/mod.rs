@@ -11,6 +11,7 @@ use std::io::{self, BufRead as _, Write as _};
 use clap::Subcommand;
 use unstuck_core::verdict::probe_line;
 
+use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::exit;
 
@@ -49,12 +50,12 @@ enum Piece {
 }
 
 /// Tries the piece.
-pub fn probe(args: &Args) -> Result {
+pub fn probe(global: &Global, args: &Args) -> Result {
     match &args.piece {
         Piece::Verdict => verdict(),
         Piece::Failures(args) => failures::failures(args),
-        Piece::Validator(args) => validator::validator(args),
-        Piece::Prompt(args) => prompt::prompt(args),
+        Piece::Validator(args) => validator::validator(global, args),
+        Piece::Prompt(args) => prompt::prompt(global, args),
         Piece::Schema(args) => schema::schema(args),
     }
 }

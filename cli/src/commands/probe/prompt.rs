@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 use unstuck_adapters::registry::retry_prompt::{Failed, Request, RetryPrompt, retry_prompt};
 use unstuck_core::completion::Completion;
 
-use super::registry::{load, only_registry, pair};
+use super::registry::{pair, registry};
+use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::exit;
+use crate::{exit, project};
 
 /// Arguments of `unstuck probe prompt`.
 #[derive(Debug, clap::Args)]
@@ -39,16 +40,11 @@ pub struct Args {
 }
 
 /// Writes the prompt and prints it.
-pub fn prompt(args: &Args) -> Result {
-    let workspace = std::env::current_dir()
-        .map_err(|error| Error::usage(format!("cannot find the working folder: {error}")))?;
-    let path = match &args.registry {
-        Some(path) => workspace.join(path),
-        None => only_registry(&workspace)?.ok_or_else(|| {
-            Error::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
-        })?,
-    };
-    let registry = load(&path, &workspace)?;
+pub fn prompt(global: &Global, args: &Args) -> Result {
+    let workspace = project::directory(global)?;
+    let registry = registry(args.registry.as_deref(), &workspace, &[])?.ok_or_else(|| {
+        Error::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
+    })?;
     let (completion, pattern) = registry
         .pattern(&args.step, &args.pattern)
         .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;

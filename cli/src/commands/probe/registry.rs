@@ -7,18 +7,26 @@ use unstuck_adapters::registry::Registry;
 
 use crate::error::{Error, Result};
 
-/// Reads a registry; what is worth saying about it goes to standard error.
-pub fn load(path: &Path, workspace: &Path) -> Result<Registry> {
-    let (registry, warnings) =
-        Registry::load(path, workspace).map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
+/// Reads the registry that is named, or else the only one of the project; `None` if it has none. What is worth saying about
+/// it goes to standard error. `asked` are validators that are tried.
+pub fn registry(named: Option<&Path>, workspace: &Path, asked: &[String]) -> Result<Option<Registry>> {
+    let path = match named {
+        Some(path) => workspace.join(path),
+        None => match only_registry(workspace)? {
+            Some(path) => path,
+            None => return Ok(None),
+        },
+    };
+    let (registry, warnings) = Registry::load(&path, workspace, asked)
+        .map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
     for warning in warnings {
         eprintln!("warning: {warning}");
     }
-    Ok(registry)
+    Ok(Some(registry))
 }
 
 /// Finds the registry of a project, if it has one; more than one is an error.
-pub fn only_registry(workspace: &Path) -> Result<Option<PathBuf>> {
+fn only_registry(workspace: &Path) -> Result<Option<PathBuf>> {
     let entries = fs::read_dir(workspace.join(".agent")).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path().join("steps_registry.json")).collect();
     found.retain(|path| path.is_file());

@@ -12,9 +12,10 @@ use unstuck_core::completion::{Condition, Run};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_store::blobs::MemoryBlobs;
 
-use super::registry::{load, only_registry, pair};
+use super::registry::{pair, registry};
+use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, text};
+use crate::{exit, project, text};
 
 /// Arguments of `unstuck probe validator`.
 #[derive(Debug, clap::Args)]
@@ -33,17 +34,11 @@ pub struct Args {
 }
 
 /// Runs it. The exit status is 0 where the condition holds, 1 where it does not, and 5 where it could not run.
-pub fn validator(args: &Args) -> Result {
-    let workspace = std::env::current_dir()
-        .map_err(|error| Error::usage(format!("cannot find the working folder: {error}")))?;
-    let registry = match &args.registry {
-        Some(path) => load(&workspace.join(path), &workspace)?,
-        // Five validators need none.
-        None => match only_registry(&workspace)? {
-            Some(path) => load(&path, &workspace)?,
-            None => Registry::built_in(),
-        },
-    };
+pub fn validator(global: &Global, args: &Args) -> Result {
+    let workspace = project::directory(global)?;
+    let asked = [args.name.clone()];
+    // Five validators need no registry.
+    let registry = registry(args.registry.as_deref(), &workspace, &asked)?.unwrap_or_else(Registry::built_in);
     let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     let params: Map<String, Value> =
         args.params.iter().map(|(name, text)| (name.clone(), value(text))).collect();
@@ -62,8 +57,8 @@ pub fn validator(args: &Args) -> Result {
     }
     Ok(match result.outcome {
         ValidatorOutcome::Pass => exit::OK,
-        ValidatorOutcome::Fail => 1,
-        ValidatorOutcome::CouldNotRun(_) => 5,
+        ValidatorOutcome::Fail => exit::DIFFERENT,
+        ValidatorOutcome::CouldNotRun(_) => exit::COULD_NOT_RUN,
     })
 }
 
