@@ -37,6 +37,7 @@ mod json_text;
 pub mod porcelain;
 pub mod prompt;
 pub mod question;
+pub mod reading;
 pub mod scope;
 pub mod snapshot;
 pub mod template;

@@ -1,0 +1,193 @@
+//! What a worker's client told of one call: its answer, what it cost, and why it failed.
+//!
+//! A *client* is the program that works: Claude Code, Codex CLI, or any that has a description. What its
+//! output says is read by the rules of that description.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Millis;
+
+/// What a client told of one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The client, by the name of its description.
+    pub client: String,
+    /// How the call ended, as far as the client tells.
+    pub end: CallEnd,
+    /// Why it failed, where it did; [`Trouble::EmptyAnswer`] and the limits of turns also where it did not.
+    pub trouble: Option<Trouble>,
+    /// What it says about that; at most [`Reading::MESSAGE_MAX`] bytes.
+    pub message: String,
+    /// The status of the service's answer.
+    pub http_status: Option<u16>,
+    /// How long it asks to wait.
+    pub retry_after: Option<Millis>,
+    /// When a limit ends, as it is written.
+    pub resets: Option<String>,
+    /// The conversation, by the name that the client has for it.
+    pub session: Option<String>,
+    /// The model that answered, as the client names it.
+    pub model: Option<String>,
+    /// A value that the client gave apart from its words: JSON as text.
+    pub structured: Option<String>,
+    /// The tokens, where it tells.
+    pub usage: Option<Usage>,
+    /// The money, where it tells.
+    pub cost: Option<Cost>,
+    /// What it did.
+    pub counts: Counts,
+    /// Files that it says it changed, at most [`Reading::FILES_MAX`].
+    pub files: Vec<String>,
+}
+
+impl Reading {
+    /// Most bytes of a message.
+    pub const MESSAGE_MAX: usize = 1000;
+    /// Most files that are named.
+    pub const FILES_MAX: usize = 100;
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnd {
+    /// The client says that it is done.
+    Done,
+    /// It says that it failed, or it does not say how it ended.
+    Failed,
+    /// We ended it.
+    Stopped,
+}
+
+/// Why a call failed, or what is wrong with its end: a closed set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// A rate or usage limit was reached.
+    RateLimit,
+    /// The service has too much to do.
+    Overloaded,
+    /// The service answered with an error of its own.
+    Server,
+    /// The service cannot be reached, or the connection broke.
+    Network,
+    /// The key or the login is not good.
+    Auth,
+    /// There is no money left.
+    Credit,
+    /// The conversation is longer than the model takes.
+    ContextOverflow,
+    /// The service refuses what was asked.
+    BadRequest,
+    /// The bound of turns is reached.
+    TurnLimit,
+    /// A bound of money or time that the client keeps itself is reached.
+    BudgetLimit,
+    /// The conversation that was to go on is not there.
+    NoSession,
+    /// The client was called in a way that it does not take, or is not set up.
+    Config,
+    /// It ended by a signal or without a word.
+    Crashed,
+    /// Its output stops before its end.
+    NoEnd,
+    /// It says that it is done, and gives no answer.
+    EmptyAnswer,
+    /// It was interrupted.
+    Interrupted,
+    /// Something else.
+    Unknown,
+}
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Read by the model at the full price: without those of the next two.
+    pub input: u64,
+    /// Read from a cache.
+    pub cached: u64,
+    /// Written to a cache.
+    pub cache_write: u64,
+    /// Written by the model, its reasoning included.
+    pub output: u64,
+    /// Of the output, what was reasoning.
+    pub reasoning: u64,
+    /// What is counted.
+    pub scope: Scope,
+}
+
+/// Money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// In millionths of a US dollar.
+    pub micro_usd: u64,
+    /// What is counted.
+    pub scope: Scope,
+}
+
+/// What a number of tokens or dollars counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call.
+    #[default]
+    Call,
+    /// All calls of the conversation, this one included.
+    Session,
+}
+
+/// What a client did in a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Uses of a tool.
+    pub tools: u32,
+    /// Uses that failed.
+    pub tools_failed: u32,
+    /// Requests that it tried again.
+    pub retries: u32,
+    /// Uses of a tool that its permissions denied.
+    pub denied: u32,
+    /// Lines of its output that are not what it should write.
+    pub unparsed: u32,
+}
+
+/// Where a call stands while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The conversation.
+    pub session: Option<String>,
+    /// The model that answers.
+    pub model: Option<String>,
+    /// Its last words; at most [`Progress::TEXT_MAX`] bytes.
+    pub text: String,
+    /// What it does: the last use of a tool, such as `Bash: cargo test`; at most [`Progress::TEXT_MAX`] bytes.
+    pub doing: String,
+    /// What it did.
+    pub counts: Counts,
+    /// Files that it says it changed, at most [`Reading::FILES_MAX`].
+    pub files: Vec<String>,
+    /// The tokens so far, where it tells.
+    pub usage: Option<Usage>,
+    /// The money so far, where it tells.
+    pub cost: Option<Cost>,
+    /// What it waits for before it tries again, if it does.
+    pub retrying: Option<Retrying>,
+}
+
+impl Progress {
+    /// Most bytes of a text.
+    pub const TEXT_MAX: usize = 200;
+}
+
+/// A client waits before it tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retrying {
+    /// Why.
+    pub trouble: Trouble,
+    /// The try, from 1.
+    pub attempt: u32,
+    /// How many there will be at most, if it says.
+    pub most: Option<u32>,
+    /// How long it waits, if it says.
+    pub delay: Option<Millis>,
+}
