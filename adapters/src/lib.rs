@@ -4,6 +4,7 @@
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`], [`process`], [`decision_file`],
 //! [`redact`], [`environment`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`],
+//! [`reset_time`],
 //! [`validators`],
 //! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
@@ -26,6 +27,7 @@ pub mod branch;
 pub mod checks;
 pub mod context;
 pub mod reports;
+pub mod reset_time;
 pub mod snapshot;
 pub mod stamp;
 pub mod test_command;

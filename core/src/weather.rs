@@ -251,22 +251,33 @@ fn class_of(line: &str) -> Option<ErrorClass> {
     PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(class, _)| *class)
 }
 
-/// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `...|1700000000`.
+/// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`.
 pub(crate) fn resets(line: &str) -> Option<String> {
+    // What follows a mark or begins another sentence is an advertisement.
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r"(?i)\bresets?(?: again)?(?: at| on|:)?\s+(.{1,120}?)[\s.\]]*$|limit reached\|(\d{9,13})\s*$")
+        regex(concat!(
+            r#"(?i)"(?:resets?_?at|quotaResetTimeStamp)"\s*:\s*"?([0-9a-z:.+-]{9,40})"#,
+            r"|\b(?:resets?(?: again)?(?: at| on|:)?|try again (?:at|on))\s+(.{1,120}?)(?:\s+[·∙•|].*|\.\s+(?-i:[A-Z]).*)?[\s.\]]*$",
+            r"|limit reached\|(\d{9,13})\s*$"
+        ))
     });
     let found = RESETS.captures(line)?;
-    let text = found.get(1).or_else(|| found.get(2))?.as_str().trim();
+    let text = found.iter().skip(1).flatten().next()?.as_str().trim();
     (!text.is_empty() && !text.to_lowercase().starts_with("by peer")).then(|| text.to_owned())
 }
 
-/// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 1m30s`.
+/// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 3 days 2 hours 5 minutes`.
 pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     static AFTER: LazyLock<Regex> = LazyLock::new(|| {
-        regex(concat!(
-            r#"(?i)\b(?:retry[ -]?after|(?:re)?try(?:ing)?(?: again)? (?:in|after))["']?\s*[:=]?\s*["']?"#,
-            r"(\d+(?:\.\d+)?\s*(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)?(?:\s?\d+(?:\.\d+)?\s*[smh])*)\b"
+        const UNIT: &str =
+            "(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?)";
+        regex(&format!(
+            concat!(
+                r#"(?i)\b(?:retry[ -]?after|(?:re)?try(?:ing)?(?: again)? (?:in|after)|retry_?delay|resets?_in_seconds"#,
+                r#"|resets? (?:in|after)|please wait)["']?\s*[:=]?\s*["']?~?"#,
+                r"(\d+(?:\.\d+)?\s*{unit}?(?:,?(?: and)? ?\d+(?:\.\d+)?\s*{unit})*)\b"
+            ),
+            unit = UNIT
         ))
     });
     static DELAY: LazyLock<Regex> =
@@ -274,5 +285,6 @@ pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     if let Some(found) = DELAY.captures(line) {
         return found[1].parse().ok();
     }
-    crate::verdict::parse_duration_ms(&AFTER.captures(line)?[1], 1000)
+    let span = AFTER.captures(line)?[1].replace(',', " ").replace(" and ", " ");
+    crate::verdict::parse_duration_ms(&span, 1000)
 }

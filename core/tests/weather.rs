@@ -158,6 +158,67 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
         ("429 Too Many Requests, please try again in 1m30s", None, Some(90_000)),
         ("status 429, retryDelayMs: 3600000", None, Some(3_600_000)),
         ("HTTP 429", None, None),
+        // As clients of 2025 and 2026 write it.
+        ("5-hour limit reached ∙ resets 2am", Some("2am"), None),
+        (
+            "Weekly limit reached · resets 10am (Asia/Seoul) · /upgrade to Max or turn on /extra-usage",
+            Some("10am (Asia/Seoul)"),
+            None,
+        ),
+        (
+            "You've hit your weekly limit · resets Jul 27 at 4:30am (Asia/Calcutta)",
+            Some("Jul 27 at 4:30am (Asia/Calcutta)"),
+            None,
+        ),
+        (
+            "Claude usage limit reached. Your limit will reset at 1pm (Etc/GMT+5).",
+            Some("1pm (Etc/GMT+5)"),
+            None,
+        ),
+        (
+            "You've hit your usage limit. Upgrade to Plus to continue (https://example.com), or try again at Jul 5th, 2026 8:19 PM.",
+            Some("Jul 5th, 2026 8:19 PM"),
+            None,
+        ),
+        (
+            "You've hit your usage limit. Upgrade to Pro (https://example.com) or try again in 5 days 22 hours 11 minutes.",
+            None,
+            Some(511_860_000),
+        ),
+        (
+            "Error: rate limit exceeded. Please try again in 15 hours 23 minutes. Please review our Terms of Service.",
+            None,
+            Some(55_380_000),
+        ),
+        (
+            "{\"error\":{\"type\":\"usage_limit_reached\",\"resets_at\":1777936568,\"resets_in_seconds\":13872}}",
+            Some("1777936568"),
+            Some(13_872_000),
+        ),
+        (
+            "{\"error\":{\"code\":429,\"quotaResetTimeStamp\":\"2025-12-03T07:45:40Z\",\"retryDelay\":\"21599.5s\"}}",
+            Some("2025-12-03T07:45:40Z"),
+            Some(21_599_500),
+        ),
+        ("Usage limit reached for a-model. Access resets at 10:57 PM GMT-3.", Some("10:57 PM GMT-3"), None),
+        (
+            "429 Too Many Requests: Your quota will reset after 4h28m20s. Retrying after 6173ms...",
+            Some("after 4h28m20s"),
+            Some(16_100_000),
+        ),
+        ("Error: quota exceeded [retrying in 20h28m - attempt #1]", None, Some(73_680_000)),
+        ("Error: quota exceeded [retrying in ~20h]", None, Some(72_000_000)),
+        (
+            "Error: rate limited. Please wait 587 hours 33 minutes before trying again.",
+            None,
+            Some(2_115_180_000),
+        ),
+        ("HTTP 429, please try again later", None, None),
+        (
+            "You've hit your limit. Wait for limits to reset (every 5h and every week.)",
+            Some("(every 5h and every week.)"),
+            None,
+        ),
     ] {
         let found = classify(false, ExitKind::Code(1), line, "").expect("a failure");
         assert_eq!(found.class, ErrorClass::RetryableRateLimit, "{line}");
