@@ -3,6 +3,8 @@
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`], [`process`], [`decision_file`],
 //! [`redact`], [`environment`],
+//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`process`], [`decision_file`],
+//! [`redact`], [`environment`], [`prices`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`],
 //! [`reset_time`],
 //! [`validators`],
@@ -18,6 +20,7 @@ pub mod workflow_file;
 
 pub mod decision_file;
 pub mod environment;
+pub mod prices;
 pub mod process;
 pub mod redact;
 

@@ -35,6 +35,7 @@ pub mod gate;
 pub mod interpolate;
 pub mod iteration_summary;
 mod json_text;
+pub mod money;
 pub mod porcelain;
 pub mod prompt;
 pub mod question;

@@ -93,32 +93,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Turns bytes into a tree; an empty file is a complaint.
     fn tree(&mut self, bytes: &[u8], path: &Path) -> Option<Node> {
-        let source = self.source(bytes, path)?;
-        let before = self.report.count();
-        let root = node::parse(source.0, &source.1, &mut self.report);
-        if root.is_none() && self.report.count() == before {
-            let place = Place { source: source.0, offset: 0 };
-            self.report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
-        }
-        root
-    }
-
-    /// Keeps the text of a file for excerpts; a file that is too large or no UTF-8 goes no further.
-    fn source(&mut self, bytes: &[u8], path: &Path) -> Option<(u32, String)> {
-        let name = shown(path, self.options);
-        if bytes.len() > MOST_BYTES {
-            self.report.unreadable(name, format!("larger than {MOST_BYTES} bytes"));
-            return None;
-        }
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        let source = self.report.add_source(name, text.clone());
-        let Err(error) = std::str::from_utf8(bytes) else { return Some((source, text)) };
-        let offset = u32::try_from(error.valid_up_to()).unwrap_or(0);
-        self.report.error(Place { source, offset }, &KeyPath::default(), "not UTF-8", "");
-        None
+        tree(bytes, shown(path, self.options), &mut self.report)
     }
 
     /// Reads the catalogs that are named, or else the one beside the file.
@@ -161,6 +137,33 @@ impl<'a> Loader<'a> {
             catalog.add(&root, &mut self.report);
         }
     }
+}
+
+/// Turns the bytes of a file into a tree; an empty file is a complaint.
+pub(crate) fn tree(bytes: &[u8], name: String, report: &mut Report) -> Option<Node> {
+    let (source, text) = source(bytes, name, report)?;
+    let before = report.count();
+    let root = node::parse(source, &text, report);
+    if root.is_none() && report.count() == before {
+        let place = Place { source, offset: 0 };
+        report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
+    }
+    root
+}
+
+/// Keeps the text of a file for excerpts; a file that is too large or no UTF-8 goes no further.
+fn source(bytes: &[u8], name: String, report: &mut Report) -> Option<(u32, String)> {
+    if bytes.len() > MOST_BYTES {
+        report.unreadable(name, format!("larger than {MOST_BYTES} bytes"));
+        return None;
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let source = report.add_source(name, text.clone());
+    let Err(error) = std::str::from_utf8(bytes) else { return Some((source, text)) };
+    let offset = u32::try_from(error.valid_up_to()).unwrap_or(0);
+    report.error(Place { source, offset }, &KeyPath::default(), "not UTF-8", "");
+    None
 }
 
 /// Returns the folder of a file; empty for a bare name.

@@ -22,7 +22,7 @@ mod catalog;
 pub(crate) mod complaint;
 mod graph;
 pub mod keys;
-mod load;
+pub(crate) mod load;
 pub(crate) mod node;
 mod plan;
 mod quick;
@@ -251,7 +251,7 @@ fn shown(path: &Path, options: &Options) -> String {
 }
 
 /// Returns why a file could not be read, without the number that the system adds.
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

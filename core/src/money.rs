@@ -1,0 +1,592 @@
+//! What a run has spent: tokens and money, folded call by call, and the prices that make one of the other.
+//!
+//! What is not known is never nothing: a sum carries how many calls are missing from it. Money is in
+//! millionths of a US dollar.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::{Deserialize, Serialize};
+
+use crate::reading::{Cost, Reading, Scope, Usage};
+
+/// Prices by model; the first that fits counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Prices(pub Vec<Price>);
+
+/// What a model costs, in millionths of a US dollar for a million tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// The models that it is for.
+    pub model: ModelPattern,
+    /// Tokens read at the full price.
+    pub input: u64,
+    /// Tokens read from a cache.
+    pub cached: u64,
+    /// Tokens written to a cache.
+    pub cache_write: u64,
+    /// Tokens written, reasoning included.
+    pub output: u64,
+}
+
+/// Names of models: `*` stands for any characters, a slash included, `?` for one, `[ab]` and `{a,b}` for one
+/// of several.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ModelPattern {
+    text: String,
+    matcher: GlobMatcher,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a pattern: {0}")]
+pub struct PatternError(String);
+
+impl ModelPattern {
+    /// Says whether a model of this name is meant.
+    pub fn fits(&self, model: &str) -> bool {
+        self.matcher.is_match(model)
+    }
+
+    /// Returns the pattern as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl TryFrom<String> for ModelPattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError("it is empty".to_owned()));
+        }
+        // A model is no path: `*sonnet*` means that of every provider. Nor does the system matter to it.
+        let glob = GlobBuilder::new(&text).literal_separator(false).backslash_escape(true).build();
+        let matcher = glob.map_err(|error| PatternError(error.kind().to_string()))?.compile_matcher();
+        Ok(Self { text, matcher })
+    }
+}
+
+impl From<ModelPattern> for String {
+    fn from(pattern: ModelPattern) -> Self {
+        pattern.text
+    }
+}
+
+impl PartialEq for ModelPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for ModelPattern {}
+
+impl Prices {
+    /// Returns what these tokens cost, rounded up; nothing where no price is for the model.
+    pub fn cost(&self, usage: &Usage, model: &str) -> Option<u64> {
+        let price = self.0.iter().find(|price| price.model.fits(model))?;
+        let kinds = [
+            (usage.input, price.input),
+            (usage.cached, price.cached),
+            (usage.cache_write, price.cache_write),
+            (usage.output, price.output),
+        ];
+        let exact = kinds.into_iter().fold(0_u128, |sum, (tokens, price)| {
+            sum.saturating_add(u128::from(tokens).saturating_mul(u128::from(price)))
+        });
+        Some(u64::try_from(exact.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+}
+
+/// What the calls of a run have spent so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Calls that were made.
+    pub calls: u64,
+    /// What the clients say that their calls cost.
+    pub reported: Sum,
+    /// What the other calls cost by the prices.
+    pub derived: Sum,
+    /// The tokens of the calls that tell them.
+    pub tokens: Tokens,
+    /// Calls that do not tell their tokens.
+    pub tokens_unknown: u64,
+    /// What the conversations have counted so far, by client and session.
+    counters: BTreeMap<String, BTreeMap<String, Counters>>,
+}
+
+/// Money, and how many calls it is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// In millionths of a US dollar.
+    pub micro_usd: u64,
+    /// The calls.
+    pub calls: u64,
+}
+
+impl Sum {
+    fn add(&mut self, micro_usd: u64) {
+        self.micro_usd = self.micro_usd.saturating_add(micro_usd);
+        self.calls = self.calls.saturating_add(1);
+    }
+}
+
+/// Tokens by kind, as in [`Usage`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Read at the full price.
+    pub input: u64,
+    /// Read from a cache.
+    pub cached: u64,
+    /// Written to a cache.
+    pub cache_write: u64,
+    /// Written, reasoning included.
+    pub output: u64,
+    /// Of the output, what was reasoning.
+    pub reasoning: u64,
+}
+
+/// The last raw numbers of one conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Counters {
+    usage: Option<Usage>,
+    micro_usd: Option<u64>,
+}
+
+impl Spent {
+    /// Adds a call. `session` is the conversation it was to go on with or to begin; a name that the client itself
+    /// tells comes before it.
+    ///
+    /// Numbers of a whole conversation count as far as they exceed those of the call before in it. A number
+    /// that went down is of a client that counts anew, and counts whole.
+    pub fn add(&mut self, client: &str, session: Option<&str>, reading: &Reading, prices: Option<&Prices>) {
+        self.calls = self.calls.saturating_add(1);
+        let session = reading.session.as_deref().or(session);
+        let usage = reading.usage.map(|usage| self.usage_of_call(client, session, usage));
+        let cost = reading.cost.filter(|cost| is_told(cost, reading.usage.as_ref()));
+        let cost = cost.map(|cost| self.cost_of_call(client, session, cost));
+        match &usage {
+            Some(usage) => self.tokens.add(usage),
+            None => self.tokens_unknown = self.tokens_unknown.saturating_add(1),
+        }
+        if let Some(micro_usd) = cost {
+            self.reported.add(micro_usd);
+        } else if let Some(micro_usd) = usage.and_then(|usage| derived(&usage, reading, prices)) {
+            self.derived.add(micro_usd);
+        }
+    }
+
+    /// Adds a call that tells nothing, such as one that was lost in a crash.
+    pub fn add_untold(&mut self) {
+        self.calls = self.calls.saturating_add(1);
+        self.tokens_unknown = self.tokens_unknown.saturating_add(1);
+    }
+
+    /// Returns the money that is known to be spent, in millionths of a US dollar: never more than was spent.
+    pub fn micro_usd(&self) -> u64 {
+        self.reported.micro_usd.saturating_add(self.derived.micro_usd)
+    }
+
+    /// Returns how many calls are missing from [`Self::micro_usd`].
+    pub fn cost_unknown(&self) -> u64 {
+        self.calls.saturating_sub(self.reported.calls).saturating_sub(self.derived.calls)
+    }
+
+    fn usage_of_call(&mut self, client: &str, session: Option<&str>, usage: Usage) -> Usage {
+        match self.counters(client, session, usage.scope) {
+            Some(counters) => since(counters.usage.replace(usage), usage),
+            None => usage,
+        }
+    }
+
+    fn cost_of_call(&mut self, client: &str, session: Option<&str>, cost: Cost) -> u64 {
+        match self.counters(client, session, cost.scope) {
+            Some(counters) => {
+                let before = counters.micro_usd.replace(cost.micro_usd);
+                before.and_then(|before| cost.micro_usd.checked_sub(before)).unwrap_or(cost.micro_usd)
+            }
+            None => cost.micro_usd,
+        }
+    }
+
+    /// Returns the counters of a conversation; none for numbers of a call, or where it has no name.
+    fn counters(&mut self, client: &str, session: Option<&str>, scope: Scope) -> Option<&mut Counters> {
+        let session = session.filter(|_| scope == Scope::Session)?;
+        let sessions = self.counters.entry(client.to_owned()).or_default();
+        Some(sessions.entry(session.to_owned()).or_default())
+    }
+}
+
+/// Says whether a cost is one. Clients write 0 for a model whose price they do not know.
+fn is_told(cost: &Cost, usage: Option<&Usage>) -> bool {
+    cost.micro_usd > 0 || usage.is_none_or(is_none)
+}
+
+fn is_none(usage: &Usage) -> bool {
+    [usage.input, usage.cached, usage.cache_write, usage.output] == [0; 4]
+}
+
+/// Returns what the tokens of a call cost by the prices; no tokens cost nothing, whatever the model.
+fn derived(usage: &Usage, reading: &Reading, prices: Option<&Prices>) -> Option<u64> {
+    if is_none(usage) {
+        return Some(0);
+    }
+    prices?.cost(usage, reading.model.as_deref()?)
+}
+
+/// Returns what `now` counts beyond `before`: all of it, if any kind went down.
+fn since(before: Option<Usage>, now: Usage) -> Usage {
+    let difference = |before: Usage| {
+        Some(Usage {
+            input: now.input.checked_sub(before.input)?,
+            cached: now.cached.checked_sub(before.cached)?,
+            cache_write: now.cache_write.checked_sub(before.cache_write)?,
+            output: now.output.checked_sub(before.output)?,
+            reasoning: now.reasoning.checked_sub(before.reasoning)?,
+            scope: Scope::Call,
+        })
+    };
+    before.and_then(difference).unwrap_or(now)
+}
+
+impl Tokens {
+    fn add(&mut self, usage: &Usage) {
+        self.input = self.input.saturating_add(usage.input);
+        self.cached = self.cached.saturating_add(usage.cached);
+        self.cache_write = self.cache_write.saturating_add(usage.cache_write);
+        self.output = self.output.saturating_add(usage.output);
+        self.reasoning = self.reasoning.saturating_add(usage.reasoning);
+    }
+}
+
+/// The money in words, with where it is known from: `$1.21 (reported)`.
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = dollars(self.micro_usd());
+        match (self.cost_unknown(), self.reported.micro_usd, self.derived.micro_usd) {
+            (0, 0, 0) => f.write_str(&known),
+            (0, _, 0) => write!(f, "{known} (reported)"),
+            (0, 0, _) => write!(f, "{known} (derived from prices)"),
+            (0, reported, derived) => {
+                let (reported, derived) = (dollars(reported), dollars(derived));
+                write!(f, "{known} ({reported} reported, {derived} derived from prices)")
+            }
+            (_, 0, 0) => f.write_str("unknown"),
+            (1, ..) => write!(f, "at least {known} (1 call tells no cost)"),
+            (unknown, ..) => write!(f, "at least {known} ({unknown} calls tell no cost)"),
+        }
+    }
+}
+
+/// Returns an amount as people write it, rounded down: `$1.21`, and `$0.0042` where cents say nothing.
+pub fn dollars(micro_usd: u64) -> String {
+    let (whole, fraction) = (micro_usd / 1_000_000, micro_usd % 1_000_000);
+    if micro_usd == 0 || micro_usd >= 10_000 {
+        return format!("${whole}.{:02}", fraction / 10_000);
+    }
+    format!("$0.{}", format!("{fraction:06}").trim_end_matches('0'))
+}
+
+/// Reads an amount in dollars, such as `3`, `0.25` or `$12.50`, in millionths of a dollar.
+///
+/// Returns nothing for a sign, an exponent, more than six decimals and what does not fit.
+pub fn micro_usd(text: &str) -> Option<u64> {
+    let text = text.strip_prefix('$').unwrap_or(text);
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 6 {
+        return None;
+    }
+    let fraction: u64 = format!("{fraction:0<6}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::reading::{CallEnd, Counts};
+
+    /// A price of $1, $0.10, $1.25 and $10 for a million.
+    fn prices(patterns: &[&str]) -> Prices {
+        let price = |pattern: &&str| Price {
+            model: (*pattern).to_owned().try_into().unwrap(),
+            input: 1_000_000,
+            cached: 100_000,
+            cache_write: 1_250_000,
+            output: 10_000_000,
+        };
+        Prices(patterns.iter().map(price).collect())
+    }
+
+    fn tokens(input: u64, output: u64, scope: Scope) -> Option<Usage> {
+        Some(Usage { input, output, scope, ..Usage::default() })
+    }
+
+    fn reading(usage: Option<Usage>, cost: Option<Cost>) -> Reading {
+        Reading {
+            client: "claude".to_owned(),
+            end: CallEnd::Done,
+            trouble: None,
+            message: String::new(),
+            http_status: None,
+            retry_after: None,
+            resets: None,
+            session: None,
+            model: Some("sonnet-5".to_owned()),
+            structured: None,
+            usage,
+            cost,
+            counts: Counts::default(),
+            files: Vec::new(),
+        }
+    }
+
+    fn usd(micro_usd: u64, scope: Scope) -> Option<Cost> {
+        Some(Cost { micro_usd, scope })
+    }
+
+    #[test]
+    fn tokens_cost_what_the_first_fitting_price_says() {
+        let usage = Usage { input: 10, cached: 20, cache_write: 4, output: 2, ..Usage::default() };
+        for (patterns, model, cost) in [
+            (&["sonnet-*"][..], "sonnet-5", Some(37)),
+            (&["sonnet-*"], "anthropic/sonnet-5", None),
+            (&["*sonnet-*"], "anthropic/sonnet-5", Some(37)),
+            (&["{gpt,o[34]}-?"], "o4-1", Some(37)),
+            (&["gpt-5"], "gpt-5-mini", None),
+            (&[], "sonnet-5", None),
+        ] {
+            assert_eq!(prices(patterns).cost(&usage, model), cost, "{patterns:?} {model}");
+        }
+        let mut two = prices(&["a*", "*"]);
+        two.0[1].output = 0;
+        assert_eq!((two.cost(&usage, "a"), two.cost(&usage, "b")), (Some(37), Some(17)));
+    }
+
+    #[test]
+    fn a_cost_is_rounded_up_and_never_overflows() {
+        let some = prices(&["*"]);
+        let cached = |cached| Usage { cached, ..Usage::default() };
+        assert_eq!(some.cost(&cached(0), "m"), Some(0));
+        assert_eq!(some.cost(&cached(1), "m"), Some(1));
+        let all = u64::MAX;
+        let usage = Usage { input: all, cached: all, cache_write: all, output: all, ..Usage::default() };
+        assert_eq!(some.cost(&usage, "m"), Some(all));
+    }
+
+    #[test]
+    fn a_pattern_is_refused_if_it_is_none_and_survives_being_written() {
+        let read = |text: &str| ModelPattern::try_from(text.to_owned()).map_err(|error| error.to_string());
+        assert_eq!(read("").unwrap_err(), "not a pattern: it is empty");
+        assert!(read("[a").unwrap_err().starts_with("not a pattern: unclosed character class"));
+        let table = prices(&["a*", "b"]);
+        let json = serde_json::to_string(&table).unwrap();
+        assert_eq!(serde_json::from_str::<Prices>(&json).unwrap(), table);
+        assert!(serde_json::from_str::<Prices>(&json.replace("a*", "[")).is_err());
+    }
+
+    #[test]
+    fn amounts_are_read_and_written_as_people_do() {
+        for (text, micro, written) in [
+            ("0", 0, "$0.00"),
+            ("3", 3_000_000, "$3.00"),
+            ("$12.5", 12_500_000, "$12.50"),
+            ("0.0042", 4_200, "$0.0042"),
+            ("0.000001", 1, "$0.000001"),
+            ("1.219999", 1_219_999, "$1.21"),
+            ("18446744073709", 18_446_744_073_709_000_000, "$18446744073709.00"),
+        ] {
+            assert_eq!(micro_usd(text), Some(micro), "{text}");
+            assert_eq!(dollars(micro), written);
+        }
+        for text in ["", "$", "-1", "+1", "1e3", "1.", ".5", "1.2345678", "1,5", "18446744073710", "1.-2"] {
+            assert_eq!(micro_usd(text), None, "{text}");
+        }
+    }
+
+    fn spent(calls: &[(Option<Usage>, Option<Cost>)], prices: Option<&Prices>) -> Spent {
+        let mut spent = Spent::default();
+        for (usage, cost) in calls {
+            spent.add("claude", Some("s-1"), &reading(*usage, *cost), prices);
+        }
+        spent
+    }
+
+    fn check(calls: &[(Option<Usage>, Option<Cost>)], expected: &Expect) {
+        let spent = spent(calls, Some(&prices(&["sonnet*"])));
+        let Tokens { input, output, .. } = spent.tokens;
+        expected.assert_eq(&format!("{spent}; {input} in, {output} out, unknown {}", spent.tokens_unknown));
+    }
+
+    #[test]
+    fn money_is_said_with_where_it_is_known_from() {
+        use Scope::Call;
+        let told = (tokens(10, 1, Call), usd(1_210_000, Call));
+        let priced = (tokens(300_000, 10_000, Call), None);
+        let silent = (None, None);
+        check(&[], &expect!["$0.00; 0 in, 0 out, unknown 0"]);
+        check(&[told], &expect!["$1.21 (reported); 10 in, 1 out, unknown 0"]);
+        check(&[priced], &expect!["$0.40 (derived from prices); 300000 in, 10000 out, unknown 0"]);
+        check(
+            &[told, priced],
+            &expect!["$1.61 ($1.21 reported, $0.40 derived from prices); 300010 in, 10001 out, unknown 0"],
+        );
+        check(&[silent], &expect!["unknown; 0 in, 0 out, unknown 1"]);
+        check(&[told, silent], &expect!["at least $1.21 (1 call tells no cost); 10 in, 1 out, unknown 1"]);
+        check(
+            &[silent, told, silent],
+            &expect!["at least $1.21 (2 calls tell no cost); 10 in, 1 out, unknown 2"],
+        );
+    }
+
+    #[test]
+    fn a_cost_of_nothing_for_some_tokens_is_no_cost() {
+        let zero = usd(0, Scope::Call);
+        assert_eq!(spent(&[(tokens(10, 1, Scope::Call), zero)], None).to_string(), "unknown");
+        check(
+            &[(tokens(300_000, 0, Scope::Call), zero)],
+            &expect!["$0.30 (derived from prices); 300000 in, 0 out, unknown 0"],
+        );
+        // A call that failed before the model saw a token.
+        assert_eq!(spent(&[(tokens(0, 0, Scope::Call), zero)], None).to_string(), "$0.00");
+        assert_eq!(spent(&[(tokens(0, 0, Scope::Call), None)], None).to_string(), "$0.00");
+        assert_eq!(spent(&[(tokens(0, 0, Scope::Call), None), (None, None)], None).to_string(), "unknown");
+    }
+
+    #[test]
+    fn numbers_of_a_conversation_are_differences_and_one_that_went_down_counts_whole() {
+        use Scope::Session;
+        let at = |input, output, micro| (tokens(input, output, Session), usd(micro, Session));
+        check(
+            &[at(100, 10, 500_000), at(150, 30, 700_000)],
+            &expect!["$0.70 (reported); 150 in, 30 out, unknown 0"],
+        );
+        check(
+            &[at(100, 10, 500_000), at(40, 30, 200_000), at(50, 30, 300_000)],
+            &expect!["$0.80 (reported); 150 in, 40 out, unknown 0"],
+        );
+        // One kind goes on and the other begins anew: tokens and money are counted apart.
+        check(
+            &[(tokens(100, 10, Scope::Call), usd(500_000, Session)), at(100, 10, 600_000)],
+            &expect!["$0.60 (reported); 200 in, 20 out, unknown 0"],
+        );
+    }
+
+    #[test]
+    fn counters_are_kept_by_client_and_session() {
+        let mut spent = Spent::default();
+        let told = |session: Option<&str>, micro| Reading {
+            session: session.map(str::to_owned),
+            ..reading(None, usd(micro, Scope::Session))
+        };
+        for (client, preset, session, micro, sum) in [
+            ("claude", Some("a"), None, 10, 10),
+            ("claude", Some("b"), None, 20, 30),
+            ("qwen", Some("a"), None, 30, 60),
+            ("claude", Some("a"), None, 15, 65),
+            ("claude", None, Some("a"), 17, 67),
+            ("claude", Some("a"), Some("b"), 21, 68),
+            ("claude", None, None, 21, 89),
+        ] {
+            spent.add(client, preset, &told(session, micro), None);
+            assert_eq!(spent.micro_usd(), sum, "{client} {preset:?} {session:?}");
+        }
+        spent.add_untold();
+        assert_eq!((spent.calls, spent.cost_unknown(), spent.tokens_unknown), (8, 1, 8));
+    }
+
+    type Call = (&'static str, &'static str, Reading);
+
+    fn scope() -> impl Strategy<Value = Scope> {
+        prop_oneof![Just(Scope::Call), Just(Scope::Session)]
+    }
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![4 => 0..1_000_000_u64, 1 => Just(u64::MAX)]
+    }
+
+    fn usage() -> impl Strategy<Value = Usage> {
+        (number(), number(), number(), number(), scope()).prop_map(
+            |(input, cached, cache_write, output, scope)| Usage {
+                input,
+                cached,
+                cache_write,
+                output,
+                reasoning: output / 2,
+                scope,
+            },
+        )
+    }
+
+    fn call() -> impl Strategy<Value = Call> {
+        let cost = (number(), scope()).prop_map(|(micro_usd, scope)| Cost { micro_usd, scope });
+        let client = prop_oneof![Just("claude"), Just("codex")];
+        let session = prop_oneof![Just("a"), Just("b")];
+        (client, session, option::of(usage()), option::of(cost))
+            .prop_map(|(client, session, usage, cost)| (client, session, reading(usage, cost)))
+    }
+
+    fn fold(mut spent: Spent, calls: &[Call]) -> Spent {
+        let table = prices(&["*"]);
+        for (client, session, reading) in calls {
+            spent.add(client, Some(session), reading, Some(&table));
+        }
+        spent
+    }
+
+    proptest! {
+        #[test]
+        fn sums_never_fall(calls in vec(call(), 0..30)) {
+            let mut spent = Spent::default();
+            for call in &calls {
+                let next = fold(spent.clone(), std::slice::from_ref(call));
+                prop_assert!(next.micro_usd() >= spent.micro_usd());
+                prop_assert!(next.tokens.input >= spent.tokens.input);
+                prop_assert!(next.tokens.output >= spent.tokens.output);
+                prop_assert!(next.cost_unknown() >= spent.cost_unknown());
+                spent = next;
+            }
+            prop_assert_eq!(spent.calls, calls.len() as u64);
+        }
+
+        #[test]
+        fn a_saved_fold_goes_on_as_if_it_had_not_been_saved(calls in vec(call(), 0..30), at in 0..30_usize) {
+            let (head, tail) = calls.split_at(at.min(calls.len()));
+            let saved = serde_json::to_string(&fold(Spent::default(), head)).unwrap();
+            let resumed = fold(serde_json::from_str(&saved).unwrap(), tail);
+            prop_assert_eq!(resumed, fold(Spent::default(), &calls));
+        }
+
+        #[test]
+        fn how_conversations_alternate_does_not_matter(calls in vec(call(), 0..30)) {
+            let mut sorted = calls.clone();
+            sorted.sort_by_key(|(client, session, _)| (*client, *session));
+            prop_assert_eq!(fold(Spent::default(), &sorted), fold(Spent::default(), &calls));
+        }
+
+        #[test]
+        fn a_conversation_that_counts_up_costs_its_last_number(steps in vec((1..1000_u64, 1..1000_u64), 1..30)) {
+            let (mut counted, mut each) = (Spent::default(), Spent::default());
+            let mut total = (0, 0);
+            for (input, micro) in steps {
+                total = (total.0 + input, total.1 + micro);
+                let so_far = reading(tokens(total.0, 0, Scope::Session), usd(total.1, Scope::Session));
+                let alone = reading(tokens(input, 0, Scope::Call), usd(micro, Scope::Call));
+                counted.add("codex", Some("s"), &so_far, None);
+                each.add("codex", Some("s"), &alone, None);
+            }
+            prop_assert_eq!((counted.tokens.input, counted.micro_usd()), total);
+            prop_assert_eq!((counted.tokens, counted.reported), (each.tokens, each.reported));
+        }
+    }
+}
