@@ -58,7 +58,7 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
                 let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
                 replace(&file, &view::transition(e, event.at))?;
             }
-            Conclusion::RunStopping(_) => {}
+            Conclusion::RunStopping(_) | Conclusion::FallbackTaken(_) => {}
             Conclusion::RunEnded(_) => whole = true,
         }
     }

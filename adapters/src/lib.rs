@@ -1,15 +1,10 @@
 //! Acts: workflow files, workers, processes, decision files, secrets.
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
-//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`], [`process`], [`decision_file`],
-//! [`redact`], [`environment`],
-//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`process`], [`decision_file`],
-//! [`redact`], [`environment`], [`prices`],
-//! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`],
-//! [`reset_time`],
-//! [`validators`],
-//! [`blocking`]; below
-//! them `folder`, which knows what systems do differently with files.
+//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`],
+//! [`prices`], [`process`], [`decision_file`], [`redact`], [`environment`], [`branch`], [`worktree`], [`checks`],
+//! [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
+//! [`blocking`]; below them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
 pub mod clients;

@@ -62,7 +62,8 @@ impl Bench {
 
     async fn run_until(&mut self, spec: Spec, stop: process::StopSignal) -> Finished {
         let lines = &mut self.lines;
-        process::run(spec, &self.blobs, &self.redactor, stop, |line| lines.push(line.to_owned())).await
+        process::run(spec, &self.blobs, &self.redactor, stop, &mut |line: &str| lines.push(line.to_owned()))
+            .await
     }
 
     fn stored(&self, blob: Option<Blob>) -> Vec<u8> {
@@ -156,7 +157,8 @@ async fn what_cannot_be_started_says_why_and_what_to_do() {
         (&["true", &"x".repeat(3_000_000)], folder, "pass long texts on standard input"),
     ] {
         let spec = Spec { cwd: cwd.to_owned(), ..bench.spec(argv) };
-        let finished = process::run(spec, &bench.blobs, &bench.redactor, process::never(), |_| {}).await;
+        let finished =
+            process::run(spec, &bench.blobs, &bench.redactor, process::never(), &mut |_: &str| {}).await;
         let Exit::CouldNotStart(reason) = finished.exit else { panic!("{expected}: {:?}", finished.exit) };
         assert!(reason.contains(expected), "{reason}");
     }
@@ -453,7 +455,7 @@ async fn two_hundred_megabytes_alone() {
     let before = peak_memory_kib();
     let spec = bench.bash("yes 'A line as long as the lines of a compiler or a test runner often are.' | head -c 150M; head -c 50M /dev/zero | tr '\\0' x; echo end");
     let (mut lines, mut longest) = (0_u32, 0);
-    let finished = process::run(spec, &blobs, &redactor, process::never(), |line| {
+    let finished = process::run(spec, &blobs, &redactor, process::never(), &mut |line: &str| {
         lines += 1;
         longest = longest.max(line.chars().count());
     })
@@ -489,7 +491,7 @@ impl BlobStore for Full {
 async fn a_full_disk_is_fatal_but_does_not_hang_the_process() {
     let bench = Bench::new();
     let spec = bench.bash("head -c 1M /dev/zero; touch late");
-    let finished = process::run(spec, &Full, &bench.redactor, process::never(), |_| {}).await;
+    let finished = process::run(spec, &Full, &bench.redactor, process::never(), &mut |_: &str| {}).await;
     assert_eq!((finished.exit, finished.stdout), (Exit::Code(0), None));
     assert_eq!(finished.fatal.as_deref(), Some("cannot store standard output: no storage space"));
     assert!(bench.folder.path().join("late").exists());

@@ -692,6 +692,10 @@ fn a_closer_judges_with_the_worker_of_the_step_and_reads_only() {
         default_args: Vec::new(),
         workspace: ".".to_owned(),
         max_steps: None,
+        client: None,
+        wrap: None,
+        isolated: false,
+        fallback: Vec::new(),
     };
     let step = StepRef { worker: Some(worker), ..step_ref("issue") };
     let closer = registry.completion(&step).expect("it is defined").closer.expect("it has one");

@@ -107,3 +107,10 @@ impl Command {
         matches!(self, Self::Run(_) | Self::Resume(_) | Self::Answer(_) | Self::Undo(_))
     }
 }
+
+/// Reads an amount of money: `2.50`; in millionths of a US dollar, above zero.
+pub fn usd(text: &str) -> Result<u64, String> {
+    unstuck_core::money::micro_usd(text)
+        .filter(|micro_usd| *micro_usd > 0)
+        .ok_or_else(|| "expected an amount of US dollars above 0, such as 2.50".to_owned())
+}

@@ -6,6 +6,7 @@ use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, O
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis};
+use crate::reading::{CallEnd, Reading, Trouble};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{CheckCommand, WorkerKind};
@@ -201,50 +202,95 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
             ),
         })),
         _ => {
-            let failure = failure_of(WorkerKind::Custom, outcome).unwrap_or(weather::Failure {
-                class: ErrorClass::NonRetryable,
-                phrase: None,
-                resets: None,
-                retry_after_ms: None,
-            });
+            let failure = outcome
+                .failure(WorkerKind::Custom)
+                .unwrap_or_else(|| weather::Failure::of(ErrorClass::NonRetryable));
             Err(CheckFailure::CouldNotRun(failure))
         }
     }
 }
 
-/// Returns why a process failed; `None` if it succeeded.
-pub(crate) fn failure_of(kind: WorkerKind, outcome: &Outcome) -> Option<weather::Failure> {
-    let exit = match &outcome.exit {
-        Exit::Code(code) => weather::ExitKind::Code(*code),
-        Exit::Signal(signal) => weather::ExitKind::Signal(*signal),
-        Exit::TimedOut | Exit::Idle => weather::ExitKind::TimedOut,
-        Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
-        Exit::Stopped | Exit::Settled => weather::ExitKind::Code(0),
-        Exit::Asks(_) => weather::ExitKind::Code(1),
-        Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
-    };
-    let mut failure =
-        weather::classify(kind == WorkerKind::Custom, exit, &outcome.answer, &outcome.stderr_tail)?;
-    let how = match &outcome.exit {
-        Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => format!("ended by signal {signal}"),
-        Exit::TimedOut => format!("no end within its time limit, after {} s", outcome.duration.0 / 1000),
-        Exit::Idle => format!(
-            "ended after {} s: for its idle time it had done nothing (no output, no processor time, no change of a file)",
-            outcome.duration.0 / 1000
-        ),
-        Exit::CouldNotStart(why) => why.clone(),
-        Exit::Asks(question) => format!("waited for an answer to {question:?}"),
-        Exit::Stopped | Exit::Settled | Exit::Child(_) => String::new(),
-    };
-    let last_line =
-        || outcome.stderr_tail.lines().chain(outcome.answer.lines()).rfind(|line| !line.trim().is_empty());
-    failure.phrase =
-        match failure.phrase.or_else(|| last_line().map(|line| line.trim().chars().take(200).collect())) {
+impl Outcome {
+    /// Returns why a process failed; `None` if it succeeded.
+    pub fn failure(&self, kind: WorkerKind) -> Option<weather::Failure> {
+        if let Some(reading) = &self.reading
+            && matches!(self.exit, Exit::Code(_) | Exit::Signal(_) | Exit::Settled | Exit::Hopeless)
+        {
+            return told(reading);
+        }
+        let exit = match &self.exit {
+            Exit::Code(code) => weather::ExitKind::Code(*code),
+            Exit::Signal(signal) => weather::ExitKind::Signal(*signal),
+            Exit::TimedOut | Exit::Idle => weather::ExitKind::TimedOut,
+            Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
+            Exit::Stopped | Exit::Settled => weather::ExitKind::Code(0),
+            Exit::Asks(_) | Exit::Hopeless => weather::ExitKind::Code(1),
+            Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
+        };
+        let mut failure =
+            weather::classify(kind == WorkerKind::Custom, exit, &self.answer, &self.stderr_tail)?;
+        let how = match &self.exit {
+            Exit::Code(code) => format!("exit code {code}"),
+            Exit::Signal(signal) => format!("ended by signal {signal}"),
+            Exit::TimedOut => format!("no end within its time limit, after {} s", self.duration.0 / 1000),
+            Exit::Idle => format!(
+                "ended after {} s: for its idle time it had done nothing (no output, no processor time, no change of a file)",
+                self.duration.0 / 1000
+            ),
+            Exit::CouldNotStart(why) => why.clone(),
+            Exit::Asks(question) => format!("waited for an answer to {question:?}"),
+            Exit::Stopped | Exit::Settled | Exit::Hopeless | Exit::Child(_) => String::new(),
+        };
+        let last_line =
+            || self.stderr_tail.lines().chain(self.answer.lines()).rfind(|line| !line.trim().is_empty());
+        failure.phrase = match failure
+            .phrase
+            .or_else(|| last_line().map(|line| line.trim().chars().take(200).collect()))
+        {
             Some(phrase) => Some(format!("{how}: {phrase}")),
             None => Some(how),
         };
-    Some(failure)
+        Some(failure)
+    }
+}
+
+/// Returns why a call failed, as its client tells.
+fn told(reading: &Reading) -> Option<weather::Failure> {
+    if reading.end != CallEnd::Failed || is_cut_short(reading) {
+        return None;
+    }
+    let trouble = reading.trouble.unwrap_or(Trouble::Unknown);
+    Some(weather::Failure {
+        phrase: Some(words(reading)),
+        resets: reading.resets.clone(),
+        retry_after_ms: reading.retry_after.map(|it| it.0),
+        trouble: Some(trouble),
+        ..weather::Failure::of(weather::class_of(trouble))
+    })
+}
+
+/// Returns why the work of a call may be unfinished although nothing failed: what it did is checked, but its word
+/// that all is done does not count.
+pub(crate) fn cut_short(outcome: &Outcome) -> Option<weather::Failure> {
+    let reading = outcome.reading.as_deref().filter(|it| is_cut_short(it))?;
+    let trouble = reading.trouble;
+    let class = ErrorClass::RetryableTransient;
+    Some(weather::Failure { phrase: Some(words(reading)), trouble, ..weather::Failure::of(class) })
+}
+
+fn is_cut_short(reading: &Reading) -> bool {
+    matches!(reading.trouble, Some(Trouble::TurnLimit | Trouble::BudgetLimit))
+}
+
+fn words(reading: &Reading) -> String {
+    let what = match reading.trouble {
+        Some(trouble) => trouble.as_str(),
+        None => "failed",
+    };
+    match reading.message.trim() {
+        "" => format!("{}: {what}", reading.client),
+        message => format!("{}: {what}: {message}", reading.client),
+    }
 }
 
 fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
@@ -255,7 +301,7 @@ fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
     };
     let next = if end == RunOutcome::Blocked { "answer" } else { "why" };
     let phrase = Some(format!("child run {run} ended {}; see: unstuck {next} {run}", end.as_str()));
-    Some(weather::Failure { class, phrase, resets: None, retry_after_ms: None })
+    Some(weather::Failure { phrase, ..weather::Failure::of(class) })
 }
 
 pub(crate) fn is_retryable(class: ErrorClass) -> bool {

@@ -7,25 +7,27 @@
 mod verify;
 
 use crate::claim::{
-    CheckFailure, Claim, commands_claim, contradicted_by_exit, exit_beside_file, exit_verdict, failure_of,
+    CheckFailure, Claim, commands_claim, contradicted_by_exit, cut_short, exit_beside_file, exit_verdict,
     is_retryable, recorded, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
 use crate::completion::{self, Completion};
 use crate::convergence::Stall;
 use crate::event::{
-    CheckFinished, CheckRequested, Claimed, Conclusion, Event, Exit, Fact, Inquiry, Lost, Next, Observation,
-    Purpose, RunEnded, RunOutcome, RunResumed, RunStopping, StageRaised, StallCause, StepEnd, StepEnded,
-    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    CheckFinished, CheckRequested, Claimed, Conclusion, Event, Exit, Fact, FallbackTaken, Inquiry, Lost,
+    Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStopping, StageRaised,
+    StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
+    WorkerProgressed,
 };
 use crate::gate;
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::prompt;
+use crate::reading::Trouble;
 use crate::scope;
 use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{
-    Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, WorkerKind, Workflow,
+    Check, CheckBy, CheckCommand, OnExhausted, OnFailure, Step, Weather, Worker, WorkerKind, Workflow,
 };
 
 /// What comes in: an observation to record, a deadline that passed, a person's order. It is
@@ -57,9 +59,15 @@ pub enum Rejection {
     /// A person must answer first.
     #[error("the run waits for an answer")]
     NeedsAnswer,
+    /// The run is at its bound.
+    #[error("the money of the run is spent")]
+    NeedsMoney,
     /// Nobody asked.
     #[error("the run does not wait for an answer")]
     NothingToAnswer,
+    /// Nothing is waited for.
+    #[error("the run does not wait for anything")]
+    NothingToWaitFor,
     /// The command is about a try that is not due, or not in flight.
     #[error("step {step}: try {attempt} of iteration {iteration} is not {expected}")]
     NotExpected {
@@ -102,6 +110,7 @@ impl RunState {
             (_, Observation::RunResumed(event)) => return self.admits_resume(event),
             (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(_)) => return Ok(()),
             (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
+            (_, Observation::Kicked) if !self.is_waiting() => return Err(Rejection::NothingToWaitFor),
             (Phase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
             (Phase::Stopping(why, _), Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
                 return Err(Rejection::Ended(*why));
@@ -118,6 +127,9 @@ impl RunState {
                 self.expects(&e.step, e.iteration, e.attempt, "due as a check", |phase| {
                     *phase == StepPhase::CheckDue
                 })
+            }
+            Observation::WorkerProgressed(WorkerProgressed { step, iteration, attempt, .. }) => {
+                self.expects(step, *iteration, *attempt, "in flight", StepPhase::is_in_flight)
             }
             Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, .. })
             | Observation::WorkerLost(Lost { step, iteration, attempt, .. }) => {
@@ -137,12 +149,12 @@ impl RunState {
 
     fn admits_resume(&self, event: &RunResumed) -> Result<(), Rejection> {
         let Phase::Ended(outcome, _) = self.phase else { return Ok(()) };
-        let out_of_time =
-            self.clock.used >= self.workflow().map_or(Millis(0), |w| w.timeout).plus(self.clock.extra);
+        let out_of_time = self.time_allowed().is_some_and(|allowed| self.clock.used >= allowed);
         match outcome {
             RunOutcome::Complete => Err(Rejection::AlreadyComplete),
             RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
             _ if out_of_time && event.add_time == Millis(0) => Err(Rejection::NeedsTime),
+            _ if self.overspent().is_some_and(|it| !it.is_mended_by(event)) => Err(Rejection::NeedsMoney),
             _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_go_on(step, at)) => {
                 Err(Rejection::NeedsIterations)
             }
@@ -217,6 +229,8 @@ impl Batch {
             | Observation::RunResumed(_)
             | Observation::WorkerStarted(_)
             | Observation::CheckStarted(_)
+            | Observation::WorkerProgressed(_)
+            | Observation::Kicked
             | Observation::DeadlinePassed
             | Observation::LogRepaired(_)
             | Observation::SnapshotTaken(_) => {}
@@ -238,11 +252,10 @@ impl Batch {
         if let Exit::Asks(question) = &event.outcome.exit {
             return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
         }
-        let kind = step.worker(Purpose::Work).map_or(WorkerKind::Custom, |worker| worker.kind);
-        let failure = failure_of(kind, &event.outcome);
+        let failure = event.outcome.failure(kind_of(step, at));
         let Some(check) = &step.check else {
             return match failure {
-                Some(failure) => self.worker_failed(step, failure, cause),
+                Some(failure) => self.worker_failed(step, at, event, failure, cause),
                 None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
             };
         };
@@ -253,7 +266,7 @@ impl Batch {
             return self.claim_ended(before, step, at, check, event, failure, cause);
         }
         match failure {
-            Some(failure) => self.worker_failed(step, failure, cause),
+            Some(failure) => self.worker_failed(step, at, event, failure, cause),
             None => self.request_check(&step.id, event.iteration, Attempt(1)),
         }
     }
@@ -279,9 +292,10 @@ impl Batch {
         let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
             Some(failure) if resolution.decision == Decision::None => {
-                self.worker_failed(step, failure, cause)
+                self.worker_failed(step, at, event, failure, cause)
             }
             failure => {
+                let failure = failure.or_else(|| cut_short(&event.outcome));
                 let claim = contradicted_by_exit(
                     Claim::from_resolution(resolution, check_id),
                     failure.as_ref(),
@@ -294,9 +308,8 @@ impl Batch {
 
     /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.
     fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
-        let kind = step.worker(Purpose::Diagnosis).map_or(WorkerKind::Custom, |worker| worker.kind);
-        if let Some(failure) = failure_of(kind, &event.outcome)
-            && let Some(wait) = self.weather_wait(step, &failure, at.weather_tries)
+        if let Some(failure) = event.outcome.failure(kind_of(step, at))
+            && let Some(wait) = self.weather_wait(step, &failure, &event.outcome, at.weather_tries)
         {
             let why = WaitReason::Weather(failure.class);
             return self.wait(step, wait, Next::Work, why, sentence(&failure));
@@ -306,12 +319,31 @@ impl Batch {
         self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
     }
 
-    fn worker_failed(&mut self, step: &Step, failure: weather::Failure, cause: Seq) {
+    /// `then` is where the step stood while the worker was at work.
+    fn worker_failed(
+        &mut self,
+        step: &Step,
+        then: &StepState,
+        event: &WorkerFinished,
+        failure: weather::Failure,
+        cause: Seq,
+    ) {
+        if let Some(needs) = needs_person(then.whom(step), &failure) {
+            return self.blocked(&step.id, needs, vec![cause]);
+        }
+        let continued = then.phase.in_flight().and_then(|it| it.call.as_ref()).is_some_and(|it| it.continues);
+        if continued && matches!(failure.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow)) {
+            // The conversation is forgotten, so this happens once.
+            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
+        }
+        if self.falls_back(step, Next::Work, then, &failure) {
+            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
+        }
         let at = self.at(&step.id);
         let retries_left = step.on_failure == OnFailure::Retry && at.retries < step.max_retries;
         let (tries, retries) = (at.weather_tries, at.retries);
         let class = failure.class;
-        if let Some(wait) = self.weather_wait(step, &failure, tries) {
+        if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, tries) {
             self.wait(step, wait, Next::Work, WaitReason::Weather(class), sentence(&failure));
         } else if retries_left && is_retryable(class) {
             let wait = self.backoff(step, class, retries);
@@ -350,16 +382,17 @@ impl Batch {
                     let claim = with_failures(claim, &event.commands);
                     self.verdict(step, check, with_timeout(claim, &event.outcome), evidence);
                 }
-                Err(failure) => self.check_failed(step, failure, evidence),
+                Err(failure) => self.check_failed(step, at, event, failure, evidence),
             },
-            CheckBy::Agent(worker) => {
+            CheckBy::Agent(_) => {
                 let prompt = prompt::check(before, step, at, id);
                 let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, Some(id));
-                match failure_of(worker.kind, &event.outcome) {
+                match event.outcome.failure(kind_of(step, at)) {
                     Some(failure) if !stands_although_failed(&resolution) => {
-                        self.check_could_not_run(step, &failure, evidence);
+                        self.check_could_not_run(step, at, event, &failure, evidence);
                     }
                     failure => {
+                        let failure = failure.or_else(|| cut_short(&event.outcome));
                         let claim = Claim::from_resolution(resolution, Some(id.clone()));
                         let claim = contradicted_by_exit(claim, failure.as_ref(), "check");
                         self.verdict(step, check, claim, evidence);
@@ -371,7 +404,7 @@ impl Batch {
                     self.baseline_taken(step, commands, event, evidence);
                 }
                 Ok(claim) => self.verdict(step, check, claim, evidence),
-                Err(failure) => self.check_could_not_run(step, &failure, evidence),
+                Err(failure) => self.check_could_not_run(step, at, event, &failure, evidence),
             },
             CheckBy::Claim | CheckBy::Conditions => {}
         }
@@ -391,20 +424,45 @@ impl Batch {
         }
     }
 
-    fn check_failed(&mut self, step: &Step, failure: CheckFailure, evidence: Vec<Seq>) {
+    fn check_failed(
+        &mut self,
+        step: &Step,
+        then: &StepState,
+        event: &CheckFinished,
+        failure: CheckFailure,
+        evidence: Vec<Seq>,
+    ) {
         match failure {
-            CheckFailure::CouldNotRun(failure) => self.check_could_not_run(step, &failure, evidence),
+            CheckFailure::CouldNotRun(failure) => {
+                self.check_could_not_run(step, then, event, &failure, evidence)
+            }
             CheckFailure::OtherCode(failure) => {
                 self.end_step(&step.id, StepEnd::CheckFailed(failure), evidence)
             }
         }
     }
 
-    fn check_could_not_run(&mut self, step: &Step, failure: &weather::Failure, evidence: Vec<Seq>) {
+    /// `then` is where the step stood while the check was in flight.
+    fn check_could_not_run(
+        &mut self,
+        step: &Step,
+        then: &StepState,
+        event: &CheckFinished,
+        failure: &weather::Failure,
+        evidence: Vec<Seq>,
+    ) {
+        if let Some(needs) = needs_person(then.whom(step), failure) {
+            return self.blocked(&step.id, needs, evidence);
+        }
+        if self.falls_back(step, Next::Check, then, failure) {
+            let at = self.at(&step.id);
+            let (what, claim, attempt) = (then.inquiry, at.claim.clone(), at.attempt);
+            return self.ask(&step.id, event.iteration, attempt, what, claim);
+        }
         let at = self.at(&step.id);
         let (tries, retries) = (at.weather_tries, at.check_retries);
         let class = failure.class;
-        if let Some(wait) = self.weather_wait(step, failure, tries) {
+        if let Some(wait) = self.weather_wait(step, failure, &event.outcome, tries) {
             self.wait(step, wait, Next::Check, WaitReason::Weather(class), sentence(failure));
         } else if is_retryable(class) && retries < step.max_retries.max(2) {
             let wait = self.backoff(step, class, retries);
@@ -603,6 +661,9 @@ impl Batch {
                 self.skip_unreachable(workflow);
                 self.take_up_due(workflow);
                 self.start_ready(workflow);
+                if self.state.is_broke() {
+                    self.stop(RunOutcome::SpendLimit, cause);
+                }
             }
         }
         match self.state.phase {
@@ -766,15 +827,41 @@ impl Batch {
         self.push(Conclusion::StepEnded(StepEnded { step: step.clone(), end, evidence }));
     }
 
-    /// Returns how long to wait for a limited service; `None` where waiting is over or not wanted.
-    fn weather_wait(&self, step: &Step, failure: &weather::Failure, tries: u32) -> Option<Millis> {
+    /// Hands what is done to the next in its chain, where a service is limited or out of order; says whether there
+    /// is one. After the last one the first is asked again, when all have been waited for.
+    fn falls_back(&mut self, step: &Step, what: Next, then: &StepState, failure: &weather::Failure) -> bool {
+        let (first, place) = match what {
+            Next::Work => (step.worker(Purpose::Work), then.worker_at),
+            Next::Check => (step.checker(then.inquiry), then.checker_at),
+        };
+        let Some(first) = first.filter(|_| weather::is_weather(failure.class)) else { return false };
+        let is_last = first.chain().nth(place.saturating_add(1) as usize).is_none();
+        let to = if is_last { 0 } else { place + 1 };
+        if to != place {
+            let (step, why) = (step.id.clone(), recorded(failure));
+            self.push(Conclusion::FallbackTaken(FallbackTaken { step, what, to, why }));
+        }
+        to > place
+    }
+
+    /// Returns how long to wait for a service that is limited or out of order; `None` where waiting is over or not
+    /// wanted.
+    fn weather_wait(
+        &self,
+        step: &Step,
+        failure: &weather::Failure,
+        outcome: &Outcome,
+        tries: u32,
+    ) -> Option<Millis> {
         let workflow = self.state.workflow()?;
-        if failure.class != ErrorClass::RetryableRateLimit || workflow.weather != Weather::Wait {
+        if !weather::is_weather(failure.class) || workflow.weather != Weather::Wait {
             return None;
         }
         // A service may name a later moment, never an earlier one: it would be asked without an end.
         let pause = self.backoff(step, failure.class, tries);
-        let wait = failure.retry_after_ms.map_or(pause, |ms| Millis(ms).max(pause));
+        let asked = failure.retry_after_ms.map_or(Millis(0), Millis);
+        let until_reset = outcome.resets_at.map_or(Millis(0), |moment| moment.since(self.at));
+        let wait = pause.max(asked).max(until_reset);
         (self.state.weather_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
     }
 
@@ -793,6 +880,30 @@ impl Batch {
         let spread = u64::from(Digest::of(name.as_bytes()).0[0]);
         Millis((pause + pause * spread / (5 * 256)).min(most))
     }
+}
+
+/// Returns who is at work.
+fn kind_of(step: &Step, at: &StepState) -> WorkerKind {
+    at.whom(step).map_or(WorkerKind::Custom, |worker| worker.kind)
+}
+
+/// Returns what a person has to do before anything can be tried again; `None` if that would not help.
+fn needs_person(worker: Option<&Worker>, failure: &weather::Failure) -> Option<String> {
+    let client = worker.and_then(|worker| worker.client.as_deref());
+    let name = client.map_or("the worker", |client| client.title.as_str());
+    let said = failure.phrase.as_deref().unwrap_or("it failed");
+    let what = match failure.trouble? {
+        Trouble::Auth => match client.map(|client| client.login.as_str()).filter(|it| !it.is_empty()) {
+            Some(login) => format!("a login for {name}: {login}"),
+            None => format!("a login, or a valid key, for {name}"),
+        },
+        Trouble::Credit => match client.map(|client| client.credit.as_str()).filter(|it| !it.is_empty()) {
+            Some(credit) => format!("credit for {name}: {credit}"),
+            None => format!("credit for {name}"),
+        },
+        _ => return None,
+    };
+    Some(format!("{what} ({said})"))
 }
 
 /// How often an external job is asked for, where the verdict does not say.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::AnswerSeen;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use crate::reading::{Progress, Reading};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
@@ -80,6 +81,8 @@ pub enum Observation {
     DeadlinePassed,
     /// A worker is about to be started. Makes the attempt in flight.
     WorkerStarted(WorkerStarted),
+    /// A worker or checker is at work, and tells of it. Sampled: what counts is in its end.
+    WorkerProgressed(WorkerProgressed),
     /// A worker ended, by itself or because it was ended.
     WorkerFinished(WorkerFinished),
     /// A worker was in flight when its supervisor died; what was left of it has been ended.
@@ -94,6 +97,8 @@ pub enum Observation {
     LogRepaired(LogRepaired),
     /// A snapshot of the workspace was taken outside of the work.
     SnapshotTaken(SnapshotTaken),
+    /// A person does not want to wait any longer: what is waited for is tried now.
+    Kicked,
 }
 
 /// A run began.
@@ -133,6 +138,10 @@ pub struct RunResumed {
     pub add_iterations: u32,
     /// Time that the run may take beyond its bound.
     pub add_time: Millis,
+    /// Money that the run may spend beyond its bound, in millionths of a US dollar.
+    pub add_micro_usd: u64,
+    /// Tokens that the run may use beyond its bound.
+    pub add_tokens: u64,
     /// What a person wants the worker to know.
     pub hint: Option<String>,
     /// SHA-256 of the workflow file now, if it could be read.
@@ -176,6 +185,34 @@ pub struct WorkerStarted {
     pub templates: Vec<String>,
     /// The workspace before; `None` where none could be taken.
     pub snapshot: Option<Box<Snapshot>>,
+    /// How its client is called; `None` for a command and for a child run.
+    pub call: Option<Box<Call>>,
+}
+
+/// How a client is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The client, by the name of its description.
+    pub client: String,
+    /// The conversation, where its name is known before.
+    pub session: Option<String>,
+    /// That conversation goes on.
+    pub continues: bool,
+    /// The command line, without the prompt; for people.
+    pub argv: Vec<String>,
+}
+
+/// A worker or checker is at work, and tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerProgressed {
+    /// The step.
+    pub step: StepId,
+    /// The iteration.
+    pub iteration: Iteration,
+    /// The try.
+    pub attempt: Attempt,
+    /// Where the call stands.
+    pub progress: Box<Progress>,
 }
 
 /// A worker ended.
@@ -233,6 +270,8 @@ pub struct CheckStarted {
     pub moved_aside: Option<Blob>,
     /// The files of a prompt tree that the prompt was made from.
     pub templates: Vec<String>,
+    /// How the checker's client is called; `None` for commands.
+    pub call: Option<Box<Call>>,
 }
 
 /// A check ended.
@@ -288,6 +327,10 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// A failure around the process that ends the step: an artifact that cannot be copied, a wrong branch.
     pub fatal: Option<String>,
+    /// What its client told; `None` for a command.
+    pub reading: Option<Box<Reading>>,
+    /// The moment at which a limit ends, as its output names it.
+    pub resets_at: Option<Timestamp>,
 }
 
 impl Outcome {
@@ -309,6 +352,8 @@ impl Outcome {
             redactions: 0,
             notes: Vec::new(),
             fatal: None,
+            reading: None,
+            resets_at: None,
         }
     }
 }
@@ -333,8 +378,10 @@ pub enum Exit {
     Idle,
     /// Ended by us: it had asked this and waited for an answer that nobody can give.
     Asks(String),
-    /// Ended by us: it had written its verdict, and then did nothing more.
+    /// Ended by us: it had written its verdict, or told its end, and then did nothing more.
     Settled,
+    /// Ended by us: its client tried again and again what cannot succeed.
+    Hopeless,
 }
 
 impl Exit {
@@ -416,6 +463,8 @@ pub enum Conclusion {
     StageRaised(StageRaised),
     /// A step came to its end.
     StepEnded(StepEnded),
+    /// Another worker takes over.
+    FallbackTaken(FallbackTaken),
     /// No new work is begun; the run ends when what is in flight has been stopped.
     RunStopping(RunStopping),
     /// The run came to its end.
@@ -707,6 +756,19 @@ pub struct Failure {
     pub message: String,
 }
 
+/// Another worker takes over, since the service of the one before is limited or out of order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FallbackTaken {
+    /// The step.
+    pub step: StepId,
+    /// Who is replaced: the worker, or the checker.
+    pub what: Next,
+    /// The place in the chain of whoever takes over; 0 is the first.
+    pub to: u32,
+    /// What was wrong with the one before.
+    pub why: Failure,
+}
+
 /// No new work is begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStopping {
@@ -741,6 +803,8 @@ pub enum RunOutcome {
     IterationLimit,
     /// The time of the run is over.
     TimeLimit,
+    /// The money or the tokens of the run are spent.
+    SpendLimit,
     /// The loop gets nowhere.
     Stuck,
     /// A person must act.
@@ -757,7 +821,7 @@ impl RunOutcome {
         match self {
             Self::Complete => 0,
             Self::NotComplete => 1,
-            Self::IterationLimit | Self::TimeLimit => 2,
+            Self::IterationLimit | Self::TimeLimit | Self::SpendLimit => 2,
             Self::Stuck => 3,
             Self::Blocked => 4,
             Self::WorkerFailed => 5,
@@ -772,6 +836,7 @@ impl RunOutcome {
             Self::NotComplete => "NOT COMPLETE",
             Self::IterationLimit => "OUT OF ITERATIONS",
             Self::TimeLimit => "OUT OF TIME",
+            Self::SpendLimit => "OUT OF MONEY",
             Self::Stuck => "STUCK",
             Self::Blocked => "BLOCKED",
             Self::WorkerFailed => "FAILED",

@@ -10,15 +10,16 @@ use crate::answer::AnswerSeen;
 use crate::convergence::Signal;
 use crate::declaration::{Intent, intent};
 use crate::event::{
-    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit, Fact,
-    Inquiry, Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStarted,
-    StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
-    WorkerFinished, WorkerStarted,
+    AnswerGiven, Call, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit,
+    Fact, FallbackTaken, Inquiry, Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome,
+    RunResumed, RunStarted, StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
+    WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
-use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
+use crate::id::{Attempt, CheckId, Iteration, Seq, StepId, Timestamp};
+use crate::reading::{Reading, Trouble};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
-use crate::state::{Changed, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
+use crate::state::{Changed, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 
 /// What an event did to the state.
@@ -67,11 +68,13 @@ impl RunState {
             Observation::RunResumed(event) => self.run_resumed(event, place),
             Observation::AnswerGiven(event) => self.answer_given(event, place),
             Observation::WorkerStarted(event) => self.worker_started(event, place),
+            Observation::WorkerProgressed(event) => self.worker_progressed(event),
             Observation::WorkerFinished(event) => self.worker_finished(event, place),
             Observation::WorkerLost(event) => self.lost(event, Next::Work),
             Observation::CheckStarted(event) => self.check_started(event, place),
             Observation::CheckFinished(event) => self.check_finished(event, before.as_deref()),
             Observation::CheckLost(event) => self.lost(event, Next::Check),
+            Observation::Kicked => self.kicked(place),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
             | Observation::LogRepaired(_)
@@ -103,6 +106,7 @@ impl RunState {
             Conclusion::VerdictReached(event) => self.verdict_reached(event),
             Conclusion::StageRaised(event) => self.stage_raised(event, place),
             Conclusion::StepEnded(event) => self.step_ended(event, place),
+            Conclusion::FallbackTaken(event) => self.fallback_taken(event),
             Conclusion::RunStopping(event) => self.run_stopping(event.why, place),
             Conclusion::RunEnded(event) => self.run_ended(event, place),
         }
@@ -128,6 +132,9 @@ impl RunState {
         self.run_goes_on(place, event.add_iterations);
         self.clock.extra = self.clock.extra.plus(event.add_time);
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
+        let more = |so_far: Option<u64>, add: u64| Some(so_far.unwrap_or(0).saturating_add(add));
+        self.extra_budget.micro_usd = more(self.extra_budget.micro_usd, event.add_micro_usd);
+        self.extra_budget.tokens = more(self.extra_budget.tokens, event.add_tokens);
         if let Some(hint) = &event.hint {
             self.tell_unfinished_steps(hint);
         }
@@ -178,9 +185,7 @@ impl RunState {
             if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
-            let in_flight =
-                InFlight { started: place.seq, since: place.at, check_id: event.check_id.clone() };
-            step.phase = StepPhase::Working(in_flight);
+            step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.as_ref()));
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
             if step.began_with.is_none() {
@@ -191,7 +196,42 @@ impl RunState {
         })
     }
 
+    fn worker_progressed(&mut self, event: &WorkerProgressed) -> Fold {
+        self.with_step(&event.step, |step| {
+            if !step.is_at(event.iteration, event.attempt) {
+                return Fold::Impossible;
+            }
+            let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &mut step.phase else {
+                return Fold::Impossible;
+            };
+            in_flight.progress = Some(event.progress.clone());
+            Fold::Done
+        })
+    }
+
+    /// What is waited for is tried now: the rest of the wait was none.
+    fn kicked(&mut self, place: Place) -> Fold {
+        for step in &mut self.steps {
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = &mut step.phase {
+                self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                *until = place.at;
+            }
+        }
+        Fold::Done
+    }
+
+    fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
+        self.with_step(&event.step, |step| {
+            match event.what {
+                Next::Work => step.worker_at = event.to,
+                Next::Check => step.checker_at = event.to,
+            }
+            Fold::Done
+        })
+    }
+
     fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
+        self.count_cost(&event.step, Some(&event.outcome));
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Working(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -213,6 +253,7 @@ impl RunState {
             }
             if event.outcome.exit != Exit::Stopped {
                 step.worked = Some(place.seq);
+                step.conversation = event.outcome.reading.as_deref().and_then(conversation);
                 step.feedback.said = end_of(&event.outcome.answer, Feedback::SAID_MAX);
                 step.answered(event.answer.clone());
             }
@@ -225,8 +266,7 @@ impl RunState {
             if step.phase != StepPhase::CheckDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
-            let check_id = Some(event.check_id.clone());
-            step.phase = StepPhase::Checking(InFlight { started: place.seq, since: place.at, check_id });
+            step.phase = StepPhase::Checking(begun(place, Some(&event.check_id), event.call.as_ref()));
             Fold::Done
         })
     }
@@ -235,6 +275,7 @@ impl RunState {
     fn check_finished(&mut self, event: &CheckFinished, before: Option<&Snapshot>) -> Fold {
         let workspace = event.snapshot.as_ref().and(self.last_snapshot.clone());
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
+        self.count_cost(&event.step, Some(&event.outcome));
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -279,6 +320,7 @@ impl RunState {
     }
 
     fn lost(&mut self, event: &Lost, what: Next) -> Fold {
+        self.count_cost(&event.step, None);
         self.with_step(&event.step, |step| {
             let due = match (&step.phase, what) {
                 (StepPhase::Working(_), Next::Work) => StepPhase::WorkDue,
@@ -525,6 +567,23 @@ impl StepState {
             (self.ended, self.ended_at) = (None, None);
         }
     }
+}
+
+fn begun(place: Place, check_id: Option<&CheckId>, call: Option<&Box<Call>>) -> InFlight {
+    InFlight {
+        started: place.seq,
+        since: place.at,
+        check_id: check_id.cloned(),
+        call: call.cloned(),
+        progress: None,
+    }
+}
+
+/// Returns the conversation that can go on after a call.
+fn conversation(reading: &Reading) -> Option<Conversation> {
+    let is_over = matches!(reading.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow));
+    let id = reading.session.clone().filter(|_| !is_over)?;
+    Some(Conversation { client: reading.client.clone(), id })
 }
 
 /// Says whether a fingerprint is about the answer itself.

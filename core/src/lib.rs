@@ -42,6 +42,7 @@ pub mod question;
 pub mod reading;
 pub mod scope;
 pub mod snapshot;
+pub mod spending;
 pub mod template;
 pub mod verdict;
 pub mod view;

@@ -255,6 +255,11 @@ fn since(before: Option<Usage>, now: Usage) -> Usage {
 }
 
 impl Tokens {
+    /// Returns the tokens of every kind together; reasoning is output.
+    pub fn total(&self) -> u64 {
+        [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
+    }
+
     fn add(&mut self, usage: &Usage) {
         self.input = self.input.saturating_add(usage.input);
         self.cached = self.cached.saturating_add(usage.cached);

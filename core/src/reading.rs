@@ -99,6 +99,31 @@ pub enum Trouble {
     Unknown,
 }
 
+impl Trouble {
+    /// Returns the words for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "limit reached",
+            Self::Overloaded => "service overloaded",
+            Self::Server => "service failed",
+            Self::Network => "no connection",
+            Self::Auth => "not logged in",
+            Self::Credit => "no credit",
+            Self::ContextOverflow => "conversation too long",
+            Self::BadRequest => "request refused",
+            Self::TurnLimit => "out of turns",
+            Self::BudgetLimit => "out of the client's own budget",
+            Self::NoSession => "conversation not found",
+            Self::Config => "not set up",
+            Self::Crashed => "crashed",
+            Self::NoEnd => "output without an end",
+            Self::EmptyAnswer => "no answer",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "failed",
+        }
+    }
+}
+
 /// Tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
@@ -177,6 +202,26 @@ pub struct Progress {
 impl Progress {
     /// Most bytes of a text.
     pub const TEXT_MAX: usize = 200;
+
+    /// Returns what would be known of the call if it ended now.
+    pub fn so_far(&self, client: &str) -> Reading {
+        Reading {
+            client: client.to_owned(),
+            end: CallEnd::Failed,
+            trouble: Some(Trouble::NoEnd),
+            message: String::new(),
+            http_status: None,
+            retry_after: None,
+            resets: None,
+            session: self.session.clone(),
+            model: self.model.clone(),
+            structured: None,
+            usage: self.usage,
+            cost: self.cost,
+            counts: self.counts,
+            files: self.files.clone(),
+        }
+    }
 }
 
 /// A client waits before it tries again.

@@ -9,15 +9,17 @@ use crate::answer::AnswerSeen;
 use crate::convergence::Convergence;
 use crate::effect::{Due, Effect};
 use crate::event::{
-    Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
+    Call, Claimed, DecisionSource, Inquiry, Next, Purpose, RunOutcome, RunStarted, StepEnd, WaitReason,
 };
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
+use crate::money::Spent;
+use crate::reading::Progress;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
 use crate::verdict::Decision;
-use crate::workflow::{Step, Workflow};
+use crate::workflow::{Budget, Step, Worker, Workflow};
 
 /// Where a run stands. Begins as [`RunState::default`], an empty stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,8 @@ pub struct RunState {
     pub(crate) phase: Phase,
     pub(crate) clock: Clock,
     pub(crate) weather_wait: Millis,
+    pub(crate) spent: Spent,
+    pub(crate) extra_budget: Budget,
     pub(crate) extra_iterations: u32,
     /// In the order of the workflow.
     pub(crate) steps: Vec<StepState>,
@@ -133,6 +137,32 @@ pub struct StepState {
     pub ended_at: Option<Timestamp>,
     /// How often a worker was started for it.
     pub worker_calls: u32,
+    /// Whose turn it is in the chain of its worker; 0 is the first.
+    pub worker_at: u32,
+    /// Whose turn it is in the chain of its checker.
+    pub checker_at: u32,
+    /// The conversation that its worker had last.
+    pub conversation: Option<Conversation>,
+}
+
+/// A conversation with a client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The client, by the name of its description.
+    pub client: String,
+    /// The name that it has for the conversation.
+    pub id: String,
+}
+
+impl StepState {
+    /// Returns who is asked now; `None` where nobody is, or only commands.
+    pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
+        match (self.phase.turn()?, self.inquiry) {
+            (Next::Work, _) if self.purpose == Purpose::Diagnosis => step.diagnoser(),
+            (Next::Work, _) => Some(step.worker(Purpose::Work)?.at(self.worker_at)),
+            (Next::Check, inquiry) => Some(step.checker(inquiry)?.at(self.checker_at)),
+        }
+    }
 }
 
 /// What was found out about the work of an iteration, beside a verdict.
@@ -214,6 +244,10 @@ pub struct InFlight {
     pub since: Timestamp,
     /// The id that its verdict must carry.
     pub check_id: Option<CheckId>,
+    /// How its client was called.
+    pub call: Option<Box<Call>>,
+    /// What it told last.
+    pub progress: Option<Box<Progress>>,
 }
 
 /// What a worker is to be told: the last verdict, and what a person said.
@@ -365,8 +399,18 @@ impl RunState {
 
     /// Returns the moment at which the run's time is over.
     pub fn time_limit(&self) -> Option<Timestamp> {
-        let allowed = self.workflow()?.timeout.plus(self.clock.extra);
-        Some(self.clock.running_since.after(allowed.minus(self.clock.used)))
+        Some(self.clock.running_since.after(self.time_allowed()?.minus(self.clock.used)))
+    }
+
+    /// Returns how much time the run may use. While a service is waited for nobody works, and that has a bound of its own.
+    pub(crate) fn time_allowed(&self) -> Option<Millis> {
+        Some(self.workflow()?.timeout.plus(self.clock.extra).plus(self.weather_wait))
+    }
+
+    /// Says whether any step waits for a moment.
+    pub fn is_waiting(&self) -> bool {
+        self.phase == Phase::Active
+            && self.steps.iter().any(|step| matches!(step.phase, StepPhase::Waiting { .. }))
     }
 
     /// Says whether taking the run up again gives steps that had not ended well another chance: not
@@ -400,7 +444,25 @@ impl RunState {
 impl StepPhase {
     /// Says whether a process was started and has not answered yet.
     pub fn is_in_flight(&self) -> bool {
-        matches!(self, Self::Working(_) | Self::Checking(_))
+        self.in_flight().is_some()
+    }
+
+    /// Returns what was started and has not answered yet.
+    pub fn in_flight(&self) -> Option<&InFlight> {
+        match self {
+            Self::Working(in_flight) | Self::Checking(in_flight) => Some(in_flight),
+            _ => None,
+        }
+    }
+
+    /// Returns what is done now, or next.
+    pub fn turn(&self) -> Option<Next> {
+        match self {
+            Self::WorkDue | Self::Working(_) => Some(Next::Work),
+            Self::CheckDue | Self::Checking(_) => Some(Next::Check),
+            Self::Waiting { then, .. } => Some(*then),
+            Self::Pending | Self::Ended(_) => None,
+        }
     }
 
     /// Says whether the step takes up a place among those that may be active at the same time.

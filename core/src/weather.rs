@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::reading::Trouble;
+
 /// The class of a failure; it decides whether and how long to wait before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -74,6 +76,35 @@ pub struct Failure {
     pub resets: Option<String>,
     /// How long the output asks to wait, in milliseconds.
     pub retry_after_ms: Option<u64>,
+    /// What is wrong, where it is known more precisely than by the class.
+    pub trouble: Option<Trouble>,
+}
+
+impl Failure {
+    /// Returns a failure of which nothing more is known than its class.
+    pub fn of(class: ErrorClass) -> Self {
+        Self { class, phrase: None, resets: None, retry_after_ms: None, trouble: None }
+    }
+}
+
+/// Returns the class of a failure that is known so precisely.
+pub fn class_of(trouble: Trouble) -> ErrorClass {
+    match trouble {
+        // An overloaded service is weather like a limited one: every try has to wait for it.
+        Trouble::RateLimit | Trouble::Overloaded => ErrorClass::RetryableRateLimit,
+        Trouble::Server => ErrorClass::RetryableService,
+        Trouble::Network => ErrorClass::RetryableNetwork,
+        Trouble::ContextOverflow
+        | Trouble::NoSession
+        | Trouble::Crashed
+        | Trouble::NoEnd
+        | Trouble::EmptyAnswer
+        | Trouble::TurnLimit
+        | Trouble::BudgetLimit
+        | Trouble::Interrupted
+        | Trouble::Unknown => ErrorClass::RetryableTransient,
+        Trouble::Auth | Trouble::Credit | Trouble::BadRequest | Trouble::Config => ErrorClass::NonRetryable,
+    }
 }
 
 /// Tells whether a failure is the weather: nobody's fault, no attempt and no iteration.
@@ -95,7 +126,7 @@ pub fn classify(
     stdout_tail: &str,
     stderr_tail: &str,
 ) -> Option<Failure> {
-    let by_exit = |class| Some(Failure { class, phrase: None, resets: None, retry_after_ms: None });
+    let by_exit = |class| Some(Failure::of(class));
     match exit {
         ExitKind::CouldNotStart => return by_exit(ErrorClass::Fatal),
         ExitKind::TimedOut => return by_exit(ErrorClass::RetryableTransient),
@@ -132,10 +163,10 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
     let stderr = last_lines(stderr).take(STDERR_LINES_MAX);
     let stdout = last_lines(stdout).take(STDOUT_LINES_MAX);
     let lines: Vec<&str> = stderr.chain(stdout).collect();
-    let (line, class) = lines.iter().find_map(|line| Some((*line, class_of(line)?)))?;
-    let mut failure = describe(line, class);
+    let (line, trouble) = lines.iter().find_map(|line| Some((*line, trouble_of(line)?)))?;
+    let mut failure = describe(line, trouble);
     // The time to wait often stands on a line of its own.
-    if is_weather(class) {
+    if is_weather(failure.class) {
         failure.retry_after_ms =
             failure.retry_after_ms.or_else(|| lines.iter().find_map(|line| retry_after_ms(line)));
         failure.resets = failure.resets.or_else(|| lines.iter().find_map(|line| resets(line)));
@@ -147,7 +178,7 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
 fn reported(stdout: &str, stderr: &str) -> Option<Failure> {
     let line = last_lines(stdout).next();
     let lines = line.into_iter().chain(last_lines(stderr).next().filter(|_| line.is_none()));
-    lines.filter(|line| REPORTED.is_match(line)).find_map(|line| Some(describe(line, class_of(line)?)))
+    lines.filter(|line| REPORTED.is_match(line)).find_map(|line| Some(describe(line, trouble_of(line)?)))
 }
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
@@ -158,9 +189,10 @@ fn head(line: &str) -> &str {
     &line[..line.floor_char_boundary(LINE_BYTES_MAX)]
 }
 
-fn describe(line: &str, class: ErrorClass) -> Failure {
+fn describe(line: &str, trouble: Trouble) -> Failure {
     Failure {
-        class,
+        class: class_of(trouble),
+        trouble: Some(trouble),
         phrase: Some(line.to_owned()),
         resets: resets(line),
         retry_after_ms: retry_after_ms(line),
@@ -187,8 +219,8 @@ static REPORTED: LazyLock<Regex> = LazyLock::new(|| {
 /// trace. Prose ("we hit a rate limit in ...") has words there.
 const HEAD: &str = r#"(?:^|\(\d+\)|[:\["'({=>|]|error|failed|fatal|warning|exception)[\s"'\[({]*"#;
 
-static PHRASES: LazyLock<Vec<(ErrorClass, Regex)>> = LazyLock::new(|| {
-    use ErrorClass::{NonRetryable, RetryableNetwork, RetryableRateLimit, RetryableService};
+static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
+    use Trouble::{Auth, BadRequest, Credit, Network, RateLimit, Server};
     let status = |codes: &str| {
         format!(
             r#"(?i)(?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b"#
@@ -197,7 +229,7 @@ static PHRASES: LazyLock<Vec<(ErrorClass, Regex)>> = LazyLock::new(|| {
     let at_head = |phrases: &str| format!(r"(?i){HEAD}(?:{phrases})");
     [
         (
-            RetryableRateLimit,
+            RateLimit,
             at_head(concat!(
                 r"(?:\w+[ -]){0,2}rate[ -]?limit(?:ed)?(?: (?:was |has been )?(?:exceeded|reached|hit)|\s*(?:error)?\s*(?:$|[:.;,(]))",
                 r"|(?:429[ :]+)?too many requests\b|you (?:have )?exceeded your current quota|quota exceeded",
@@ -205,32 +237,37 @@ static PHRASES: LazyLock<Vec<(ErrorClass, Regex)>> = LazyLock::new(|| {
                 r"|you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){0,3}limit",
                 r"|rate_limit_(?:error|exceeded)\b|insufficient_quota\b|resource_exhausted\b|usage_limit_reached\b",
                 r"|429 (?:\w+ ){0,3}rate[ -]?limit",
-                // An overloaded service is weather like a limited one: every try has to wait for it.
                 r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[\W])",
                 r"|overloaded_error\b|529 (?:\{|<|(?:\w+ ){0,3}(?:error\b|overload))",
                 r"|(?:we['’]re|we are) currently experiencing high demand",
             )),
         ),
-        (RetryableRateLimit, status("429|529")),
+        (RateLimit, status("429|529")),
         (
-            RetryableService,
+            Server,
             at_head(concat!(
                 r"(?:500 )?internal server error\b|(?:502 )?bad gateway\b|(?:503 )?service (?:is )?(?:temporarily )?unavailable\b",
                 r"|(?:504 )?gateway time-?out\b|server_error\b",
                 r"|50[0234] (?:\{|<|(?:\w+ ){0,3}(?:error\b|unavailable))",
             )),
         ),
-        (RetryableService, status("5[0-9][0-9]")),
+        (Server, status("5[0-9][0-9]")),
         (
-            NonRetryable,
+            Credit,
+            at_head(r"(?:your )?credit balance is too low|insufficient (?:credits?|funds)\b|402 payment required\b"),
+        ),
+        (
+            Auth,
             at_head(concat!(
-                r"not logged in\b|invalid api key\b|authentication_error\b|authentication failed\b",
-                r"|(?:401 )?unauthorized\b|(?:403 )?forbidden\b|please run /login\b|credit balance is too low",
+                r"not logged in\b|(?:401 )?(?:invalid|incorrect) (?:x-)?api[ -]key\b|authentication_error\b",
+                r"|authentication failed\b|(?:401 )?unauthorized\b|(?:403 )?forbidden\b|please run /login\b",
             )),
         ),
-        (NonRetryable, status("4[0-9][0-9]")),
+        (Credit, status("402")),
+        (Auth, status("40[13]")),
+        (BadRequest, status("4[0-9][0-9]")),
         (
-            RetryableNetwork,
+            Network,
             at_head(concat!(
                 r"(?:connect |read |write |getaddrinfo |queryA? |request to \S+ failed, reason: |network )*",
                 r"(?:econnrefused|econnreset|etimedout|enotfound|eai_again|enetunreach|ehostunreach|econnaborted|und_err_\w+)\b",
@@ -243,12 +280,12 @@ static PHRASES: LazyLock<Vec<(ErrorClass, Regex)>> = LazyLock::new(|| {
         ),
     ]
     .into_iter()
-    .map(|(class, pattern)| (class, regex(&pattern)))
+    .map(|(trouble, pattern)| (trouble, regex(&pattern)))
     .collect()
 });
 
-fn class_of(line: &str) -> Option<ErrorClass> {
-    PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(class, _)| *class)
+fn trouble_of(line: &str) -> Option<Trouble> {
+    PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(trouble, _)| *trouble)
 }
 
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`.

@@ -5,9 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::client::Client;
 use crate::completion::Completion;
-use crate::event::Purpose;
+use crate::event::{Inquiry, Purpose};
 use crate::id::{Millis, Stage, StepId};
+use crate::money::Prices;
 
 /// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,12 @@ pub struct Workflow {
     pub weather: Weather,
     /// How long the run may wait for such services in all.
     pub outage_budget: Millis,
+    /// What the run may spend.
+    #[serde(default)]
+    pub budget: Budget,
+    /// What tokens cost, where a worker does not tell the money itself.
+    #[serde(default)]
+    pub prices: Option<Prices>,
     /// Rules about the branch that the work happens on.
     #[serde(default)]
     pub branch: BranchRules,
@@ -54,6 +62,17 @@ impl Workflow {
     pub fn step(&self, id: &StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == *id)
     }
+}
+
+/// What a run may spend, with all that it asks anybody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Most money, in millionths of a US dollar; `None` is no bound.
+    #[serde(default)]
+    pub micro_usd: Option<u64>,
+    /// Most tokens, of every kind together; `None` is no bound.
+    #[serde(default)]
+    pub tokens: Option<u64>,
 }
 
 /// What to do when a worker's service is limited or out of order.
@@ -127,6 +146,9 @@ pub struct Step {
     /// What has to hold beyond a verdict.
     #[serde(default)]
     pub completion: Option<Completion>,
+    /// What an iteration knows of the one before.
+    #[serde(default)]
+    pub session: Session,
 }
 
 impl Step {
@@ -143,6 +165,29 @@ impl Step {
             (Purpose::Work, Work::Subworkflow(_)) => None,
         }
     }
+
+    /// Returns the process that answers; `None` where only commands, or nobody, does.
+    pub fn checker(&self, inquiry: Inquiry) -> Option<&Worker> {
+        match inquiry {
+            Inquiry::Check => match &self.check.as_ref()?.by {
+                CheckBy::Exit(worker) | CheckBy::Agent(worker) => Some(worker),
+                CheckBy::Claim | CheckBy::Commands(_) | CheckBy::Conditions => None,
+            },
+            Inquiry::Closer => Some(&self.completion.as_ref()?.closer.as_ref()?.worker),
+            Inquiry::Preflight | Inquiry::Conditions => None,
+        }
+    }
+}
+
+/// What the worker of an iteration knows of the one before, beside its prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Session {
+    /// Nothing: each begins a conversation of its own.
+    #[default]
+    Fresh,
+    /// The conversation goes on, where the client can do that.
+    Continue,
 }
 
 /// Who does the work of a step.
@@ -182,6 +227,30 @@ pub struct Worker {
     /// Bound of its turns.
     #[serde(default)]
     pub max_steps: Option<u32>,
+    /// The client that is called; `None` for a script and for a command.
+    #[serde(default)]
+    pub client: Option<Box<Client>>,
+    /// A command line that the client, or the command, is run by, such as `docker run ...`.
+    #[serde(default)]
+    pub wrap: Option<String>,
+    /// It is kept from the configuration of the user, where the client can do that.
+    #[serde(default)]
+    pub isolated: bool,
+    /// Who takes over, one after the other, while its service is limited or out of order.
+    #[serde(default)]
+    pub fallback: Vec<Worker>,
+}
+
+impl Worker {
+    /// Returns who does its work at this place of the chain: itself at 0.
+    pub fn at(&self, place: u32) -> &Self {
+        self.chain().nth(place as usize).unwrap_or(self)
+    }
+
+    /// Returns itself and all who may take over.
+    pub fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.fallback)
+    }
 }
 
 /// The kinds of program that can work or check.
@@ -199,6 +268,8 @@ pub enum WorkerKind {
     /// OpenCode.
     #[serde(rename = "OPENCODE")]
     OpenCode,
+    /// Any other client that has a description.
+    Client,
 }
 
 impl WorkerKind {
@@ -210,6 +281,7 @@ impl WorkerKind {
             Self::ClaudeCode => "CLAUDE_CODE",
             Self::CodexCli => "CODEX_CLI",
             Self::OpenCode => "OPENCODE",
+            Self::Client => "CLIENT",
         }
     }
 }

@@ -155,6 +155,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     check_id: None,
                     moved_aside: None,
                     templates: Vec::new(),
+                    call: None,
                     snapshot: None,
                 };
                 world.give(Observation::WorkerStarted(started)).expect("work is due");
@@ -181,6 +182,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     limit: Millis(1),
                     moved_aside: None,
                     templates: Vec::new(),
+                    call: None,
                 };
                 world.give(Observation::CheckStarted(started)).expect("a check is due");
                 let phase = if inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
@@ -471,6 +473,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
         limit: Millis(1),
         moved_aside: None,
         templates: Vec::new(),
+        call: None,
     };
     let attempt = at.attempt;
     world.give(Observation::CheckStarted(started)).expect("a closer is due");

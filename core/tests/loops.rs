@@ -109,6 +109,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             check_id: None,
             moved_aside: None,
             templates: Vec::new(),
+            call: None,
             snapshot: None,
         }),
         Observation::WorkerFinished(WorkerFinished {
@@ -131,6 +132,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             limit: Millis(1),
             moved_aside: None,
             templates: Vec::new(),
+            call: None,
         }),
         Observation::CheckFinished(CheckFinished {
             step,

@@ -44,6 +44,7 @@ fn begin(world: &mut World, id: &str) {
         check_id: Some(CheckId::new(ID)),
         moved_aside: None,
         templates: Vec::new(),
+        call: None,
         snapshot: None,
     };
     world.give(Observation::WorkerStarted(started)).expect("work is due");

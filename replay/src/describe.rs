@@ -1,11 +1,13 @@
 //! One line for each event, for people.
 
 use unstuck_core::event::{
-    Conclusion, Event, Exit, Fact, Inquiry, Observation, Outcome, Purpose, RunEnded, SnapshotMoment,
-    StallCause, StepEnd, VerdictReached, WaitReason,
+    Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
+    SnapshotMoment, StallCause, StepEnd, VerdictReached, WaitReason,
 };
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
+use unstuck_core::money;
+use unstuck_core::reading::{Progress, Reading};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
 
@@ -26,6 +28,8 @@ pub fn kind(event: &Event) -> &'static str {
             Observation::CheckLost(_) => "check_lost",
             Observation::LogRepaired(_) => "log_repaired",
             Observation::SnapshotTaken(_) => "snapshot_taken",
+            Observation::WorkerProgressed(_) => "worker_progressed",
+            Observation::Kicked => "kicked",
         },
         Fact::Concluded(conclusion) => match conclusion {
             Conclusion::WorkRequested(_) => "work_requested",
@@ -36,6 +40,7 @@ pub fn kind(event: &Event) -> &'static str {
             Conclusion::StepEnded(_) => "step_ended",
             Conclusion::RunStopping(_) => "run_stopping",
             Conclusion::RunEnded(_) => "run_ended",
+            Conclusion::FallbackTaken(_) => "fallback_taken",
         },
     }
 }
@@ -59,8 +64,15 @@ fn observed(observation: &Observation) -> String {
             } else {
                 String::new()
             };
+            let money = if e.add_micro_usd > 0 {
+                format!(" with {} more", money::dollars(e.add_micro_usd))
+            } else {
+                String::new()
+            };
+            let tokens =
+                if e.add_tokens > 0 { format!(" with {} more tokens", e.add_tokens) } else { String::new() };
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
-            format!("run resumed{more}{hint}")
+            format!("run resumed{more}{money}{tokens}{hint}")
         }
         Observation::RunInterrupted(e) => format!("interrupted by signal {}", e.signal),
         Observation::AnswerGiven(e) => format!("a person answered: {}", e.text),
@@ -70,8 +82,13 @@ fn observed(observation: &Observation) -> String {
                 [] => String::new(),
                 files => format!(", asked with {}", files.join(", ")),
             };
-            format!("{} #{}: worker started, try {}{from}", e.step, e.iteration, e.attempt)
+            let who = e.call.as_deref().map_or_else(|| "worker".to_owned(), called);
+            format!("{} #{}: {who} started, try {}{from}", e.step, e.iteration, e.attempt)
         }
+        Observation::WorkerProgressed(e) => {
+            format!("{} #{}: {}", e.step, e.iteration, progress(&e.progress))
+        }
+        Observation::Kicked => "a person does not want to wait any longer".to_owned(),
         Observation::WorkerFinished(e) => {
             let changed = match e.changed {
                 Some(true) => ", workspace changed",
@@ -116,6 +133,27 @@ fn observed(observation: &Observation) -> String {
     }
 }
 
+fn called(call: &Call) -> String {
+    match &call.session {
+        Some(session) if call.continues => {
+            format!("{}, which goes on with conversation {session},", call.client)
+        }
+        _ => call.client.clone(),
+    }
+}
+
+/// Returns where a call stands, in one line.
+pub fn progress(progress: &Progress) -> String {
+    if let Some(it) = &progress.retrying {
+        let of = it.most.map_or_else(String::new, |most| format!(" of {most}"));
+        return format!("{}: tries again, {}{of}", it.trouble.as_str(), it.attempt);
+    }
+    let cost = progress.cost.map_or_else(String::new, |it| format!(", {}", money::dollars(it.micro_usd)));
+    let doing = [&progress.doing, &progress.text].into_iter().find(|it| !it.is_empty());
+    let doing = doing.map_or("at work", |it| it.lines().next().unwrap_or_default());
+    format!("{doing} ({} uses of tools{cost})", progress.counts.tools)
+}
+
 /// Returns what each validator found, the answers that were kept from before marked as such.
 fn validated(results: &[ValidatorResult]) -> String {
     let one = |result: &ValidatorResult| {
@@ -138,6 +176,7 @@ fn left(outcome: &Outcome) -> String {
         Exit::Idle => "was ended: it did nothing for its idle time".to_owned(),
         Exit::Asks(question) => format!("was ended: it waited for an answer to {question:?}"),
         Exit::Settled => "had written its verdict and was silent, so it was ended".to_owned(),
+        Exit::Hopeless => "was ended: it tried again and again what cannot succeed".to_owned(),
         Exit::Stopped => "was stopped".to_owned(),
         Exit::CouldNotStart(why) => format!("could not start: {why}"),
         Exit::Child(child) => format!("(run {}) ended {}", child.run, child.end.as_str()),
@@ -145,6 +184,9 @@ fn left(outcome: &Outcome) -> String {
     let secs = outcome.duration.0 / 1000;
     let ms = outcome.duration.0 % 1000 / 100;
     let mut text = format!("{how} after {secs}.{ms} s");
+    if let Some(reading) = &outcome.reading {
+        text.push_str(&told(reading));
+    }
     if outcome.processes_ended > 0 {
         text.push_str(&format!(", {} leftover processes ended", outcome.processes_ended));
     }
@@ -153,6 +195,21 @@ fn left(outcome: &Outcome) -> String {
     }
     if let Some(fatal) = &outcome.fatal {
         text.push_str(&format!("; {fatal}"));
+    }
+    text
+}
+
+/// Returns what a client told of its end.
+fn told(reading: &Reading) -> String {
+    let mut text = match reading.trouble {
+        Some(trouble) => format!(", {}", trouble.as_str()),
+        None => String::new(),
+    };
+    if !reading.message.is_empty() {
+        text.push_str(&format!(": {}", reading.message.lines().next().unwrap_or_default()));
+    }
+    if let Some(cost) = reading.cost {
+        text.push_str(&format!(", {}", money::dollars(cost.micro_usd)));
     }
     text
 }
@@ -179,7 +236,7 @@ fn concluded(conclusion: &Conclusion) -> String {
         Conclusion::WaitRequested(e) => {
             let why = match e.why {
                 WaitReason::Retry(_) => "tries the worker again",
-                WaitReason::Weather(_) => "waits for a limited service",
+                WaitReason::Weather(_) => "waits for a service that is limited or out of order",
                 WaitReason::CheckRetry(_) => "tries the check again",
                 WaitReason::ExternalJob => "waits",
             };
@@ -198,6 +255,10 @@ fn concluded(conclusion: &Conclusion) -> String {
             )
         }
         Conclusion::StepEnded(e) => format!("{}: {}", e.step, sentence_of_end(&e.end)),
+        Conclusion::FallbackTaken(e) => {
+            let who = if e.what == Next::Work { "worker" } else { "checker" };
+            format!("{}: {who} {} of the chain takes over: {}", e.step, e.to + 1, e.why.message)
+        }
         Conclusion::RunStopping(e) => format!("no new work is begun: {}", e.why.as_str()),
         Conclusion::RunEnded(e) => run_ended(e),
     }

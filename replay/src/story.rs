@@ -1,16 +1,20 @@
 //! A run as people read it: steps, iterations, verdicts.
 
 use serde::Serialize;
-use unstuck_core::event::{CheckFinished, Conclusion, Exit, Observation, Purpose, RunOutcome, StepEnd};
+use unstuck_core::event::{
+    CheckFinished, Conclusion, Exit, Inquiry, Next, Observation, Outcome, Purpose, RunOutcome, StepEnd,
+};
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::money::{Prices, Spent};
 use unstuck_core::scope::Drift;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
+use unstuck_core::workflow::WorkerKind;
 use unstuck_core::{Event, Fact};
 
-use crate::describe::sentence_of_end;
+use crate::describe::{describe, sentence_of_end};
 
 /// A run as people read it. Folded from its events, like everything else.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -37,6 +41,10 @@ pub struct Story {
     pub steps: Vec<StepStory>,
     /// What was odd, with the event that says so.
     pub notes: Vec<(Seq, String)>,
+    /// What all calls have spent.
+    pub spent: Spent,
+    #[serde(skip)]
+    prices: Option<Prices>,
     #[serde(skip)]
     workflow_digest: Option<Digest>,
 }
@@ -58,6 +66,9 @@ pub struct StepStory {
     pub end_sentence: Option<String>,
     #[serde(skip)]
     purpose: Purpose,
+    /// Who works for it, and who judges.
+    #[serde(skip)]
+    who: [Option<WorkerKind>; 2],
 }
 
 /// What a command of a check showed, as people read it.
@@ -181,6 +192,10 @@ pub struct IterationStory {
     pub fingerprints: Vec<String>,
     /// What was odd about the answer.
     pub problems: Vec<String>,
+    /// Money that its calls cost, in millionths of a US dollar; `None` where not all of them tell.
+    pub micro_usd: Option<u64>,
+    /// Tokens that its calls used; `None` where not all of them tell.
+    pub tokens: Option<u64>,
     /// The event of the verdict.
     pub verdict: Option<Seq>,
     /// The stage after it, where it was raised.
@@ -229,6 +244,7 @@ impl Story {
                 self.started_at = event.at;
                 self.steps = started.workflow.steps.iter().map(StepStory::new).collect();
                 self.notes.extend(started.warnings.iter().map(|warning| (event.seq, warning.clone())));
+                self.prices = started.workflow.prices.clone();
                 self.workflow_digest = started.workflow_digest;
             }
             Observation::RunResumed(resumed) => {
@@ -255,6 +271,7 @@ impl Story {
             }
             Observation::WorkerFinished(e) => {
                 self.finished(&e.step, e.iteration, &e.outcome, event);
+                self.count(&e.step, e.iteration, &e.outcome, Next::Work, event);
                 let files = self.files(&e.step, e.drift.as_deref());
                 let purpose = self.steps.iter().find(|it| it.id == e.step).map(|it| it.purpose);
                 let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
@@ -278,6 +295,9 @@ impl Story {
             Observation::CheckFinished(e) => {
                 let failed_before = self.failed_before(&e.step, e.iteration);
                 self.finished(&e.step, e.iteration, &e.outcome, event);
+                if e.commands.is_empty() && e.validators.is_empty() {
+                    self.count(&e.step, e.iteration, &e.outcome, Next::Check, event);
+                }
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());
                     iteration.said = lines.map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
@@ -288,6 +308,8 @@ impl Story {
             Observation::LogRepaired(e) => self.notes.push((event.seq, e.what.clone())),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
+            | Observation::WorkerProgressed(_)
+            | Observation::Kicked
             | Observation::WorkerLost(_)
             | Observation::CheckLost(_)
             | Observation::SnapshotTaken(_) => {}
@@ -309,19 +331,36 @@ impl Story {
         failed(before.map_or(&step.baseline, |before| &before.commands))
     }
 
-    fn finished(
-        &mut self,
-        step: &StepId,
-        iteration: Iteration,
-        outcome: &unstuck_core::event::Outcome,
-        event: &Event,
-    ) {
+    fn finished(&mut self, step: &StepId, iteration: Iteration, outcome: &Outcome, event: &Event) {
         self.notes
             .extend(outcome.notes.iter().map(|note| (event.seq, format!("{step} #{iteration}: {note}"))));
         if let Some(iteration) = self.iteration(step, iteration, event.at) {
             iteration.busy = iteration.busy.plus(outcome.duration);
             iteration.exit = Some(outcome.exit.clone());
         }
+    }
+
+    /// Counts what a call has cost, in the run and in its iteration.
+    fn count(&mut self, id: &StepId, iteration: Iteration, outcome: &Outcome, what: Next, event: &Event) {
+        let step = self.steps.iter().find(|it| it.id == *id);
+        let kind = step.and_then(|step| step.who[usize::from(what == Next::Check)]);
+        let never_ran = matches!(outcome.exit, Exit::CouldNotStart(_));
+        if kind.is_none_or(|kind| kind == WorkerKind::Custom) || never_ran {
+            return;
+        }
+        let before = (self.spent.cost_unknown(), self.spent.tokens_unknown);
+        let so_far = (self.spent.micro_usd(), self.spent.tokens.total());
+        match &outcome.reading {
+            Some(reading) => self.spent.add(&reading.client, None, reading, self.prices.as_ref()),
+            None => self.spent.add_untold(),
+        }
+        let money = (self.spent.cost_unknown() == before.0).then(|| self.spent.micro_usd() - so_far.0);
+        let tokens = (self.spent.tokens_unknown == before.1).then(|| self.spent.tokens.total() - so_far.1);
+        let Some(iteration) = self.iteration(id, iteration, event.at) else { return };
+        let is_first = iteration.worker_calls + iteration.check_calls <= 1;
+        let sum = |sum: Option<u64>, more: Option<u64>| if is_first { more } else { Some(sum? + more?) };
+        iteration.micro_usd = sum(iteration.micro_usd, money);
+        iteration.tokens = sum(iteration.tokens, tokens);
     }
 
     fn concluded(&mut self, conclusion: &Conclusion, event: &Event) {
@@ -354,6 +393,7 @@ impl Story {
                 self.ended = Some(event.seq);
                 self.deciding_step = e.step.clone();
             }
+            Conclusion::FallbackTaken(_) => self.notes.push((event.seq, describe(event))),
             Conclusion::WaitRequested(_) | Conclusion::RunStopping(_) => {}
         }
     }
@@ -408,7 +448,9 @@ impl StepStory {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
         let (end, end_sentence, purpose) = (None, None, Purpose::Work);
-        Self { id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, purpose }
+        let judge = [Inquiry::Check, Inquiry::Closer].into_iter().find_map(|it| step.checker(it));
+        let who = [step.worker(Purpose::Work), judge].map(|it| it.map(|worker| worker.kind));
+        Self { who, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, purpose }
     }
 }
 
@@ -432,6 +474,8 @@ impl IterationStory {
             reasons: Vec::new(),
             fingerprints: Vec::new(),
             problems: Vec::new(),
+            micro_usd: None,
+            tokens: None,
             verdict: None,
             raised_to: None,
         }

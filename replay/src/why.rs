@@ -122,7 +122,8 @@ fn evidence(event: &Event) -> Vec<Seq> {
         Conclusion::WorkRequested(_)
         | Conclusion::CheckRequested(_)
         | Conclusion::WaitRequested(_)
-        | Conclusion::StageRaised(_) => {
+        | Conclusion::StageRaised(_)
+        | Conclusion::FallbackTaken(_) => {
             // It was concluded from what stands before it in its batch.
             vec![Seq(event.seq.0.saturating_sub(1))]
         }

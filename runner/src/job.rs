@@ -10,7 +10,8 @@ use unstuck_adapters::artifacts::{self, Overlap};
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
-use unstuck_core::event::{ChildEnd, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
+use unstuck_core::client::Client;
+use unstuck_core::event::{Call, ChildEnd, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis};
 use unstuck_core::prompt::{self, FromRegistry};
@@ -22,6 +23,7 @@ use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Wo
 use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
+use crate::call::{self, Listener, Planned, Tell};
 use crate::machine::{Machine, Place};
 use crate::perform::decision_path;
 use crate::validation::Validation;
@@ -31,10 +33,17 @@ const SCRIPT_ARG_MAX: usize = 100_000;
 
 /// What is run.
 pub(crate) enum Job {
-    Process(Box<Spec>),
+    Process(Box<Process>),
     Checks(Box<Suite>),
     Validators(Box<Validation>),
     Child(Box<(Parent, Subworkflow, Place)>),
+}
+
+/// A process, and whose client it is, if one's.
+pub(crate) struct Process {
+    spec: Spec,
+    kind: WorkerKind,
+    client: Option<Arc<Client>>,
 }
 
 /// All that is known when a process is prepared.
@@ -58,30 +67,35 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Job {
-    /// Says what is to be run.
-    pub(crate) fn new(world: &Machine, asked: &Asked<'_>) -> io::Result<Self> {
+    /// Says what is to be run, and how a client is called for it.
+    pub(crate) fn new(
+        world: &Machine,
+        asked: &Asked<'_>,
+        notes: &mut Vec<String>,
+    ) -> io::Result<(Self, Option<Box<Call>>)> {
         let Asked { step, at, inquiry, .. } = *asked;
-        match (&step.work, inquiry) {
+        let job = match (&step.work, inquiry) {
             (Work::Subworkflow(child), None) if at.purpose == Purpose::Work => {
                 let parent =
                     Parent { run: world.run.clone(), step: step.id.clone(), iteration: asked.due.iteration };
-                Ok(Self::Child(Box::new((parent, child.clone(), place(world, asked)))))
+                Self::Child(Box::new((parent, child.clone(), place(world, asked))))
             }
             (_, Some(Inquiry::Preflight | Inquiry::Conditions)) => {
                 let facts = facts(world, asked, &folder(world, asked))?;
                 let environment = environment::changes(&facts);
-                Ok(Self::Validators(Box::new(Validation::new(world, asked, environment))))
+                Self::Validators(Box::new(Validation::new(world, asked, environment)))
             }
             (_, Some(Inquiry::Check)) => {
                 match asked.check.map(|(check, _)| (&check.by, check.observations)) {
                     Some((CheckBy::Commands(commands), observations)) => {
-                        Ok(Self::Checks(Box::new(suite(world, asked, commands, observations)?)))
+                        Self::Checks(Box::new(suite(world, asked, commands, observations)?))
                     }
-                    _ => Ok(Self::Process(Box::new(spec(world, asked)?))),
+                    _ => return process_of(world, asked, notes),
                 }
             }
-            _ => Ok(Self::Process(Box::new(spec(world, asked)?))),
-        }
+            _ => return process_of(world, asked, notes),
+        };
+        Ok((job, None))
     }
 }
 
@@ -104,17 +118,37 @@ fn place(world: &Machine, asked: &Asked<'_>) -> Place {
     }
 }
 
-fn spec(world: &Machine, asked: &Asked<'_>) -> io::Result<Spec> {
-    let closer = || asked.step.completion.as_ref().and_then(|it| it.closer.as_ref());
-    let worker = match (asked.inquiry, asked.check.map(|(check, _)| &check.by)) {
-        (Some(Inquiry::Closer), _) => &closer().expect("a closer is asked where there is one").worker,
-        (Some(_), Some(CheckBy::Exit(worker) | CheckBy::Agent(worker))) => worker,
-        _ => asked.step.worker(asked.at.purpose).expect("a child run is no process"),
-    };
+fn process_of(
+    world: &Machine,
+    asked: &Asked<'_>,
+    notes: &mut Vec<String>,
+) -> io::Result<(Job, Option<Box<Call>>)> {
+    let worker = asked.at.whom(asked.step).expect("only what a process does is run as one");
     let folder = folder(world, asked);
-    let argv = argv(worker, asked, &folder)?;
     let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace);
-    Ok(spec_of(world, asked, facts(world, asked, &folder)?, argv, cwd))
+    let facts = facts(world, asked, &folder)?;
+    let Some(client) = &worker.client else {
+        let argv = wrapped(worker, argv(worker, asked, &folder)?);
+        let spec = spec_of(world, asked, facts, argv, cwd);
+        return Ok((Job::Process(Box::new(Process { spec, kind: worker.kind, client: None })), None));
+    };
+    let Planned { client, call, plan } = call::plan(worker, client, asked, &folder)?;
+    for wish in &plan.unmet {
+        notes.push(format!("{} cannot be told: {}", client.title, wish.as_str()));
+    }
+    let argv = wrapped(worker, plan.argv.into_iter().map(OsString::from).collect());
+    let mut spec = spec_of(world, asked, facts, argv, cwd);
+    spec.env.extend(plan.env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
+    spec.stdin = plan.stdin.unwrap_or_default().into_bytes();
+    let process = Process { spec, kind: worker.kind, client: Some(client) };
+    Ok((Job::Process(Box::new(process)), Some(Box::new(call))))
+}
+
+/// Puts the command line before it that a worker is run by. If that fails, nothing is run without it.
+fn wrapped(worker: &Worker, argv: Vec<OsString>) -> Vec<OsString> {
+    let Some(wrap) = &worker.wrap else { return argv };
+    let by_shell = ["sh", "-c", &format!("exec {wrap} \"$@\""), "wrap"].map(OsString::from);
+    by_shell.into_iter().chain(argv).collect()
 }
 
 /// Returns the place for what is handed over: one for each step, written over, since what was handed over
@@ -165,12 +199,6 @@ fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsS
         Some((_, id)) if asked.inquiry == Some(Inquiry::Check) => prompt::script_of(worker, id),
         _ => worker.instructions.clone(),
     };
-    if worker.kind != WorkerKind::Custom {
-        let name = worker.kind.as_str();
-        return Ok(shell(&[&format!(
-            "{name} (not supported yet: use worker: COMMAND with its command line)"
-        )]));
-    }
     if script.len() <= SCRIPT_ARG_MAX {
         return Ok(shell(&["bash", "-e", "-c", &script]));
     }
@@ -244,7 +272,7 @@ fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     })
 }
 
-fn write(file: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write(file: &Path, text: &str) -> io::Result<()> {
     match (std::fs::write(file, text), file.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
             std::fs::create_dir_all(folder)?;
@@ -273,12 +301,24 @@ pub(crate) async fn run(
     stop: StopSignal,
     context_dir: &Path,
     inquiry: Option<Inquiry>,
+    (due, tell): (Due, Tell),
 ) -> (Outcome, Done) {
-    let show = |line: &str| world.watcher.line(&step.id, line);
+    let mut show = |line: &str| world.watcher.line(&step.id, line);
     match job {
-        Job::Process(spec) => {
+        Job::Process(process) => {
+            let Process { spec, kind, client } = *process;
             let cwd = spec.cwd.clone();
-            let outcome = process::run(*spec, &*world.blobs, &world.redactor, stop, show).await;
+            let mut outcome = match client {
+                Some(client) => {
+                    let mut listener = Listener::new(client, due, &*world.watcher, tell);
+                    let running = process::run(spec, &*world.blobs, &world.redactor, stop, &mut listener);
+                    let mut outcome = running.await;
+                    listener.finish(&mut outcome);
+                    outcome
+                }
+                None => process::run(spec, &*world.blobs, &world.redactor, stop, &mut show).await,
+            };
+            call::note_reset(kind, &mut outcome);
             let commands = match step.check.as_ref().map(|check| &check.by) {
                 Some(CheckBy::Exit(_))
                     if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>

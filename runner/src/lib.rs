@@ -7,6 +7,7 @@
 
 mod baseline;
 pub mod branch_lock;
+mod call;
 pub mod clock;
 mod job;
 pub mod launch;
@@ -22,7 +23,7 @@ pub mod world;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
@@ -87,6 +88,8 @@ pub struct Runner<W> {
     interrupts: watch::Receiver<Option<Interrupt>>,
     in_flight: JoinSet<Observation>,
     stops: BTreeMap<StepId, watch::Sender<Stop>>,
+    tell: world::Tell,
+    told: mpsc::UnboundedReceiver<Observation>,
 }
 
 impl<W: World> Runner<W> {
@@ -100,7 +103,8 @@ impl<W: World> Runner<W> {
     ) -> Self {
         let (in_flight, stops) = (JoinSet::new(), BTreeMap::new());
         let (head, since_checkpoint) = (None, 0);
-        Self { log, head, since_checkpoint, world, state, clock, interrupts, in_flight, stops }
+        let (tell, told) = mpsc::unbounded_channel();
+        Self { log, head, since_checkpoint, world, state, clock, interrupts, in_flight, stops, tell, told }
     }
 
     /// Returns where the run stands.
@@ -171,7 +175,7 @@ impl<W: World> Runner<W> {
         self.record(started)?;
         let (stop, stopped) = watch::channel(Stop::Run);
         self.stops.insert(due.step, stop);
-        self.in_flight.spawn(Arc::clone(&self.world).perform(prepared, stopped));
+        self.in_flight.spawn(Arc::clone(&self.world).perform(prepared, stopped, self.tell.clone()));
         Ok(())
     }
 
@@ -193,6 +197,9 @@ impl<W: World> Runner<W> {
                 Err(error) => unreachable!("no task is cancelled while its run goes on: {error}"),
             })),
             () = self.clock.reach(deadline) => Some(Observation::DeadlinePassed),
+            () = self.world.kicked(), if self.state.is_waiting() => Some(Observation::Kicked),
+            // What is told of something that has ended since is old.
+            Some(told) = self.told.recv() => Some(told).filter(|it| self.state.decide(it.clone(), self.clock.now()).is_ok()),
         }
     }
 

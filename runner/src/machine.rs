@@ -1,5 +1,6 @@
 //! The machine that a run is carried out on: what is known of it, and what leaves it without secrets.
 
+use std::fs;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -21,10 +22,15 @@ use crate::Watcher;
 use crate::branch_lock::BranchLock;
 use crate::perform::{Prepared, perform, prepare};
 use crate::snapshots::Keeper;
-use crate::world::World;
+use crate::world::{Tell, World};
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
+
+/// The file among the artifacts of a run by which a person says that they do not want to wait any longer.
+pub const KICK: &str = "kick";
+/// How often a run that waits looks for it.
+const KICK_POLL: Duration = Duration::from_secs(1);
 
 /// The machine that one run is carried out on, and what is known of it.
 pub struct Machine {
@@ -95,8 +101,15 @@ impl World for Machine {
         prepare(self, state, due, is_check)
     }
 
-    async fn perform(self: Arc<Self>, prepared: Prepared, stop: StopSignal) -> Observation {
-        perform(self, prepared, stop).await
+    async fn perform(self: Arc<Self>, prepared: Prepared, stop: StopSignal, tell: Tell) -> Observation {
+        perform(self, prepared, stop, tell).await
+    }
+
+    async fn kicked(&self) {
+        let sign = self.artifacts.join(KICK);
+        while fs::remove_file(&sign).is_err() {
+            tokio::time::sleep(KICK_POLL).await;
+        }
     }
 
     /// Takes secret values out of all texts of an observation.

@@ -22,6 +22,7 @@ use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
 use unstuck_core::{Due, Observation, RunState};
 
 use crate::branch_lock::BranchLock;
+use crate::call::Tell;
 use crate::job::{self, Asked, Done, Job, broken};
 use crate::machine::{Machine, OWN_FOLDER};
 use crate::scratch::Scratch;
@@ -115,7 +116,7 @@ pub(crate) fn prepare(
         copy: copy.as_ref().map(Scratch::path),
         now: before.as_deref(),
     };
-    let job = Job::new(world, &asked)?;
+    let (job, call) = Job::new(world, &asked, &mut notes)?;
     let before = before.filter(|_| !is_check);
     let prompt = world.put(text.as_bytes())?;
     let templates = registry.files;
@@ -129,6 +130,7 @@ pub(crate) fn prepare(
             limit,
             moved_aside,
             templates,
+            call,
         }),
         (id, Due { step, iteration, attempt }) => Observation::WorkerStarted(WorkerStarted {
             step,
@@ -140,6 +142,7 @@ pub(crate) fn prepare(
             moved_aside,
             templates,
             snapshot: before,
+            call,
         }),
     };
     let context_dir = world.context_dir(state);
@@ -228,7 +231,12 @@ pub(crate) fn decision_path(check: &Check, id: Option<&CheckId>) -> Option<PathB
 }
 
 /// Carries out what was prepared.
-pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopSignal) -> Observation {
+pub(crate) async fn perform(
+    world: Arc<Machine>,
+    prepared: Prepared,
+    stop: StopSignal,
+    tell: Tell,
+) -> Observation {
     let Prepared {
         step,
         due,
@@ -260,7 +268,10 @@ pub(crate) async fn perform(world: Arc<Machine>, prepared: Prepared, stop: StopS
                     let (outcome, commands) = baseline::take(&world, &step, *suite, stop).await;
                     (outcome, Done { commands, ..Done::default() })
                 }
-                job => job::run(&world, &step, job, stop, &context_dir, inquiry).await,
+                job => {
+                    let telling = (due.clone(), tell);
+                    job::run(&world, &step, job, stop, &context_dir, inquiry, telling).await
+                }
             };
             outcome.notes.splice(0..0, missing);
             (outcome, done)

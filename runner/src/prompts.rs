@@ -72,6 +72,8 @@ pub(crate) fn answer(
 ) -> Option<Box<AnswerSeen>> {
     let completion = step.completion.as_ref()?;
     let messages = [outcome.answer.clone()];
+    let structured = outcome.reading.as_ref().and_then(|it| it.structured.as_deref());
+    let structured: Option<Value> = structured.and_then(|it| serde_json::from_str(it).ok());
     let decision_file = match file {
         DecisionFile::Read(bytes) => std::str::from_utf8(&bytes.0).ok(),
         _ => None,
@@ -79,7 +81,12 @@ pub(crate) fn answer(
     let read = |form: &Form, echo: &Echo| {
         answer::read(
             form,
-            &Sources { messages: &messages, decision_file, structured: None, echo: Some(echo) },
+            &Sources {
+                messages: &messages,
+                decision_file,
+                structured: structured.as_ref(),
+                echo: Some(echo),
+            },
         )
     };
     let seen = match asked.inquiry {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use unstuck_adapters::process::StopSignal;
 use unstuck_core::{Due, Event, Observation, RunState};
 
+pub use crate::call::Tell;
+
 /// Where effects are performed. It decides nothing: it looks, acts and tells.
 pub trait World: Send + Sync + 'static {
     /// An effect that is about to be performed.
@@ -23,12 +25,19 @@ pub trait World: Send + Sync + 'static {
         is_check: bool,
     ) -> io::Result<(Observation, Self::Prepared)>;
 
-    /// Performs what was prepared, until it has ended or is to be stopped, and says what is to be recorded.
+    /// Performs what was prepared, until it has ended or is to be stopped, and says what is to be recorded; in the
+    /// meantime it may `tell` of its progress.
     fn perform(
         self: Arc<Self>,
         prepared: Self::Prepared,
         stop: StopSignal,
+        tell: Tell,
     ) -> impl Future<Output = Observation> + Send;
+
+    /// Waits until a person does not want to wait any longer; for ever if nobody can say so.
+    fn kicked(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 
     /// Takes out of an observation what must not be recorded.
     fn redact(&self, observation: Observation) -> Observation {

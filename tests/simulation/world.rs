@@ -12,7 +12,7 @@ use unstuck_core::id::{CheckId, Digest, StepId};
 use unstuck_core::testing::{Act, finished, started};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_runner::Interrupt;
-use unstuck_runner::world::World;
+use unstuck_runner::world::{Tell, World};
 
 use crate::plan::Plan;
 
@@ -83,7 +83,7 @@ impl World for Simulated {
         Ok((event, Prepared { number, due: due.clone(), is_check, check_id }))
     }
 
-    async fn perform(self: Arc<Self>, prepared: Prepared, mut stop: StopSignal) -> Observation {
+    async fn perform(self: Arc<Self>, prepared: Prepared, mut stop: StopSignal, _tell: Tell) -> Observation {
         let Prepared { number, due, is_check, check_id } = prepared;
         self.stage.performed.lock().expect("nobody panics with it").push(mark(number));
         let act = self.stage.next_act(&due.step, is_check);

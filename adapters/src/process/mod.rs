@@ -62,6 +62,9 @@ const POLL: Duration = Duration::from_millis(10);
 /// How long a killed process may take to go.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
+/// How long a client that has told its end may take to leave.
+const AFTER_END: Duration = Duration::from_secs(10);
+
 /// Far enough in the future to mean never.
 const NEVER: Duration = Duration::from_secs(30 * 365 * 86_400);
 
@@ -117,10 +120,50 @@ pub fn never() -> StopSignal {
 /// How a process ended and what it left.
 pub type Finished = Outcome;
 
-/// Runs a process to its end. Never fails: what went wrong is in the outcome.
-///
-/// `lines` gets each line of both outputs: no secrets, no control characters, at most
-/// [`Lines::CHARS_MAX`] characters. Dropping the future kills the process and its group.
+/// Hears what a process prints while it runs. A closure that takes lines is one.
+pub trait Audience: Send {
+    /// Takes a line of either output: no secrets, no control characters, at most [`Lines::CHARS_MAX`] characters.
+    fn line(&mut self, of: Pipe, line: &str);
+
+    /// Takes a piece of standard output without its secrets.
+    fn output(&mut self, _piece: &[u8]) {}
+
+    /// Says whether the last piece was more than a sign that it waits.
+    fn has_moved(&mut self) -> bool {
+        true
+    }
+
+    /// Says why the process need not go on, if it need not.
+    fn enough(&self) -> Option<Enough> {
+        None
+    }
+}
+
+/// One of the two outputs of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pipe {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Why a process need not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enough {
+    /// It has told its end, and may take a moment to leave.
+    Told,
+    /// It tries again and again what cannot succeed.
+    Hopeless,
+}
+
+impl<F: FnMut(&str) + Send> Audience for F {
+    fn line(&mut self, _of: Pipe, line: &str) {
+        self(line);
+    }
+}
+
+/// Runs a process to its end. Never fails: what went wrong is in the outcome. Dropping the future kills the process and its group.
 ///
 /// Must be called on a tokio runtime with time and IO enabled.
 pub async fn run(
@@ -128,7 +171,7 @@ pub async fn run(
     blobs: &dyn BlobStore,
     redactor: &Redactor,
     mut stop: StopSignal,
-    mut lines: impl FnMut(&str) + Send,
+    audience: &mut impl Audience,
 ) -> Finished {
     let begun = Instant::now();
     if *stop.borrow() != Stop::Run {
@@ -139,8 +182,8 @@ pub async fn run(
         Err(reason) => return Outcome::of(Exit::CouldNotStart(reason)),
     };
     let mut supervised = Supervised::new(child, spec, blobs, redactor, begun);
-    supervised.watch(&mut stop, &mut lines).await;
-    supervised.finish(&mut lines).await
+    supervised.watch(&mut stop, audience).await;
+    supervised.finish(audience).await
 }
 
 /// Where a process stands. Every phase but the last ends at a moment.
@@ -190,6 +233,8 @@ struct Supervised<'a> {
     wake: Instant,
     stop_seen: Stop,
     ended_by: Option<Exit>,
+    /// It has told its end, and was given time to leave.
+    has_told: bool,
     status: Option<io::Result<ExitStatus>>,
     /// Nothing was read since the last look.
     idle: bool,
@@ -213,8 +258,8 @@ impl<'a> Supervised<'a> {
             child,
             input: spec.stdin,
             written: 0,
-            out: Capture::new("standard output", Outcome::ANSWER_MAX, blobs, redactor),
-            err: Capture::new("standard error", 4 * Outcome::TAIL_MAX, blobs, redactor),
+            out: Capture::new(Pipe::Output, Outcome::ANSWER_MAX, blobs, redactor),
+            err: Capture::new(Pipe::Error, 4 * Outcome::TAIL_MAX, blobs, redactor),
             begun,
             duration: None,
             cwd: spec.cwd,
@@ -224,6 +269,7 @@ impl<'a> Supervised<'a> {
             wake: begun + spec.limit.min(NEVER),
             stop_seen: Stop::Run,
             ended_by: None,
+            has_told: false,
             status: None,
             idle: false,
             left_behind: BTreeSet::new(),
@@ -232,7 +278,7 @@ impl<'a> Supervised<'a> {
     }
 
     /// Waits until nothing is left to wait for.
-    async fn watch(&mut self, stop: &mut StopSignal, lines: &mut (dyn FnMut(&str) + Send)) {
+    async fn watch(&mut self, stop: &mut StopSignal, audience: &mut dyn Audience) {
         let mut out = vec![0; CHUNK];
         let mut err = vec![0; CHUNK];
         while self.phase != Phase::Over {
@@ -250,12 +296,12 @@ impl<'a> Supervised<'a> {
                 Woken::Output(0) => self.stdout = None,
                 Woken::Error(0) => self.stderr = None,
                 Woken::Output(size) => {
-                    self.silence.broken(Instant::now());
-                    self.out.take(&out[..size], lines);
+                    self.out.take(&out[..size], audience);
+                    self.on_output(audience);
                 }
                 Woken::Error(size) => {
                     self.silence.broken(Instant::now());
-                    self.err.take(&err[..size], lines);
+                    self.err.take(&err[..size], audience);
                 }
                 Woken::Input(size) => self.on_written(size),
                 Woken::Exited(status) => self.on_exit(status),
@@ -266,6 +312,24 @@ impl<'a> Supervised<'a> {
             if self.is_quiet() {
                 self.phase = Phase::Over;
             }
+        }
+    }
+
+    /// What only tells that it waits is silence too: some clients would wait for ever.
+    fn on_output(&mut self, audience: &mut dyn Audience) {
+        if audience.has_moved() {
+            self.silence.broken(Instant::now());
+        }
+        match audience.enough() {
+            Some(Enough::Hopeless) if self.phase == Phase::Working => {
+                self.ended_by = Some(Exit::Hopeless);
+                self.ask();
+            }
+            Some(Enough::Told) if self.phase == Phase::Working && !self.has_told => {
+                self.has_told = true;
+                self.wake = self.wake.min(Instant::now() + AFTER_END);
+            }
+            _ => {}
         }
     }
 
@@ -305,7 +369,7 @@ impl<'a> Supervised<'a> {
         let now = Instant::now();
         match self.phase {
             Phase::Working => {
-                self.ended_by = Some(Exit::TimedOut);
+                self.ended_by = Some(if self.has_told { Exit::Settled } else { Exit::TimedOut });
                 self.ask();
             }
             Phase::Lingering { until } if now >= until => self.ask(),
@@ -393,10 +457,10 @@ impl<'a> Supervised<'a> {
         self.status.is_some() && self.stdout.is_none() && self.stderr.is_none() && self.group.is_empty()
     }
 
-    async fn finish(mut self, lines: &mut (dyn FnMut(&str) + Send)) -> Finished {
+    async fn finish(mut self, audience: &mut dyn Audience) -> Finished {
         self.group.leave();
-        let out = self.out.finish(lines).await;
-        let err = self.err.finish(lines).await;
+        let out = self.out.finish(audience).await;
+        let err = self.err.finish(audience).await;
         let mut notes = self.notes;
         if out.cut {
             notes.push(format!(
@@ -416,6 +480,8 @@ impl<'a> Supervised<'a> {
             redactions: out.redactions.saturating_add(err.redactions),
             notes,
             fatal: out.trouble.or(err.trouble),
+            reading: None,
+            resets_at: None,
         }
     }
 }

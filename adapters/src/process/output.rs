@@ -6,6 +6,7 @@ use unstuck_core::id::Blob;
 use unstuck_store::blobs::{BlobStore, BlobWriter};
 
 use super::lines::Lines;
+use super::{Audience, Pipe};
 use crate::blocking::blocking;
 use crate::redact::{self, Redactor};
 
@@ -14,7 +15,7 @@ const LAST_LINE_MAX: usize = 4096;
 
 /// What takes an output while it is produced.
 pub(super) struct Capture<'a> {
-    name: &'static str,
+    pipe: Pipe,
     blobs: &'a dyn BlobStore,
     /// Begun with the first byte: most outputs are empty.
     writer: Option<Box<dyn BlobWriter>>,
@@ -37,14 +38,9 @@ pub(super) struct Kept {
 }
 
 impl<'a> Capture<'a> {
-    pub(super) fn new(
-        name: &'static str,
-        tail_max: usize,
-        blobs: &'a dyn BlobStore,
-        redactor: &Redactor,
-    ) -> Self {
+    pub(super) fn new(pipe: Pipe, tail_max: usize, blobs: &'a dyn BlobStore, redactor: &Redactor) -> Self {
         Self {
-            name,
+            pipe,
             blobs,
             writer: None,
             trouble: None,
@@ -55,10 +51,10 @@ impl<'a> Capture<'a> {
         }
     }
 
-    pub(super) fn take(&mut self, chunk: &[u8], lines: &mut (dyn FnMut(&str) + Send)) {
+    pub(super) fn take(&mut self, chunk: &[u8], audience: &mut dyn Audience) {
         self.clean.clear();
         self.redact.push(chunk, &mut self.clean);
-        self.keep(lines);
+        self.keep(audience);
     }
 
     /// Returns the last line that is not blank, as it can be shown.
@@ -67,11 +63,12 @@ impl<'a> Capture<'a> {
         plain(end).lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
     }
 
-    pub(super) async fn finish(mut self, lines: &mut (dyn FnMut(&str) + Send)) -> Kept {
+    pub(super) async fn finish(mut self, audience: &mut dyn Audience) -> Kept {
         self.clean.clear();
         self.redact.finish(&mut self.clean);
-        self.keep(lines);
-        self.lines.end(lines);
+        self.keep(audience);
+        let pipe = self.pipe;
+        self.lines.end(|line| audience.line(pipe, line));
         let blob = match self.writer.take() {
             Some(writer) => blocking(|| writer.finish()).await.map(Some),
             None => Ok(None),
@@ -88,7 +85,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    fn keep(&mut self, lines: &mut (dyn FnMut(&str) + Send)) {
+    fn keep(&mut self, audience: &mut dyn Audience) {
         if self.clean.is_empty() {
             return;
         }
@@ -98,7 +95,11 @@ impl<'a> Capture<'a> {
             self.fail(&error);
         }
         self.tail.push(&self.clean);
-        self.lines.push(&self.clean, lines);
+        if self.pipe == Pipe::Output {
+            audience.output(&self.clean);
+        }
+        let pipe = self.pipe;
+        self.lines.push(&self.clean, |line| audience.line(pipe, line));
     }
 
     fn store(&mut self) -> std::io::Result<()> {
@@ -112,7 +113,11 @@ impl<'a> Capture<'a> {
     }
 
     fn fail(&mut self, error: &std::io::Error) {
-        self.trouble.get_or_insert_with(|| format!("cannot store {}: {error}", self.name));
+        let name = match self.pipe {
+            Pipe::Output => "standard output",
+            Pipe::Error => "standard error",
+        };
+        self.trouble.get_or_insert_with(|| format!("cannot store {name}: {error}"));
     }
 }
 

@@ -172,7 +172,7 @@ impl Bench<'_> {
         let own = Duration::from_millis(condition.validator.timeout.0);
         let limit = own.min(end.saturating_duration_since(Instant::now()));
         let spec = self.spec(condition, command, limit, hiding);
-        let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), &mut *show).await;
+        let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), show).await;
         self.read(&condition.validator, command, limit, outcome)
     }
 

@@ -3,8 +3,8 @@
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::scope;
 use unstuck_core::workflow::{
-    Baseline, BranchRules, Capability, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted,
-    OnFailure, Step, Weather, Work, Worker, WorkerKind, Workflow,
+    Baseline, BranchRules, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted,
+    OnFailure, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,
 };
 
 /// What a command line may say besides goal, worker and checks.
@@ -63,6 +63,7 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
         convergence: convergence(claims, options),
         require_change: claims,
         prompt_template: None,
+        session: Session::Fresh,
     };
     Workflow {
         name: title(goal),
@@ -72,6 +73,8 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
         context_dir: "context".to_owned(),
         weather: options.weather,
         outage_budget: options.outage_budget.unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
+        budget: Budget::default(),
+        prices: None,
         branch: BranchRules::default(),
         steps: vec![step],
     }
@@ -122,6 +125,10 @@ fn worker(kind: WorkerKind, instructions: String, command: Option<String>) -> Wo
         default_args: Vec::new(),
         workspace: ".".to_owned(),
         max_steps: None,
+        client: None,
+        wrap: None,
+        isolated: false,
+        fallback: Vec::new(),
     }
 }
 

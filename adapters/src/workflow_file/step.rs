@@ -6,8 +6,8 @@ use std::sync::Arc;
 use unstuck_core::id::{Millis, Stage, StepId};
 use unstuck_core::template;
 use unstuck_core::workflow::{
-    Baseline, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input, OnExhausted,
-    OnFailure, Output, Overlay, Step, Subworkflow, Work, Worker, WorkerKind, Workflow,
+    Baseline, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input,
+    OnExhausted, OnFailure, Output, Overlay, Session, Step, Subworkflow, Work, Worker, WorkerKind, Workflow,
 };
 
 use super::catalog::Profile;
@@ -61,6 +61,7 @@ impl Loader<'_> {
             on_exhausted: on_exhausted(view),
             require_change: view.flag("require_change").unwrap_or(false),
             prompt_template: self.prompt_template(view, &task),
+            session: Session::Fresh,
             check,
             convergence,
         };
@@ -416,6 +417,10 @@ impl Loader<'_> {
                 .unwrap_or_default(),
             workspace: task.text("workspace").map_or_else(|| ".".to_owned(), |(text, _)| text),
             max_steps: task.layer("max_steps", |view| view.whole("max_steps")),
+            client: None,
+            wrap: None,
+            isolated: false,
+            fallback: Vec::new(),
         }
     }
 
@@ -647,6 +652,8 @@ fn nothing() -> Workflow {
         context_dir: "context".to_owned(),
         weather: unstuck_core::workflow::Weather::Wait,
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
+        budget: Budget::default(),
+        prices: None,
         branch: unstuck_core::workflow::BranchRules::default(),
         steps: Vec::new(),
     }

@@ -37,6 +37,8 @@ impl Loader<'_> {
                 _ => Weather::Wait,
             },
             outage_budget: top.span("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
+            budget: unstuck_core::workflow::Budget::default(),
+            prices: None,
             branch: self.branch_rules(&top, &steps),
             steps,
         })

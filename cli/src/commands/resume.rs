@@ -9,7 +9,7 @@ use unstuck_core::id::{Millis, Seq};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
 
-use crate::args::Global;
+use crate::args::{self, Global};
 use crate::commands::run::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::exit;
@@ -28,6 +28,12 @@ pub struct Args {
     /// Let the run take so much time beyond its bound, such as 1h.
     #[arg(long, value_name = "DURATION")]
     add_time: Option<Millis>,
+    /// Let the run spend so much money beyond its bound, such as 2.50.
+    #[arg(long, value_name = "USD", value_parser = args::usd)]
+    add_usd: Option<u64>,
+    /// Let the run use so many tokens beyond its bound.
+    #[arg(long, value_name = "N")]
+    add_tokens: Option<u64>,
     /// Go on although files were changed since the run came to rest.
     #[arg(long)]
     accept_drift: bool,
@@ -41,7 +47,7 @@ pub struct Args {
 
 /// Goes on.
 pub fn resume(global: &Global, args: Args) -> Result {
-    let Args { run, add_iterations, add_time, accept_drift, hint, driving } = args;
+    let Args { run, add_iterations, add_time, add_usd, add_tokens, accept_drift, hint, driving } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
     let events = found.begun()?;
@@ -53,6 +59,8 @@ pub fn resume(global: &Global, args: Args) -> Result {
     let order = RunResumed {
         add_iterations,
         add_time: add_time.unwrap_or_default(),
+        add_micro_usd: add_usd.unwrap_or_default(),
+        add_tokens: add_tokens.unwrap_or_default(),
         hint,
         workflow_digest: run::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),

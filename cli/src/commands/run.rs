@@ -679,6 +679,7 @@ pub fn explained(error: &launch::Error, short: &str) -> Error {
             let hint = match rejection {
                 Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
                 Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
+                Rejection::NeedsMoney => format!("unstuck resume {short} --add-usd 5"),
                 Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
                 Rejection::AlreadyComplete => format!("unstuck show {short}"),
                 _ => format!("unstuck show {short}"),

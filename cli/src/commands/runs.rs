@@ -108,6 +108,7 @@ fn next(row: &Row) -> String {
             format!("unstuck resume {short} --add-iterations 5")
         }
         Some(RunOutcome::TimeLimit) => format!("unstuck resume {short} --add-time 1h"),
+        Some(RunOutcome::SpendLimit) => format!("unstuck resume {short} --add-usd 5"),
         None if row.standing == Standing::Running => format!("unstuck events {short} -f"),
         _ => format!("unstuck resume {short}"),
     }

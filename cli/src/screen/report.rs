@@ -5,6 +5,7 @@ use std::path::Path;
 use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
+use unstuck_core::spending::Overspent;
 use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Work, Workflow};
 use unstuck_replay::Story;
 
@@ -172,6 +173,9 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
             rows
         }
         RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
+        RunOutcome::SpendLimit => {
+            vec![row(format!("unstuck resume {short} {}", more_to_spend(state)), "go on")]
+        }
         RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
             vec![row(
                 format!("unstuck resume {short} --hint \"what it lacks\""),
@@ -184,6 +188,14 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
     };
     rows.push(row(format!("unstuck why {short}"), "the evidence, event by event"));
     rows
+}
+
+/// Returns the option that lets a run go on which has spent what it may.
+pub fn more_to_spend(state: &RunState) -> &'static str {
+    match state.overspent() {
+        Some(Overspent::Tokens { .. }) => "--add-tokens 1000000",
+        _ => "--add-usd 5",
+    }
 }
 
 /// The same as data, for scripts.
@@ -201,6 +213,7 @@ pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
         "last_event": story.last_seq,
         "deciding_step": story.deciding_step,
         "needs": story.needs(),
+        "spent": story.spent,
         "steps": story.steps,
         "notes": story.notes,
     })

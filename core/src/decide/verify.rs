@@ -3,7 +3,7 @@
 
 use super::Batch;
 use crate::answer::AnswerSeen;
-use crate::claim::{Claim, failure_of};
+use crate::claim::Claim;
 use crate::closer;
 use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, Template};
 use crate::declaration::{self, Declaration, Finding};
@@ -178,8 +178,8 @@ impl Batch {
         let answer = event.answer.as_deref();
         let value = answer.and_then(AnswerSeen::parsed);
         // Who did not come to a good end may have said something else later.
-        if let Some(failure) = failure_of(closer.worker.kind, &event.outcome) {
-            return self.check_could_not_run(step, &failure, evidence);
+        if let Some(failure) = event.outcome.failure(closer.worker.kind) {
+            return self.check_could_not_run(step, at, event, &failure, evidence);
         }
         let evidence = at.resting_on(evidence);
         let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Closer);

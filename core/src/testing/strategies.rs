@@ -181,12 +181,12 @@ fn any_observation() -> impl Strategy<Value = Observation> {
            1 => Just(Observation::DeadlinePassed),
            3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
                step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
-    templates: Vec::new(),
+    templates: Vec::new(), call: None,
                snapshot: Some(Box::new(snapshot(1))),
            })),
            3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
                step, iteration, attempt, check_id: id(), prompt: prompt(), limit: Millis(1), moved_aside: None,
-    templates: Vec::new(),
+    templates: Vec::new(), call: None,
            })),
            6 => finished,
            1 => due().prop_map(move |due| Observation::WorkerLost(lost(due))),

@@ -15,8 +15,8 @@ use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::verdict::Refusal;
 use crate::workflow::{
-    Baseline, BranchRules, Capability, Check, CheckBy, OnExhausted, OnFailure, Step, Weather, Work, Worker,
-    WorkerKind, Workflow,
+    Baseline, BranchRules, Budget, Capability, Check, CheckBy, OnExhausted, OnFailure, Session, Step,
+    Weather, Work, Worker, WorkerKind, Workflow,
 };
 
 /// What a process of the scripted world does.
@@ -258,6 +258,7 @@ pub fn started(
             limit,
             moved_aside,
             templates: Vec::new(),
+            call: None,
         });
     }
     let (check_id, snapshot) = (claims.then_some(check_id), None);
@@ -270,6 +271,7 @@ pub fn started(
         check_id,
         moved_aside,
         templates: Vec::new(),
+        call: None,
         snapshot,
     })
 }
@@ -390,6 +392,10 @@ pub fn script_worker(kind: WorkerKind, instructions: &str) -> Worker {
         default_args: Vec::new(),
         workspace: ".".to_owned(),
         max_steps: None,
+        client: None,
+        wrap: None,
+        isolated: false,
+        fallback: Vec::new(),
     }
 }
 
@@ -412,6 +418,7 @@ pub fn step(id: &str) -> Step {
         convergence: None,
         require_change: false,
         prompt_template: None,
+        session: Session::Fresh,
         completion: None,
     }
 }
@@ -427,6 +434,8 @@ impl Workflow {
             context_dir: "context".to_owned(),
             weather: Weather::Wait,
             outage_budget: Self::DEFAULT_OUTAGE_BUDGET,
+            budget: Budget::default(),
+            prices: None,
             branch: BranchRules::default(),
             steps,
         }

@@ -207,7 +207,7 @@ fn code_of(exit: &Exit, stderr: &[u8], recognised: bool) -> Result<i32, String> 
         Exit::Asks(question) => format!("it waited for an answer to `{question}`"),
         Exit::Stopped => "it was stopped".to_owned(),
         Exit::CouldNotStart(why) => why.clone(),
-        Exit::Child(_) | Exit::Settled => "it left no exit code".to_owned(),
+        Exit::Child(_) | Exit::Settled | Exit::Hopeless => "it left no exit code".to_owned(),
     };
     Err(why)
 }

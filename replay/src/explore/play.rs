@@ -73,6 +73,8 @@ impl Player {
             context_dir: "context".to_owned(),
             weather: Weather::Wait,
             outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
+            budget: unstuck_core::workflow::Budget::default(),
+            prices: None,
             branch: unstuck_core::workflow::BranchRules::default(),
             steps: vec![step],
         };
@@ -132,6 +134,7 @@ impl Player {
             check_id: check_id.clone(),
             moved_aside: None,
             templates: Vec::new(),
+            call: None,
             snapshot: None,
         };
         let fails = letter == Letter::WorkerFails;
@@ -165,6 +168,7 @@ impl Player {
             limit: Millis(0),
             moved_aside: None,
             templates: Vec::new(),
+            call: None,
         };
         let is_baseline = iteration == Iteration::BASELINE;
         let validators = self.validators(node, letter);

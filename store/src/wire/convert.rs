@@ -8,6 +8,7 @@ use unstuck_core::event as domain;
 use unstuck_core::failure::{self, Fingerprint};
 use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::reading;
 use unstuck_core::scope;
 use unstuck_core::snapshot;
 use unstuck_core::validator;
@@ -75,6 +76,7 @@ plain! {
     String = RunId: |id| id.as_str().to_owned(), RunId::new;
     String = StepId: |id| id.as_str().to_owned(), StepId::new;
     String = CheckId: |id| id.as_str().to_owned(), CheckId::new;
+    u16 = u16: |it| *it, |it| it;
     bool = bool: |it| *it, |it| it;
     i32 = i32: |it| *it, |it| it;
     u32 = u32: |it| *it, |it| it;
@@ -150,14 +152,26 @@ impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
 record! {
     v1::Blob = id::Blob { digest, size }
     v1::Parent = domain::Parent { run, step, iteration }
-    v1::RunResumed = domain::RunResumed { add_iterations, add_time, hint, workflow_digest, program }
+    v1::RunResumed = domain::RunResumed { add_iterations, add_time, add_micro_usd, add_tokens, hint, workflow_digest, program }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text }
-    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot }
+    v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
     v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, answer }
+    v1::Call = domain::Call { client, session, continues, argv }
+    v1::WorkerProgressed = domain::WorkerProgressed { step, iteration, attempt, progress }
+    v1::Progress = reading::Progress { session, model, text, doing, counts, files, usage, cost, retrying }
+    v1::Retrying = reading::Retrying { trouble, attempt, most, delay }
+    v1::Reading = reading::Reading {
+        client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, cost, counts,
+        files,
+    }
+    v1::Usage = reading::Usage { input, cached, cache_write, output, reasoning, scope }
+    v1::Cost = reading::Cost { micro_usd, scope }
+    v1::Counts = reading::Counts { tools, tools_failed, retries, denied, unparsed }
+    v1::FallbackTaken = domain::FallbackTaken { step, what, to, why }
     v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
-    v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates }
+    v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates, call }
     v1::CheckFinished = domain::CheckFinished {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
     }
@@ -182,7 +196,8 @@ record! {
     v1::Standing = snapshot::Standing { branch, commit, stash, elsewhere }
     v1::LeftOut = snapshot::LeftOut { reason, count, examples }
     v1::Outcome = domain::Outcome {
-        exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal,
+        exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal, reading,
+        resets_at,
     }
     v1::ChildEnd = domain::ChildEnd { run, end }
     v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
@@ -200,7 +215,13 @@ record! {
 }
 
 choice! {
-    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled }
+    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless }
+    CallEnd = reading::CallEnd { Done, Failed, Stopped }
+    Trouble = reading::Trouble {
+        RateLimit, Overloaded, Server, Network, Auth, Credit, ContextOverflow, BadRequest, TurnLimit, BudgetLimit,
+        NoSession, Config, Crashed, NoEnd, EmptyAnswer, Interrupted, Unknown,
+    }
+    Scope = reading::Scope { Call, Session }
     DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
     Refusal = verdict::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
     Next = domain::Next { Work, Check }
@@ -226,7 +247,7 @@ choice! {
         ConditionFailed(it), AttemptsExhausted(it),
     }
     RunOutcome = domain::RunOutcome {
-        Complete, NotComplete, IterationLimit, TimeLimit, Stuck, Blocked, WorkerFailed, Interrupted(it),
+        Complete, NotComplete, IterationLimit, TimeLimit, Stuck, Blocked, WorkerFailed, Interrupted(it), SpendLimit,
     }
 }
 

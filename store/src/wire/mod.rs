@@ -204,6 +204,8 @@ event_types! {
     CheckLost = 11 "check_lost" [v1::CheckLost]
     LogRepaired = 12 "log_repaired" [v1::LogRepaired]
     SnapshotTaken = 13 "snapshot_taken" [v1::SnapshotTaken]
+    WorkerProgressed = 14 "worker_progressed" [v1::WorkerProgressed]
+    Kicked = 15 "kicked" [v1::Kicked]
     WorkRequested = 101 "work_requested" [v1::WorkRequested]
     CheckRequested = 102 "check_requested" [v1::CheckRequested]
     WaitRequested = 103 "wait_requested" [v1::WaitRequested]
@@ -212,6 +214,7 @@ event_types! {
     StepEnded = 106 "step_ended" [v1::StepEnded]
     RunStopping = 107 "run_stopping" [v1::RunStopping]
     RunEnded = 108 "run_ended" [v1::RunEnded]
+    FallbackTaken = 109 "fallback_taken" [v1::FallbackTaken]
 }
 
 impl EventType {
@@ -250,6 +253,7 @@ current! {
         v1::CheckLost => CheckLost,
         v1::LogRepaired => LogRepaired,
         v1::SnapshotTaken => SnapshotTaken,
+        v1::WorkerProgressed => WorkerProgressed,
     }
     Conclusion {
         v1::WorkRequested => WorkRequested,
@@ -260,6 +264,7 @@ current! {
         v1::StepEnded => StepEnded,
         v1::RunStopping => RunStopping,
         v1::RunEnded => RunEnded,
+        v1::FallbackTaken => FallbackTaken,
     }
 }
 
@@ -272,6 +277,12 @@ impl Stored for v1::RunStarted {
 impl Stored for v1::DeadlinePassed {
     fn into_fact(self) -> Result<Fact, Invalid> {
         Ok(Observation::DeadlinePassed.into())
+    }
+}
+
+impl Stored for v1::Kicked {
+    fn into_fact(self) -> Result<Fact, Invalid> {
+        Ok(Observation::Kicked.into())
     }
 }
 
@@ -318,6 +329,10 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
             Observation::SnapshotTaken(it) => {
                 encode_shape(T::SnapshotTaken, &v1::SnapshotTaken::wire(it), json)
             }
+            Observation::WorkerProgressed(it) => {
+                encode_shape(T::WorkerProgressed, &v1::WorkerProgressed::wire(it), json)
+            }
+            Observation::Kicked => encode_shape(T::Kicked, &v1::Kicked {}, json),
         },
         Fact::Concluded(conclusion) => match conclusion {
             Conclusion::WorkRequested(it) => {
@@ -336,6 +351,9 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
             Conclusion::StepEnded(it) => encode_shape(T::StepEnded, &v1::StepEnded::wire(it), json),
             Conclusion::RunStopping(it) => encode_shape(T::RunStopping, &v1::RunStopping::wire(it), json),
             Conclusion::RunEnded(it) => encode_shape(T::RunEnded, &v1::RunEnded::wire(it), json),
+            Conclusion::FallbackTaken(it) => {
+                encode_shape(T::FallbackTaken, &v1::FallbackTaken::wire(it), json)
+            }
         },
     }
 }

@@ -38,6 +38,8 @@ pub struct Parent {
 pub struct RunResumed {
     pub add_iterations: u32,
     pub add_time: u64,
+    pub add_micro_usd: u64,
+    pub add_tokens: u64,
     pub hint: Option<String>,
     pub workflow_digest: Option<Digest>,
     pub program: String,
@@ -67,6 +69,135 @@ pub struct WorkerStarted {
     pub moved_aside: Option<Blob>,
     pub templates: Vec<String>,
     pub snapshot: Option<Snapshot>,
+    pub call: Option<Call>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub client: String,
+    pub session: Option<String>,
+    pub continues: bool,
+    pub argv: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerProgressed {
+    pub step: String,
+    pub iteration: u32,
+    pub attempt: u32,
+    pub progress: Progress,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub text: String,
+    pub doing: String,
+    pub counts: Counts,
+    pub files: Vec<String>,
+    pub usage: Option<Usage>,
+    pub cost: Option<Cost>,
+    pub retrying: Option<Retrying>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retrying {
+    pub trouble: Trouble,
+    pub attempt: u32,
+    pub most: Option<u32>,
+    pub delay: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    pub client: String,
+    pub end: CallEnd,
+    pub trouble: Option<Trouble>,
+    pub message: String,
+    pub http_status: Option<u16>,
+    pub retry_after: Option<u64>,
+    pub resets: Option<String>,
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub structured: Option<String>,
+    pub usage: Option<Usage>,
+    pub cost: Option<Cost>,
+    pub counts: Counts,
+    pub files: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnd {
+    Done,
+    Failed,
+    Stopped,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    RateLimit,
+    Overloaded,
+    Server,
+    Network,
+    Auth,
+    Credit,
+    ContextOverflow,
+    BadRequest,
+    TurnLimit,
+    BudgetLimit,
+    NoSession,
+    Config,
+    Crashed,
+    NoEnd,
+    EmptyAnswer,
+    Interrupted,
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub cached: u64,
+    pub cache_write: u64,
+    pub output: u64,
+    pub reasoning: u64,
+    pub scope: Scope,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    pub micro_usd: u64,
+    pub scope: Scope,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    Call,
+    Session,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub tools: u32,
+    pub tools_failed: u32,
+    pub retries: u32,
+    pub denied: u32,
+    pub unparsed: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kicked {}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FallbackTaken {
+    pub step: String,
+    pub what: Next,
+    pub to: u32,
+    pub why: Failure,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +240,7 @@ pub struct CheckStarted {
     pub limit: u64,
     pub moved_aside: Option<Blob>,
     pub templates: Vec<String>,
+    pub call: Option<Call>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -460,6 +592,8 @@ pub struct Outcome {
     pub redactions: u32,
     pub notes: Vec<String>,
     pub fatal: Option<String>,
+    pub reading: Option<Reading>,
+    pub resets_at: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -474,6 +608,7 @@ pub enum Exit {
     Idle,
     Asks(String),
     Settled,
+    Hopeless,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -603,4 +738,5 @@ pub enum RunOutcome {
     Blocked,
     WorkerFailed,
     Interrupted(i32),
+    SpendLimit,
 }

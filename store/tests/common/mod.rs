@@ -4,19 +4,23 @@
 
 use unstuck_core::answer::{AnswerSeen, Origin, Refused, Violation};
 use unstuck_core::event::{
-    AnswerGiven, Bytes, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
-    DecisionFile, DecisionSource, Event, Exit, Fact, Failure, Inquiry, LogRepaired, Lost, Next, Observation,
-    Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping,
-    SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason,
-    WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
+    AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
+    DecisionFile, DecisionSource, Event, Exit, Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost,
+    Next, Observation, Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed,
+    RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded,
+    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
+    WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::reading::{CallEnd, Cost, Counts, Progress, Reading, Retrying, Scope, Trouble, Usage};
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::validator::{Report, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::{Decision, Refusal};
 use unstuck_core::weather::ErrorClass;
-use unstuck_core::workflow::{BranchRules, Step, Weather, Work, Worker, WorkerKind, Workflow};
+use unstuck_core::workflow::{
+    BranchRules, Budget, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,
+};
 
 /// A moment in November 2026.
 pub const AT: u64 = 1_795_000_000_000;
@@ -46,6 +50,10 @@ pub fn workflow() -> Workflow {
         default_args: vec!["--verbose".to_owned()],
         workspace: ".".to_owned(),
         max_steps: Some(40),
+        client: None,
+        wrap: None,
+        isolated: false,
+        fallback: Vec::new(),
     };
     let step = Step {
         id: "fix".into(),
@@ -64,6 +72,7 @@ pub fn workflow() -> Workflow {
         convergence: None,
         require_change: false,
         prompt_template: None,
+        session: Session::Fresh,
         completion: None,
     };
     Workflow {
@@ -74,6 +83,8 @@ pub fn workflow() -> Workflow {
         context_dir: ".unstuck".to_owned(),
         weather: Weather::Wait,
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
+        budget: Budget::default(),
+        prices: None,
         branch: BranchRules::default(),
         steps: vec![step],
     }
@@ -109,7 +120,65 @@ pub fn outcome(exit: Exit, answer: &str) -> Outcome {
         redactions: 2,
         notes: vec!["output `report` is missing".to_owned()],
         fatal: None,
+        reading: Some(Box::new(reading(Some(Trouble::RateLimit), CallEnd::Failed))),
+        resets_at: Some(Timestamp(1_795_300_000_000)),
     }
+}
+
+fn reading(trouble: Option<Trouble>, end: CallEnd) -> Reading {
+    Reading {
+        client: "claude".to_owned(),
+        end,
+        trouble,
+        message: "You've hit your limit · resets 1pm (Asia/Seoul)".to_owned(),
+        http_status: Some(429),
+        retry_after: Some(Millis(60_000)),
+        resets: Some("1pm (Asia/Seoul)".to_owned()),
+        session: Some("018f-session".to_owned()),
+        model: Some("model-1".to_owned()),
+        structured: Some("{\"status\":\"done\"}".to_owned()),
+        usage: Some(usage()),
+        cost: Some(Cost { micro_usd: 310_000, scope: Scope::Call }),
+        counts: counts(),
+        files: vec!["src/a.rs".to_owned()],
+    }
+}
+
+fn usage() -> Usage {
+    Usage { input: 700, cached: 2100, cache_write: 50, output: 65, reasoning: 12, scope: Scope::Session }
+}
+
+fn counts() -> Counts {
+    Counts { tools: 5, tools_failed: 1, retries: 2, denied: 3, unparsed: 4 }
+}
+
+fn call() -> Option<Box<Call>> {
+    Some(Box::new(Call {
+        client: "claude".to_owned(),
+        session: Some("018f-session".to_owned()),
+        continues: true,
+        argv: vec!["claude".to_owned(), "-p".to_owned()],
+    }))
+}
+
+fn progressed(trouble: Trouble) -> Observation {
+    let retrying = Retrying { trouble, attempt: 1, most: Some(10), delay: Some(Millis(2000)) };
+    Observation::WorkerProgressed(WorkerProgressed {
+        step: "fix".into(),
+        iteration: Iteration(1),
+        attempt: Attempt(1),
+        progress: Box::new(Progress {
+            session: Some("018f-session".to_owned()),
+            model: Some("model-1".to_owned()),
+            text: "I look at it.".to_owned(),
+            doing: "Bash: cargo test".to_owned(),
+            counts: counts(),
+            files: vec!["src/a.rs".to_owned()],
+            usage: Some(usage()),
+            cost: Some(Cost { micro_usd: 310_000, scope: Scope::Session }),
+            retrying: Some(retrying),
+        }),
+    })
 }
 
 fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
@@ -160,6 +229,8 @@ pub fn observations() -> Vec<Observation> {
         Observation::RunResumed(RunResumed {
             add_iterations: 5,
             add_time: Millis(3_600_000),
+            add_micro_usd: 2_500_000,
+            add_tokens: 1_000_000,
             hint: Some("look at line 12".to_owned()),
             workflow_digest: None,
             program: "0.1.0".to_owned(),
@@ -177,6 +248,7 @@ pub fn observations() -> Vec<Observation> {
             moved_aside: Some(blob("old verdict")),
             templates: vec!["retry/issue/f_failed.md".to_owned()],
             snapshot: Some(Box::new(snapshot())),
+            call: call(),
         }),
         Observation::WorkerLost(lost()),
         Observation::CheckStarted(CheckStarted {
@@ -188,10 +260,32 @@ pub fn observations() -> Vec<Observation> {
             limit: Millis(60_000),
             moved_aside: None,
             templates: Vec::new(),
+            call: call(),
         }),
         Observation::CheckLost(lost()),
+        Observation::Kicked,
         Observation::LogRepaired(LogRepaired { what: "events 4 to 6 were restored".to_owned() }),
     ];
+    let troubles = [
+        Trouble::RateLimit,
+        Trouble::Overloaded,
+        Trouble::Server,
+        Trouble::Network,
+        Trouble::Auth,
+        Trouble::Credit,
+        Trouble::ContextOverflow,
+        Trouble::BadRequest,
+        Trouble::TurnLimit,
+        Trouble::BudgetLimit,
+        Trouble::NoSession,
+        Trouble::Config,
+        Trouble::Crashed,
+        Trouble::NoEnd,
+        Trouble::EmptyAnswer,
+        Trouble::Interrupted,
+        Trouble::Unknown,
+    ];
+    all.extend(troubles.map(progressed));
     let moments = [
         SnapshotMoment::Ended,
         SnapshotMoment::Resumed,
@@ -211,6 +305,7 @@ pub fn observations() -> Vec<Observation> {
         Exit::Idle,
         Exit::Asks("Overwrite? [y/N]".to_owned()),
         Exit::Settled,
+        Exit::Hopeless,
     ];
     all.extend(exits.into_iter().map(|exit| worker_finished(exit, DecisionFile::NotConfigured)));
     let refusals = [
@@ -429,6 +524,10 @@ pub fn conclusions() -> Vec<Conclusion> {
         ends.into_iter()
             .map(|end| Conclusion::StepEnded(StepEnded { step: "fix".into(), end, evidence: vec![Seq(9)] })),
     );
+    all.extend([Next::Work, Next::Check].map(|what| {
+        let why = failure(ErrorClass::RetryableRateLimit);
+        Conclusion::FallbackTaken(FallbackTaken { step: "fix".into(), what, to: 1, why })
+    }));
     let outcomes = [
         RunOutcome::Complete,
         RunOutcome::NotComplete,
@@ -438,6 +537,7 @@ pub fn conclusions() -> Vec<Conclusion> {
         RunOutcome::Blocked,
         RunOutcome::WorkerFailed,
         RunOutcome::Interrupted(2),
+        RunOutcome::SpendLimit,
     ];
     all.extend(outcomes.into_iter().flat_map(|outcome| {
         [

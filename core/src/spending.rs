@@ -1,0 +1,124 @@
+//! What a run may spend, and what it has spent.
+
+use crate::event::{Exit, Outcome, RunResumed};
+use crate::id::StepId;
+use crate::money::Spent;
+use crate::state::{RunState, StepState};
+use crate::workflow::{Budget, Step, WorkerKind, Workflow};
+
+/// A bound that is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overspent {
+    /// Of money, in millionths of a US dollar.
+    Money {
+        /// What was spent, as far as it is known.
+        spent: u64,
+        /// The bound.
+        bound: u64,
+    },
+    /// Of tokens.
+    Tokens {
+        /// What was used, as far as it is known.
+        spent: u64,
+        /// The bound.
+        bound: u64,
+    },
+}
+
+impl Overspent {
+    /// Says whether a person who takes the run up again gives it enough to go on.
+    pub(crate) fn is_mended_by(&self, order: &RunResumed) -> bool {
+        let (spent, bound, more) = match *self {
+            Self::Money { spent, bound } => (spent, bound, order.add_micro_usd),
+            Self::Tokens { spent, bound } => (spent, bound, order.add_tokens),
+        };
+        spent < bound.saturating_add(more)
+    }
+}
+
+impl RunState {
+    /// Returns what the run has spent; of what is in flight, what it has told so far.
+    pub fn spent(&self) -> Spent {
+        let mut spent = self.spent.clone();
+        let prices = self.workflow().and_then(|workflow| workflow.prices.as_ref());
+        for (_, at) in self.in_flight() {
+            let in_flight = at.phase.in_flight();
+            if let Some((call, progress)) =
+                in_flight.and_then(|it| it.call.as_ref().zip(it.progress.as_ref()))
+            {
+                spent.add(&call.client, call.session.as_deref(), &progress.so_far(&call.client), prices);
+            }
+        }
+        spent
+    }
+
+    /// Returns what the run may spend, what a person added included.
+    pub fn budget(&self) -> Budget {
+        let Budget { micro_usd, tokens } = self.workflow().map(|it| it.budget).unwrap_or_default();
+        let more = |bound: Option<u64>, extra: Option<u64>| Some(bound?.saturating_add(extra.unwrap_or(0)));
+        Budget {
+            micro_usd: more(micro_usd, self.extra_budget.micro_usd),
+            tokens: more(tokens, self.extra_budget.tokens),
+        }
+    }
+
+    /// Returns the bound that is reached, if one is.
+    pub fn overspent(&self) -> Option<Overspent> {
+        let budget = self.budget();
+        if budget == Budget::default() {
+            return None;
+        }
+        let spent = self.spent();
+        let (money, tokens) = (spent.micro_usd(), spent.tokens.total());
+        let reached = |bound: Option<u64>, spent: u64| bound.filter(|bound| spent >= *bound);
+        reached(budget.micro_usd, money).map(|bound| Overspent::Money { spent: money, bound }).or_else(|| {
+            reached(budget.tokens, tokens).map(|bound| Overspent::Tokens { spent: tokens, bound })
+        })
+    }
+
+    /// Says whether the next thing that is done, or is being done, costs anything although nothing is left. What
+    /// costs nothing goes on: the check of work that is paid for may find it complete.
+    pub(crate) fn is_broke(&self) -> bool {
+        self.steps().any(|(step, at)| at.phase.turn().is_some() && at.is_paid(step))
+            && self.overspent().is_some()
+    }
+
+    /// Counts what a call has cost; one without an outcome was lost, and only what it had told is known.
+    pub(crate) fn count_cost(&mut self, id: &StepId, outcome: Option<&Outcome>) {
+        let plan = self.plan.clone();
+        let Some((step, at)) = self.step(id) else { return };
+        let never_ran = outcome.is_some_and(|it| matches!(it.exit, Exit::CouldNotStart(_)));
+        if !at.is_paid(step) || never_ran {
+            return;
+        }
+        let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
+        let in_flight = at.phase.in_flight().cloned();
+        let call = in_flight.as_ref().and_then(|it| it.call.as_ref());
+        let told = || {
+            let (call, progress) = call.zip(in_flight.as_ref()?.progress.as_ref())?;
+            Some(progress.so_far(&call.client))
+        };
+        let reading = match outcome {
+            Some(outcome) => outcome.reading.as_deref().cloned(),
+            None => told(),
+        };
+        let session = call.and_then(|call| call.session.as_deref());
+        match reading {
+            Some(reading) => self.spent.add(&reading.client, session, &reading, prices),
+            None => self.spent.add_untold(),
+        }
+    }
+}
+
+impl StepState {
+    /// Says whether somebody has to be paid for what the step does now: a script of one's own costs nothing.
+    fn is_paid(&self, step: &Step) -> bool {
+        self.whom(step).is_some_and(|worker| worker.kind != WorkerKind::Custom)
+    }
+}
+
+/// Returns who tells nothing that a bound of money, or of tokens, could be held by: step and worker, in words.
+pub fn unknowable(workflow: &Workflow) -> Vec<String> {
+    let _ = workflow;
+    Vec::new()
+}

@@ -1,0 +1,220 @@
+//! A call of a worker's client: how it is started, what it tells while it runs, and what it told in the end.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+use unstuck_adapters::process::{Audience, Enough, Pipe};
+use unstuck_adapters::reset_time;
+use unstuck_core::client::launch::{self, Plan, Request};
+use unstuck_core::client::{Client, Decoder};
+use unstuck_core::completion::Form;
+use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
+use unstuck_core::id::{StepId, Timestamp};
+use unstuck_core::reading::Progress;
+use unstuck_core::workflow::{Session, Worker, WorkerKind};
+use unstuck_core::{Due, Observation};
+
+use crate::Watcher;
+use crate::clock::Clock;
+use crate::job::{Asked, write};
+
+/// Takes what is to be recorded while something runs.
+pub type Tell = UnboundedSender<Observation>;
+
+/// So long at least lies between two records of the same call, and so large a part of its time: the log grows
+/// with its logarithm.
+const SAMPLE_MIN: Duration = Duration::from_secs(5);
+const SAMPLE_SHARE: u32 = 50;
+/// The same for news about money: a bound is not to be passed by much.
+const MONEY_MIN: Duration = Duration::from_secs(1);
+const MONEY_SHARE: u32 = 500;
+
+/// A call that is about to be made.
+pub(crate) struct Planned {
+    pub(crate) client: Arc<Client>,
+    pub(crate) call: Call,
+    pub(crate) plan: Plan,
+}
+
+/// Plans the call of a client. Its files are written into `folder`.
+pub(crate) fn plan(
+    worker: &Worker,
+    client: &Client,
+    asked: &Asked<'_>,
+    folder: &Path,
+) -> io::Result<Planned> {
+    let continued = asked.at.conversation.as_ref().filter(|it| {
+        asked.inquiry.is_none() && asked.step.session == Session::Continue && it.client == client.name
+    });
+    let fresh = uuid::Uuid::now_v7().to_string();
+    let session = match continued {
+        Some(conversation) => launch::Session::Continued(&conversation.id),
+        None => launch::Session::New(Some(&fresh)),
+    };
+    let schema = schema(asked);
+    let request = Request {
+        prompt: asked.prompt,
+        folder: &folder.to_string_lossy(),
+        model: worker.model.as_deref(),
+        variant: worker.variant.as_deref(),
+        capabilities: &worker.capabilities,
+        turns: worker.max_steps,
+        micro_usd: money_left(asked),
+        session,
+        schema: schema.as_deref(),
+        extra: &worker.default_args,
+        isolated: worker.isolated,
+    };
+    let plan = launch::plan(&client.program, &client.launch, &request).map_err(io::Error::other)?;
+    for (file, text) in &plan.files {
+        write(Path::new(file), text)?;
+    }
+    let call = Call {
+        client: client.name.clone(),
+        session: plan.session.clone(),
+        continues: continued.is_some(),
+        argv: plan.argv.iter().map(|word| short(word)).collect(),
+    };
+    Ok(Planned { client: Arc::new(client.clone()), call, plan })
+}
+
+/// Returns what a client may spend by itself: not much more than what is left.
+fn money_left(asked: &Asked<'_>) -> Option<u64> {
+    let bound = asked.state.budget().micro_usd?;
+    Some(bound.saturating_sub(asked.state.spent().micro_usd()).max(1))
+}
+
+/// Returns the schema that the answer has to meet.
+fn schema(asked: &Asked<'_>) -> Option<String> {
+    let completion = asked.step.completion.as_ref()?;
+    let form = match asked.inquiry {
+        None => &completion.answer_of(asked.due.iteration)?.form,
+        Some(Inquiry::Closer) => return Some(unstuck_core::closer::SCHEMA.to_owned()),
+        Some(_) => return None,
+    };
+    match form {
+        Form::Json { schema, .. } => schema.as_ref().map(ToString::to_string),
+        Form::TextPattern(_) => None,
+    }
+}
+
+/// An argument as people read it in the log.
+fn short(word: &str) -> String {
+    const LONGEST: usize = 200;
+    match word.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_owned(),
+    }
+}
+
+/// Hears a client while it runs: shows what it does, and tells of it now and then.
+pub(crate) struct Listener<'a> {
+    pub(crate) step: StepId,
+    pub(crate) due: Due,
+    pub(crate) watcher: &'a dyn Watcher,
+    pub(crate) tell: Tell,
+    pub(crate) decoder: Decoder,
+    begun: Instant,
+    told_at: Option<Instant>,
+    told: Progress,
+    shown: String,
+}
+
+impl<'a> Listener<'a> {
+    pub(crate) fn new(client: Arc<Client>, due: Due, watcher: &'a dyn Watcher, tell: Tell) -> Self {
+        Self {
+            step: due.step.clone(),
+            due,
+            watcher,
+            tell,
+            decoder: Decoder::new(client),
+            begun: Instant::now(),
+            told_at: None,
+            told: Progress::default(),
+            shown: String::new(),
+        }
+    }
+
+    /// Says what the client told, in place of what it printed.
+    pub(crate) fn finish(self, outcome: &mut Outcome) {
+        let stopped = outcome.exit == Exit::Stopped;
+        let (reading, answer) = self.decoder.finish(&outcome.exit, stopped, &outcome.stderr_tail);
+        outcome.answer = end_of(answer.unwrap_or_default());
+        outcome.reading = Some(Box::new(reading));
+        // That note is about a text which is not the answer here.
+        outcome.notes.retain(|note| !note.starts_with("the answer is the last"));
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        let line = if progress.doing.is_empty() { &progress.text } else { &progress.doing };
+        let line = line.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        if !line.is_empty() && *line != self.shown {
+            self.watcher.line(&self.step, line);
+            line.clone_into(&mut self.shown);
+        }
+    }
+
+    fn tell_of(&mut self, progress: Progress) {
+        let now = Instant::now();
+        let spans = |least: Duration, share: u32| least.max((now - self.begun) / share);
+        let knows_session = self.told.session.is_none() && progress.session.is_some();
+        let news_of_money = (progress.usage, progress.cost) != (self.told.usage, self.told.cost);
+        let pause =
+            if news_of_money { spans(MONEY_MIN, MONEY_SHARE) } else { spans(SAMPLE_MIN, SAMPLE_SHARE) };
+        let is_time = self.told_at.is_none_or(|at| now - at >= pause);
+        if progress == self.told || !(is_time || knows_session) {
+            return;
+        }
+        self.told_at = Some(now);
+        self.told = progress.clone();
+        let Due { step, iteration, attempt } = self.due.clone();
+        let told = WorkerProgressed { step, iteration, attempt, progress: Box::new(progress) };
+        // Nobody hears it any more when the run is over.
+        let _nobody = self.tell.send(Observation::WorkerProgressed(told));
+    }
+}
+
+impl Audience for Listener<'_> {
+    fn line(&mut self, of: Pipe, line: &str) {
+        if of == Pipe::Error {
+            self.watcher.line(&self.step, line);
+        }
+    }
+
+    fn output(&mut self, piece: &[u8]) {
+        self.decoder.push(piece);
+        let progress = self.decoder.progress();
+        self.show(&progress);
+        self.tell_of(progress);
+    }
+
+    fn has_moved(&mut self) -> bool {
+        self.decoder.has_moved()
+    }
+
+    fn enough(&self) -> Option<Enough> {
+        match (self.decoder.hopeless(), self.decoder.is_over()) {
+            (Some(_), _) => Some(Enough::Hopeless),
+            (None, true) => Some(Enough::Told),
+            (None, false) => None,
+        }
+    }
+}
+
+/// Returns the end of an answer, of at most as many bytes as an event holds.
+fn end_of(mut answer: String) -> String {
+    let from = answer.ceil_char_boundary(answer.len().saturating_sub(Outcome::ANSWER_MAX));
+    answer.drain(..from);
+    answer
+}
+
+/// Finds out when the limit ends that a process ran into, if its output names the moment.
+pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome) {
+    let Some(resets) = outcome.failure(kind).and_then(|failure| failure.resets) else { return };
+    let now = Clock::start(Timestamp(0)).now();
+    outcome.resets_at = reset_time::resets_at(&resets, now, &reset_time::local());
+}
