@@ -130,7 +130,10 @@ fn differences(call: &Call, sessions: &mut BTreeMap<String, [u64; 5]>) -> Vec<St
     // Only a call that is done has an answer; what else was said is its last words.
     let said = if reading.end == CallEnd::Done { text(&answer) } else { progress.text };
     if reading.end == CallEnd::Done || decoded.text.is_some() {
-        compare("text", said, text(&decoded.text));
+        let wanted = text(&decoded.text);
+        // Long texts are recorded by their beginning.
+        let is_beginning = wanted.strip_suffix("...").is_some_and(|head| said.starts_with(head));
+        compare("text", if is_beginning { wanted.clone() } else { said }, wanted);
     }
     compare(
         "structured",
@@ -317,13 +320,11 @@ fn all_recorded_calls_are_read_as_they_were() {
     let calls: BTreeSet<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
     expect![[r#"
         {
-            "claude/huge/01-work",
             "claude/single-json/01-work",
-            "codex/huge/01-work",
             "gemini/bad-resume/01-work",
             "gemini/single-json/01-work",
-            "pi/huge/01-work",
             "qwen/single-json/01-work",
         }
-    "#]].assert_debug_eq(&calls);
+    "#]]
+    .assert_debug_eq(&calls);
 }
