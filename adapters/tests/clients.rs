@@ -4,6 +4,8 @@
 
 #[path = "clients/descriptions.rs"]
 mod descriptions;
+#[path = "clients/golden.rs"]
+mod golden;
 #[path = "clients/launch.rs"]
 mod launch;
 #[path = "clients/recorded.rs"]

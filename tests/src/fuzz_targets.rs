@@ -5,19 +5,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
 use unstuck_adapters::registry::front_matter;
 use unstuck_adapters::workflow_file::{self, Options};
-use unstuck_adapters::{answer, schema};
+use unstuck_adapters::{answer, clients, schema};
 use unstuck_core::Event;
 use unstuck_core::answer::Sources;
+use unstuck_core::client::{Client, Decoder};
 use unstuck_core::completion::Form;
 use unstuck_core::event::Exit;
 use unstuck_core::failure::{self, Output, Report};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::porcelain::{self, Standing};
+use unstuck_core::reading::{CallEnd, Progress, Reading};
 use unstuck_core::validator::{self, SuccessWhen, ValidatorOutcome};
 use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
 use unstuck_core::workflow::Workflow;
@@ -31,6 +33,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its folder of seeds.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("client", client),
     ("controller", controller),
     ("decision_bytes", decision_bytes),
     ("event_bytes", event_bytes),
@@ -104,6 +107,51 @@ pub fn failures(data: &[u8]) {
     }
     let passed = failure::extract(&Output { exit_code: Some(0), stdout: data, ..plain });
     assert!(passed.failures.is_empty(), "a command that passed has failed in nothing");
+}
+
+/// Whatever a client printed, and whatever its description is: the description is refused with places or can be
+/// recorded; the output is read in pieces as at once, bounded, and is never done if nothing was printed.
+///
+/// The first byte is the number of a built-in client. If there are not so many, a description goes up to the next zero
+/// byte. The rest is the output.
+pub fn client(data: &[u8]) {
+    let Some((&first, rest)) = data.split_first() else { return };
+    if let Some(client) = clients::all().nth(usize::from(first)) {
+        return check_output(&client, rest);
+    }
+    let mut parts = rest.splitn(2, |byte| *byte == 0);
+    let description = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let output = parts.next().unwrap_or_default();
+    match clients::read("workers.yaml", &description) {
+        Ok(clients) => clients.into_values().for_each(|client| {
+            let json = serde_json::to_string(&client).expect("a description can be recorded");
+            assert_eq!(serde_json::from_str::<Client>(&json).ok(), Some(client.clone()));
+            check_output(&Arc::new(client), output);
+        }),
+        Err(complaints) => {
+            assert!(!complaints.is_empty(), "a refusal says why");
+            complaints.iter().for_each(|complaint| check_shown(&complaint.render()));
+        }
+    }
+}
+
+fn check_output(client: &Arc<Client>, output: &[u8]) {
+    let read = |size: usize| {
+        let mut decoder = Decoder::new(Arc::clone(client));
+        output.chunks(size).for_each(|piece| decoder.push(piece));
+        let progress = decoder.progress();
+        (decoder.finish(&Exit::Code(0), false, ""), progress)
+    };
+    let ((reading, answer), progress) = read(output.len().max(1));
+    assert_eq!(read(7), ((reading.clone(), answer.clone()), progress.clone()), "pieces make no difference");
+    assert!(reading.message.len() <= Reading::MESSAGE_MAX && reading.files.len() <= Reading::FILES_MAX);
+    assert!(progress.text.len() <= Progress::TEXT_MAX && progress.doing.len() <= Progress::TEXT_MAX);
+    assert!(answer.is_none() || reading.end == CallEnd::Done, "only what is done has an answer");
+    assert!(reading.end != CallEnd::Done || !output.trim_ascii().is_empty(), "nothing is no end");
+    let mut decoder = Decoder::new(Arc::clone(client));
+    decoder.push(output);
+    let (stopped, answer) = decoder.finish(&Exit::Signal(15), true, "");
+    assert_eq!((stopped.end, answer), (CallEnd::Stopped, None), "what we stopped is stopped");
 }
 
 /// Whatever git printed: its paths are read, the same twice; and a name that git quotes, or ends with NUL, is

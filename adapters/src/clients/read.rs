@@ -139,6 +139,7 @@ const ONE_OF: &[(&str, &[&str])] = &[
     ("usd", &["usd"]),
     ("preset", &["session"]),
     ("resume", &["session"]),
+    ("fork", &["session"]),
     ("schema", &["schema", "schema_file"]),
 ];
 

@@ -146,15 +146,15 @@ fn what_is_asked_for_is_passed_on_or_named() {
     check(
         &Request { session: Session::Forked("S"), capabilities: all, ..REQUEST },
         expect![[r#"
-        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S --fork-session
-        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox resume S -   not: to go on in a copy of a conversation
-        opencode run --format json --auto --session S --fork
-        gemini --output-format stream-json --skip-trust --approval-mode yolo --resume S   not: to go on in a copy of a conversation
-        qwen --output-format stream-json --approval-mode yolo --resume S --fork-session
-        pi -p --mode json --session S   not: to go on in a copy of a conversation
-        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md   not: to go on with a conversation, to go on in a copy of a conversation
-        goose run -i - --output-format stream-json -q   not: to go on with a conversation, to go on in a copy of a conversation
-    "#]],
+            claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S --fork-session
+            codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -   not: to go on in a copy of a conversation
+            opencode run --format json --auto --session S --fork
+            gemini --output-format stream-json --skip-trust --approval-mode yolo   not: to go on in a copy of a conversation
+            qwen --output-format stream-json --approval-mode yolo --resume S --fork-session
+            pi -p --mode json --fork S
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md   not: to go on in a copy of a conversation
+            goose run -i - --output-format stream-json -q   not: to go on in a copy of a conversation
+        "#]],
     );
     let extra = ["--x".to_owned(), "${model}".to_owned()];
     check(

@@ -16,7 +16,7 @@ use crate::weather::ExitKind;
 /// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
 ///
 /// **Where the pieces are cut makes no difference.** Memory is bounded, whatever is printed, and time is linear.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     client: Arc<Client>,
     lines: Lines,

@@ -23,7 +23,7 @@ pub(super) enum End {
 }
 
 /// What is known so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fold {
     pub session: Option<String>,
     pub model: Option<String>,

@@ -31,7 +31,7 @@ pub struct Launch {
     pub preset: Vec<String>,
     /// Goes on with the conversation `${session}`. Behind all others, so that it may be a subcommand.
     pub resume: Vec<String>,
-    /// With `resume`: goes on in a copy of the conversation.
+    /// Goes on in a copy of the conversation `${session}`; behind all others, too.
     pub fork: Vec<String>,
     /// Asks for an answer by the schema `${schema}` or `${schema_file}`.
     pub schema: Vec<String>,
@@ -310,10 +310,7 @@ impl<'a> Planner<'a> {
             Session::New(None) => Vec::new(),
             Session::New(Some(_)) => self.args(&launch.preset),
             Session::Continued(_) => self.wish(true, &launch.resume, Wish::Resume),
-            Session::Forked(_) => {
-                let resumed = self.wish(true, &launch.resume, Wish::Resume);
-                [resumed, self.wish(true, &launch.fork, Wish::Fork)].concat()
-            }
+            Session::Forked(_) => self.wish(true, &launch.fork, Wish::Fork),
         }
     }
 

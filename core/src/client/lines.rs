@@ -7,7 +7,7 @@ pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub(super) const HEAD_BYTES: usize = 4096;
 
 /// Cuts bytes into lines, at `\n` only: JSON may hold the other characters that end a line elsewhere.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     /// The line that has not ended yet.
     open: Vec<u8>,

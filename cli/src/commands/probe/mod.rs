@@ -5,6 +5,7 @@ mod prompt;
 mod registry;
 mod schema;
 mod validator;
+mod worker;
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -47,6 +48,10 @@ enum Piece {
     ///
     /// `unstuck probe schema issue.schema.json#work --check answer.txt`
     Schema(schema::Args),
+    /// Read the output of a worker by its description: what each line tells, and what the call comes to.
+    ///
+    /// `unstuck probe worker claude --exit 1 < output.jsonl`, `unstuck probe worker .unstuck/workers.yaml#mine < output`
+    Worker(worker::Args),
 }
 
 /// Tries the piece.
@@ -57,6 +62,7 @@ pub fn probe(global: &Global, args: &Args) -> Result {
         Piece::Validator(args) => validator::validator(global, args),
         Piece::Prompt(args) => prompt::prompt(global, args),
         Piece::Schema(args) => schema::schema(args),
+        Piece::Worker(args) => worker::worker(args),
     }
 }
 

@@ -1,0 +1,225 @@
+//! `unstuck probe worker`: what a description makes of an output.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use unstuck_adapters::clients;
+use unstuck_adapters::workflow_file::{Complaint, nearest};
+use unstuck_core::client::{Client, Decoder, Problem, Seen, Told};
+use unstuck_core::event::Exit;
+use unstuck_core::reading::{CallEnd, Reading};
+
+use crate::error::{Error, Result};
+use crate::{exit, text};
+
+/// Arguments of `unstuck probe worker`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A built-in worker, such as claude, or a file of workers: FILE for the only one in it, FILE#name.
+    #[arg(value_name = "NAME|FILE[#NAME]")]
+    worker: String,
+    /// The exit code of the call.
+    #[arg(long, value_name = "CODE", default_value_t = 0)]
+    exit: i32,
+    /// What the call printed on standard error.
+    #[arg(long, value_name = "FILE")]
+    stderr: Option<std::path::PathBuf>,
+    /// Print only what the call comes to.
+    #[arg(long)]
+    quiet: bool,
+    /// Print JSON: the reading and the answer.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads standard input as the output of a call.
+pub fn worker(args: &Args) -> Result {
+    let client = client(&args.worker)?;
+    let stderr = match &args.stderr {
+        Some(file) => fs::read(file)
+            .map_err(|error| Error::usage(format!("cannot read {}: {error}", file.display())))?,
+        None => Vec::new(),
+    };
+    let mut shown = Shown { line: 0, is_quiet: args.quiet || args.json };
+    let mut decoder = Decoder::new(client);
+    let mut piece = vec![0; 64 * 1024];
+    let mut stdin = io::stdin().lock();
+    loop {
+        let read = stdin
+            .read(&mut piece)
+            .map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
+        if read == 0 {
+            break;
+        }
+        decoder.push_seen(&piece[..read], |seen| shown.show(seen));
+    }
+    let stderr = String::from_utf8_lossy(&stderr);
+    let (reading, answer) =
+        decoder.finish_seen(&Exit::Code(args.exit), false, &stderr, |seen| shown.show(seen));
+    // Nobody may read any more.
+    _ = if args.json { print_json(&reading, answer.as_deref()) } else { print(&reading, answer.as_deref()) };
+    Ok(if reading.end == CallEnd::Done { exit::OK } else { exit::DIFFERENT })
+}
+
+/// Returns the description that is meant.
+fn client(name: &str) -> Result<Arc<Client>> {
+    if let Some(client) = clients::find(name) {
+        return Ok(client);
+    }
+    let (file, name) = name.split_once('#').map_or((name, None), |(file, name)| (file, Some(name)));
+    let text = fs::read_to_string(file).map_err(|error| {
+        let near = nearest(file, clients::names()).map(|near| format!("did you mean {near}?"));
+        let known = || format!("built in are {}", clients::names().collect::<Vec<_>>().join(", "));
+        Error::usage(format!("\"{file}\" is no built-in worker, and cannot be read as a file: {error}"))
+            .hint(near.unwrap_or_else(known))
+    })?;
+    let mut found = clients::read(file, &text).map_err(|problems| refusal(&problems))?;
+    let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
+    let only = if found.len() == 1 { found.pop_first().map(|(_, client)| client) } else { None };
+    let named = name.map_or(only.clone(), |name| found.remove(name).or(only.filter(|it| it.name == name)));
+    named
+        .map(Arc::new)
+        .ok_or_else(|| Error::usage(format!("{file} has {names}")).hint(format!("say which: {file}#NAME")))
+}
+
+fn refusal(problems: &[Complaint]) -> Error {
+    let told: String = problems.iter().map(Complaint::render).collect();
+    Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
+}
+
+/// Prints what is made of each line.
+struct Shown {
+    line: usize,
+    is_quiet: bool,
+}
+
+impl Shown {
+    fn show(&mut self, seen: Seen<'_>) {
+        let told = match seen {
+            Seen::Line(_) => {
+                self.line += 1;
+                return;
+            }
+            Seen::Told(told) => told_in_words(told),
+            // They are many, and say nothing.
+            Seen::Ignored => return,
+            Seen::Unknown => "- no rule matches".to_owned(),
+            Seen::Unparsed => "! no JSON, or too long".to_owned(),
+        };
+        if !self.is_quiet {
+            _ = writeln!(io::stdout(), "{:>6}  {told}", self.line);
+        }
+    }
+}
+
+fn told_in_words(told: &Told) -> String {
+    match told {
+        Told::Begin => "begin".to_owned(),
+        Told::Session(id) => format!("session {id}"),
+        Told::Model(model) => format!("model {model}"),
+        Told::Text { text, delta: false } => format!("text {}", short(text)),
+        Told::Text { text, .. } | Told::More(text) => format!("text goes on {}", short(text)),
+        Told::Structured(value) => format!("structured {}", short(&value.to_string())),
+        Told::Tool { name, detail } => format!("tool {name} {}", short(detail)),
+        Told::ToolFailed => "tool failed".to_owned(),
+        Told::Denied => "denied".to_owned(),
+        Told::File(path) => format!("file {}", short(path)),
+        Told::Usage { counted, input, cached, cache_write, output, reasoning } => format!(
+            "usage of a {}: input {input}, cached {cached}, cache write {cache_write}, output {output}, reasoning {reasoning}",
+            word(counted)
+        ),
+        Told::Cost { counted, nano_usd } => {
+            let (whole, part) = (nano_usd / 1_000_000_000, nano_usd % 1_000_000_000);
+            format!("cost of a {}: {whole}.{part:09} USD", word(counted))
+        }
+        Told::Retry { attempt, most, delay, problem } => {
+            let most = most.map(|most| format!(" of {most}")).unwrap_or_default();
+            let delay = delay.map(|delay| format!(" in {} ms", delay.0)).unwrap_or_default();
+            format!("retry {attempt}{most}{delay}{}", problem_in_words(problem))
+        }
+        Told::Error(problem) => format!("error{}", problem_in_words(problem)),
+        Told::Done => "done".to_owned(),
+        Told::Failed(problem) => format!("failed{}", problem_in_words(problem)),
+    }
+}
+
+fn problem_in_words(problem: &Problem) -> String {
+    let status = problem.status.map(|status| format!(" status {status}")).unwrap_or_default();
+    let code = if problem.code.is_empty() { String::new() } else { format!(" code {}", problem.code) };
+    let message =
+        if problem.message.is_empty() { String::new() } else { format!(" {}", short(&problem.message)) };
+    format!("{status}{code}{message}")
+}
+
+/// Returns the beginning of a text on one line, in quotes.
+fn short(text: &str) -> String {
+    format!("{:?}", text::cut(text, 100))
+}
+
+/// Returns the word for a value, as it is in events.
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    reading: &'a Reading,
+    answer: Option<&'a str>,
+}
+
+fn print_json(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, &Printed { reading, answer })?;
+    writeln!(out)?;
+    out.flush()
+}
+
+fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let none = || "none".to_owned();
+    let counts = reading.counts;
+    writeln!(out, "end      {}", word(&reading.end))?;
+    writeln!(out, "trouble  {}", reading.trouble.map_or_else(none, |it| word(&it)))?;
+    if !reading.message.is_empty() {
+        writeln!(out, "message  {}", reading.message.replace('\n', " "))?;
+    }
+    if let Some(wait) = reading.retry_after {
+        writeln!(out, "wait     {}", text::span(wait))?;
+    }
+    if let Some(resets) = &reading.resets {
+        writeln!(out, "resets   {resets}")?;
+    }
+    writeln!(out, "session  {}", reading.session.clone().unwrap_or_else(none))?;
+    writeln!(out, "model    {}", reading.model.clone().unwrap_or_else(none))?;
+    let usage = reading.usage.map(|it| {
+        let scope = word(&it.scope);
+        let [input, cached, write, output, reasoning] =
+            [it.input, it.cached, it.cache_write, it.output, it.reasoning];
+        format!("input {input}, cached {cached}, cache write {write}, output {output}, reasoning {reasoning} ({scope})")
+    });
+    writeln!(out, "usage    {}", usage.unwrap_or_else(none))?;
+    let cost = reading.cost.map(|it| {
+        let (whole, part) = (it.micro_usd / 1_000_000, it.micro_usd % 1_000_000);
+        format!("{whole}.{part:06} USD ({})", word(&it.scope))
+    });
+    writeln!(out, "cost     {}", cost.unwrap_or_else(none))?;
+    writeln!(
+        out,
+        "counts   tools {}, failed {}, denied {}, retries {}, unparsed lines {}",
+        counts.tools, counts.tools_failed, counts.denied, counts.retries, counts.unparsed
+    )?;
+    for file in &reading.files {
+        writeln!(out, "file     {file}")?;
+    }
+    if let Some(value) = &reading.structured {
+        writeln!(out, "value    {value}")?;
+    }
+    writeln!(out, "answer   {}", answer.map_or_else(none, |text| format!("{} bytes", text.len())))?;
+    if let Some(answer) = answer {
+        writeln!(out, "\n{answer}")?;
+    }
+    out.flush()
+}
