@@ -4,12 +4,13 @@
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`process`], [`decision_file`],
 //! [`redact`], [`environment`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`],
-//! [`reset_time`],
+//! [`reset_time`], [`import`],
 //! [`validators`],
 //! [`blocking`]; below
 //! them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
+pub mod import;
 pub mod prompt_template;
 pub mod registry;
 pub mod schema;
