@@ -16,7 +16,7 @@ use crate::registry::parse_json;
 use crate::test_command::TestCommand;
 use crate::workflow_file::complaint::{KeyPath, Place, Report};
 use crate::workflow_file::node::{self, Node};
-use crate::workflow_file::{self, Files, Options, Rejected};
+use crate::workflow_file::{self, Complaint, Files, Options, Rejected};
 
 mod command;
 mod markdown;
@@ -330,7 +330,7 @@ fn text_of<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Rejected> {
     let lossy = || String::from_utf8_lossy(&bytes[..bytes.len().min(BYTES_MAX)]).into_owned();
     if bytes.len() > BYTES_MAX {
         let what = format!("larger than {BYTES_MAX} bytes");
-        return Err(rejected(path, "", 0, what, "leave out what the worker does not need"));
+        return Err(rejected_whole(path, &what, "leave out what the worker does not need"));
     }
     let place = |at: usize| u32::try_from(at).unwrap_or(0);
     if let Some(at) = memchr::memchr(0, bytes) {
@@ -340,7 +340,7 @@ fn text_of<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Rejected> {
         rejected(path, &lossy(), place(error.valid_up_to()), "not UTF-8", "convert it: iconv -t UTF-8")
     })?;
     if text.trim().is_empty() {
-        return Err(rejected(path, text, 0, "the file is empty", next));
+        return Err(rejected_whole(path, "the file is empty", next));
     }
     Ok(text)
 }
@@ -350,6 +350,13 @@ fn rejected(path: &str, text: &str, offset: u32, what: impl Into<String>, help: 
     let source = report.add_source(path.to_owned(), text.to_owned());
     report.error(Place { source, offset }, &KeyPath::default(), what, help);
     Rejected { complaints: report.finish(false).0 }
+}
+
+/// Refuses a file for what it is as a whole.
+fn rejected_whole(path: &str, what: &str, help: &str) -> Rejected {
+    let (file, what, help) = (path.to_owned(), what.to_owned(), Some(help.to_owned()));
+    let complaint = Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt: None };
+    Rejected { complaints: vec![complaint] }
 }
 
 /// Returns `1 box`, `2 boxes`.
