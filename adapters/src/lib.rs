@@ -4,10 +4,11 @@
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`],
 //! [`prices`], [`process`], [`decision_file`], [`redact`], [`environment`], [`branch`], [`worktree`], [`checks`],
 //! [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
-//! [`blocking`]; below them `folder`, which knows what systems do differently with files.
+//! [`import`], [`blocking`]; below them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
 pub mod clients;
+pub mod import;
 pub mod prompt_template;
 pub mod registry;
 pub mod schema;

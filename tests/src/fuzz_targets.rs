@@ -3,13 +3,14 @@
 //! `fuzz/` runs them on what libFuzzer makes up, `tests/fuzz_seeds.rs` on the committed seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
+use std::{fs, io};
 
+use unstuck_adapters::import::{self, Kind, Source, Wishes};
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
-use unstuck_adapters::registry::front_matter;
-use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_adapters::registry::{Registry, front_matter};
+use unstuck_adapters::workflow_file::{self, Complaint, Files, Options, Rejected};
 use unstuck_adapters::{answer, clients, schema};
 use unstuck_core::Event;
 use unstuck_core::answer::Sources;
@@ -38,6 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("decision_bytes", decision_bytes),
     ("event_bytes", event_bytes),
     ("failures", failures),
+    ("import", import),
     ("log_bytes", log_bytes),
     ("template", template),
     ("porcelain", porcelain),
@@ -369,6 +371,57 @@ fn check_answer(resolved: &schema::Resolved, messages: &[String]) {
     match seen.parsed() {
         Some(value) => assert!(checker.accepts(&value), "what was chosen meets the schema: {value}"),
         None => assert!(!seen.fingerprints().is_empty(), "what failed has an identity"),
+    }
+}
+
+/// Whatever a file of another loop holds, and whatever it is called: it is refused with complaints about that file, or
+/// there is a workflow that its reader takes, the same twice.
+pub fn import(data: &[u8]) {
+    let prompt = [(PathBuf::from("PROMPT.md"), b"Mend the parser.\n".to_vec())].into();
+    for path in ["PROMPT.md", "prd.json", "ralph.yml"] {
+        let source = Source { path, bytes: data };
+        let options = Options { workspace: PathBuf::new(), ..Options::default() };
+        let read = || import::import(&source, &Wishes::default(), &options, &InMemory(&prompt));
+        let found = read();
+        assert_eq!(found, read(), "the same file becomes the same");
+        match found {
+            Ok(imported) => {
+                let remarks = imported.carried.iter().chain(&imported.left);
+                remarks.for_each(|remark| check_shown(&remark.to_string()));
+                assert!(imported.kind == Kind::Workflow || imported.workflow.contains("unstuck import"));
+            }
+            Err(rejected) => {
+                assert!(!rejected.complaints.is_empty(), "a refusal says why");
+                for complaint in &rejected.complaints {
+                    assert!(
+                        !complaint.file.ends_with("unstuck.yaml"),
+                        "what is written is read: {complaint}"
+                    );
+                    check_shown(&complaint.render());
+                }
+            }
+        }
+    }
+}
+
+/// Files in memory, with the built-in validators.
+struct InMemory<'a>(&'a BTreeMap<PathBuf, Vec<u8>>);
+
+impl Files for InMemory<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn registry(
+        &self,
+        path: Option<&Path>,
+        workspace: &Path,
+        asked: &[String],
+    ) -> Result<(Registry, Vec<Complaint>), Rejected> {
+        match path {
+            Some(_) => self.0.registry(path, workspace, asked),
+            None => Ok((Registry::built_in(), Vec::new())),
+        }
     }
 }
 

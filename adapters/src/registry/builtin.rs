@@ -14,10 +14,17 @@ use crate::test_command::{self, Project};
 /// Their names.
 pub const NAMES: &[&str] = &["git-clean", "tests-pass", "type-check", "lint-check", "format-check"];
 
-/// Returns the validator with this name that is described by its parameters alone: `files` with `paths`, and `checklist`
-/// with `path` and, for JSON, `pointer`. `None` if it is neither.
+/// Returns the validator with this name that is described by its parameters alone: `files` with `paths`, `checklist`
+/// with `path` and, for JSON, `pointer`, and `command` with `run`. `None` if it is none of them.
 pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refused>> {
     let text = |param: &str| params.get(param).and_then(Value::as_str).map(str::to_owned);
+    if name == "command" {
+        return Some(
+            text("run")
+                .map(of_command)
+                .ok_or_else(|| Refused::new("command has no command line", "write params: {run: ..}")),
+        );
+    }
     let (run, description) = match (name, text("path")) {
         ("files", _) if params.contains_key("paths") => (Run::Files(Vec::new()), "Files are missing"),
         ("checklist", Some(path)) => {
@@ -30,6 +37,13 @@ pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refuse
         _ => return None,
     };
     Some(Ok(Validator { success_when: None, ..of(name, run, description, &[]) }))
+}
+
+/// Returns a validator that is a command line; its name is that, so that several can stand side by side.
+fn of_command(run: String) -> Validator {
+    let extract = &[("failedTests", Extractor::FailedTests), ("errorOutput", Extractor::ErrorOutput)];
+    let validator = of(&run, Run::Command(run.clone()), "A command fails", extract);
+    Validator { success_when: Some(SuccessWhen::ExitCode(vec![0])), ..validator }
 }
 
 /// Returns the validator with this name for the project in a folder.

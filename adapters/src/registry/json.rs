@@ -14,7 +14,7 @@ use crate::workflow_file::node::{Entry, Kind, Node};
 const LEVELS_MAX: usize = 100;
 
 /// Reads one value; what is wrong goes to `report`. Returns nothing for what is no JSON.
-pub(super) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
     let mut reader = Reader { source, text, at: 0, levels: 0, report };
     let root = reader.value(&KeyPath::default()).and_then(|root| {
         reader.skip_blanks();

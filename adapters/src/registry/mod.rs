@@ -29,7 +29,7 @@ use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
-pub(crate) use json::value as json_value;
+pub(crate) use json::{parse as parse_json, value as json_value};
 use load::near_or_list;
 pub use starter::starter;
 

@@ -27,11 +27,11 @@ pub(crate) mod node;
 mod plan;
 mod quick;
 mod reference;
-mod save;
+pub(crate) mod save;
 mod schema;
 pub(crate) mod shape;
 pub(crate) mod step;
-mod verify;
+pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
 

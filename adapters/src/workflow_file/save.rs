@@ -126,7 +126,7 @@ fn list(key: &str, texts: &[String]) -> Option<String> {
 }
 
 /// Returns a text as YAML and JSON write it, on one line.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let json = serde_json::to_string(text).expect("a text can be written");
     json.chars()
         .map(|c| {
@@ -136,7 +136,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns a span as a file has it: `1h30m`.
-fn span(Millis(ms): Millis) -> String {
+pub(crate) fn span(Millis(ms): Millis) -> String {
     let parts = [(ms / 3_600_000, "h"), (ms / 60_000 % 60, "m"), (ms / 1000 % 60, "s"), (ms % 1000, "ms")];
     parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect()
 }

@@ -183,7 +183,7 @@ fn wanted(view: &View<'_>) -> Vec<Wanted> {
 }
 
 /// Returns the variables of the prompts of a step that nobody gives a value.
-fn without_value(completion: &Completion) -> Vec<String> {
+pub(crate) fn without_value(completion: &Completion) -> Vec<String> {
     let Some(prompts) = &completion.prompts else { return Vec::new() };
     let templates = [Some(&prompts.initial), prompts.onward.as_ref()].into_iter().flatten();
     let used = templates.chain(&prompts.continuation).flat_map(|it| variables(&it.text));

@@ -1,9 +1,11 @@
-//! `unstuck import`: reads a run that was exported.
+//! `unstuck import`: reads a run that was exported, or what drives another loop.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use clap::builder::NonEmptyStringValueParser;
+use serde_json::Value;
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::EventStore as _;
@@ -16,39 +18,78 @@ use crate::error::{Error, Result, chain};
 use crate::exit;
 use crate::project::Project;
 
+mod workflow;
+
 /// Arguments of `unstuck import`.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  unstuck import prd.json\n  unstuck import docs/plans/x.md --out x.yaml\n  \
+    unstuck import PROMPT.md --with 'sh ./agent.sh' --out -\n  unstuck import run.jsonl"
+)]
 pub struct Args {
-    /// The exported file, or - for standard input.
+    /// An exported run, or a PROMPT.md, a prd.json, a plan with boxes, a ralph.yml, a steps registry, a workflow; - for a run on
+    /// standard input.
     file: PathBuf,
+    /// Where the workflow is written; - for standard output [default: beside the file, NAME.unstuck.yaml].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The command line that works: it reads a prompt on standard input [default: what the file names, else Claude Code].
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    with: Option<String>,
+    /// Print the workflow and what was carried over as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
-/// Reads the lines into a run of the same name.
+/// Reads the file by what it holds.
 pub fn import(global: &Global, args: &Args) -> Result {
-    let project = Project::open(global)?;
-    let failed = |error: io::Error| Error::usage(format!("cannot read {}: {error}", args.file.display()));
-    let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
+    let is_input = args.file.as_os_str() == "-";
+    if !is_input && !fs::metadata(&args.file).map_err(|error| unreadable(args, &error))?.is_file() {
+        return Err(Error::usage(format!("{}: not a file", args.file.display())));
+    }
+    let input: Box<dyn Read> = if is_input {
         Box::new(io::stdin().lock())
     } else {
-        Box::new(File::open(&args.file).map_err(failed)?)
+        Box::new(File::open(&args.file).map_err(|error| unreadable(args, &error))?)
     };
     let mut input = BufReader::new(input);
     let mut first = Vec::new();
-    input.read_until(b'\n', &mut first).map_err(failed)?;
-    let run = run_of(&first).ok_or_else(|| {
-        Error::usage(format!(
+    input
+        .by_ref()
+        .take(LINE_BYTES_MAX)
+        .read_until(b'\n', &mut first)
+        .map_err(|error| unreadable(args, &error))?;
+    match run_of(&first) {
+        Some(run) => a_run(global, args, &run, first.as_slice().chain(input)),
+        None if is_input || is_event(&first) => Err(Error::usage(format!(
             "{}:1: this is no exported run: its first line is no run_started event",
             args.file.display()
-        ))
-    })?;
-    let folder = project.runs().run(&run);
-    let log = exchange::import(&mut first.as_slice().chain(input), &folder)
-        .map_err(|error| refused(&error, args, &run))?;
+        ))),
+        None => workflow::import(global, args),
+    }
+}
+
+/// Bytes of a first line that are read to see what a file is: an event is far smaller.
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+fn unreadable(args: &Args, error: &io::Error) -> Error {
+    unreadable_file(&args.file, error)
+}
+
+fn unreadable_file(file: &Path, error: &io::Error) -> Error {
+    Error::usage(format!("cannot read {}: {error}", file.display()))
+}
+
+/// Reads the lines into a run of the same name.
+fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Result {
+    let project = Project::open(global)?;
+    let folder = project.runs().run(run);
+    let log = exchange::import(&mut input, &folder).map_err(|error| refused(&error, args, run))?;
     let started = log.read(Seq(1)).ok().and_then(|mut events| events.next()?.ok());
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = started {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
         let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace };
-        project.runs().record(&entry).map_err(failed)?;
+        project.runs().record(&entry).map_err(|error| unreadable(args, &error))?;
     }
     if let Some(lines) = lines_of(&args.file).filter(|lines| *lines > log.head().seq.0) {
         eprintln!(
@@ -84,8 +125,14 @@ fn lines_of(file: &Path) -> Option<u64> {
 
 /// Returns the run that a first line names.
 fn run_of(line: &[u8]) -> Option<RunId> {
-    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let line: Value = serde_json::from_slice(line).ok()?;
     let run = line.get("event")?.get("run")?.as_str()?;
     let fits = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (line.get("type")? == "run_started" && fits).then(|| RunId::from(run))
+}
+
+/// Says whether a line is an event, though not the first of a run.
+fn is_event(line: &[u8]) -> bool {
+    serde_json::from_slice(line)
+        .is_ok_and(|line: Value| line.get("event").is_some() && line.get("type").is_some())
 }

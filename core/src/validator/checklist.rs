@@ -57,7 +57,7 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>) -> Reading {
 }
 
 /// Returns the boxes of a text, and whether each is ticked.
-fn boxes(text: &str) -> Vec<(Item, bool)> {
+pub fn boxes(text: &str) -> Vec<(Item, bool)> {
     let mut fence: Option<&str> = None;
     let mut items = Vec::new();
     for (at, line) in text.lines().enumerate() {

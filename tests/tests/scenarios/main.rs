@@ -5,6 +5,7 @@
 mod beginning;
 mod completion;
 mod convergence;
+mod import;
 mod limits;
 mod processes;
 mod safety;

@@ -1,0 +1,182 @@
+//! What stands in Markdown that people write for a worker: boxes, commands that show the work, words that end a loop.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use unstuck_core::validator::checklist;
+
+use super::command;
+
+pub(super) use checklist::boxes;
+
+/// Returns the first heading of a text, else its first line.
+pub(super) fn title(text: &str) -> Option<&str> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.clone().next();
+    let heading = lines.find(|line| line.starts_with("# "));
+    heading.or(first).map(|line| line.trim_start_matches('#').trim()).filter(|line| !line.is_empty())
+}
+
+/// Returns the command lines under headings that are about showing the work, each with its line.
+pub(super) fn commands(text: &str) -> Vec<(u32, String)> {
+    let mut reader = Reader::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        reader.line(number, line);
+    }
+    reader.found
+}
+
+/// Returns the words by which a worker is to say that a loop ends, each with the line where it stands first.
+pub(super) fn markers(text: &str) -> Vec<(u32, String)> {
+    static MARKER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"<(?:promise|ralph|completion)>[^<>\n]{0,80}</(?:promise|ralph|completion)>",
+            r"|\b[A-Z][A-Z]*(?:_[A-Z]+)*_(?:COMPLETE|COMPLETED|DONE|FINISHED)\b",
+            r"|\bEXIT_SIGNAL:\s*true\b",
+        ))
+        .expect("the pattern is a constant and tested")
+    });
+    let mut found: Vec<(u32, String)> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        for marker in MARKER.find_iter(line).map(|it| it.as_str()) {
+            if !found.iter().any(|(_, known)| known.contains(marker)) && found.len() < MARKERS_MAX {
+                found.push((number, marker.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// So many are told.
+const MARKERS_MAX: usize = 20;
+
+/// So many commands are taken: a loop runs all of them after each iteration.
+const COMMANDS_MAX: usize = 50;
+
+#[derive(Default)]
+struct Reader {
+    /// The level of the heading that is about showing the work.
+    section: Option<usize>,
+    /// The run of backticks or tildes of an open block, and whether it is read.
+    fence: Option<(String, bool)>,
+    /// Where the lines of the block go on, after `cd`.
+    folder: String,
+    /// The beginning of a command that goes on on the next line.
+    begun: Option<(u32, String)>,
+    found: Vec<(u32, String)>,
+}
+
+impl Reader {
+    fn line(&mut self, number: u32, line: &str) {
+        let bare = line.trim_start_matches([' ', '\t', '>']);
+        if let Some((fence, is_read)) = &self.fence {
+            if bare.starts_with(fence.as_str()) && bare.trim_start_matches(['`', '~']).trim().is_empty() {
+                self.end_block();
+            } else if *is_read {
+                self.in_block(number, bare.trim());
+            }
+        } else if let Some(fence) = fence_of(bare) {
+            let language = bare[fence.len()..].trim().to_ascii_lowercase();
+            let is_shell = SHELLS.contains(&language.split_whitespace().next().unwrap_or_default());
+            self.fence = Some((fence.to_owned(), is_shell && self.section.is_some()));
+        } else if let Some((level, title)) = heading(bare) {
+            if self.section.is_none_or(|section| level <= section) {
+                self.section = is_about_showing(title).then_some(level);
+            }
+        } else if self.section.is_some() || is_label(bare) {
+            self.in_words(number, bare);
+        }
+    }
+
+    fn end_block(&mut self) {
+        if let Some((number, line)) = self.begun.take() {
+            self.push(number, line);
+        }
+        self.fence = None;
+        self.folder.clear();
+    }
+
+    fn in_block(&mut self, number: u32, line: &str) {
+        let line = command::bare(line);
+        if line.is_empty() || line.starts_with('#') {
+            return;
+        }
+        let (first, whole) = match self.begun.take() {
+            Some((first, begun)) => (first, format!("{begun} {line}")),
+            None => (number, line.to_owned()),
+        };
+        if let Some(begun) = whole.strip_suffix('\\') {
+            self.begun = Some((first, begun.trim_end().to_owned()));
+        } else if whole.strip_prefix("cd ").is_some_and(|folder| !folder.contains(['&', ';', '|'])) {
+            self.folder = format!("{whole} && ");
+        } else {
+            let comment = whole.find(" # ").unwrap_or(whole.len());
+            self.push(first, format!("{}{}", self.folder, whole[..comment].trim_end()));
+        }
+    }
+
+    fn in_words(&mut self, number: u32, line: &str) {
+        let item =
+            line.trim_start_matches(|c: char| matches!(c, '-' | '*' | '+' | '.' | ')') || c.is_ascii_digit());
+        let item = item.trim_start();
+        let item = ["[ ]", "[x]", "[X]"].iter().find_map(|it| item.strip_prefix(it)).unwrap_or(item).trim();
+        let spans: Vec<&str> = item.split('`').skip(1).step_by(2).map(str::trim).collect();
+        if item.contains('`') {
+            let is_whole = |span: &&str| {
+                command::is_command(span)
+                    && (span.contains(' ') || ALONE.contains(span) || span.contains('/'))
+            };
+            spans.into_iter().filter(is_whole).for_each(|span| self.push(number, span.to_owned()));
+        } else if self.section.is_some() && command::is_command_alone(item) {
+            self.push(number, item.to_owned());
+        }
+    }
+
+    fn push(&mut self, number: u32, line: String) {
+        if self.found.len() < COMMANDS_MAX {
+            self.found.push((number, line));
+        }
+    }
+}
+
+/// Languages of blocks that hold command lines.
+const SHELLS: &[&str] = &["", "bash", "sh", "shell", "zsh", "console", "terminal", "shell-session"];
+
+/// Programs that are a whole command line.
+const ALONE: &[&str] = &[
+    "ctest", "jest", "make", "mypy", "nox", "phpunit", "pyright", "pytest", "rspec", "rubocop", "tox", "tsc",
+    "vitest",
+];
+
+fn fence_of(line: &str) -> Option<&str> {
+    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let run = &line[..line.len() - line.trim_start_matches(mark).len()];
+    (run.len() >= 3).then_some(run)
+}
+
+/// Takes a heading apart: its level and its title.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let title = line.trim_start_matches('#');
+    let level = line.len() - title.len();
+    ((1..=6).contains(&level) && title.starts_with([' ', '\t'])).then(|| (level, title.trim()))
+}
+
+fn is_about_showing(title: &str) -> bool {
+    static TITLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"(?i)\b(?:validat(?:e|ion|ing)|verif(?:y|ication|ying)|acceptance|test(?:s|ing)?(?: plan| commands?)?\s*$",
+            r"|test (?:plan|commands?)|quality|checks?|backpressure|feedback loops?|definition of done|success criteria|done when)\b",
+        ))
+        .expect("the pattern is a constant and tested")
+    });
+    TITLE.is_match(title)
+}
+
+/// Says whether a line names commands of its own: `**Verify:** ...`.
+fn is_label(line: &str) -> bool {
+    static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)^[\W\d]*(?:validat(?:e|ion)|verif(?:y|ication)|acceptance|tests?|test plan|checks?)\b[^:`]{0,30}:")
+            .expect("the pattern is a constant and tested")
+    });
+    LABEL.is_match(line)
+}

@@ -1,0 +1,30 @@
+//! A plan in Markdown: its boxes have to be ticked, and the commands that it validates with have to pass.
+
+use super::write::{Checklist, Done};
+use super::{Input, markdown};
+
+/// Reads a plan.
+pub(super) fn read(input: &mut Input<'_>) {
+    let text = input.text;
+    let boxes = markdown::boxes(text);
+    let open = boxes.iter().filter(|(_, done)| !done).count();
+    let first = boxes.first().and_then(|(item, _)| item.place.parse::<u32>().ok());
+    input.carried(
+        first,
+        format!("{}, {open} open: all have to be ticked", super::count(boxes.len(), "box", "boxes")),
+    );
+    for (line, command) in markdown::commands(text) {
+        input.command(line, &command);
+    }
+    input.tests();
+    input.markers(text);
+    let path = input.source.path.to_owned();
+    input.draft.name(markdown::title(text));
+    let step = input.draft.step();
+    step.instructions = format!(
+        "Read {path}. Take the first task with an open box that can be done now, do it, and show that it works. Tick its \
+         box (- [x]) only when it holds; leave the rest of {path} as it is. Then take the next one."
+    );
+    step.need_iterations(open);
+    step.done = Done::Checklist(Checklist { path, pointer: None });
+}

@@ -1,0 +1,166 @@
+//! The configuration of a Ralph loop (`ralph.yml`), nested or flat: one worker that is sent one prompt again and again.
+
+use unstuck_core::id::Millis;
+use unstuck_core::workflow::WorkerKind;
+
+use super::{Input, prompt};
+use crate::workflow_file::complaint::quoted;
+use crate::workflow_file::node::{Entry, Kind, Node};
+use crate::workflow_file::{Rejected, path_within};
+
+/// Says whether a tree is one.
+pub(super) fn is_one(tree: &Node) -> bool {
+    let has = |key: &str| tree.entry(key).is_some();
+    let flat = ["agent", "max_iterations", "completion_promise"].into_iter().filter(|key| has(key)).count();
+    tree.entry("event_loop").is_some_and(|it| !it.value.entries().is_empty())
+        || has("hats") && has("cli")
+        || has("prompt_file") && flat > 0
+        || flat == 3
+}
+
+/// Reads one.
+pub(super) fn read(input: &mut Input<'_>, tree: &Node) -> Result<(), Rejected> {
+    let mut asked = Asked::default();
+    for entry in tree.entries() {
+        match (entry.key.as_str(), entry.value.entries()) {
+            ("event_loop", entries @ [_, ..]) => entries.iter().for_each(|it| setting(input, it, &mut asked)),
+            ("cli", entries @ [_, ..]) => client(input, entries),
+            ("core", entries @ [_, ..]) => core(input, entries, &mut asked),
+            ("hats", hats) => roles(input, entry, hats),
+            _ => setting(input, entry, &mut asked),
+        }
+    }
+    let text = match (asked.prompt.take(), asked.file.take()) {
+        (Some(text), _) => text,
+        (None, file) => {
+            let (offset, file) = file.unwrap_or((0, "PROMPT.md".to_owned()));
+            let text = of_file(input, offset, &file)?;
+            input.about = file;
+            text
+        }
+    };
+    prompt::take(input, &text, 0);
+    input.about = input.source.path.to_owned();
+    let rules = asked.rules.iter().map(|rule| format!("\n- {rule}")).collect::<String>();
+    if !rules.is_empty() {
+        input.draft.step().instructions.push_str(&format!("\n\nRules:\n{rules}"));
+    }
+    let name = super::markdown::title(&text).map(str::to_owned);
+    input.draft.name(name.as_deref());
+    Ok(())
+}
+
+#[derive(Default)]
+struct Asked {
+    prompt: Option<String>,
+    /// Where the name of a file stands, and the name.
+    file: Option<(u32, String)>,
+    rules: Vec<String>,
+}
+
+fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
+    let line = input.line(entry.place.offset);
+    match (entry.key.as_str(), &entry.value.kind) {
+        (_, Kind::Null) => {}
+        ("prompt_file", Kind::Text(file)) => asked.file = Some((entry.value.place.offset, file.clone())),
+        ("prompt", Kind::Text(text)) => asked.prompt = Some(text.clone()),
+        ("max_iterations", Kind::Int(count)) => input.iterations(line, count),
+        ("max_runtime_seconds" | "max_runtime", Kind::Int(seconds)) => match seconds.parse::<u64>() {
+            Ok(seconds @ 1..) => {
+                input.draft.timeout = Millis::from_secs(seconds);
+                input.carried(line, format!("{seconds} s at most"));
+            }
+            _ => input.left(line, format!("{} = {seconds}", entry.key), "set timeout"),
+        },
+        ("completion_promise", Kind::Text(marker)) => {
+            let what =
+                format!("the completion promise `{marker}` ends nothing here: it is a word, and no evidence");
+            input.left(line, what, "the worker is told how to say that it is done; the commands show it");
+        }
+        ("agent", Kind::Text(name)) => worker(input, line, name),
+        ("max_cost" | "max_cost_usd", _) => {
+            input.left(
+                line,
+                format!("`{}`: a bound of money", entry.key),
+                "give it to the run: unstuck run --help",
+            );
+        }
+        (key, _) => input.left(line, format!("`{key}`"), "there is nothing like it here"),
+    }
+}
+
+fn client(input: &mut Input<'_>, entries: &[Entry]) {
+    let text = |key: &str| entries.iter().find(|it| it.key == key).and_then(|it| it.value.text());
+    let (backend, command) = (text("backend"), text("command"));
+    for entry in entries {
+        let line = input.line(entry.place.offset);
+        match entry.key.as_str() {
+            "backend" if backend == Some("custom") && command.is_some() => {}
+            "backend" => backend.into_iter().for_each(|name| worker(input, line, name)),
+            "command" if backend == Some("custom") && input.wishes.with.is_none() => {
+                let command = command.unwrap_or_default().to_owned();
+                input.carried(line, format!("`{command}` works, with the prompt on standard input"));
+                input.draft.worker(WorkerKind::Command, Some(command));
+            }
+            "prompt_mode" => {
+                input.left(line, "`cli.prompt_mode`", "a worker gets its prompt on standard input")
+            }
+            key => input.left(line, format!("`cli.{key}`"), "write it into the command line of the worker"),
+        }
+    }
+}
+
+fn worker(input: &mut Input<'_>, line: u32, name: &str) {
+    let kind = match name {
+        "claude" => WorkerKind::ClaudeCode,
+        "codex" => WorkerKind::CodexCli,
+        "opencode" => WorkerKind::OpenCode,
+        _ => {
+            let what = format!("the worker {}", quoted(name));
+            return input.left(line, what, "name its command line: unstuck import --with COMMAND");
+        }
+    };
+    if input.wishes.with.is_none() {
+        input.carried(line, format!("{} works", kind.as_str()));
+        input.draft.worker(kind, None);
+    }
+}
+
+fn core(input: &mut Input<'_>, entries: &[Entry], asked: &mut Asked) {
+    for entry in entries {
+        let line = input.line(entry.place.offset);
+        if entry.key == "guardrails" {
+            let rules = entry.value.items().iter().filter_map(Node::text);
+            asked.rules.extend(rules.map(|rule| rule.lines().collect::<Vec<_>>().join(" ")));
+            input.carried(
+                line,
+                format!("{}, behind the prompt", super::count(asked.rules.len(), "rule", "rules")),
+            );
+        } else {
+            input.left(line, format!("`core.{}`", entry.key), "say it in the instructions");
+        }
+    }
+}
+
+fn roles(input: &mut Input<'_>, entry: &Entry, hats: &[Entry]) {
+    let names: Vec<&str> = hats.iter().map(|hat| hat.key.as_str()).take(20).collect();
+    let line = input.line(entry.place.offset);
+    let what = format!("the hats {}: one worker does all", names.join(", "));
+    input.left(
+        line,
+        what,
+        "make a step of each that has an order, with depends_on; a reviewer is a completion_check",
+    );
+}
+
+/// Reads the file with the prompt.
+fn of_file(input: &mut Input<'_>, offset: u32, file: &str) -> Result<String, Rejected> {
+    let help = "write the name of a file below the workspace";
+    if let Err(why) = path_within(file) {
+        return Err(input.rejected(offset, format!("prompt_file {}: {why}", quoted(file)), help));
+    }
+    let bytes = input.files.read(&input.options.workspace.join(file)).map_err(|error| {
+        input.rejected(offset, format!("the prompt {} cannot be read: {error}", quoted(file)), help)
+    })?;
+    Ok(super::text_of(file, &bytes)?.to_owned())
+}

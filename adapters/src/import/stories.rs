@@ -1,0 +1,214 @@
+//! User stories in JSON (`prd.json`): each has a field that says whether it passes.
+
+use std::collections::VecDeque;
+
+use super::write::{Checklist, Done};
+use super::{Input, command};
+use crate::workflow_file::Rejected;
+use crate::workflow_file::node::{Kind, Node};
+
+/// The list of stories of a file.
+pub(super) struct Stories<'a> {
+    items: &'a [Node],
+    /// Where it stands, as a pointer.
+    pointer: String,
+    /// The field of an item that says whether it passes.
+    field: &'static str,
+}
+
+/// Fields that say whether an item is done.
+const FIELDS: &[&str] = &["passes", "passed", "done", "completed", "complete", "implemented"];
+
+/// Fields with the name of what is built.
+const NAMES: &[&str] = &["project", "projectName", "feature", "title", "name"];
+
+/// Fields that name commands, without their separators.
+const COMMANDS: &[&str] = &[
+    "qualitychecks",
+    "qualitygates",
+    "qualitycommands",
+    "validationcommands",
+    "validation",
+    "verification",
+    "verificationcommands",
+    "verifycommand",
+    "verifycommands",
+    "verify",
+    "precommit",
+    "checks",
+    "checkcommands",
+    "testcommand",
+    "testcommands",
+    "typecheckcommand",
+    "lintcommand",
+    "buildcommand",
+    "backpressure",
+];
+
+/// Fields of a story that the worker reads.
+const READ: &[&str] = &[
+    "id",
+    "title",
+    "name",
+    "description",
+    "story",
+    "text",
+    "acceptancecriteria",
+    "priority",
+    "notes",
+    "dependencies",
+    "dependson",
+    "tags",
+    "category",
+    "steps",
+    "type",
+    "estimate",
+    "epic",
+    "phase",
+    "files",
+    "status",
+];
+
+/// How deep a list is looked for.
+const LEVELS_MAX: usize = 4;
+
+/// Finds the first list of stories, the outermost first.
+pub(super) fn find(tree: &Node) -> Option<Stories<'_>> {
+    let mut waiting = VecDeque::from([(tree, String::new(), 0)]);
+    while let Some((node, pointer, level)) = waiting.pop_front() {
+        let items = node.items();
+        let says = |field: &&str| {
+            items
+                .iter()
+                .any(|it| matches!(it.entry(field), Some(entry) if matches!(entry.value.kind, Kind::Bool(_))))
+        };
+        if let Some(field) = FIELDS.iter().copied().find(says) {
+            return Some(Stories { items, pointer, field });
+        }
+        if level < LEVELS_MAX {
+            let below = node.entries().iter().filter(|entry| entry.key != "*");
+            waiting.extend(below.map(|entry| {
+                let step = entry.key.replace('~', "~0").replace('/', "~1");
+                (&entry.value, format!("{pointer}/{step}"), level + 1)
+            }));
+        }
+    }
+    None
+}
+
+/// Reads the stories.
+pub(super) fn read(input: &mut Input<'_>, tree: &Node, stories: &Stories<'_>) -> Result<(), Rejected> {
+    let Stories { items, pointer, field } = stories;
+    if let Some(odd) = items.iter().find(|item| item.entries().is_empty()) {
+        let what = format!("an item that is no story: {}", odd.found());
+        return Err(input.rejected(
+            odd.place.offset,
+            what,
+            "every item of the list has fields; take this one out",
+        ));
+    }
+    let passes = |item: &&Node| item.entry(field).is_some_and(|it| matches!(it.value.kind, Kind::Bool(true)));
+    let open = items.len() - items.iter().filter(passes).count();
+    let first = items.first().map(|item| input.line(item.place.offset));
+    let what = format!(
+        "{}, {open} open: `{field}` has to be true in each",
+        super::count(items.len(), "story", "stories")
+    );
+    input.carried(first, what);
+
+    top(input, tree);
+    for item in *items {
+        commands(input, item);
+    }
+    input.tests();
+    details(input, items, field);
+
+    let path = input.source.path.to_owned();
+    let goal =
+        tree.entry("description").and_then(|it| it.value.text()).map(|goal| format!("{}\n\n", goal.trim()));
+    let step = input.draft.step();
+    step.instructions = format!(
+        "{}Read {path}: it lists user stories. Take one that is open and that nothing open has to precede, the most \
+         important one first. Do it, meet each of its acceptance criteria, and set its \"{field}\" to true only when they \
+         hold; change nothing else in {path}. Then take the next one.",
+        goal.unwrap_or_default()
+    );
+    step.need_iterations(open);
+    let pointer = Some(format!("{pointer}/*/{field}"));
+    step.done = Done::Checklist(Checklist { path, pointer });
+    Ok(())
+}
+
+/// Reads what is said about all of them.
+fn top(input: &mut Input<'_>, tree: &Node) {
+    let named = NAMES.iter().find_map(|name| tree.entry(name)?.value.text());
+    input.draft.name(named);
+    if let Some(entry) = tree.entry("branchName")
+        && let Some(branch) = entry.value.text()
+    {
+        let line = input.line(entry.place.offset);
+        let instead = "git switch it first, or give the run a checkout of its own: unstuck run --worktree";
+        input.left(line, format!("the branch {branch}"), instead);
+    }
+    commands(input, tree);
+}
+
+/// Takes the commands that a map names.
+fn commands(input: &mut Input<'_>, map: &Node) {
+    for entry in map.entries().iter().filter(|entry| COMMANDS.contains(&plain(&entry.key).as_str())) {
+        for (offset, text) in texts(&entry.value) {
+            let line = input.line(offset);
+            // What is said in words stays for the worker to read.
+            if command::is_command(command::bare(text)) {
+                input.command(line, text);
+            } else {
+                input.left(line, format!("`{text}`: no command"), "write the command that finds it out");
+            }
+        }
+    }
+}
+
+/// Returns the texts of a value: itself, those of a list, or of a map of commands.
+fn texts(node: &Node) -> Vec<(u32, &str)> {
+    let own = node.text().map(|text| (node.place.offset, text));
+    let in_list = node.items().iter().flat_map(|item| match item.text() {
+        Some(text) => vec![(item.place.offset, text)],
+        None => ["command", "run", "cmd"]
+            .iter()
+            .filter_map(|key| item.entry(key))
+            .filter_map(|entry| Some((entry.place.offset, entry.value.text()?)))
+            .collect(),
+    });
+    let in_map = node.entries().iter().filter_map(|entry| Some((entry.place.offset, entry.value.text()?)));
+    own.into_iter().chain(in_list).chain(in_map).collect()
+}
+
+/// Says what nothing but the worker looks at.
+fn details(input: &mut Input<'_>, items: &[Node], field: &str) {
+    let criteria = items.iter().find_map(|item| item.entry("acceptanceCriteria"));
+    if let Some(entry) = criteria {
+        let line = input.line(entry.place.offset);
+        let what = "acceptance criteria are sentences: the worker reads them, and no program asks for them";
+        input.left(line, what, "add a command for what has to hold");
+    }
+    let mut told: Vec<&str> = Vec::new();
+    for entry in items.iter().flat_map(Node::entries) {
+        let name = plain(&entry.key);
+        let is_known =
+            entry.key == field || READ.contains(&name.as_str()) || COMMANDS.contains(&name.as_str());
+        if !is_known && !told.contains(&entry.key.as_str()) && told.len() < 20 {
+            told.push(&entry.key);
+            let line = input.line(entry.place.offset);
+            input.left(
+                line,
+                format!("`{}` of a story", entry.key),
+                "the worker can read it; nothing asks for it",
+            );
+        }
+    }
+}
+
+/// Returns a name in lower case and without separators.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+}

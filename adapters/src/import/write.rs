@@ -1,0 +1,248 @@
+//! A workflow in words, as a person would write it.
+
+use unstuck_core::id::Millis;
+use unstuck_core::workflow::{WorkerKind, Workflow};
+
+use super::{Input, Wishes};
+use crate::workflow_file::complaint::named;
+use crate::workflow_file::save::{quoted, span};
+
+/// A workflow to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    /// The file that it comes from.
+    source: String,
+    name: String,
+    worker: WorkerKind,
+    command: Option<String>,
+    /// The file says who works.
+    pub names_worker: bool,
+    pub timeout: Millis,
+    pub registry: Option<String>,
+    pub steps: Vec<Step>,
+}
+
+/// A step of it.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub id: String,
+    pub depends_on: Option<String>,
+    pub instructions: String,
+    pub commands: Vec<Command>,
+    pub max_iterations: u32,
+    pub done: Done,
+}
+
+/// A command that has to pass.
+#[derive(Clone, Debug)]
+pub(super) struct Command {
+    pub run: String,
+    /// Where it stands.
+    pub from: String,
+}
+
+/// What else has to hold.
+#[derive(Clone, Debug)]
+pub(super) enum Done {
+    /// The worker says that it is done.
+    Claim,
+    /// All items are done; that is the worker's word as well.
+    Checklist(Checklist),
+    /// What a step of the registry asks.
+    Registry { name: String, uv: Vec<String> },
+}
+
+/// A file with items.
+#[derive(Clone, Debug)]
+pub(super) struct Checklist {
+    pub path: String,
+    pub pointer: Option<String>,
+}
+
+/// A loop is bounded by so many iterations, whatever is open.
+const ITERATIONS_MAX: u32 = 200;
+const INDENT: &str = "      ";
+
+impl Draft {
+    pub fn new(source: &str, wishes: &Wishes) -> Self {
+        let worker = if wishes.with.is_some() { WorkerKind::Command } else { WorkerKind::ClaudeCode };
+        Self {
+            source: source.to_owned(),
+            name: source.rsplit('/').next().unwrap_or(source).to_owned(),
+            worker,
+            command: wishes.with.clone(),
+            names_worker: false,
+            timeout: Workflow::DEFAULT_TIMEOUT,
+            registry: None,
+            steps: vec![Step::new("work")],
+        }
+    }
+
+    /// Names it, if there is a name.
+    pub fn name(&mut self, name: Option<&str>) {
+        const CHARS_MAX: usize = 60;
+        let name = name.map(super::shown).unwrap_or_default();
+        if !name.trim().is_empty() {
+            self.name = name.trim().chars().take(CHARS_MAX).collect();
+        }
+    }
+
+    pub fn worker(&mut self, kind: WorkerKind, command: Option<String>) {
+        (self.worker, self.command, self.names_worker) = (kind, command, true);
+    }
+
+    /// Returns the first step: where there is one loop, it is that.
+    pub fn step(&mut self) -> &mut Step {
+        if self.steps.is_empty() {
+            self.steps.push(Step::new("work"));
+        }
+        &mut self.steps[0]
+    }
+}
+
+impl Step {
+    pub fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            depends_on: None,
+            instructions: String::new(),
+            commands: Vec::new(),
+            max_iterations: Workflow::DEFAULT_MAX_ITERATIONS,
+            done: Done::Claim,
+        }
+    }
+
+    /// Allows two iterations for each open item.
+    pub fn need_iterations(&mut self, open: usize) {
+        let open = u32::try_from(open).unwrap_or(u32::MAX);
+        self.max_iterations = open.saturating_mul(2).clamp(self.max_iterations, ITERATIONS_MAX);
+    }
+}
+
+impl Input<'_> {
+    /// Takes a bound of iterations that is written as a number.
+    pub(super) fn iterations(&mut self, line: u32, count: &str) {
+        match count.parse::<u32>() {
+            Ok(count @ 2..) => {
+                self.draft.step().max_iterations = count;
+                self.carried(line, format!("{count} iterations at most"));
+            }
+            _ => self.left(
+                line,
+                format!("max_iterations = {count}"),
+                "a loop is bounded here by at least 2 iterations",
+            ),
+        }
+    }
+}
+
+/// Writes a workflow file.
+pub(super) fn written(draft: &Draft) -> String {
+    let mut lines = vec![
+        format!(
+            "# Written by `unstuck import {}`. Every key is in docs/workflow-reference.md;",
+            super::shown(&draft.source)
+        ),
+        "# `unstuck check` says what is wrong with the file, and what it may cost.".to_owned(),
+        format!("name: {}", quoted(&draft.name)),
+        "version: \"1\"".to_owned(),
+        format!("timeout: {} # of the whole run", span(draft.timeout)),
+    ];
+    lines.extend(draft.registry.iter().map(|registry| format!("steps_registry: {}", quoted(registry))));
+    lines.push("steps:".to_owned());
+    for step in &draft.steps {
+        lines.push(format!("  {}:", named(&step.id)));
+        lines.extend(of_step(draft, step).into_iter().map(|line| format!("    {line}")));
+        if !step.instructions.is_empty() {
+            lines.push(format!("    instructions: {}", text(&step.instructions)));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
+    let mut lines = vec![format!("worker: {}", draft.worker.as_str())];
+    lines.extend(
+        draft
+            .command
+            .iter()
+            .map(|command| format!("command: {} # gets the prompt on standard input", quoted(command))),
+    );
+    lines.push("capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]".to_owned());
+    lines.extend(step.depends_on.iter().map(|before| format!("depends_on: [{}]", quoted(before))));
+    lines.push(format!("max_iterations: {}", step.max_iterations));
+    match &step.done {
+        Done::Registry { name, uv } if uv.is_empty() => {
+            lines.push(format!("registry_step: {}", quoted(name)))
+        }
+        Done::Registry { name, uv } => {
+            let uv: Vec<String> = uv.iter().map(|name| format!("{}: \"\"", named(name))).collect();
+            lines.push(format!("registry_step: {{name: {}, uv: {{{}}}}}", quoted(name), uv.join(", ")));
+        }
+        Done::Claim => {
+            lines.extend(claim());
+            lines.extend(conditions(&step.commands, None));
+        }
+        Done::Checklist(list) if step.commands.is_empty() => {
+            lines.extend(claim());
+            lines.extend(conditions(&[], Some(list)));
+        }
+        Done::Checklist(list) => {
+            lines.extend(check(&step.commands));
+            lines.extend(conditions(&[], Some(list)));
+            lines.push("convergence: {enabled: true, stall_threshold: 3}".to_owned());
+        }
+    }
+    lines
+}
+
+fn claim() -> [String; 3] {
+    [
+        "require_change: true # a claim counts only if something has changed".to_owned(),
+        "completion_check:".to_owned(),
+        "  claim: true # the worker says when it is done; what is below has to hold as well".to_owned(),
+    ]
+}
+
+fn check(commands: &[Command]) -> Vec<String> {
+    let mut lines = vec!["completion_check:".to_owned(), "  commands:".to_owned()];
+    lines.extend(commands.iter().map(|it| format!("    - {} # {}", quoted(&it.run), super::shown(&it.from))));
+    lines.push("  observations: 2 # of what fails; what comes and goes is flaky".to_owned());
+    lines.push(
+        "  baseline: gate # what fails before the work begins is known, and no test may vanish".to_owned(),
+    );
+    lines
+}
+
+fn conditions(commands: &[Command], list: Option<&Checklist>) -> Vec<String> {
+    let commands = commands.iter().map(|it| {
+        format!(
+            "  - {{validator: command, params: {{run: {}}}}} # {}",
+            quoted(&it.run),
+            super::shown(&it.from)
+        )
+    });
+    let list = list.map(|list| {
+        let pointer =
+            list.pointer.as_ref().map(|it| format!(", pointer: {}", quoted(it))).unwrap_or_default();
+        format!("  - {{validator: checklist, params: {{path: {}{pointer}}}}}", quoted(&list.path))
+    });
+    let items: Vec<String> = commands.chain(list).collect();
+    if items.is_empty() { items } else { [vec!["completion_conditions:".to_owned()], items].concat() }
+}
+
+/// Returns a text of many lines as a block, where YAML reads that block as the same text.
+fn text(text: &str) -> String {
+    let is_plain = |c: char| {
+        c == '\n' || !c.is_control() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+    };
+    let has_odd_start = text.starts_with(['\n', ' ', '\t']);
+    if !text.contains('\n') || has_odd_start || !text.chars().all(is_plain) {
+        return quoted(text);
+    }
+    let lines: String = text
+        .split('\n')
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("\n{INDENT}{line}") })
+        .collect();
+    format!("|-{lines}")
+}
