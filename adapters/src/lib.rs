@@ -1,7 +1,7 @@
 //! Acts: workflow files, workers, processes, decision files, secrets.
 //!
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
-//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`process`], [`decision_file`],
+//! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`], [`process`], [`decision_file`],
 //! [`redact`], [`environment`], [`prices`],
 //! [`branch`], [`worktree`], [`checks`], [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`],
 //! [`validators`],
@@ -9,6 +9,7 @@
 //! them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
+pub mod clients;
 pub mod prompt_template;
 pub mod registry;
 pub mod schema;

@@ -19,6 +19,7 @@ pub mod event;
 
 pub mod answer;
 mod claim;
+pub mod client;
 pub mod closer;
 pub mod convergence;
 pub mod decide;

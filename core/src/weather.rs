@@ -252,7 +252,7 @@ fn class_of(line: &str) -> Option<ErrorClass> {
 }
 
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `...|1700000000`.
-fn resets(line: &str) -> Option<String> {
+pub(crate) fn resets(line: &str) -> Option<String> {
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
         regex(r"(?i)\bresets?(?: again)?(?: at| on|:)?\s+(.{1,120}?)[\s.\]]*$|limit reached\|(\d{9,13})\s*$")
     });
@@ -262,7 +262,7 @@ fn resets(line: &str) -> Option<String> {
 }
 
 /// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 1m30s`.
-fn retry_after_ms(line: &str) -> Option<u64> {
+pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     static AFTER: LazyLock<Regex> = LazyLock::new(|| {
         regex(concat!(
             r#"(?i)\b(?:retry[ -]?after|(?:re)?try(?:ing)?(?: again)? (?:in|after))["']?\s*[:=]?\s*["']?"#,

@@ -16,7 +16,7 @@ use unstuck_core::workflow::Worker;
 
 pub mod builtin;
 pub mod front_matter;
-mod json;
+pub(crate) mod json;
 pub mod keys;
 mod load;
 mod read;

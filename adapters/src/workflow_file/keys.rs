@@ -2,6 +2,7 @@
 //!
 //! The check of a file, its JSON Schema and the reference page are all made from it.
 
+use crate::clients::keys::Part as ClientPart;
 use crate::registry::keys::Part;
 
 /// A place in a file that holds a map with known keys.
@@ -38,6 +39,8 @@ pub enum Level {
     Profile,
     /// A part of a steps registry, which has a table of its own.
     Registry(Part),
+    /// A part of the description of a client, which has a table of its own.
+    Client(ClientPart),
 }
 
 /// What a value may be.
@@ -607,6 +610,7 @@ impl Level {
             Self::Catalog => CATALOG,
             Self::Profile => PROFILE,
             Self::Registry(part) => part.keys(),
+            Self::Client(part) => part.keys(),
         }
     }
 
@@ -647,6 +651,7 @@ impl Level {
             Self::Catalog => "the top level of an agent catalog",
             Self::Profile => "a profile of an agent catalog",
             Self::Registry(part) => part.title(),
+            Self::Client(part) => part.title(),
         }
     }
 
@@ -682,6 +687,7 @@ impl Level {
             Self::Catalog => "agent_catalog",
             Self::Profile => "profile",
             Self::Registry(part) => part.title(),
+            Self::Client(part) => part.title(),
         }
     }
 
@@ -689,6 +695,7 @@ impl Level {
     pub(crate) fn siblings(self) -> Vec<Self> {
         match self {
             Self::Registry(_) => Part::ALL.iter().copied().map(Self::Registry).collect(),
+            Self::Client(_) => ClientPart::ALL.iter().copied().map(Self::Client).collect(),
             _ => Self::ALL.to_vec(),
         }
     }
@@ -697,6 +704,7 @@ impl Level {
     pub(crate) const fn page(self) -> &'static str {
         match self {
             Self::Registry(_) => "docs/registry.md",
+            Self::Client(_) => "docs/workers.md",
             _ => "docs/workflow-reference.md",
         }
     }

@@ -14,7 +14,7 @@ mod object;
 mod probe;
 mod problem;
 mod signals;
-mod text;
+pub(crate) mod text;
 mod words;
 
 use serde::{Deserialize, Serialize};

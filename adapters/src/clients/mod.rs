@@ -1,0 +1,96 @@
+//! Descriptions of clients: those that are built in, and those of a user, all in the same format.
+//!
+//! What a description means is told in `docs/workers.md`; [`unstuck_core::client`] follows it. A file holds a map
+//! `workers` from names to descriptions.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use unstuck_core::client::Client;
+
+use crate::workflow_file::Complaint;
+use crate::workflow_file::complaint::{KeyPath, Report};
+use crate::workflow_file::keys::Level;
+use crate::workflow_file::node::{self, Node};
+use crate::workflow_file::shape::check_map;
+use crate::workflow_file::view::View;
+
+pub mod keys;
+mod read;
+mod rule;
+
+use keys::Part;
+pub(crate) use read::client;
+
+/// The built-in descriptions, by the names of their clients.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("claude", include_str!("claude.yaml")),
+    ("codex", include_str!("codex.yaml")),
+    ("opencode", include_str!("opencode.yaml")),
+    ("gemini", include_str!("gemini.yaml")),
+    ("qwen", include_str!("qwen.yaml")),
+    ("pi", include_str!("pi.yaml")),
+    ("aider", include_str!("aider.yaml")),
+    ("goose", include_str!("goose.yaml")),
+];
+
+/// Returns the built-in description with this name.
+pub fn find(name: &str) -> Option<Arc<Client>> {
+    all().find(|client| client.name == name)
+}
+
+/// Returns all built-in descriptions, the best known first.
+pub fn all() -> impl Iterator<Item = Arc<Client>> {
+    static ALL: LazyLock<Vec<Arc<Client>>> = LazyLock::new(|| {
+        let files = BUILT_IN.iter().flat_map(|(name, text)| {
+            read(name, text).expect("a test reads every built-in description").into_values()
+        });
+        files.map(Arc::new).collect()
+    });
+    ALL.iter().cloned()
+}
+
+/// Reads a file of descriptions.
+///
+/// # Errors
+///
+/// All that is wrong with it, in the order of its lines.
+pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Client>, Vec<Complaint>> {
+    let mut report = Report::default();
+    let source = report.add_source(file.to_owned(), text.to_owned());
+    let mut found = BTreeMap::new();
+    if text.len() > node::MOST_BYTES {
+        report.unreadable(file.to_owned(), format!("larger than {} bytes", node::MOST_BYTES));
+    } else if let Some(root) = node::parse(source, text, &mut report) {
+        check_map(Level::Client(Part::File), &root, root.place, &KeyPath::default(), &mut report);
+        let workers = View::new(&root, root.place, KeyPath::default()).map("workers");
+        found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();
+    } else if report.count() == 0 {
+        report.unreadable(file.to_owned(), "holds nothing".to_owned());
+    }
+    let (errors, _) = report.finish(false);
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
+}
+
+/// Reads a map from names to descriptions, whose keys and types have been checked.
+pub(crate) fn clients(workers: &View<'_>, report: &mut Report) -> BTreeMap<String, Client> {
+    let entries = workers.node.entries().iter();
+    let read = entries.filter_map(|entry| {
+        let view = View::new(&entry.value, entry.place, workers.path.key(&entry.key));
+        Some((entry.key.clone(), client(&entry.key, &view, report)?))
+    });
+    read.collect()
+}
+
+/// Returns the map of a built-in description, for those that are like it.
+fn built_in(name: &str, report: &mut Report) -> Option<Node> {
+    let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    let source = report.add_source(format!("(built in) {name}"), (*text).to_owned());
+    let root = node::parse(source, text, report)?;
+    Some(root.entry("workers")?.value.entry(name)?.value.clone())
+}
+
+/// Returns the names of the built-in descriptions.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}

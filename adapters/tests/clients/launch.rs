@@ -1,0 +1,220 @@
+//! How calls are started: what a request comes to for each client, and what it came to in another tool.
+
+use expect_test::{Expect, expect};
+use unstuck_adapters::clients;
+use unstuck_core::client::launch::{self, Error, Plan, Request, Session};
+use unstuck_core::workflow::Capability::{self, Edit, Read, RunCommands, RunTests};
+
+const REQUEST: Request<'_> = Request {
+    prompt: "Do the thing\nline 2",
+    folder: "/calls/1",
+    model: None,
+    variant: None,
+    capabilities: &[Read],
+    turns: None,
+    micro_usd: None,
+    session: Session::New(None),
+    schema: None,
+    extra: &[],
+    isolated: false,
+};
+
+fn plan(client: &str, request: &Request<'_>) -> Plan {
+    let client = clients::find(client).unwrap();
+    launch::plan(&client.program, &client.launch, request).unwrap()
+}
+
+/// Compares what a request comes to for each client, with what is not met.
+fn check(request: &Request<'_>, expected: Expect) {
+    let line = |name| {
+        let plan = plan(name, request);
+        let unmet: Vec<&str> = plan.unmet.iter().map(|it| it.as_str()).collect();
+        let unmet = if unmet.is_empty() { String::new() } else { format!("   not: {}", unmet.join(", ")) };
+        format!("{}{unmet}\n", plan.argv.join(" "))
+    };
+    expected.assert_eq(&clients::names().map(line).collect::<String>());
+}
+
+#[test]
+fn capabilities_become_what_a_client_may_do() {
+    let with = |capabilities| Request { capabilities, ..REQUEST };
+    check(
+        &with(&[]),
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --permission-mode plan
+        codex exec --json --skip-git-repo-check -s read-only -
+        opencode run --format json --agent plan
+        gemini --output-format stream-json --skip-trust --approval-mode plan
+        qwen --output-format stream-json --approval-mode plan
+        pi -p --mode json --tools read,grep,find,ls
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md --dry-run
+        goose run -i - --output-format stream-json -q
+    "#]],
+    );
+    check(
+        &with(&[Read, Edit]),
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --permission-mode acceptEdits
+        codex exec --json --skip-git-repo-check -s workspace-write -
+        opencode run --format json
+        gemini --output-format stream-json --skip-trust --approval-mode auto_edit
+        qwen --output-format stream-json --approval-mode auto-edit
+        pi -p --mode json --tools read,grep,find,ls,edit,write
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
+        goose run -i - --output-format stream-json -q
+    "#]],
+    );
+    check(
+        &with(&[Read, Edit, RunTests]),
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools Bash(npm test:*),Bash(bun test:*),Bash(jest:*),Bash(pytest:*),Bash(cargo test:*),Bash(go test:*),Bash(make test:*)
+        codex exec --json --skip-git-repo-check -s workspace-write -
+        opencode run --format json
+        gemini --output-format stream-json --skip-trust --approval-mode auto_edit
+        qwen --output-format stream-json --approval-mode auto-edit
+        pi -p --mode json --tools read,grep,find,ls,edit,write
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
+        goose run -i - --output-format stream-json -q
+    "#]],
+    );
+    check(
+        &with(&[Read, Edit, RunTests, RunCommands]),
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --dangerously-skip-permissions
+        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+        opencode run --format json --auto
+        gemini --output-format stream-json --skip-trust --approval-mode yolo
+        qwen --output-format stream-json --approval-mode yolo
+        pi -p --mode json
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
+        goose run -i - --output-format stream-json -q
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_asked_for_is_passed_on_or_named() {
+    let all: &[Capability] = &[Edit, RunCommands];
+    let asked = Request {
+        model: Some("m1"),
+        variant: Some("xhigh"),
+        turns: Some(30),
+        micro_usd: Some(2_500_000),
+        schema: Some("{}"),
+        capabilities: all,
+        ..REQUEST
+    };
+    check(
+        &asked,
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --model m1 --max-turns 30 --max-budget-usd 2.5 --dangerously-skip-permissions --json-schema {}   not: a variant of the model
+        codex exec --json --skip-git-repo-check -m m1 -c model_reasoning_effort="xhigh" --dangerously-bypass-approvals-and-sandbox --output-schema /calls/1/schema.json -   not: a bound of turns, a bound of money
+        opencode run --format json -m m1 --variant high --auto   not: a bound of turns, a bound of money, a schema of the answer
+        gemini --output-format stream-json --skip-trust -m m1 --approval-mode yolo   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
+        qwen --output-format stream-json -m m1 --max-session-turns 30 --approval-mode yolo --json-schema {}   not: a variant of the model, a bound of money
+        pi -p --mode json --model m1   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md --model m1   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
+        goose run -i - --output-format stream-json -q --model m1 --max-turns 30   not: a variant of the model, a bound of money, a schema of the answer
+    "#]],
+    );
+    check(
+        &Request { session: Session::New(Some("U")), capabilities: all, ..REQUEST },
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --session-id U
+        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+        opencode run --format json --auto
+        gemini --output-format stream-json --skip-trust --approval-mode yolo --session-id U
+        qwen --output-format stream-json --approval-mode yolo --session-id U
+        pi -p --mode json
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
+        goose run -i - --output-format stream-json -q
+    "#]],
+    );
+    check(
+        &Request { session: Session::Continued("S"), capabilities: all, ..REQUEST },
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S
+        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox resume S -
+        opencode run --format json --auto --session S
+        gemini --output-format stream-json --skip-trust --approval-mode yolo --resume S
+        qwen --output-format stream-json --approval-mode yolo --resume S
+        pi -p --mode json --session S
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md   not: to go on with a conversation
+        goose run -i - --output-format stream-json -q   not: to go on with a conversation
+    "#]],
+    );
+    check(
+        &Request { session: Session::Forked("S"), capabilities: all, ..REQUEST },
+        expect![[r#"
+            claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S --fork-session
+            codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -   not: to go on in a copy of a conversation
+            opencode run --format json --auto --session S --fork
+            gemini --output-format stream-json --skip-trust --approval-mode yolo   not: to go on in a copy of a conversation
+            qwen --output-format stream-json --approval-mode yolo --resume S --fork-session
+            pi -p --mode json --fork S
+            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md   not: to go on in a copy of a conversation
+            goose run -i - --output-format stream-json -q   not: to go on in a copy of a conversation
+        "#]],
+    );
+    let extra = ["--x".to_owned(), "${model}".to_owned()];
+    check(
+        &Request { extra: &extra, isolated: true, capabilities: all, ..REQUEST },
+        expect![[r#"
+        claude -p --output-format stream-json --verbose --dangerously-skip-permissions --strict-mcp-config --x ${model}
+        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --ignore-user-config --x ${model} -
+        opencode run --format json --auto --x ${model}
+        gemini --output-format stream-json --skip-trust --approval-mode yolo --x ${model}
+        qwen --output-format stream-json --approval-mode yolo --x ${model}
+        pi -p --mode json --x ${model}
+        aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md --x ${model}   not: a configuration of its own
+        goose run -i - --output-format stream-json -q --x ${model}   not: a configuration of its own
+    "#]],
+    );
+}
+
+#[test]
+fn the_prompt_goes_in_by_standard_input_or_by_a_file() {
+    for name in clients::names() {
+        let plan = plan(name, &REQUEST);
+        let by_file = vec![("/calls/1/prompt.md".to_owned(), REQUEST.prompt.to_owned())];
+        match name {
+            "aider" => assert_eq!((plan.stdin, plan.files), (None, by_file)),
+            _ => assert_eq!((plan.stdin.as_deref(), plan.files.len()), (Some(REQUEST.prompt), 0)),
+        }
+        assert!(plan.argv.iter().all(|argument| !argument.contains("Do the thing")));
+    }
+}
+
+#[test]
+fn a_schema_goes_in_by_a_file_where_the_client_wants_one() {
+    let codex = plan("codex", &Request { schema: Some("{\"a\":1}"), ..REQUEST });
+    assert_eq!(codex.files, [("/calls/1/schema.json".to_owned(), "{\"a\":1}".to_owned())]);
+    assert_eq!(plan("claude", &Request { schema: Some("{}"), ..REQUEST }).files, []);
+}
+
+#[test]
+fn a_conversation_has_a_name_before_the_start_where_the_client_takes_one() {
+    let session = |client, session| plan(client, &Request { session, ..REQUEST }).session;
+    assert_eq!(session("claude", Session::New(Some("U"))).as_deref(), Some("U"));
+    assert_eq!(session("codex", Session::New(Some("U"))), None);
+    assert_eq!(session("codex", Session::Continued("S")).as_deref(), Some("S"));
+    assert_eq!(session("claude", Session::Forked("S")), None, "the copy has a name of its own");
+    assert_eq!(session("aider", Session::Continued("S")), None);
+}
+
+#[test]
+fn the_environment_keeps_a_client_quiet_and_apart() {
+    let plan = plan("claude", &Request { isolated: true, ..REQUEST });
+    assert_eq!(plan.env["DISABLE_AUTOUPDATER"], "1");
+    assert_eq!(plan.env["CLAUDE_CONFIG_DIR"], "/calls/1/claude");
+}
+
+#[test]
+fn a_prompt_is_an_argument_only_if_it_is_short() {
+    let text = "workers:\n  mine:\n    program: mine\n    stream: text\n    launch: { args: [\"${prompt}\"], prompt: argument }\n";
+    let mine = &clients::read("workers.yaml", text).unwrap()["mine"];
+    let plan = |prompt| launch::plan(&mine.program, &mine.launch, &Request { prompt, ..REQUEST });
+    assert_eq!(plan("do ${model}").unwrap().argv, ["mine", "do ${model}"], "a value is not filled again");
+    let long = "x".repeat(launch::ARGUMENT_BYTES_MAX + 1);
+    assert_eq!(plan(&long), Err(Error::PromptTooLong(long.len())));
+}

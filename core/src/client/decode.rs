@@ -1,0 +1,391 @@
+//! Reads the output of a client while it is printed.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
+use super::lines::{Line, Lines};
+use super::trouble::{by_output, trouble_of};
+use super::{Client, Problem, Stream, Told};
+use crate::event::Exit;
+use crate::reading::{CallEnd, Progress, Reading, Trouble};
+use crate::verdict::text::strip_ansi;
+use crate::weather::ExitKind;
+
+/// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
+///
+/// **Where the pieces are cut makes no difference.** Memory is bounded, whatever is printed, and time is linear.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    client: Arc<Client>,
+    lines: Lines,
+    fold: Fold,
+    /// A line was what this client prints: no text of its output is the answer.
+    has_spoken: bool,
+    /// What no rule took: the answer of a client of text, and of one that printed nothing else.
+    plain: Vec<u8>,
+}
+
+/// What was made of a line, for whoever looks on.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen<'a> {
+    /// The next line, whole or its head.
+    Line(&'a [u8]),
+    /// It told this.
+    Told(&'a Told),
+    /// It is one of those that only say that the client is alive.
+    Ignored,
+    /// No rule matches it.
+    Unknown,
+    /// It is not what the client should print.
+    Unparsed,
+}
+
+impl Decoder {
+    /// Begins to read.
+    pub fn new(client: Arc<Client>) -> Self {
+        Self { client, lines: Lines::default(), fold: Fold::default(), has_spoken: false, plain: Vec::new() }
+    }
+
+    /// Takes the next piece of standard output.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.push_seen(bytes, |_| {});
+    }
+
+    /// Takes the next piece, and shows what is made of each line that ends in it.
+    pub fn push_seen(&mut self, bytes: &[u8], mut seen: impl FnMut(Seen<'_>)) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(bytes, |line| self.line(line, &mut seen));
+        self.lines = lines;
+    }
+
+    /// Returns where the call stands.
+    pub fn progress(&self) -> Progress {
+        self.fold.progress()
+    }
+
+    /// Says whether the client did anything since this was asked last, besides to err and to try again.
+    pub fn has_moved(&mut self) -> bool {
+        self.fold.has_moved()
+    }
+
+    /// Says whether the client told how its call ended.
+    ///
+    /// It may go on for all that: a client that compacts its conversation ends twice. One that prints no more and stays
+    /// can be ended; that is [`Exit::Settled`].
+    pub fn is_over(&self) -> bool {
+        self.fold.end.is_some()
+    }
+
+    /// Returns the trouble in which the client tries again although no try can help.
+    pub fn hopeless(&self) -> Option<Trouble> {
+        self.fold.hopeless()
+    }
+
+    /// Returns what is known of the call, and its answer if it is done.
+    ///
+    /// `stopped_by_us` wins over everything, whatever the client said on its way out.
+    pub fn finish(self, exit: &Exit, stopped_by_us: bool, stderr_tail: &str) -> (Reading, Option<String>) {
+        self.finish_seen(exit, stopped_by_us, stderr_tail, |_| {})
+    }
+
+    /// Finishes, and shows what is made of a last line that has no end.
+    pub fn finish_seen(
+        mut self,
+        exit: &Exit,
+        stopped_by_us: bool,
+        stderr_tail: &str,
+        mut seen: impl FnMut(Seen<'_>),
+    ) -> (Reading, Option<String>) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(|line| self.line(line, &mut seen));
+        if !self.has_spoken && self.client.stream == Stream::Jsonl {
+            self.read_as_one(&mut seen);
+        }
+        let (reading, stderr) = (self.reading(), strip_ansi(stderr_tail));
+        let is_plain = !self.has_spoken && !is_cut(&self.plain);
+        let plain = is_plain.then(|| String::from_utf8_lossy(&self.plain).into_owned());
+        let verdict = Verdict { client: &self.client, exit, stderr: &stderr };
+        verdict.judge(reading, self.fold, plain, stopped_by_us)
+    }
+
+    fn line(&mut self, line: Line<'_>, seen: &mut impl FnMut(Seen<'_>)) {
+        let (Line::Whole(bytes) | Line::TooLong(bytes)) = line;
+        if bytes.trim_ascii().is_empty() {
+            self.keep_plain(bytes);
+            return;
+        }
+        seen(Seen::Line(bytes));
+        if self.client.ignore.iter().any(|beginning| bytes.starts_with(beginning.as_bytes())) {
+            self.has_spoken = true;
+            self.fold.move_on();
+            seen(Seen::Ignored);
+            return;
+        }
+        match (self.client.stream, line) {
+            (Stream::Text, _) => {
+                let value = Value::String(strip_ansi(&String::from_utf8_lossy(bytes)));
+                if !self.follow(&value, seen) {
+                    self.keep_plain(bytes);
+                    self.fold.move_on();
+                }
+            }
+            (Stream::Jsonl, Line::Whole(bytes)) => self.jsonl(bytes, seen),
+            (Stream::Jsonl, Line::TooLong(_)) => self.unparsed(bytes, seen),
+        }
+    }
+
+    fn jsonl(&mut self, bytes: &[u8], seen: &mut impl FnMut(Seen<'_>)) {
+        match parse(bytes) {
+            Some(value @ (Value::Object(_) | Value::Array(_))) => self.value(&value, bytes, seen),
+            _ => self.unparsed(bytes, seen),
+        }
+    }
+
+    /// Reads an object, or a list of all of them, as some clients print when they are asked for less.
+    fn value(&mut self, value: &Value, bytes: &[u8], seen: &mut impl FnMut(Seen<'_>)) {
+        let one = std::slice::from_ref(value);
+        let objects = value.as_array().map_or(one, Vec::as_slice);
+        let mut is_known = false;
+        for object in objects {
+            is_known |= self.follow(object, seen);
+        }
+        if !is_known {
+            // A newer version may print more than is known of it. Before anything known, it may be an answer.
+            self.keep_plain(bytes);
+            self.fold.move_on();
+        }
+    }
+
+    /// Follows the rules; says whether one matched.
+    fn follow(&mut self, value: &Value, seen: &mut impl FnMut(Seen<'_>)) -> bool {
+        let Self { client, fold, .. } = self;
+        let mut is_known = false;
+        for rule in &client.rules {
+            is_known |= rule.follow(value, &mut |told| {
+                seen(Seen::Told(&told));
+                fold.take(told, client);
+            });
+        }
+        if is_known {
+            self.has_spoken |= self.client.stream == Stream::Jsonl;
+        } else {
+            seen(Seen::Unknown);
+        }
+        is_known
+    }
+
+    fn unparsed(&mut self, bytes: &[u8], seen: &mut impl FnMut(Seen<'_>)) {
+        seen(Seen::Unparsed);
+        count(&mut self.fold.counts.unparsed);
+        self.keep_plain(bytes);
+        self.fold.move_on();
+    }
+
+    /// Keeps a line as it is, as long as it may be part of an answer.
+    fn keep_plain(&mut self, line: &[u8]) {
+        if self.has_spoken {
+            self.plain = Vec::new();
+            return;
+        }
+        self.plain.extend_from_slice(line);
+        self.plain.push(b'\n');
+        if self.plain.len() > 2 * ANSWER_BYTES_MAX {
+            self.plain.drain(..self.plain.len() - ANSWER_BYTES_MAX);
+        }
+    }
+
+    /// Reads an output that is one value over many lines.
+    fn read_as_one(&mut self, seen: &mut impl FnMut(Seen<'_>)) {
+        let text = std::mem::take(&mut self.plain);
+        match parse(&text) {
+            Some(value @ (Value::Object(_) | Value::Array(_))) => {
+                let unparsed = std::mem::take(&mut self.fold.counts.unparsed);
+                self.value(&value, &text, seen);
+                if !self.has_spoken {
+                    self.fold.counts.unparsed = unparsed;
+                }
+            }
+            _ => self.plain = text,
+        }
+    }
+
+    /// Returns what is known, apart from how it ended.
+    fn reading(&self) -> Reading {
+        let fold = &self.fold;
+        Reading {
+            client: self.client.name.clone(),
+            end: CallEnd::Failed,
+            trouble: None,
+            message: String::new(),
+            http_status: None,
+            retry_after: fold.retry_after,
+            resets: None,
+            session: fold.session.clone(),
+            model: fold.model.clone(),
+            structured: fold.structured.as_ref().map(Value::to_string),
+            usage: fold.usage,
+            cost: fold.cost(),
+            counts: fold.counts,
+            files: fold.files.clone(),
+        }
+    }
+}
+
+/// How a call ended, judged by what was printed and by how the process ended.
+struct Verdict<'a> {
+    client: &'a Client,
+    exit: &'a Exit,
+    stderr: &'a str,
+}
+
+impl Verdict<'_> {
+    /// `plain` is the output, if it is not that of this client.
+    fn judge(
+        &self,
+        mut reading: Reading,
+        mut fold: Fold,
+        plain: Option<String>,
+        stopped_by_us: bool,
+    ) -> (Reading, Option<String>) {
+        let plain = plain.map(|text| text.trim_end().to_owned()).filter(|text| !text.is_empty());
+        let is_done = match &fold.end {
+            Some(end) => *end == End::Done,
+            None => plain.is_some() && fold.error.is_none() && self.exit == &Exit::Code(0),
+        };
+        if stopped_by_us || self.is_stopped(fold.end.is_some()) {
+            reading.end = CallEnd::Stopped;
+            return (reading, None);
+        }
+        if !is_done || !matches!(self.exit, Exit::Code(0) | Exit::Settled) {
+            let (trouble, problem) = self.failure(&mut fold, plain.as_deref().unwrap_or_default());
+            describe(&mut reading, trouble, &problem);
+            return (reading, None);
+        }
+        // A wrapper may report an outage as if it were an answer; a client that speaks has other words for it.
+        if fold.end.is_none()
+            && let Some((trouble, problem)) =
+                by_output(ExitKind::Code(0), plain.as_deref().unwrap_or_default(), "")
+        {
+            describe(&mut reading, trouble, &problem);
+            return (reading, None);
+        }
+        let answer = fold.take_answer().or(plain);
+        reading.end = CallEnd::Done;
+        if self.client.structured_text && reading.structured.is_none() {
+            reading.structured = answer.as_deref().and_then(as_object);
+        }
+        if answer.is_none() && reading.structured.is_none() {
+            reading.trouble = Some(Trouble::EmptyAnswer);
+        }
+        (reading, answer)
+    }
+
+    /// Says whether the process was ended by us; one that had told its end before is as if it had ended by itself.
+    fn is_stopped(&self, had_ended: bool) -> bool {
+        match self.exit {
+            Exit::TimedOut | Exit::Stopped | Exit::Idle | Exit::Asks(_) => true,
+            Exit::Settled => !had_ended,
+            _ => false,
+        }
+    }
+
+    /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
+    fn failure(&self, fold: &mut Fold, plain: &str) -> (Trouble, Problem) {
+        if let Some(End::Failed(problem)) = fold.end.take() {
+            return (trouble_of(&problem, &self.client.troubles), problem);
+        }
+        if let Exit::CouldNotStart(reason) = self.exit {
+            return (Trouble::Config, Problem { message: reason.clone(), ..Problem::default() });
+        }
+        if let Some(found) = self.by_stderr() {
+            return found;
+        }
+        if let Exit::Code(code) = self.exit
+            && let Some(trouble) = self.client.exits.get(code)
+        {
+            return (*trouble, Problem::default());
+        }
+        if let Some(problem) = fold.error.take() {
+            return (trouble_of(&problem, &self.client.troubles), problem);
+        }
+        let kind = match self.exit {
+            Exit::Code(code) => ExitKind::Code(*code),
+            Exit::Signal(signal) => ExitKind::Signal(*signal),
+            _ => ExitKind::Code(1),
+        };
+        if let Some(found) = by_output(kind, plain, self.stderr) {
+            return found;
+        }
+        let message = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+        let problem = Problem { message: message.to_owned(), ..Problem::default() };
+        match self.exit {
+            Exit::Code(0) => (Trouble::NoEnd, Problem::default()),
+            Exit::Code(126 | 127) => (Trouble::Config, problem),
+            _ => (Trouble::Crashed, problem),
+        }
+    }
+
+    fn by_stderr(&self) -> Option<(Trouble, Problem)> {
+        self.client.stderr.iter().find_map(|meaning| {
+            let line = self.stderr.lines().find(|line| meaning.re.is_in(line))?;
+            Some((meaning.trouble, Problem { message: line.trim().to_owned(), ..Problem::default() }))
+        })
+    }
+}
+
+/// Parses JSON, also such that has half of a character escaped, as programs print that cut texts anywhere.
+fn parse(bytes: &[u8]) -> Option<Value> {
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Some(value);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if !matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'[')) {
+        return None;
+    }
+    serde_json::from_str(&without_halves(&text)).ok()
+}
+
+/// Puts the replacement character in the place of each escape that is half of a pair.
+fn without_halves(text: &str) -> String {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut out, mut from, mut at) = (String::with_capacity(text.len()), 0, 0);
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        let width = match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                out.push_str(&text[from..at]);
+                out.push_str("\\ufffd");
+                from = at + 6;
+                6
+            }
+            // The character behind a backslash is not the beginning of an escape.
+            _ => 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+        };
+        at += width;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+/// Says whether an output that this client should not print is the beginning of one that it should: an object that
+/// has no end.
+fn is_cut(output: &[u8]) -> bool {
+    let lines = output.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty());
+    let first_and_last = [lines.next(), lines.next_back()];
+    let looks_cut =
+        |line: &[u8]| (line.starts_with(b"{") || line.starts_with(b"[{")) && parse(line).is_none();
+    first_and_last.into_iter().flatten().any(looks_cut) && parse(output).is_none()
+}
+
+fn as_object(text: &str) -> Option<String> {
+    let text = text.trim();
+    let value: Value = serde_json::from_str(text).ok().filter(|_| text.starts_with('{'))?;
+    Some(value.to_string())
+}

@@ -1,0 +1,243 @@
+//! Folds what a client told into what is known of its call.
+
+use serde_json::Value;
+
+use super::rule::{Counted, Problem, Told};
+use super::trouble::{is_hopeless, status_of, trouble_of};
+use super::{Client, Meaning};
+use crate::id::Millis;
+use crate::reading::{Cost, Counts, Progress, Reading, Retrying, Trouble, Usage};
+use crate::weather;
+
+/// Bytes of an answer that are kept: its end, where a verdict stands.
+pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// So often in a row may the same hopeless trouble be met: a token may be renewed meanwhile.
+const HOPELESS_MAX: u32 = 2;
+
+/// How a client says that its call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Done,
+    Failed(Problem),
+}
+
+/// What is known so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fold {
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub counts: Counts,
+    pub files: Vec<String>,
+    pub structured: Option<Value>,
+    pub usage: Option<Usage>,
+    pub end: Option<End>,
+    /// What went wrong last, if nothing was done since.
+    pub error: Option<Problem>,
+    pub retry_after: Option<Millis>,
+    nano_usd: Option<(u64, Counted)>,
+    /// The words since the last use of a tool: no other can be the answer.
+    answer: Option<String>,
+    /// The end of the last words.
+    words: String,
+    doing: String,
+    retrying: Option<Retrying>,
+    /// The trouble that was met last, and how often since something was done.
+    met: Option<(Trouble, u32)>,
+    has_moved: bool,
+}
+
+impl Fold {
+    /// Takes what was told.
+    pub fn take(&mut self, told: Told, client: &Client) {
+        match told {
+            Told::Begin => (self.end, self.error) = (None, None),
+            Told::Session(id) => self.session = Some(clipped(&id)),
+            Told::Model(model) => self.model = Some(clipped(&model)),
+            Told::Text { text, delta } => self.say(&text, delta),
+            Told::More(text) => self.say(&format!("\n{text}"), true),
+            Told::Structured(value) => self.structured = Some(value),
+            Told::Tool { name, detail } => self.use_tool(&name, &detail),
+            Told::ToolFailed => count(&mut self.counts.tools_failed),
+            Told::Denied => count(&mut self.counts.denied),
+            Told::File(path) => self.change(path),
+            Told::Usage { counted, input, cached, cache_write, output, reasoning } => {
+                let scope = counted.scope();
+                self.add_usage(counted, Usage { input, cached, cache_write, output, reasoning, scope });
+            }
+            Told::Cost { counted, nano_usd } => self.add_cost(counted, nano_usd),
+            Told::Retry { attempt, most, delay, problem } => {
+                count(&mut self.counts.retries);
+                self.retry_after = delay.or(problem.retry_after).or(self.retry_after);
+                let trouble = trouble_of(&problem, &client.troubles);
+                self.retrying = Some(Retrying { trouble, attempt, most, delay });
+                self.meet(trouble);
+            }
+            Told::Error(problem) => {
+                self.meet(trouble_of(&problem, &client.troubles));
+                self.error = Some(problem);
+            }
+            Told::Done => {
+                self.end = Some(self.error.take().map_or(End::Done, End::Failed));
+                self.move_on();
+            }
+            Told::Failed(problem) => self.fail(problem, &client.troubles),
+        }
+    }
+
+    /// Says that something was printed that is none of the known things: the client is at work.
+    pub fn move_on(&mut self) {
+        self.has_moved = true;
+        self.retrying = None;
+        self.met = None;
+    }
+
+    /// Says whether anything but new tries and errors was met since this was asked last.
+    pub fn has_moved(&mut self) -> bool {
+        std::mem::take(&mut self.has_moved)
+    }
+
+    /// Returns the trouble that no new try will end.
+    pub fn hopeless(&self) -> Option<Trouble> {
+        let (trouble, times) = self.met?;
+        (is_hopeless(trouble) && times >= HOPELESS_MAX).then_some(trouble)
+    }
+
+    pub fn progress(&self) -> Progress {
+        Progress {
+            session: self.session.clone(),
+            model: self.model.clone(),
+            text: self.words.trim().to_owned(),
+            doing: self.doing.clone(),
+            counts: self.counts,
+            files: self.files.clone(),
+            usage: self.usage,
+            cost: self.cost(),
+            retrying: self.retrying,
+        }
+    }
+
+    /// Returns the answer, if there is one that is not blank.
+    pub fn take_answer(&mut self) -> Option<String> {
+        self.answer.take().filter(|text| !text.trim().is_empty())
+    }
+
+    pub fn cost(&self) -> Option<Cost> {
+        self.nano_usd.map(|(nano, counted)| Cost {
+            micro_usd: nano.saturating_add(500) / 1000,
+            scope: counted.scope(),
+        })
+    }
+
+    fn say(&mut self, text: &str, goes_on: bool) {
+        // The same words again are what a client in a circle says.
+        if goes_on || self.answer.as_deref() != Some(text) {
+            self.work();
+        }
+        match &mut self.answer {
+            Some(answer) if goes_on => {
+                answer.push_str(text);
+                if answer.len() > 2 * ANSWER_BYTES_MAX {
+                    keep_end(answer, ANSWER_BYTES_MAX);
+                }
+            }
+            answer => *answer = Some(text.to_owned()),
+        }
+        if !goes_on {
+            self.words.clear();
+        }
+        self.words.push_str(end_of(text, Progress::TEXT_MAX));
+        keep_end(&mut self.words, Progress::TEXT_MAX);
+    }
+
+    fn use_tool(&mut self, name: &str, detail: &str) {
+        count(&mut self.counts.tools);
+        let detail = detail.lines().next().unwrap_or_default().trim();
+        let doing = if detail.is_empty() { name.to_owned() } else { format!("{name}: {detail}") };
+        self.doing = clipped(&doing);
+        self.answer = None;
+        self.work();
+    }
+
+    fn change(&mut self, path: String) {
+        self.answer = None;
+        self.work();
+        if self.files.len() < Reading::FILES_MAX && !self.files.contains(&path) {
+            self.files.push(path);
+        }
+    }
+
+    /// Says that the worker works, so that no end that it told before was one.
+    fn work(&mut self) {
+        (self.end, self.error) = (None, None);
+        self.move_on();
+    }
+
+    fn meet(&mut self, trouble: Trouble) {
+        let times = self.met.filter(|(met, _)| *met == trouble).map_or(0, |(_, times)| times);
+        self.met = Some((trouble, times + 1));
+    }
+
+    fn fail(&mut self, mut problem: Problem, own: &[Meaning]) {
+        // Where the end says nothing, what went wrong before does.
+        if problem.message.is_empty() && problem.status.is_none() {
+            let code = std::mem::take(&mut problem.code);
+            problem = self.error.take().unwrap_or(problem);
+            problem.code = if problem.code.is_empty() { code } else { problem.code };
+        }
+        self.meet(trouble_of(&problem, own));
+        self.end = Some(End::Failed(problem));
+    }
+
+    fn add_usage(&mut self, counted: Counted, new: Usage) {
+        let old = self.usage.filter(|_| counted == Counted::Request).unwrap_or_default();
+        self.usage = Some(Usage {
+            input: old.input.saturating_add(new.input),
+            cached: old.cached.saturating_add(new.cached),
+            cache_write: old.cache_write.saturating_add(new.cache_write),
+            output: old.output.saturating_add(new.output),
+            reasoning: old.reasoning.saturating_add(new.reasoning),
+            scope: new.scope,
+        });
+    }
+
+    fn add_cost(&mut self, counted: Counted, nano_usd: u64) {
+        let old = self.nano_usd.filter(|_| counted == Counted::Request).map_or(0, |(nano, _)| nano);
+        self.nano_usd = Some((old.saturating_add(nano_usd), counted));
+    }
+}
+
+/// Describes a problem in a reading.
+pub(super) fn describe(reading: &mut Reading, trouble: Trouble, problem: &Problem) {
+    reading.trouble = Some(trouble);
+    reading.message = head(problem.message.trim(), Reading::MESSAGE_MAX).to_owned();
+    reading.http_status = status_of(problem);
+    let told = || weather::retry_after_ms(&problem.message).map(Millis);
+    // How long the client waited between its tries is a hint where it was told to wait, and nowhere else.
+    let waited = reading.retry_after.filter(|_| matches!(trouble, Trouble::RateLimit | Trouble::Overloaded));
+    reading.retry_after = problem.retry_after.or_else(told).or(waited);
+    reading.resets = problem.resets.clone().or_else(|| weather::resets(&problem.message));
+}
+
+/// Counts one more.
+pub(super) fn count(counter: &mut u32) {
+    *counter = counter.saturating_add(1);
+}
+
+fn clipped(text: &str) -> String {
+    head(text, Progress::TEXT_MAX).to_owned()
+}
+
+fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+fn end_of(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+/// Keeps so many bytes at the end of a text.
+pub(super) fn keep_end(text: &mut String, bytes: usize) {
+    let from = text.len() - end_of(text, bytes).len();
+    text.drain(..from);
+}

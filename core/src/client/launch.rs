@@ -1,0 +1,425 @@
+//! How a client is started: from its description and a request to the arguments, the input and the files.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::workflow::Capability;
+
+/// The longest prompt that is given as an argument: Linux takes 128 KiB of each.
+pub const ARGUMENT_BYTES_MAX: usize = 100_000;
+
+/// How a client is started. Every argument may hold placeholders such as `${model}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Launch {
+    /// The arguments that are always there.
+    pub args: Vec<String>,
+    /// How it gets the prompt.
+    pub prompt: PromptBy,
+    /// Chooses the model `${model}`.
+    pub model: Vec<String>,
+    /// Chooses how hard the model thinks, `${variant}`.
+    pub variant: Vec<String>,
+    /// Names of variants that are called otherwise here.
+    pub variants: BTreeMap<String, String>,
+    /// Bounds the turns, `${turns}`.
+    pub turns: Vec<String>,
+    /// Bounds the money, `${usd}`.
+    pub usd: Vec<String>,
+    /// Names the new conversation `${session}` before it begins.
+    pub preset: Vec<String>,
+    /// Goes on with the conversation `${session}`. Behind all others, so that it may be a subcommand.
+    pub resume: Vec<String>,
+    /// Goes on in a copy of the conversation `${session}`; behind all others, too.
+    pub fork: Vec<String>,
+    /// Asks for an answer by the schema `${schema}` or `${schema_file}`.
+    pub schema: Vec<String>,
+    /// Objects of a schema have to be closed, and all their properties required.
+    pub strict_schema: bool,
+    /// May only read.
+    pub read: Grant,
+    /// May edit as well.
+    pub edit: Grant,
+    /// May run any command as well.
+    pub all: Grant,
+    /// Added to `read` and `edit`: may run tests.
+    pub tests: Vec<String>,
+    /// The arguments that come last.
+    pub last: Vec<String>,
+    /// The environment: no telemetry, no update of itself, few tries of its own.
+    pub env: BTreeMap<String, String>,
+    /// A configuration of its own in `${folder}`, for those who ask for one: the login is in the other.
+    pub isolated: Isolated,
+}
+
+/// How a prompt is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptBy {
+    /// On standard input, which is closed behind it.
+    #[default]
+    Stdin,
+    /// In the file `${prompt_file}`.
+    File,
+    /// As the argument `${prompt}`, if it is not long.
+    Argument,
+}
+
+/// What a client is allowed to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Grant {
+    /// The arguments for it.
+    pub args: Vec<String>,
+    /// What that means, for people: the rest of a sentence that begins with the name of the client.
+    pub words: String,
+}
+
+/// What keeps a client from the configuration of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Isolated {
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// How much a client may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Read.
+    Read,
+    /// Read and edit.
+    Edit,
+    /// Run any command, which may do anything.
+    All,
+}
+
+impl Access {
+    /// Returns what capabilities come to. Whoever may run any command can edit.
+    pub fn of(capabilities: &[Capability]) -> Self {
+        let has = |capability| capabilities.contains(&capability);
+        match (has(Capability::RunCommands), has(Capability::Edit)) {
+            (true, _) => Self::All,
+            (false, true) => Self::Edit,
+            (false, false) => Self::Read,
+        }
+    }
+}
+
+/// What a call is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The prompt.
+    pub prompt: &'a str,
+    /// A folder for the files of this call.
+    pub folder: &'a str,
+    /// The model, if not the client's own choice.
+    pub model: Option<&'a str>,
+    /// How hard it thinks.
+    pub variant: Option<&'a str>,
+    /// What it may do.
+    pub capabilities: &'a [Capability],
+    /// The most turns.
+    pub turns: Option<u32>,
+    /// The most money, in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
+    /// The conversation.
+    pub session: Session<'a>,
+    /// The schema of the answer: JSON.
+    pub schema: Option<&'a str>,
+    /// Arguments of the user.
+    pub extra: &'a [String],
+    /// Keep it from the configuration of the user.
+    pub isolated: bool,
+}
+
+/// The conversation that a call belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Session<'a> {
+    /// A new one; with this name, if the client lets us choose: a UUID.
+    New(Option<&'a str>),
+    /// This one goes on.
+    Continued(&'a str),
+    /// A copy of this one goes on.
+    Forked(&'a str),
+}
+
+/// How a call is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// What goes to standard input before it is closed.
+    pub stdin: Option<String>,
+    /// What is added to the environment.
+    pub env: BTreeMap<String, String>,
+    /// Files to write before the start: path and content.
+    pub files: Vec<(String, String)>,
+    /// The name of the conversation, where it is known before the start.
+    pub session: Option<String>,
+    /// What was asked for and this client has no way to be told.
+    pub unmet: Vec<Wish>,
+}
+
+/// What can be asked of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Wish {
+    Model,
+    Variant,
+    Turns,
+    Money,
+    Resume,
+    Fork,
+    Schema,
+    Isolation,
+}
+
+impl Wish {
+    /// Returns it in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "a model",
+            Self::Variant => "a variant of the model",
+            Self::Turns => "a bound of turns",
+            Self::Money => "a bound of money",
+            Self::Resume => "to go on with a conversation",
+            Self::Fork => "to go on in a copy of a conversation",
+            Self::Schema => "a schema of the answer",
+            Self::Isolation => "a configuration of its own",
+        }
+    }
+}
+
+/// A call that cannot be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The prompt is too long for an argument, and the client takes it in no other way.
+    #[error("the prompt has {0} bytes, and this client takes at most {ARGUMENT_BYTES_MAX}")]
+    PromptTooLong(usize),
+}
+
+/// Plans a call.
+pub fn plan(program: &str, launch: &Launch, request: &Request<'_>) -> Result<Plan, Error> {
+    if launch.prompt == PromptBy::Argument && request.prompt.len() > ARGUMENT_BYTES_MAX {
+        return Err(Error::PromptTooLong(request.prompt.len()));
+    }
+    let mut planner = Planner::new(launch, request);
+    let mut argv = vec![program.to_owned()];
+    argv.extend(planner.args(&launch.args));
+    argv.extend(planner.wish(request.model.is_some(), &launch.model, Wish::Model));
+    argv.extend(planner.wish(request.variant.is_some(), &launch.variant, Wish::Variant));
+    argv.extend(planner.wish(request.turns.is_some(), &launch.turns, Wish::Turns));
+    argv.extend(planner.wish(request.micro_usd.is_some(), &launch.usd, Wish::Money));
+    argv.extend(planner.args(&launch.granted(request.capabilities)));
+    argv.extend(planner.wish(request.schema.is_some(), &launch.schema, Wish::Schema));
+    if request.isolated && launch.isolated == Isolated::default() {
+        planner.unmet.push(Wish::Isolation);
+    } else if request.isolated {
+        argv.extend(planner.args(&launch.isolated.args));
+    }
+    argv.extend_from_slice(request.extra);
+    argv.extend(planner.session());
+    argv.extend(planner.args(&launch.last));
+    Ok(planner.finish(argv))
+}
+
+impl Launch {
+    /// Returns the grant for an access.
+    pub fn grant(&self, access: Access) -> &Grant {
+        match access {
+            Access::Read => &self.read,
+            Access::Edit => &self.edit,
+            Access::All => &self.all,
+        }
+    }
+
+    /// Returns the arguments for capabilities.
+    fn granted(&self, capabilities: &[Capability]) -> Vec<String> {
+        let access = Access::of(capabilities);
+        let tests = access != Access::All && capabilities.contains(&Capability::RunTests);
+        let tests = if tests { &self.tests[..] } else { &[] };
+        [&self.grant(access).args, tests].concat()
+    }
+}
+
+/// The placeholders and what they stand for, and what was met of them.
+struct Planner<'a> {
+    launch: &'a Launch,
+    request: &'a Request<'a>,
+    values: BTreeMap<&'static str, String>,
+    unmet: Vec<Wish>,
+}
+
+/// The names of all placeholders.
+pub const PLACEHOLDERS: &[&str] = &[
+    "model",
+    "variant",
+    "turns",
+    "usd",
+    "session",
+    "schema",
+    "schema_file",
+    "prompt",
+    "prompt_file",
+    "folder",
+];
+
+impl<'a> Planner<'a> {
+    fn new(launch: &'a Launch, request: &'a Request<'a>) -> Self {
+        let file = |name: &str| format!("{}/{name}", request.folder);
+        let variant = request.variant.map(|name| launch.variants.get(name).map_or(name, String::as_str));
+        let session = match request.session {
+            Session::New(preset) => preset,
+            Session::Continued(id) | Session::Forked(id) => Some(id),
+        };
+        let values = [
+            ("model", request.model.map(str::to_owned)),
+            ("variant", variant.map(str::to_owned)),
+            ("turns", request.turns.map(|turns| turns.to_string())),
+            ("usd", request.micro_usd.map(usd)),
+            ("session", session.map(str::to_owned)),
+            ("schema", request.schema.map(str::to_owned)),
+            ("schema_file", Some(file("schema.json"))),
+            ("prompt", Some(request.prompt.to_owned())),
+            ("prompt_file", Some(file("prompt.md"))),
+            ("folder", Some(request.folder.to_owned())),
+        ];
+        let values = values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        Self { launch, request, values, unmet: Vec::new() }
+    }
+
+    fn args(&self, templates: &[String]) -> Vec<String> {
+        templates.iter().map(|template| self.filled(template)).collect()
+    }
+
+    fn wish(&mut self, is_asked: bool, templates: &[String], wish: Wish) -> Vec<String> {
+        if is_asked && templates.is_empty() {
+            self.unmet.push(wish);
+        }
+        if is_asked { self.args(templates) } else { Vec::new() }
+    }
+
+    fn session(&mut self) -> Vec<String> {
+        let launch = self.launch;
+        match self.request.session {
+            Session::New(None) => Vec::new(),
+            Session::New(Some(_)) => self.args(&launch.preset),
+            Session::Continued(_) => self.wish(true, &launch.resume, Wish::Resume),
+            Session::Forked(_) => self.wish(true, &launch.fork, Wish::Fork),
+        }
+    }
+
+    fn filled(&self, template: &str) -> String {
+        let mut out = String::new();
+        for part in parts(template) {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Name(name) => out.push_str(self.values.get(name).map_or("", String::as_str)),
+            }
+        }
+        out
+    }
+
+    fn finish(self, argv: Vec<String>) -> Plan {
+        let (launch, request) = (self.launch, self.request);
+        let isolated = request.isolated.then_some(&launch.isolated.env);
+        let env = launch.env.iter().chain(isolated.into_iter().flatten());
+        let schema = request.schema.filter(|_| mentions(&launch.schema, "schema_file"));
+        let by_file = (launch.prompt == PromptBy::File).then_some(request.prompt);
+        let files = [("schema_file", schema), ("prompt_file", by_file)];
+        let session = match request.session {
+            Session::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
+            Session::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
+            // The copy gets a name of its own.
+            Session::Forked(_) => None,
+        };
+        Plan {
+            argv,
+            stdin: (launch.prompt == PromptBy::Stdin).then(|| request.prompt.to_owned()),
+            env: env.map(|(name, value)| (name.clone(), self.filled(value))).collect(),
+            files: files
+                .into_iter()
+                .filter_map(|(name, content)| Some((self.values[name].clone(), content?.to_owned())))
+                .collect(),
+            session: session.map(str::to_owned),
+            unmet: self.unmet,
+        }
+    }
+}
+
+/// Returns the first placeholder of a template that there is not.
+pub fn unknown_placeholder(template: &str) -> Option<&str> {
+    parts(template).find_map(|part| match part {
+        Part::Name(name) if !PLACEHOLDERS.contains(&name) => Some(name),
+        _ => None,
+    })
+}
+
+/// Says whether templates hold a placeholder.
+pub fn mentions(templates: &[String], name: &str) -> bool {
+    templates.iter().flat_map(|template| parts(template)).any(|part| part == Part::Name(name))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part<'a> {
+    Text(&'a str),
+    Name(&'a str),
+}
+
+/// Takes a template apart: `a${b}c` is `a`, the name `b` and `c`.
+fn parts(template: &str) -> impl Iterator<Item = Part<'_>> {
+    let mut rest = template;
+    std::iter::from_fn(move || {
+        if let Some(name) = rest.strip_prefix("${")
+            && let Some(end) = name.find('}')
+        {
+            rest = &name[end + 1..];
+            return Some(Part::Name(&name[..end]));
+        }
+        let first = rest.chars().next()?.len_utf8();
+        let (text, after) = rest.split_at(rest[first..].find("${").map_or(rest.len(), |at| at + first));
+        rest = after;
+        Some(Part::Text(text))
+    })
+}
+
+/// Writes money as a client takes it: in dollars.
+fn usd(micro: u64) -> String {
+    let text = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_filled_once_and_only_at_its_placeholders() {
+        let cases: &[(&str, &[Part<'_>])] = &[
+            ("", &[]),
+            ("--model", &[Part::Text("--model")]),
+            ("${model}", &[Part::Name("model")]),
+            ("a=${b}c${d}", &[Part::Text("a="), Part::Name("b"), Part::Text("c"), Part::Name("d")]),
+            ("$x ${", &[Part::Text("$x "), Part::Text("${")]),
+            ("${a${b}", &[Part::Name("a${b")]),
+            ("é${a}", &[Part::Text("é"), Part::Name("a")]),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(parts(template).collect::<Vec<_>>(), *expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn money_is_written_in_dollars() {
+        for (micro, expected) in
+            [(1_000_000, "1"), (1_500_000, "1.5"), (1, "0.000001"), (0, "0"), (10_000_000, "10")]
+        {
+            assert_eq!(usd(micro), expected);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Clients: the programs that work, each described by data.
+//!
+//! A [`Client`] says how a program is started ([`launch`]), how its output is read ([`rule`]) and what its ways
+//! to fail mean. A [`Decoder`] reads the output by that description while it is printed and gives a
+//! [`Reading`](crate::reading::Reading) in the end. A program that nobody here knows needs a description, and no code.
+//!
+//! What a client says is data: nothing that it prints is an error here, and what cannot be made sense of is counted.
+
+mod decode;
+mod fold;
+pub mod launch;
+mod lines;
+pub mod rule;
+mod trouble;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::reading::Trouble;
+pub use decode::{Decoder, Seen};
+use launch::Launch;
+use rule::{Pattern, Rule};
+pub use rule::{Problem, Told};
+
+/// The description of a client.
+///
+/// It is recorded with the run that uses it, so that its output is read in the same way again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// What it is called in a workflow: `claude`.
+    pub name: String,
+    /// What it is called for people: `Claude Code`.
+    pub title: String,
+    /// The program that is started.
+    pub program: String,
+    /// How it is started.
+    pub launch: Launch,
+    /// The signals that end it, the first one first; what is left afterwards is killed.
+    #[serde(default)]
+    pub stop: Vec<StopSignal>,
+    /// What a person does when its login is not good.
+    #[serde(default)]
+    pub login: String,
+    /// What a person does when there is no money left.
+    #[serde(default)]
+    pub credit: String,
+    /// What its output is made of.
+    pub stream: Stream,
+    /// An answer that is one JSON object is its structured output: it has no other place for it.
+    #[serde(default)]
+    pub structured_text: bool,
+    /// Beginnings of lines that say nothing but that it is alive; they are not read any further.
+    #[serde(default)]
+    pub ignore: Vec<String>,
+    /// How a line is read. All rules that match are followed, in their order.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+    /// What its exit codes mean, where it does not say how it ended.
+    #[serde(default)]
+    pub exits: BTreeMap<i32, Trouble>,
+    /// What a line on standard error means, where it does not say how it ended.
+    #[serde(default)]
+    pub stderr: Vec<Meaning>,
+    /// What its errors mean, before what such words usually mean.
+    #[serde(default)]
+    pub troubles: Vec<Meaning>,
+}
+
+/// What an output is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// One JSON object a line.
+    Jsonl,
+    /// Text. What no rule takes is the answer.
+    Text,
+}
+
+/// A signal that asks a client to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopSignal {
+    /// SIGINT, as by Ctrl-C.
+    Int,
+    /// SIGTERM.
+    Term,
+}
+
+/// What a text means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meaning {
+    /// A text in which this is found,
+    pub re: Pattern,
+    /// means this.
+    pub trouble: Trouble,
+}

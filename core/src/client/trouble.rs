@@ -1,0 +1,166 @@
+//! What an error means: from the words of the description first, then from what services usually say.
+//!
+//! Only what a client calls an error is looked at here, never what it answers: so the phrases need not tell an error
+//! from prose about one, as those of [`weather`](crate::weather) have to.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Meaning, Problem};
+use crate::reading::Trouble;
+use crate::weather::{self, ErrorClass, ExitKind};
+
+/// Says what an error means.
+pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
+    let texts = [problem.code.as_str(), problem.message.as_str()];
+    let by_own = || own.iter().find(|meaning| texts.iter().any(|text| meaning.re.is_in(text)));
+    let by_phrase = |phrases: &[(Trouble, Regex)]| {
+        let found = phrases.iter().find(|(_, phrase)| texts.iter().any(|text| phrase.is_match(text)));
+        found.map(|(trouble, _)| *trouble)
+    };
+    by_own()
+        .map(|meaning| meaning.trouble)
+        .or_else(|| by_phrase(&BEFORE_STATUS))
+        .or_else(|| status_of(problem).and_then(by_status))
+        .or_else(|| by_phrase(&AFTER_STATUS))
+        .or_else(|| by_weather(&problem.message))
+        .unwrap_or(Trouble::Unknown)
+}
+
+/// Returns the status of the service's answer, also where it stands in the words only.
+pub(super) fn status_of(problem: &Problem) -> Option<u16> {
+    static STATUS: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r#"(?i)(?:^|\[|\b)(?:api error:? |unexpected status |last status: |status(?: code)?:? |http |"code":\s*|^|: )([45]\d\d)\b"#,
+        )
+    });
+    let in_words = || STATUS.captures(&problem.message)?[1].parse().ok();
+    problem.status.filter(|status| *status >= 400).or_else(in_words)
+}
+
+/// Says what a failed process means that did not speak as its client does.
+pub(super) fn by_output(exit: ExitKind, stdout: &str, stderr: &str) -> Option<(Trouble, Problem)> {
+    let failure = weather::classify(false, exit, stdout, stderr)?;
+    let message = failure.phrase?;
+    let problem = Problem {
+        retry_after: failure.retry_after_ms.map(crate::id::Millis),
+        resets: failure.resets,
+        message,
+        ..Problem::default()
+    };
+    Some((trouble_of(&problem, &[]), problem))
+}
+
+/// Says whether trying again cannot help.
+pub(super) fn is_hopeless(trouble: Trouble) -> bool {
+    matches!(
+        trouble,
+        Trouble::Auth
+            | Trouble::Credit
+            | Trouble::ContextOverflow
+            | Trouble::BadRequest
+            | Trouble::NoSession
+            | Trouble::Config
+    )
+}
+
+fn by_status(status: u16) -> Option<Trouble> {
+    Some(match status {
+        401 | 403 => Trouble::Auth,
+        402 => Trouble::Credit,
+        408 => Trouble::Network,
+        413 => Trouble::ContextOverflow,
+        429 => Trouble::RateLimit,
+        400..=499 => Trouble::BadRequest,
+        529 => Trouble::Overloaded,
+        500..=599 => Trouble::Server,
+        _ => return None,
+    })
+}
+
+fn by_weather(message: &str) -> Option<Trouble> {
+    let class = weather::classify(false, ExitKind::Code(1), "", message)?;
+    class.phrase?;
+    Some(match class.class {
+        ErrorClass::RetryableRateLimit => Trouble::RateLimit,
+        ErrorClass::RetryableService => Trouble::Server,
+        ErrorClass::RetryableNetwork => Trouble::Network,
+        _ => return None,
+    })
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant and tested")
+}
+
+fn table(rows: &[(Trouble, &str)]) -> Vec<(Trouble, Regex)> {
+    rows.iter().map(|(trouble, phrase)| (*trouble, regex(&format!("(?i){phrase}")))).collect()
+}
+
+/// What says more than the status: a bad key may come with 400, an empty account with 429.
+static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
+    table(&[
+        (
+            Trouble::Credit,
+            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|no credits",
+        ),
+        (
+            Trouble::ContextOverflow,
+            r"prompt is too long|context[_ ]length|maximum context|context window|input is too long|too many (?:input )?tokens|request_too_large|exceeds? the (?:model's )?(?:maximum )?(?:context|number of tokens)",
+        ),
+        (
+            Trouble::Auth,
+            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key not (?:valid|found)|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|oauth token",
+        ),
+        (Trouble::Overloaded, r"overload|experiencing high demand"),
+    ])
+});
+
+static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
+    table(&[
+        (
+            Trouble::RateLimit,
+            r"rate[_ -]?limit|too many requests|quota|resource_exhausted|(?:usage|session|weekly|5-hour) limit|hit your (?:[\w-]+ ){0,3}limit",
+        ),
+        (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
+        (
+            Trouble::Network,
+            r"connection (?:error|refused|reset|closed|timed out)|stream (?:disconnected|closed|ended)|idle timeout|timed out|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network",
+        ),
+        (Trouble::Server, r"internal (?:server )?error|server[_ ]error|bad gateway|service unavailable"),
+        (Trouble::BadRequest, r"invalid[_ ]request|bad request|invalid_argument"),
+    ])
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_apart_by_their_words_and_their_status() {
+        let cases: &[(&str, &str, Option<u16>, Trouble)] = &[
+            ("", "scripted bad key", Some(401), Trouble::Auth),
+            ("", "API key not valid. Please pass a valid API key.", Some(400), Trouble::Auth),
+            ("authentication_failed", "", None, Trouble::Auth),
+            ("", "unexpected status 529 <unknown status code>: scripted overload", None, Trouble::Overloaded),
+            ("", "exceeded retry limit, last status: 429 Too Many Requests", None, Trouble::RateLimit),
+            ("", "429", None, Trouble::RateLimit),
+            ("insufficient_quota", "You exceeded your current quota", Some(429), Trouble::Credit),
+            ("", "Your credit balance is too low to access the API", Some(400), Trouble::Credit),
+            ("", "You've hit your limit · resets 1pm (Asia/Seoul)", None, Trouble::RateLimit),
+            ("", "[API Error: 500 scripted internal error]", None, Trouble::Server),
+            ("", "400 prompt is too long: 250000 tokens > 200000 maximum", None, Trouble::ContextOverflow),
+            ("", "messages.3: unexpected role", Some(400), Trouble::BadRequest),
+            ("", "Model stream ended without a finish reason.", None, Trouble::Network),
+            ("", "[API Error: Connection error. (cause: fetch failed)]", None, Trouble::Network),
+            ("", "read 4010 lines of 500", None, Trouble::Unknown),
+            ("", "", None, Trouble::Unknown),
+        ];
+        for (code, message, status, expected) in cases {
+            let [code, message] = [code, message].map(|text| (*text).to_owned());
+            let problem = Problem { code, message, status: *status, ..Problem::default() };
+            assert_eq!(trouble_of(&problem, &[]), *expected, "{problem:?}");
+        }
+    }
+}
