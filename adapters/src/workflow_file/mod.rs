@@ -41,8 +41,7 @@ pub use quick::{QuickOptions, diagnoser, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
-pub(crate) use shape::nearest;
-pub use shape::{path_within, segment};
+pub use shape::{nearest, path_within, segment};
 
 /// A workflow that was read, and what is worth saying about its file.
 #[derive(Clone, Debug, PartialEq, Eq)]

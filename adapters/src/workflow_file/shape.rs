@@ -244,7 +244,7 @@ fn homes(level: Level, name: &str) -> Vec<&'static str> {
 }
 
 /// Returns the candidate that differs least from `name`, if it differs little.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.is_empty() || name.len() > 64 {
         return None;
     }

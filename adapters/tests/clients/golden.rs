@@ -50,5 +50,6 @@ fn recorded_outputs_are_read_as_is_right() {
         opencode-plain (incomplete): Done "INCOMPLETE"
         opencode-error-event (check-failed-retryable): Failed RateLimit
         opencode-file (complete): Done "done"
-    "#]].assert_eq(&cases.map(|case| shown(&case)).collect::<String>());
+    "#]]
+    .assert_eq(&cases.map(|case| shown(&case)).collect::<String>());
 }

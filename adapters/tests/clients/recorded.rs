@@ -325,5 +325,6 @@ fn all_recorded_calls_are_read_as_they_were() {
             "pi/huge/01-work",
             "qwen/single-json/01-work",
         }
-    "#]].assert_debug_eq(&calls);
+    "#]]
+    .assert_debug_eq(&calls);
 }

@@ -86,7 +86,7 @@ fn voice(client: &str) -> Box<dyn Voice> {
         "codex" => Box::new(codex::Codex::default()),
         "opencode" => Box::new(opencode::OpenCode::default()),
         "gemini" => Box::new(gemini::Gemini::default()),
-        "qwen" => Box::new(qwen::Qwen::default()),
+        "qwen" => Box::new(qwen::Qwen),
         "pi" => Box::new(pi::Pi::default()),
         _ => Box::new(aider::Aider),
     }
@@ -358,7 +358,7 @@ fn run(command: &str) -> Outcome {
 fn partial(text: &str) {
     let line = format!("{{\"type\":\"assistant\",\"text\":{}", quoted(text));
     let half = line.floor_char_boundary(line.len().div_ceil(2).max(12));
-    write(&[line[..half].as_bytes()]);
+    write(&[&line.as_bytes()[..half]]);
 }
 
 /// Starts a process in a group of its own, as the tools of the clients are.

@@ -2,7 +2,6 @@
 
 use super::stage::{End, Failure, Kind, Outcome, Stage, Tool, Voice, Why, quoted};
 
-#[derive(Default)]
 pub(super) struct Qwen;
 
 impl Voice for Qwen {
