@@ -38,11 +38,11 @@ struct Ended {
 
 impl Stand {
     fn new(plan: &Value) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
         let program = Path::new(env!("CARGO_BIN_EXE_stand-in"));
-        install(program, &folder.path().join("bin"), &CLIENTS).unwrap();
-        std::fs::create_dir(folder.path().join("work")).unwrap();
-        std::fs::write(folder.path().join("plan"), plan.to_string()).unwrap();
+        install(program, &folder.path().join("bin"), &CLIENTS).expect("the folder is ours");
+        std::fs::create_dir(folder.path().join("work")).expect("the folder is ours");
+        std::fs::write(folder.path().join("plan"), plan.to_string()).expect("the folder is ours");
         Self { folder }
     }
 
@@ -62,14 +62,14 @@ impl Stand {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap();
+            .expect("it was installed");
         // It need not be read: a client that refuses its flags ends before.
-        let _unread = child.stdin.take().unwrap().write_all(PROMPT.as_bytes());
+        let _unread = child.stdin.take().expect("a pipe").write_all(PROMPT.as_bytes());
         child
     }
 
     fn call(&self, client: &str, arguments: &[&str]) -> Ended {
-        let output = self.start(client, arguments).wait_with_output().unwrap();
+        let output = self.start(client, arguments).wait_with_output().expect("it ends");
         Ended {
             status: output.status,
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -78,18 +78,18 @@ impl Stand {
     }
 
     fn log(&self) -> Vec<Value> {
-        let log = std::fs::read_to_string(self.path("log")).unwrap();
-        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let log = std::fs::read_to_string(self.path("log")).expect("the folder is ours");
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
 
 impl Ended {
     fn lines(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
     fn last(&self) -> Value {
-        self.lines().pop().unwrap()
+        self.lines().pop().expect("a line")
     }
 }
 
@@ -144,21 +144,22 @@ impl<'de> Deserialize<'de> for Shape {
 }
 
 fn shapes(lines: &str) -> Vec<String> {
-    let shape = |line| serde_json::from_str::<Shape>(line).unwrap().0;
+    let shape = |line| serde_json::from_str::<Shape>(line).expect("JSON").0;
     // What stands in the type is part of a shape.
-    let kind = |line| serde_json::from_str::<Value>(line).unwrap()["type"].to_string();
+    let kind = |line| serde_json::from_str::<Value>(line).expect("JSON")["type"].to_string();
     lines.lines().map(|line| format!("{} {}", kind(line), shape(line))).collect()
 }
 
 /// Checks that the acts print lines like those of the real client.
 fn check(fixture: &str, arguments: &[&str], more: &[&str], acts: &Value, status: i32) {
-    let (client, _) = fixture.split_once('-').unwrap();
+    let (client, _) = fixture.split_once('-').expect("client and case");
     let stand = Stand::new(&json!([acts]));
-    std::fs::write(stand.path("work/there.txt"), "there before").unwrap();
+    std::fs::write(stand.path("work/there.txt"), "there before").expect("the folder is ours");
     let ended = stand.call(client, &[arguments, more].concat());
     assert_eq!(ended.status.code(), Some(status), "{fixture}: {}", ended.err);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/clients");
-    let real = std::fs::read_to_string(folder.join(fixture).with_extension("jsonl")).unwrap();
+    let real =
+        std::fs::read_to_string(folder.join(fixture).with_extension("jsonl")).expect("the folder is ours");
     let (real, played) = (shapes(&real), shapes(&ended.out));
     for (real, played) in real.iter().zip(&played) {
         assert_eq!(played, real, "{fixture}");
