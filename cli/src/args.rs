@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, init,
-    man, probe, replay, report, resume, run, runs, show, undo, verdict, verify, why,
+    man, probe, replay, report, resume, run, runs, show, undo, verdict, verify, why, workers,
 };
 
 /// Supervises loops of coding agents.
@@ -90,6 +90,8 @@ pub enum Command {
     Check(check::Args),
     /// Give a verdict from inside a worker or checker.
     Verdict(verdict::Args),
+    /// List the workers that are known: installed or not, logged in, what they may do, how they are called.
+    Workers(workers::Args),
     /// Try one piece alone.
     Probe(probe::Args),
     /// Print a script that completes arguments in your shell.

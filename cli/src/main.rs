@@ -16,8 +16,10 @@ macro_rules! eprintln {
 mod args;
 mod branches;
 mod commands;
+mod consent;
 mod error;
 mod exit;
+mod logins;
 mod moment;
 mod project;
 mod report;

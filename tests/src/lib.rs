@@ -3,3 +3,4 @@
 pub mod fuzz_targets;
 pub mod naive_controller;
 pub mod scripted_loop;
+pub mod stand_in;

@@ -25,6 +25,7 @@ pub mod undo;
 pub mod verdict;
 pub mod verify;
 pub mod why;
+pub mod workers;
 
 use crate::args::{Args, Command};
 use crate::error::Result;
@@ -56,6 +57,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Check(args)) => check::check(&global, &args),
         Some(Command::Verdict(args)) => verdict::verdict(&args),
         Some(Command::Probe(args)) => probe::probe(&global, &args),
+        Some(Command::Workers(args)) => workers::workers(&global, &args),
         Some(Command::Completions(args)) => completions::completions(&args),
         Some(Command::Man(args)) => man::man(&args),
         Some(Command::Guard(args)) => guard::guard(&args),

@@ -10,7 +10,10 @@ use self::unix as platform;
 #[cfg(windows)]
 use self::windows as platform;
 
-pub use platform::{NULL_DEVICE, is_writable, on_interrupt, open_files_max, outlive_a_limit_of_file_size};
+pub use platform::{
+    NULL_DEVICE, end_group, is_writable, on_interrupt, open_files_max, outlive_a_limit_of_file_size,
+    own_group,
+};
 
 /// The numbers that Unix gives to what interrupts a run; they are in the log and in the exit status.
 mod signal {

@@ -1,11 +1,13 @@
 //! Linux, macOS and other systems with signals.
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::{Child, Command};
 
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{AccessFlags, access};
+use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::unistd::{AccessFlags, Pid, access};
 use tokio::signal::unix::{SignalKind, signal as listen};
 
 use super::signal::{HANGUP, INTERRUPT, TERMINATE};
@@ -50,4 +52,17 @@ pub fn open_files_max() -> io::Result<Option<u64>> {
 /// Says whether files can be made in a folder.
 pub fn is_writable(folder: &Path) -> bool {
     access(folder, AccessFlags::W_OK).is_ok()
+}
+
+/// Starts a program in a group of its own, so that what it starts can be ended with it.
+pub fn own_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Ends a program and its group.
+pub fn end_group(child: &mut Child) {
+    if let Ok(group) = i32::try_from(child.id()) {
+        let _nobody_may_be_left = killpg(Pid::from_raw(group), Signal::SIGKILL);
+    }
+    let _it_may_have_ended = child.kill();
 }

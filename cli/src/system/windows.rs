@@ -3,10 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::os::windows::fs::OpenOptionsExt as _;
+use std::os::windows::process::CommandExt as _;
 use std::path::Path;
+use std::process::{Child, Command};
 
 use tokio::signal::windows;
 use windows_sys::Win32::Storage::FileSystem::{FILE_ADD_FILE, FILE_FLAG_BACKUP_SEMANTICS};
+use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
 use super::signal::{HANGUP, INTERRUPT, TERMINATE};
 
@@ -52,4 +55,14 @@ pub fn open_files_max() -> io::Result<Option<u64>> {
 pub fn is_writable(folder: &Path) -> bool {
     let mut options = File::options();
     options.access_mode(FILE_ADD_FILE).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(folder).is_ok()
+}
+
+/// Starts a program where a Ctrl-C for us does not reach it.
+pub fn own_group(command: &mut Command) {
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+}
+
+/// Ends a program; what it has started is left.
+pub fn end_group(child: &mut Child) {
+    let _it_may_have_ended = child.kill();
 }

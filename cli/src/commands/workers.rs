@@ -1,0 +1,405 @@
+//! `unstuck workers`: which workers are known, which are here, what they may do and how they are called.
+//!
+//! No model is called: a worker is only asked for its version.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+use unstuck_adapters::{clients, workflow_file};
+use unstuck_core::client::Client;
+use unstuck_core::client::launch::{self, Request, Session};
+use unstuck_core::workflow::Capability;
+use unstuck_store::state_dir;
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::logins::{self, Login};
+use crate::project::Project;
+use crate::{consent, exit, system, text};
+
+/// Arguments of `unstuck workers`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Show this one in full.
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Acknowledge, for all runs in this project, what this worker may do.
+    #[arg(long, requires = "name")]
+    acknowledge: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long a worker may take to tell its version.
+const VERSION_TIME: Duration = Duration::from_secs(10);
+/// So much of what it tells is read.
+const VERSION_BYTES_MAX: u64 = 4096;
+
+/// What is known of a worker.
+#[derive(Debug, Serialize)]
+struct Worker {
+    name: String,
+    title: String,
+    program: String,
+    /// Where it is installed.
+    path: Option<PathBuf>,
+    version: Version,
+    login: Login,
+    /// What a person does to log in.
+    log_in: String,
+    supports: Supports,
+    permissions: Permissions,
+    /// It is acknowledged in this project what it may do.
+    acknowledged: bool,
+    /// How it is called, with `…` for what differs from call to call.
+    call: Vec<String>,
+}
+
+/// What a worker says its version is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Version {
+    Told(String),
+    /// Why it is not known.
+    Unknown(String),
+    NotInstalled,
+}
+
+/// What can be asked of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Supports {
+    /// An answer by a schema. The prompt can ask any worker for one.
+    structured_output: bool,
+    /// Conversations that go on.
+    sessions: bool,
+    /// It tells what a call costs.
+    cost: bool,
+    /// It tells the tokens of a call.
+    tokens: bool,
+    /// It bounds the turns of a call.
+    turn_limit: bool,
+    /// It bounds the money of a call.
+    money_limit: bool,
+}
+
+/// What a worker may do, in words, by what is asked of it.
+#[derive(Debug, Serialize)]
+struct Permissions {
+    read: String,
+    edit: String,
+    all: String,
+}
+
+/// Lists the workers, or shows one.
+pub fn workers(global: &Global, args: &Args) -> Result {
+    let project = Project::locate(global)?;
+    let known = match &args.name {
+        Some(name) => vec![find(name)?],
+        None => clients::all().collect(),
+    };
+    if args.acknowledge {
+        for client in &known {
+            acknowledge(project.as_ref(), client)?;
+        }
+    }
+    let workers = look(&known, project.as_ref());
+    match (args.json, workers.as_slice()) {
+        (true, [one]) if args.name.is_some() => print_json(one),
+        (true, workers) => print_json(&workers),
+        (false, [one]) if args.name.is_some() => print!("{}", in_full(one, text::width())),
+        (false, workers) => print!("{}", list(workers, text::width())),
+    }
+    Ok(exit::OK)
+}
+
+fn print_json(value: &impl Serialize) {
+    println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+fn find(name: &str) -> Result<std::sync::Arc<Client>> {
+    clients::find(name).ok_or_else(|| {
+        let names: Vec<&str> = clients::names().collect();
+        let hint = match workflow_file::nearest(name, names.iter().copied()) {
+            Some(near) => format!("unstuck workers {near}"),
+            None => format!("one of {}", names.join(", ")),
+        };
+        Error::usage(format!("no worker is known by the name {name:?}")).hint(hint)
+    })
+}
+
+fn acknowledge(project: Option<&state_dir::Project>, client: &Client) -> Result<()> {
+    let project = project.ok_or_else(|| {
+        Error::usage("a store in memory keeps no acknowledgement").hint("--store sled:PATH")
+    })?;
+    let given = consent::give(project, &client.name, &client.launch.all.words, text::now());
+    given.map_err(|error| Error::store(&error))
+}
+
+/// Asks all of them at once, since some take seconds to tell their version.
+fn look(known: &[std::sync::Arc<Client>], project: Option<&state_dir::Project>) -> Vec<Worker> {
+    thread::scope(|scope| {
+        let asked: Vec<_> = known.iter().map(|client| scope.spawn(|| look_at(client, project))).collect();
+        asked.into_iter().filter_map(|worker| worker.join().ok()).collect()
+    })
+}
+
+fn look_at(client: &Client, project: Option<&state_dir::Project>) -> Worker {
+    let path = installed(&client.program);
+    let version = path.as_deref().map_or(Version::NotInstalled, |path| version(path, client, VERSION_TIME));
+    let words = &client.launch.all.words;
+    Worker {
+        name: client.name.clone(),
+        title: client.title.clone(),
+        program: client.program.clone(),
+        path,
+        version,
+        login: logins::look(&client.name),
+        log_in: client.login.clone(),
+        supports: supports(client),
+        permissions: Permissions {
+            read: client.launch.read.words.clone(),
+            edit: client.launch.edit.words.clone(),
+            all: words.clone(),
+        },
+        acknowledged: project.is_some_and(|project| consent::is_given(project, &client.name, words)),
+        call: call(client),
+    }
+}
+
+fn supports(client: &Client) -> Supports {
+    let launch = &client.launch;
+    Supports {
+        structured_output: !launch.schema.is_empty(),
+        sessions: !launch.resume.is_empty(),
+        cost: client.rules.iter().any(|rule| rule.says.cost.is_some()),
+        tokens: client.rules.iter().any(|rule| rule.says.usage.is_some()),
+        turn_limit: !launch.turns.is_empty(),
+        money_limit: !launch.usd.is_empty(),
+    }
+}
+
+/// Returns the words of a call that may do everything.
+fn call(client: &Client) -> Vec<String> {
+    let request = Request {
+        prompt: "…",
+        folder: "…",
+        model: None,
+        variant: None,
+        capabilities: &[Capability::Read, Capability::Edit, Capability::RunTests, Capability::RunCommands],
+        turns: None,
+        micro_usd: None,
+        session: Session::New(Some("…")),
+        schema: None,
+        extra: &[],
+        isolated: false,
+    };
+    launch::plan(&client.program, &client.launch, &request).map(|plan| plan.argv).unwrap_or_default()
+}
+
+/// Finds a program as the system does.
+fn installed(program: &str) -> Option<PathBuf> {
+    let name = Path::new(program).with_extension(std::env::consts::EXE_EXTENSION);
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())
+}
+
+/// Asks a program for its version, which may not take long. What it leaves behind is ended with it.
+fn version(path: &Path, client: &Client, time: Duration) -> Version {
+    let mut command = Command::new(path);
+    let quiet = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
+    command.arg("--version").envs(quiet);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    system::own_group(&mut command);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return Version::Unknown(format!("it cannot be started: {error}")),
+    };
+    let (told, tell) = mpsc::channel();
+    if let Some(out) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _what_came = out.take(VERSION_BYTES_MAX).read_to_end(&mut bytes);
+            let _nobody_may_wait = told.send(String::from_utf8_lossy(&bytes).into_owned());
+        });
+    }
+    let output = tell.recv_timeout(time);
+    system::end_group(&mut child);
+    let _ended = child.wait();
+    match output.as_deref().map(|text| text.lines().find(|line| !line.trim().is_empty())) {
+        Ok(Some(line)) => Version::Told(text::cut(&text::plain(line.trim()), 60)),
+        Ok(None) => Version::Unknown("it does not tell its version".to_owned()),
+        Err(_) => Version::Unknown(format!("it has not told its version in {} s", time.as_secs())),
+    }
+}
+
+impl Version {
+    fn words(&self) -> &str {
+        match self {
+            Self::Told(version) | Self::Unknown(version) => version,
+            Self::NotInstalled => "not installed",
+        }
+    }
+}
+
+impl Supports {
+    fn words(self) -> String {
+        let words = [
+            (self.structured_output, "an answer by a schema"),
+            (self.sessions, "sessions"),
+            (self.turn_limit, "a bound of turns"),
+            (self.money_limit, "a bound of money"),
+        ];
+        let takes: Vec<&str> = words.into_iter().filter_map(|(has, word)| has.then_some(word)).collect();
+        let takes = if takes.is_empty() { "nothing but a prompt".to_owned() } else { takes.join(", ") };
+        let tells = match (self.tokens, self.cost) {
+            (true, true) => "tells its tokens and its cost",
+            (true, false) => "tells its tokens, not its cost",
+            (false, true) => "tells its cost",
+            (false, false) => "does not tell its cost",
+        };
+        format!("takes {takes}; {tells}")
+    }
+}
+
+/// Lists workers, those that are installed first in full sentences.
+fn list(workers: &[Worker], columns: usize) -> String {
+    let indent = workers.iter().map(|worker| worker.name.len()).max().unwrap_or(0) + 2;
+    let mut lines = String::new();
+    for worker in workers {
+        let mut said = worker.version.words().to_owned();
+        if worker.path.is_some() {
+            said = format!(
+                "{said}; {}\n{}\n{}",
+                worker.login.words(),
+                worker.supports.words(),
+                worker.permissions.all
+            );
+        }
+        lines.push_str(&format!("{:<indent$}{}\n", worker.name, text::wrap(&said, columns, indent)));
+    }
+    lines + "\nnext: unstuck workers NAME shows one in full\n"
+}
+
+/// Shows one worker with all that is known of it.
+fn in_full(worker: &Worker, columns: usize) -> String {
+    const INDENT: usize = 10;
+    let path = worker.path.as_ref().map_or_else(String::new, |path| format!(", {}", path.display()));
+    let login = match worker.login {
+        Login::None | Login::Unknown => format!("{}; to log in: {}", worker.login.words(), worker.log_in),
+        Login::Key { .. } | Login::File { .. } => worker.login.words(),
+    };
+    let acknowledged = if worker.acknowledged {
+        "yes, in this project".to_owned()
+    } else {
+        format!("no; unstuck workers {} --acknowledge", worker.name)
+    };
+    let Permissions { read, edit, all } = &worker.permissions;
+    let rows = [
+        ("worker", format!("{}: {}", worker.name, worker.title)),
+        ("version", format!("{}{path}", worker.version.words())),
+        ("login", login),
+        ("supports", worker.supports.words()),
+        ("to read", read.clone()),
+        ("to edit", edit.clone()),
+        ("to do all", all.clone()),
+        ("accepted", acknowledged),
+        ("call", worker.call.join(" ")),
+    ];
+    let rows = rows.into_iter().filter(|(_, said)| !said.is_empty());
+    rows.map(|(key, said)| format!("{key:<INDENT$}{}\n", text::wrap(&said, columns, INDENT))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn worker(name: &str, login: Login) -> Worker {
+        let client = clients::find(name).unwrap();
+        Worker {
+            path: Some(format!("/opt/bin/{name}").into()),
+            version: Version::Told("1.2.3".to_owned()),
+            login,
+            ..look_at(&Client { program: "no-such-program".to_owned(), ..Client::clone(&client) }, None)
+        }
+    }
+
+    #[test]
+    fn a_list_fits_a_narrow_terminal_and_says_what_is_not_there() {
+        let key = Login::Key { variable: "ANTHROPIC_API_KEY".to_owned() };
+        let workers = [
+            worker("claude", key),
+            Worker { path: None, version: Version::NotInstalled, ..worker("goose", Login::Unknown) },
+        ];
+        expect![[r#"
+            claude  1.2.3; a key is in ANTHROPIC_API_KEY
+                    takes an answer by a schema, sessions, a bound of
+                    turns, a bound of money; tells its tokens and its
+                    cost
+                    runs with --dangerously-skip-permissions and can do
+                    anything that you can
+            goose   not installed
+
+            next: unstuck workers NAME shows one in full
+        "#]]
+        .assert_eq(&list(&workers, 60));
+        assert!(list(&workers, 40).lines().all(|line| line.chars().count() <= 50));
+    }
+
+    #[test]
+    fn one_is_shown_in_full() {
+        let mut codex = worker("codex", Login::None);
+        codex.call[0] = "codex".to_owned();
+        expect![[r#"
+            worker    codex: Codex CLI
+            version   1.2.3, /opt/bin/codex
+            login     no login found; to log in: run codex login
+            supports  takes an answer by a schema, sessions; tells its tokens, not its cost
+            to read   may run commands in a sandbox that lets it read only
+            to edit   may run commands in a sandbox that lets it write in the workspace only
+            to do all runs with --dangerously-bypass-approvals-and-sandbox and can do anything that you can
+            accepted  no; unstuck workers codex --acknowledge
+            call      codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+        "#]]
+        .assert_eq(&in_full(&codex, 100));
+    }
+
+    #[test]
+    fn a_name_that_is_nearly_known_is_suggested() {
+        let said = |name| find(name).unwrap_err().to_string();
+        assert!(said("cluade").contains("unstuck workers claude"), "{}", said("cluade"));
+        assert!(said("xyz").contains("one of claude, codex"), "{}", said("xyz"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_version_is_asked_for_with_patience_that_ends() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let client = clients::find("claude").unwrap();
+        for (script, told) in [
+            ("echo; echo \"2.1.330 (Claude Code)\"; echo more", "2.1.330 (Claude Code)"),
+            // A child that holds the output open is not waited for, and ended.
+            ("echo 1.0; exec >&-; sleep 60", "1.0"),
+            ("exit 1", "it does not tell its version"),
+            ("sleep 60", "it has not told its version in 1 s"),
+            ("cat; echo \"read: nothing\"", "read: nothing"),
+            ("printf '\\033[31m%s' \"$DISABLE_AUTOUPDATER\"", "␛[31m1"),
+        ] {
+            let path = folder.path().join("program");
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let version = version(&path, &client, Duration::from_secs(1));
+            assert_eq!(version.words(), told, "{script}");
+        }
+        assert!(version(Path::new("/no-such"), &client, VERSION_TIME).words().contains("cannot be started"));
+    }
+}
