@@ -1,11 +1,11 @@
 //! Reads what drives another loop, and writes a workflow that does the same here, as far as there is one.
 //!
-//! A kind of file is known by what it holds: [`stories`] with `passes`, a [`plan`] with boxes, a [`prompt`], the
-//! configuration of a Ralph loop ([`ralph`]), a steps [`registry`], a workflow. What was carried over and what could
+//! A kind of file is known by what it holds: `stories` with `passes`, a `plan` with boxes, a `prompt`, the
+//! configuration of a Ralph loop (`ralph`), a steps `registry`, a workflow. What was carried over and what could
 //! not be is listed, with its line. A word of the worker's own is evidence nowhere: what the files name as commands that
 //! show the work becomes the check.
 //!
-//! [`write`] puts the workflow into words, [`markdown`] and [`command`] read what several kinds have in common.
+//! `write` puts the workflow into words, `markdown` and `command` read what several kinds have in common.
 
 use std::fmt;
 use std::path::Path;
