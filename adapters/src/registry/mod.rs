@@ -9,10 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use unstuck_core::client::Client;
 use unstuck_core::completion::{
     AnswerFormat, Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator,
 };
-use unstuck_core::workflow::Worker;
+use unstuck_core::workflow::{Worker, WorkerKind};
 
 pub mod builtin;
 pub mod front_matter;
@@ -24,11 +25,12 @@ pub mod retry_prompt;
 mod starter;
 mod tree;
 
+use crate::clients;
 use crate::prompt_template::Params;
-use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
+use crate::workflow_file::{Rejected, kind_of_client};
 pub(crate) use json::{parse as parse_json, value as json_value};
 use load::near_or_list;
 pub use starter::starter;
@@ -336,6 +338,12 @@ impl Found<'_> {
     }
 }
 
+/// Returns the built-in client of a kind of worker.
+fn client_of_kind(kind: WorkerKind) -> Option<Box<Client>> {
+    let built_in = clients::all().find(|client| kind_of_client(&client.name) == kind);
+    built_in.filter(|_| kind != WorkerKind::Client).map(|client| Box::new(Client::clone(&client)))
+}
+
 /// Makes a judge of what the file says and who works on the step.
 fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Refused> {
     let named = spec.worker.as_deref().and_then(worker_kind);
@@ -358,7 +366,10 @@ fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Refused>
             default_args: same.map(|it| it.default_args.clone()).unwrap_or_default(),
             workspace: worker.map_or_else(|| ".".to_owned(), |it| it.workspace.clone()),
             max_steps: same.and_then(|it| it.max_steps),
-            client: same.and_then(|it| it.client.clone()),
+            client: match same {
+                Some(worker) => worker.client.clone(),
+                None => client_of_kind(kind),
+            },
             wrap: same.and_then(|it| it.wrap.clone()),
             isolated: same.is_some_and(|it| it.isolated),
             fallback: Vec::new(),

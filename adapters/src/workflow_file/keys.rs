@@ -58,6 +58,8 @@ pub enum Kind {
     Whole(u32),
     /// A duration.
     Span,
+    /// An amount of money.
+    Usd,
     /// A path that stays within its base.
     Path,
     /// A path that stays within its base, or an absolute one.
@@ -154,7 +156,7 @@ impl Key {
 }
 
 /// The kinds of worker.
-pub const WORKERS: &[&str] = &["CUSTOM", "COMMAND", "CLAUDE_CODE", "CODEX_CLI", "OPENCODE"];
+pub const WORKERS: &[&str] = &["CUSTOM", "COMMAND", "CLAUDE_CODE", "CODEX_CLI", "OPENCODE", "CLIENT"];
 /// What a worker may do.
 pub const CAPABILITIES: &[&str] = &["READ", "EDIT", "RUN_TESTS", "RUN_COMMANDS", "MAILBOX", "TASKS"];
 /// Names that no step may have.
@@ -207,6 +209,9 @@ const WORKFLOW: &[Key] = &[
     required("steps", Kind::Steps, "The steps by their names, at least one."),
     optional("weather", Kind::Word(&["wait", "stop"]), "`wait`", "What to do when the service of a worker is limited or out of order: wait and try again, which costs no iteration, or end the step.").ours(),
     optional("outage_budget", Kind::Span, "`6h`", "How long a run waits for such services in all.").ours(),
+    optional("max_usd", Kind::Usd, "none", "Most money that the run may spend; see docs/money.md.").ours(),
+    optional("max_tokens", Kind::Whole(1), "none", "Most tokens that the run may use, of every kind together.").ours(),
+    optional("workers", Kind::Named(Level::Client(ClientPart::Client)), "none", "Clients by name, beside those that are built in; see docs/workers.md.").ours(),
     optional("steps_registry", Kind::Path, "none", "A steps registry, from the workspace root; see docs/registry.md.").ours(),
     optional("sentinel", Kind::Map(Level::Sentinel), "none", "Accepted, not run yet."),
     optional("management", Kind::Map(Level::Management), "none", "Accepted, not run yet."),
@@ -219,6 +224,11 @@ const STEP: &[Key] = &[
     optional("worker", WORKER, "required, or from the agent", "Who does the work.").worker(),
     optional("instructions", Kind::Text, "required, or from the agent", "The prompt; for CUSTOM the script. Any length.").worker(),
     optional("command", Kind::Text, "required for COMMAND", "A shell command line that reads the prompt on standard input and prints its answer. Only for COMMAND.").worker().ours(),
+    optional("client", Kind::Text, "required for CLIENT", "The client, by the name of its description: a built-in one such as `gemini`, or one of your own.").worker().ours(),
+    optional("fallback", NAME_LIST, "`[]`", "Clients that take over, one after the other, while the service of the one before is limited or out of order.").worker().ours(),
+    optional("wrap", Kind::Text, "none", "A command line that the worker is run by, such as `docker run ...`; if that fails, nothing is run without it.").worker().ours(),
+    optional("isolated", Kind::Flag, "`false`", "Keep the client from the configuration of the user, where it can be.").worker().ours(),
+    optional("session", Kind::Word(&["fresh", "continue"]), "`fresh`", "Whether an iteration goes on with the conversation of the one before, where the client can do that.").worker().ours(),
     optional("capabilities", SOME_CAPABILITIES, "required, or from the agent; optional for COMMAND", "What the worker may do.").worker(),
     optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker.").worker(),
     optional("model", Kind::Text, "none", "Passed on to the worker.").worker(),
@@ -230,7 +240,7 @@ const STEP: &[Key] = &[
     optional("timeout", Kind::Span, "`24h`", "Bound of one attempt of the worker, never beyond that of the run."),
     optional("idle_timeout", Kind::Span, "`30m`", "How long a worker or check may do nothing: no output, no processor time, no change of a file. After a written verdict, or a prompt for input, a minute is enough.").ours(),
     optional("max_retries", Kind::Whole(0), "0", "Retries per iteration with `on_failure: retry`."),
-    optional("max_steps", Kind::Whole(1), "none", "Bound of turns; only for CLAUDE_CODE.").worker(),
+    optional("max_steps", Kind::Whole(1), "none", "Bound of turns, where the client has one.").worker(),
     optional("max_command_time", Kind::Span, "none", "Not run yet: no worker offers it.").worker(),
     optional("completion_check", Kind::Map(Level::Check), "none", "What is asked after the work; makes the step a loop."),
     optional("max_iterations", Kind::Whole(2), "required with a check", "Bound of the loop."),
@@ -256,6 +266,10 @@ const CHECK: &[Key] = &[
     optional("worker", WORKER, "required, or from the agent", "Who checks. With CUSTOM the exit code is the verdict; any other is an agent check."),
     optional("instructions", Kind::Text, "required, or from the agent", "The prompt; for CUSTOM the script. May hold `{{completion_check_id}}`."),
     optional("command", Kind::Text, "required for COMMAND", "As in a step.").ours(),
+    optional("client", Kind::Text, "required for CLIENT", "As in a step.").ours(),
+    optional("fallback", NAME_LIST, "`[]`", "As in a step.").ours(),
+    optional("wrap", Kind::Text, "none", "As in a step.").ours(),
+    optional("isolated", Kind::Flag, "`false`", "As in a step.").ours(),
     optional("capabilities", SOME_CAPABILITIES, "required, or from the agent; optional for COMMAND", "What the checker may do."),
     optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker."),
     optional("model", Kind::Text, "none", "Passed on to the worker."),
@@ -360,6 +374,9 @@ const DIAGNOSIS: &[Key] = &[
     optional("worker", WORKER, "required, or from the agent", "Who looks for the cause.").ours(),
     optional("instructions", Kind::Text, "none; required for CUSTOM", "What it is asked besides; for CUSTOM the script.").ours(),
     optional("command", Kind::Text, "required for COMMAND", "As in a step.").ours(),
+    optional("client", Kind::Text, "required for CLIENT", "As in a step.").ours(),
+    optional("wrap", Kind::Text, "none", "As in a step.").ours(),
+    optional("isolated", Kind::Flag, "`false`", "As in a step.").ours(),
     optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker.").ours(),
     optional("model", Kind::Text, "none", "Passed on to the worker.").ours(),
     optional("variant", Kind::Text, "none", "Passed on to the worker.").ours(),
@@ -745,6 +762,7 @@ impl Kind {
             Self::Version => "\"1\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Whole(least) => format!("an integer of at least {least}"),
+            Self::Usd => "an amount of US dollars above 0, such as 2.50".to_owned(),
             Self::Span => "a duration such as \"90s\" or \"1h30m\"".to_owned(),
             Self::Path => "a relative path without \"..\"".to_owned(),
             Self::FreePath => "a path without \"..\"".to_owned(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::workflow::Workflow;
 
 use super::catalog::Catalog;
+use super::client::Clients;
 use super::complaint::{Complaint, KeyPath, Place, Report, named};
 use super::node::{self, MOST_BYTES, Node};
 use super::{Files, Options, reason, shown, tidy};
@@ -24,6 +25,8 @@ pub(super) struct Loader<'a> {
 /// What holds for one workflow file.
 pub(super) struct Scope {
     pub catalog: Catalog,
+    /// Clients by name; known once the file itself has been looked into.
+    pub clients: Clients,
     /// The file, for naming it and for finding others beside it.
     pub path: PathBuf,
     /// The files that led here, this one last.
@@ -45,8 +48,8 @@ impl<'a> Loader<'a> {
         // The first source, so that its complaints come first.
         let root = self.tree(bytes, path)?;
         let catalog = self.first_catalog(path);
-        let scope = Scope { catalog, path: path.to_owned(), chain: vec![self.files.identity(path)] };
-        self.workflow(&root, &scope)
+        let chain = vec![self.files.identity(path)];
+        self.workflow(&root, Scope { catalog, clients: Clients::new(), path: path.to_owned(), chain })
     }
 
     /// Reads the file that a subworkflow step calls; complaints about the call go to `place`.
@@ -71,7 +74,7 @@ impl<'a> Loader<'a> {
         let mut catalog = parent.catalog.clone();
         self.catalog_beside(&path, &mut catalog);
         let chain = parent.chain.iter().cloned().chain([identity]).collect();
-        let workflow = self.workflow(&root, &Scope { catalog, path, chain });
+        let workflow = self.workflow(&root, Scope { catalog, clients: Clients::new(), path, chain });
         workflow.filter(|_| self.report.count() == before)
     }
 

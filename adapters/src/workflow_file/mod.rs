@@ -16,9 +16,11 @@ use serde::Serialize;
 use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
 
+use crate::clients;
 use crate::registry::Registry;
 
 mod catalog;
+mod client;
 pub(crate) mod complaint;
 mod graph;
 pub mod keys;
@@ -35,6 +37,7 @@ pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
 
+pub use client::{Clients, client_files, in_place_of, kind_of_client, known_clients};
 pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, diagnoser, quick};
@@ -138,11 +141,26 @@ pub trait Files {
         asked: &[String],
     ) -> Result<(Registry, Vec<Complaint>), Rejected> {
         let _nothing_to_read = asked;
-        let what = "steps registries and built-in validators are read from the disk only".to_owned();
-        let file = path.unwrap_or(workspace).display().to_string();
-        let (help, excerpt) = (None, None);
-        let complaint = Complaint { file, line: 0, column: 0, path: String::new(), what, help, excerpt };
-        Err(Rejected { complaints: vec![complaint] })
+        let what = "steps registries and built-in validators are read from the disk only";
+        Err(Rejected { complaints: vec![Complaint::of_file(path.unwrap_or(workspace), what)] })
+    }
+
+    /// Returns the clients that are known in a workspace: without a disk those that are built in.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the files that describe them.
+    fn clients(&self, workspace: &Path) -> Result<Clients, Rejected> {
+        let _nothing_to_read = workspace;
+        Ok(clients::all().map(|client| (client.name.clone(), client)).collect())
+    }
+}
+
+impl Complaint {
+    /// Returns a complaint about a file as a whole.
+    pub(crate) fn of_file(file: &Path, what: &str) -> Self {
+        let (file, what) = (file.display().to_string(), what.to_owned());
+        Self { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None }
     }
 }
 
@@ -175,6 +193,10 @@ impl Files for Disk {
             Some(path) => Registry::load(path, workspace, asked),
             None => Ok((Registry::built_in(), Vec::new())),
         }
+    }
+
+    fn clients(&self, workspace: &Path) -> Result<Clients, Rejected> {
+        known_clients(workspace)
     }
 }
 

@@ -91,6 +91,12 @@ impl Node {
         }
     }
 
+    /// Returns an amount of money above zero, in millionths of a US dollar.
+    pub fn micro_usd(&self) -> Option<u64> {
+        let (Kind::Int(text) | Kind::Float(text) | Kind::Text(text)) = &self.kind else { return None };
+        unstuck_core::money::micro_usd(text).filter(|it| *it > 0)
+    }
+
     /// Returns what stands here, in words.
     pub fn found(&self) -> String {
         match &self.kind {

@@ -116,6 +116,7 @@ fn type_name(kind: Kind) -> String {
         Kind::Version => "`\"1\"`".to_owned(),
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Whole(least) => format!("integer >= {least}"),
+        Kind::Usd => "US dollars".to_owned(),
         Kind::Span => "duration".to_owned(),
         Kind::Path => "path".to_owned(),
         Kind::FreePath => "path, may be absolute".to_owned(),

@@ -58,6 +58,9 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Version => json!({ "const": "1" }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Whole(least) => json!({ "type": "integer", "minimum": least, "maximum": u32::MAX }),
+        Kind::Usd => {
+            json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, { "type": "string", "pattern": "^\\$?[0-9]+(\\.[0-9]{1,6})?$" }] })
+        }
         Kind::Span => json!({ "type": "string", "pattern": "^\\s*([0-9]+(h|m|s|ms))+\\s*$" }),
         Kind::Path | Kind::Pattern => {
             json!({ "type": "string", "pattern": "\\S", "not": { "pattern": "(^|[/\\\\])\\.\\.($|[/\\\\])" } })

@@ -50,6 +50,8 @@ fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Rep
         }
         (Kind::Anything, _) | (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
         (Kind::Whole(least), node::Kind::Int(text)) => check_integer(least, text, node, path, report),
+        (Kind::Usd, _) if node.micro_usd().is_some() => {}
+        (Kind::Usd, _) => wrong(node, place, path, kind, report),
         (_, node::Kind::Text(text)) => check_text(kind, text, node, place, path, report),
         _ => wrong(node, place, path, kind, report),
     }

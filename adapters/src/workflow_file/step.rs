@@ -42,7 +42,7 @@ impl Loader<'_> {
         let work = if calls {
             self.subworkflow(id, view, check.is_some(), scope)
         } else {
-            Work::Worker(self.worker(&task))
+            Work::Worker(self.worker(&task, scope))
         };
         let completion = self.completion(view, registry, &work);
         let step = Step {
@@ -61,7 +61,10 @@ impl Loader<'_> {
             on_exhausted: on_exhausted(view),
             require_change: view.flag("require_change").unwrap_or(false),
             prompt_template: self.prompt_template(view, &task),
-            session: Session::Fresh,
+            session: match view.text("session") {
+                Some("continue") => Session::Continue,
+                _ => Session::Fresh,
+            },
             check,
             convergence,
         };
@@ -195,7 +198,7 @@ impl Loader<'_> {
             }
         }
         let task = self.task(view, scope);
-        let worker = self.worker(&task);
+        let worker = self.worker(&task, scope);
         let timeout = task.span("timeout").unwrap_or(timeout);
         let decision_file = view.owned("decision_file");
         let by = if worker.kind == WorkerKind::Custom {
@@ -329,7 +332,7 @@ impl Loader<'_> {
     /// Reads who says why a loop gets nowhere. It needs no prompt, and may do no more than read.
     fn diagnoser(&mut self, view: &View<'_>, scope: &Scope) -> Worker {
         let task = self.task(view, scope);
-        let mut worker = self.worker_of(&task, false);
+        let mut worker = self.worker_of(&task, false, scope);
         if worker.kind == WorkerKind::Custom {
             let known = !worker.instructions.is_empty();
             self.need(&task, "instructions", known, "expected the script of the CUSTOM worker");
@@ -369,19 +372,19 @@ impl Loader<'_> {
     }
 
     /// Reads who works or checks, with what its profile adds.
-    fn worker(&mut self, task: &Task<'_>) -> Worker {
-        self.worker_of(task, true)
+    fn worker(&mut self, task: &Task<'_>, scope: &Scope) -> Worker {
+        self.worker_of(task, true, scope)
     }
 
     /// `has_task`: it has to say what is to be done, and with what.
-    fn worker_of(&mut self, task: &Task<'_>, has_task: bool) -> Worker {
+    fn worker_of(&mut self, task: &Task<'_>, has_task: bool, scope: &Scope) -> Worker {
         let kind = task.text("worker").and_then(|(name, _)| worker_kind(&name));
         let given = kind.unwrap_or(WorkerKind::Custom);
         self.need(
             task,
             "worker",
             task.has("worker"),
-            "expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; an agent may say it",
+            "expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it",
         );
         let instructions = task.instructions();
         let known = task.own.has("instructions") || !instructions.is_empty();
@@ -405,7 +408,8 @@ impl Loader<'_> {
         if let Some(kind) = kind {
             self.worker_warnings(task, kind);
         }
-        Worker {
+        let client = kind.and_then(|kind| self.client(task, kind, &scope.clients));
+        let worker = Worker {
             kind: given,
             instructions,
             command,
@@ -417,14 +421,16 @@ impl Loader<'_> {
                 .unwrap_or_default(),
             workspace: task.text("workspace").map_or_else(|| ".".to_owned(), |(text, _)| text),
             max_steps: task.layer("max_steps", |view| view.whole("max_steps")),
-            client: None,
-            wrap: None,
-            isolated: false,
+            client,
+            wrap: task.text("wrap").map(|(text, _)| text),
+            isolated: task.layer("isolated", |view| view.flag("isolated")).unwrap_or_default(),
             fallback: Vec::new(),
-        }
+        };
+        let fallback = self.fallback(task, &worker, &scope.clients);
+        Worker { fallback, ..worker }
     }
 
-    fn need(&mut self, task: &Task<'_>, key: &str, known: bool, help: &str) {
+    pub(super) fn need(&mut self, task: &Task<'_>, key: &str, known: bool, help: &str) {
         if !known && !task.lost && task.own.is_map() {
             self.report.error(task.own.place, &task.own.path.key(key), "missing", help);
         }
@@ -450,18 +456,17 @@ impl Loader<'_> {
     /// Warns about what this kind of worker has no use for.
     fn worker_warnings(&mut self, task: &Task<'_>, kind: WorkerKind) {
         let scripted = matches!(kind, WorkerKind::Custom | WorkerKind::Command);
-        if kind != WorkerKind::OpenCode {
-            self.no_effect(task, "variant", "only OPENCODE has it");
-        }
         if scripted {
             self.no_effect(task, "model", &format!("a {} worker has no model", kind.as_str()));
+            self.no_effect(task, "variant", &format!("a {} worker has no variant", kind.as_str()));
             self.no_effect(task, "defaultArgs", &format!("a {} worker takes no arguments", kind.as_str()));
         }
         if kind == WorkerKind::OpenCode {
             self.report.note(Note::CapabilitiesNotEnforced, task.place("worker"));
         }
-        if kind != WorkerKind::ClaudeCode && task.has("max_steps") {
-            self.report.note(Note::NotYet("max_steps outside CLAUDE_CODE"), task.place("max_steps"));
+        if scripted {
+            self.no_effect(task, "max_steps", &format!("a {} worker has no turns", kind.as_str()));
+            self.no_effect(task, "isolated", &format!("a {} worker has no configuration", kind.as_str()));
         }
         for (key, feature) in [
             ("max_command_time", "max_command_time"),
@@ -480,7 +485,7 @@ impl Loader<'_> {
     }
 
     /// Warns about a key of the step itself; what a profile says for others is no mistake.
-    fn no_effect(&mut self, task: &Task<'_>, key: &str, help: &str) {
+    pub(super) fn no_effect(&mut self, task: &Task<'_>, key: &str, help: &str) {
         if task.own.has(key) {
             self.report.warn(task.own.key_place(key), &task.own.path.key(key), "no effect", help);
         }
@@ -514,8 +519,8 @@ impl Loader<'_> {
 }
 
 /// A step or check and the profile that fills what it leaves out.
-struct Task<'v> {
-    own: &'v View<'v>,
+pub(super) struct Task<'v> {
+    pub(super) own: &'v View<'v>,
     profile: Option<Arc<Profile>>,
     /// An agent is named, but not known: what is missing may come from it.
     lost: bool,
@@ -527,7 +532,7 @@ impl Task<'_> {
     }
 
     /// Returns where the key stands that counts.
-    fn place(&self, key: &str) -> Place {
+    pub(super) fn place(&self, key: &str) -> Place {
         match &self.profile {
             Some(profile) if !self.own.has(key) => profile.view().key_place(key),
             _ => self.own.key_place(key),
@@ -542,7 +547,7 @@ impl Task<'_> {
         self.profile.as_ref().and_then(|profile| read(&profile.view()))
     }
 
-    fn text(&self, key: &str) -> Option<(String, Place)> {
+    pub(super) fn text(&self, key: &str) -> Option<(String, Place)> {
         self.layer(key, |view| view.owned(key).map(|text| (text, view.value_place(key))))
     }
 
@@ -626,8 +631,8 @@ fn on_exhausted(view: &View<'_>) -> OnExhausted {
 }
 
 pub(crate) fn worker_kind(name: &str) -> Option<WorkerKind> {
-    use WorkerKind::{ClaudeCode, CodexCli, Command, Custom, OpenCode};
-    [Custom, Command, ClaudeCode, CodexCli, OpenCode].into_iter().find(|kind| kind.as_str() == name)
+    use WorkerKind::{ClaudeCode, Client, CodexCli, Command, Custom, OpenCode};
+    [Custom, Command, ClaudeCode, CodexCli, OpenCode, Client].into_iter().find(|kind| kind.as_str() == name)
 }
 
 pub(crate) fn capability(name: &str) -> Option<Capability> {

@@ -64,6 +64,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns an amount of money, in millionths of a US dollar.
+    pub fn micro_usd(&self, key: &str) -> Option<u64> {
+        self.entry(key)?.value.micro_usd()
+    }
+
     pub fn span(&self, key: &str) -> Option<Millis> {
         self.text(key)?.parse().ok()
     }

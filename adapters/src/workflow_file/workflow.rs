@@ -1,7 +1,7 @@
 //! The top level of a workflow file.
 
 use unstuck_core::id::StepId;
-use unstuck_core::workflow::{BranchRules, Step, Weather, Workflow};
+use unstuck_core::workflow::{BranchRules, Budget, Step, Weather, Workflow};
 
 use super::complaint::{KeyPath, Note, quoted};
 use super::graph;
@@ -13,13 +13,15 @@ use super::view::View;
 
 impl Loader<'_> {
     /// Reads a workflow; what is wrong is in the report, and the result is only good if nothing is.
-    pub fn workflow(&mut self, root: &Node, scope: &Scope) -> Option<Workflow> {
+    pub fn workflow(&mut self, root: &Node, mut scope: Scope) -> Option<Workflow> {
         let top = View::new(root, root.place, KeyPath::default());
         if self.is_something_else(&top) {
             return None;
         }
         check_map(Level::Workflow, root, root.place, &top.path, &mut self.report);
         let timeout = top.span("timeout").unwrap_or(Workflow::DEFAULT_TIMEOUT);
+        scope.clients = self.clients(&top);
+        let scope = &scope;
         let views = steps(&top);
         let registry = self.registry(&top);
         let steps: Vec<Step> =
@@ -37,7 +39,10 @@ impl Loader<'_> {
                 _ => Weather::Wait,
             },
             outage_budget: top.span("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
-            budget: unstuck_core::workflow::Budget::default(),
+            budget: Budget {
+                micro_usd: top.micro_usd("max_usd"),
+                tokens: top.whole("max_tokens").map(u64::from),
+            },
             prices: None,
             branch: self.branch_rules(&top, &steps),
             steps,

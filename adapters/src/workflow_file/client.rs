@@ -1,0 +1,164 @@
+//! Which client a worker is: one that the workflow describes, one of the files of the project or the user, or a
+//! built-in one, in this order.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use unstuck_core::client::Client;
+use unstuck_core::workflow::{Worker, WorkerKind};
+
+use super::complaint::{Complaint, quoted};
+use super::load::Loader;
+use super::shape::nearest;
+use super::step::Task;
+use super::view::View;
+use super::{Rejected, tidy};
+use crate::clients;
+
+/// Clients by name.
+pub type Clients = BTreeMap<String, Arc<Client>>;
+
+/// Returns the files in which the clients of a workspace and of its user are described, those of the project last: they
+/// count for more.
+pub fn client_files(workspace: &Path) -> Vec<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home);
+    let of_user = config.filter(|it| it.is_absolute()).map(|it| it.join("unstuck/workers.yaml"));
+    of_user.into_iter().chain([tidy(&workspace.join(".unstuck/workers.yaml"))]).collect()
+}
+
+/// Returns the clients that are known in a workspace: the built-in ones, and those of its files.
+///
+/// # Errors
+///
+/// All that is wrong with the files.
+pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
+    let mut known: Clients = clients::all().map(|client| (client.name.clone(), client)).collect();
+    let mut complaints = Vec::new();
+    for file in client_files(workspace) {
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                complaints.push(Complaint::of_file(&file, &format!("cannot be read: {error}")));
+                continue;
+            }
+        };
+        match clients::read(&file.display().to_string(), &text) {
+            Ok(read) => known.extend(read.into_iter().map(|(name, client)| (name, Arc::new(client)))),
+            Err(wrong) => complaints.extend(wrong),
+        }
+    }
+    if complaints.is_empty() { Ok(known) } else { Err(Rejected { complaints }) }
+}
+
+/// Returns what kind of worker a client is called in the log.
+pub fn kind_of_client(name: &str) -> WorkerKind {
+    match name {
+        "claude" => WorkerKind::ClaudeCode,
+        "codex" => WorkerKind::CodexCli,
+        "opencode" => WorkerKind::OpenCode,
+        _ => WorkerKind::Client,
+    }
+}
+
+impl Loader<'_> {
+    /// Reads the descriptions that hold for a workflow.
+    pub(super) fn clients(&mut self, top: &View<'_>) -> Clients {
+        let mut known = match self.files.clients(&self.options.workspace) {
+            Ok(known) => known,
+            Err(rejected) => {
+                rejected.complaints.into_iter().for_each(|it| self.report.adopt(top.place, it));
+                Clients::new()
+            }
+        };
+        if let Some(own) = top.map("workers") {
+            let own = clients::clients(&own, &mut self.report);
+            known.extend(own.into_iter().map(|(name, client)| (name, Arc::new(client))));
+        }
+        known
+    }
+
+    /// Returns the client of a worker; `None` for a script or a command, and for one that is not known, which was
+    /// complained about.
+    pub(super) fn client(
+        &mut self,
+        task: &Task<'_>,
+        kind: WorkerKind,
+        known: &Clients,
+    ) -> Option<Box<Client>> {
+        let name = match kind {
+            WorkerKind::Custom | WorkerKind::Command => {
+                self.no_effect(task, "client", &format!("a {} worker is none", kind.as_str()));
+                return None;
+            }
+            WorkerKind::ClaudeCode => "claude".to_owned(),
+            WorkerKind::CodexCli => "codex".to_owned(),
+            WorkerKind::OpenCode => "opencode".to_owned(),
+            WorkerKind::Client => {
+                let named = task.text("client");
+                let help = format!("expected one of {}", names(known));
+                self.need(task, "client", named.is_some(), &help);
+                named?.0
+            }
+        };
+        if kind != WorkerKind::Client {
+            self.no_effect(task, "client", "it goes with worker: CLIENT");
+        }
+        let found = known.get(&name).map(|client| Box::new(Client::clone(client)));
+        if found.is_none() {
+            let path = task.own.path.key("client");
+            self.report.error(task.place("client"), &path, unknown(&name), near(&name, known));
+        }
+        found
+    }
+
+    /// Returns who takes over from a worker.
+    pub(super) fn fallback(&mut self, task: &Task<'_>, first: &Worker, known: &Clients) -> Vec<Worker> {
+        let names = task.own.texts("fallback");
+        let path = task.own.path.key("fallback");
+        let mut chain = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            match known.get(name) {
+                Some(client) => chain.push(in_place_of(first, client)),
+                None => {
+                    let place = task.own.value_place("fallback");
+                    self.report.error(place, &path.index(index), unknown(name), near(name, known));
+                }
+            }
+        }
+        chain
+    }
+}
+
+/// Returns a worker that does the same with another client. What was said of the model and the arguments of the first
+/// means nothing to it.
+pub fn in_place_of(first: &Worker, client: &Client) -> Worker {
+    Worker {
+        kind: kind_of_client(&client.name),
+        command: None,
+        model: None,
+        variant: None,
+        default_args: Vec::new(),
+        client: Some(Box::new(client.clone())),
+        fallback: Vec::new(),
+        ..first.clone()
+    }
+}
+
+fn unknown(name: &str) -> String {
+    format!("there is no client {}", quoted(name))
+}
+
+fn near(name: &str, known: &Clients) -> String {
+    let near = nearest(name, known.keys().map(String::as_str));
+    near.map_or_else(
+        || format!("known are {}; describe your own under workers (docs/workers.md)", names(known)),
+        |near| format!("did you mean {}?", quoted(near)),
+    )
+}
+
+fn names(known: &Clients) -> String {
+    known.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
