@@ -10,7 +10,8 @@ use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use serde_json::Value;
 use unstuck_adapters::workflow_file::{
-    Loaded, Options, QuickOptions, Rejected, diagnoser, load, parse, plan, quick, reference, save, schema,
+    Clients, Loaded, Options, QuickOptions, Rejected, load, named, parse, plan, quick, reference, save,
+    schema,
 };
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
@@ -94,6 +95,11 @@ macro_rules! cases {
     ($($name:ident: $yaml:expr => $expected:expr;)*) => {
         $(#[test] fn $name() { check(&$yaml, &$expected); })*
     };
+}
+
+/// Returns a worker that is a command line.
+fn by(goal: &str, command: &str) -> Worker {
+    named(command, goal, &Clients::new())
 }
 
 mod files {
@@ -1454,7 +1460,7 @@ mod command_lines {
     #[test]
     fn a_goal_without_checks_is_claimed_with_a_change() {
         let workflow =
-            quick("Make the tests pass.\nAll of them.", "claude -p", &[], &QuickOptions::default());
+            quick(&by("Make the tests pass.\nAll of them.", "claude -p"), &[], &QuickOptions::default());
         let step = &workflow.steps[0];
         assert_eq!((workflow.name.as_str(), step.id.as_str()), ("Make the tests pass.", "work"));
         assert_eq!((step.max_iterations, workflow.timeout), (25, Millis::from_secs(4 * 3600)));
@@ -1473,7 +1479,7 @@ mod command_lines {
     fn checks_and_gates_become_commands_with_a_baseline_and_a_controller() {
         let checks = ["cargo test".to_owned()];
         let options = QuickOptions { no_worse: vec!["cargo clippy".to_owned()], ..QuickOptions::default() };
-        let workflow = quick("goal", "true", &checks, &options);
+        let workflow = quick(&by("goal", "true"), &checks, &options);
         let step = &workflow.steps[0];
         let check = step.check.as_ref().expect("a check");
         let CheckBy::Commands(commands) = &check.by else { panic!("commands") };
@@ -1487,7 +1493,7 @@ mod command_lines {
     #[track_caller]
     fn saved(goal: &str, checks: &[&str], options: &QuickOptions) {
         let checks: Vec<String> = checks.iter().map(|&check| check.to_owned()).collect();
-        let workflow = quick(goal, "sh './my agent.sh' # it\u{27}s", &checks, options);
+        let workflow = quick(&by(goal, "sh './my agent.sh' # it\u{27}s"), &checks, options);
         let file = save(&workflow).unwrap_or_else(|why| panic!("{goal:?}: {why}"));
         let loaded = read(&file).unwrap_or_else(|rejected| panic!("{file}{rejected}"));
         assert_eq!((loaded.workflow, loaded.warnings), (workflow, Vec::new()), "{file}");
@@ -1511,7 +1517,10 @@ mod command_lines {
                 max_changed_files: Some(20),
                 max_changed_lines: Some(500),
                 revert_out_of_scope: true,
-                diagnose_with: Some(diagnoser("claude --print")),
+                diagnose_with: Some(Worker {
+                    capabilities: vec![Capability::Read],
+                    ..by("", "claude --print")
+                }),
                 ..Convergence::default()
             },
             reports: texts(&["target/**/TEST-*.xml"]),
@@ -1542,7 +1551,7 @@ mod command_lines {
     #[test]
     fn what_a_file_cannot_say_is_not_saved() {
         let refused = |options: QuickOptions| {
-            save(&quick("goal", "true", &["true".to_owned()], &options)).expect_err("it is refused")
+            save(&quick(&by("goal", "true"), &["true".to_owned()], &options)).expect_err("it is refused")
         };
         let once = refused(QuickOptions { max_iterations: Some(1), ..QuickOptions::default() });
         assert!(once.contains("steps.work.max_iterations"), "{once}");
@@ -1591,15 +1600,15 @@ mod command_lines {
                   allowed_paths: ["src/**"]
         "##]]
         .assert_eq(
-            &save(&quick("Make the tests pass", "sh ./agent.sh", &checks, &options)).expect("it can be"),
+            &save(&quick(&by("Make the tests pass", "sh ./agent.sh"), &checks, &options)).expect("it can be"),
         );
     }
 
     #[test]
     fn a_long_goal_is_cut_for_the_title() {
-        let workflow = quick(&"word ".repeat(50), "true", &[], &QuickOptions::default());
+        let workflow = quick(&by(&"word ".repeat(50), "true"), &[], &QuickOptions::default());
         assert!(workflow.name.chars().count() <= 60 && workflow.name.ends_with("..."));
-        assert_eq!(quick("\n\n", "true", &[], &QuickOptions::default()).name, "work");
+        assert_eq!(quick(&by("\n\n", "true"), &[], &QuickOptions::default()).name, "work");
     }
 }
 
@@ -1654,7 +1663,8 @@ mod plans {
 
     #[test]
     fn a_command_line_shows_what_it_will_do() {
-        let workflow = quick("Fix it", "claude -p", &["cargo test".to_owned()], &QuickOptions::default());
+        let workflow =
+            quick(&by("Fix it", "claude -p"), &["cargo test".to_owned()], &QuickOptions::default());
         expect![[r#"
             Fix it: 1 step, bound 4 h
 
@@ -1666,7 +1676,7 @@ mod plans {
             worst case: 75 worker calls, 75 check calls, 4 h, and 6 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&workflow).to_string());
-        let workflow = quick("Fix it", "claude -p", &[], &QuickOptions::default());
+        let workflow = quick(&by("Fix it", "claude -p"), &[], &QuickOptions::default());
         expect![[r#"
             Fix it: 1 step, bound 4 h
 
@@ -1711,7 +1721,7 @@ mod plans {
 
     #[test]
     fn a_plan_is_data_too() {
-        let workflow = quick("Fix it", "claude -p", &[], &QuickOptions::default());
+        let workflow = quick(&by("Fix it", "claude -p"), &[], &QuickOptions::default());
         let json = serde_json::to_value(plan(&workflow)).expect("JSON");
         assert_eq!(json["steps"][0]["check"]["by"], "claim of the worker");
         assert_eq!(json["worst"]["worker_calls"], 75);

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, init,
-    man, probe, replay, report, resume, run, runs, show, undo, verdict, verify, why, workers,
+    kick, man, probe, replay, report, resume, run, runs, show, undo, verdict, verify, why, workers,
 };
 
 /// Supervises loops of coding agents.
@@ -68,6 +68,8 @@ pub enum Command {
     Verify(verify::Args),
     /// Go on with a run that crashed, was interrupted or reached a limit.
     Resume(resume::Args),
+    /// Try now what a run waits for: do not wait until a limit ends.
+    Kick(kick::Args),
     /// Answer what a blocked run needs, and go on.
     Answer(answer::Args),
     /// Put the files of the workspace back to what they were before an iteration.
@@ -106,7 +108,7 @@ pub enum Command {
 impl Command {
     /// Says whether the command does work, and does not only tell.
     pub fn works(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Resume(_) | Self::Answer(_) | Self::Undo(_))
+        matches!(self, Self::Run(_) | Self::Resume(_) | Self::Kick(_) | Self::Answer(_) | Self::Undo(_))
     }
 }
 

@@ -17,6 +17,7 @@ mod args;
 mod branches;
 mod commands;
 mod consent;
+mod crew;
 mod error;
 mod exit;
 mod logins;

@@ -10,8 +10,9 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_core::event::{Conclusion, Exit, Fact, Observation, Purpose, VerdictReached};
+use unstuck_core::event::{Conclusion, Exit, Fact, Observation, Purpose, VerdictReached, WaitReason};
 use unstuck_core::id::{Iteration, RunId, StepId};
+use unstuck_core::money;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
@@ -138,10 +139,20 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             | Observation::WorkerLost(_)
             | Observation::CheckLost(_)
             | Observation::LogRepaired(_)
-            | Observation::RunInterrupted(_),
+            | Observation::RunInterrupted(_)
+            | Observation::Kicked,
         )
-        | Fact::Concluded(Conclusion::WaitRequested(_) | Conclusion::StageRaised(_)) => {
+        | Fact::Concluded(Conclusion::FallbackTaken(_) | Conclusion::StageRaised(_)) => {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
+        }
+        Fact::Concluded(Conclusion::WaitRequested(wait)) => {
+            let mut line = unstuck_replay::describe(event);
+            if matches!(wait.why, WaitReason::Weather(_)) {
+                let (until, left) = (text::moment(wait.until), text::span(wait.until.since(event.at)));
+                let run = state.run().map_or("", |run| run.as_str());
+                line.push_str(&format!(" · until {until}, in {left} · now: unstuck kick {run}"));
+            }
+            Some(text::wrap(&line, text::width(), 4))
         }
         Fact::Observed(Observation::CheckFinished(finished)) if finished.iteration == Iteration::BASELINE => {
             // How it ended is all there is to say about what could not be run.
@@ -227,10 +238,12 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
     let source = verdict.source.as_str();
     let moved = iteration.and_then(failures_moved).unwrap_or_default();
+    let cost = iteration.and_then(|it| it.micro_usd).map(|it| format!("{} · ", money::dollars(it)));
+    let cost = cost.unwrap_or_default();
     let word = text::verdict(verdict.decision);
     let indent = head.chars().count();
     format!(
         "{head}{}",
-        text::wrap(&format!("{moved}{word}{why}{more} · source={source}"), text::width(), indent)
+        text::wrap(&format!("{moved}{cost}{word}{why}{more} · source={source}"), text::width(), indent)
     )
 }

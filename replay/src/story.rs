@@ -64,6 +64,8 @@ pub struct StepStory {
     pub end: Option<StepEnd>,
     /// The same as a sentence.
     pub end_sentence: Option<String>,
+    /// Until when it waits, and for what; `None` while it does something.
+    pub waits: Option<(Timestamp, String)>,
     #[serde(skip)]
     purpose: Purpose,
     /// Who works for it, and who judges.
@@ -235,6 +237,11 @@ impl Story {
         })
     }
 
+    /// Returns until when the run waits, and for what: the first moment at which anything is done.
+    pub fn waits(&self) -> Option<&(Timestamp, String)> {
+        self.steps.iter().filter_map(|step| step.waits.as_ref()).min_by_key(|(until, _)| *until)
+    }
+
     fn observed(&mut self, observation: &Observation, event: &Event) {
         match observation {
             Observation::RunStarted(started) => {
@@ -394,13 +401,19 @@ impl Story {
                 self.deciding_step = e.step.clone();
             }
             Conclusion::FallbackTaken(_) => self.notes.push((event.seq, describe(event))),
-            Conclusion::WaitRequested(_) | Conclusion::RunStopping(_) => {}
+            Conclusion::WaitRequested(e) => {
+                if let Some(step) = self.steps.iter_mut().find(|it| it.id == e.step) {
+                    step.waits = Some((e.until, e.detail.clone()));
+                }
+            }
+            Conclusion::RunStopping(_) => {}
         }
     }
 
     fn end_of(&mut self, step: &StepId, end: Option<StepEnd>) {
         if let Some(step) = self.steps.iter_mut().find(|s| s.id == *step) {
             step.end_sentence = end.as_ref().map(sentence_of_end);
+            step.waits = None;
             step.end = end;
         }
     }
@@ -447,10 +460,20 @@ impl StepStory {
     fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
-        let (end, end_sentence, purpose) = (None, None, Purpose::Work);
+        let (end, end_sentence, waits, purpose) = (None, None, None, Purpose::Work);
         let judge = [Inquiry::Check, Inquiry::Closer].into_iter().find_map(|it| step.checker(it));
         let who = [step.worker(Purpose::Work), judge].map(|it| it.map(|worker| worker.kind));
-        Self { who, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, purpose }
+        Self {
+            who,
+            waits,
+            id: step.id.clone(),
+            max_iterations,
+            baseline,
+            iterations,
+            end,
+            end_sentence,
+            purpose,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use unstuck_core::client::{Client, Decoder};
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
-use unstuck_core::reading::Progress;
+use unstuck_core::reading::{CallEnd, Progress};
 use unstuck_core::workflow::{Session, Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 
@@ -142,7 +142,11 @@ impl<'a> Listener<'a> {
     /// Says what the client told, in place of what it printed.
     pub(crate) fn finish(self, outcome: &mut Outcome) {
         let stopped = outcome.exit == Exit::Stopped;
-        let (reading, answer) = self.decoder.finish(&outcome.exit, stopped, &outcome.stderr_tail);
+        let hopeless = self.decoder.hopeless().filter(|_| outcome.exit == Exit::Hopeless);
+        let (mut reading, answer) = self.decoder.finish(&outcome.exit, stopped, &outcome.stderr_tail);
+        if hopeless.is_some() {
+            (reading.end, reading.trouble) = (CallEnd::Failed, hopeless);
+        }
         outcome.answer = end_of(answer.unwrap_or_default());
         outcome.reading = Some(Box::new(reading));
         // That note is about a text which is not the answer here.

@@ -229,6 +229,8 @@ struct Supervised<'a> {
     silence: Silence,
     grace: Duration,
     phase: Phase,
+    /// When its time is up.
+    deadline: Instant,
     /// When the phase is looked at again.
     wake: Instant,
     stop_seen: Stop,
@@ -266,6 +268,7 @@ impl<'a> Supervised<'a> {
             silence: Silence::new(spec.patience, begun),
             grace: spec.grace,
             phase: Phase::Working,
+            deadline: begun + spec.limit.min(NEVER),
             wake: begun + spec.limit.min(NEVER),
             stop_seen: Stop::Run,
             ended_by: None,
@@ -327,7 +330,12 @@ impl<'a> Supervised<'a> {
             }
             Some(Enough::Told) if self.phase == Phase::Working && !self.has_told => {
                 self.has_told = true;
-                self.wake = self.wake.min(Instant::now() + AFTER_END);
+                self.wake = self.deadline.min(Instant::now() + AFTER_END);
+            }
+            // Some tell an end, and go on after all.
+            None if self.phase == Phase::Working && self.has_told => {
+                self.has_told = false;
+                self.wake = self.deadline;
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_core::client::Client;
-use unstuck_core::workflow::{Worker, WorkerKind};
+use unstuck_core::workflow::{Capability, Worker, WorkerKind};
 
 use super::complaint::{Complaint, quoted};
 use super::load::Loader;
@@ -144,6 +144,36 @@ pub fn in_place_of(first: &Worker, client: &Client) -> Worker {
         client: Some(Box::new(client.clone())),
         fallback: Vec::new(),
         ..first.clone()
+    }
+}
+
+/// Makes a worker of what a person names: clients with commas between, of which the later take over from the earlier,
+/// or else a command line.
+pub fn named(with: &str, instructions: &str, known: &Clients) -> Worker {
+    let clients: Option<Vec<&Arc<Client>>> = with.split(',').map(|name| known.get(name.trim())).collect();
+    let Some((first, rest)) = clients.as_deref().and_then(<[_]>::split_first) else {
+        return worker(WorkerKind::Command, instructions, Some(with.to_owned()));
+    };
+    let first = in_place_of(&worker(WorkerKind::Client, instructions, None), first);
+    Worker { fallback: rest.iter().map(|client| in_place_of(&first, client)).collect(), ..first }
+}
+
+fn worker(kind: WorkerKind, instructions: &str, command: Option<String>) -> Worker {
+    Worker {
+        kind,
+        instructions: instructions.to_owned(),
+        command,
+        // A command line cannot be held back from anything.
+        capabilities: vec![Capability::Read, Capability::Edit, Capability::RunTests, Capability::RunCommands],
+        model: None,
+        variant: None,
+        default_args: Vec::new(),
+        workspace: ".".to_owned(),
+        max_steps: None,
+        client: None,
+        wrap: None,
+        isolated: false,
+        fallback: Vec::new(),
     }
 }
 

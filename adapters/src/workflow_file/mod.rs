@@ -37,10 +37,10 @@ pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
 
-pub use client::{Clients, client_files, in_place_of, kind_of_client, known_clients};
+pub use client::{Clients, client_files, kind_of_client, known_clients, named};
 pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
-pub use quick::{QuickOptions, diagnoser, quick};
+pub use quick::{QuickOptions, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;

@@ -1,10 +1,11 @@
 //! The workflow behind a command line that names a goal, a worker and some checks.
 
+use unstuck_core::completion::{Closer, Completion, Template};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::scope;
 use unstuck_core::workflow::{
-    Baseline, BranchRules, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted,
-    OnFailure, Session, Step, Weather, Work, Worker, WorkerKind, Workflow,
+    Baseline, BranchRules, Budget, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure,
+    Session, Step, Weather, Work, Worker, Workflow,
 };
 
 /// What a command line may say besides goal, worker and checks.
@@ -26,6 +27,10 @@ pub struct QuickOptions {
     pub baseline: Option<Baseline>,
     /// How often a failing command is run; by default twice, so that a flaky test is not taken for a failure.
     pub observations: Option<u32>,
+    /// Who has the last word when all checks pass, or judges alone where there are none.
+    pub judge: Option<Worker>,
+    /// What an iteration knows of the one before.
+    pub session: Session,
     /// What may change, and who looks for the cause in the end; when that is, is not for it to say.
     pub scope: Convergence,
 }
@@ -38,18 +43,20 @@ const STALL_THRESHOLD: u32 = 3;
 /// Where the only step of such a workflow gives its verdict: one name, so that a person finds it.
 const DECISION_FILE: &str = ".unstuck/decision.json";
 
-/// Returns a workflow of one step, `work`: the command `with` gets `goal` until all `checks` pass.
+/// Returns a workflow of one step, `work`: the worker gets its instructions until all `checks` pass.
 ///
 /// Without checks the worker itself claims when it is done, and the claim counts only if something
 /// has changed.
-pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) -> Workflow {
+pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Workflow {
+    let goal = &worker.instructions;
     let timeout = options.timeout.unwrap_or(Workflow::DEFAULT_TIMEOUT);
-    let claims = checks.is_empty() && options.no_worse.is_empty();
+    let has_commands = !checks.is_empty() || !options.no_worse.is_empty();
+    let claims = !has_commands && options.judge.is_none();
     let step = Step {
-        completion: None,
+        completion: options.judge.as_ref().filter(|_| has_commands).map(|judge| closer(goal, judge)),
         id: StepId::new("work"),
         description: None,
-        work: Work::Worker(worker(WorkerKind::Command, goal.to_owned(), Some(with.to_owned()))),
+        work: Work::Worker(worker.clone()),
         depends_on: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -57,13 +64,13 @@ pub fn quick(goal: &str, with: &str, checks: &[String], options: &QuickOptions) 
         idle_timeout: Workflow::DEFAULT_IDLE_TIMEOUT,
         max_retries: 2,
         on_failure: OnFailure::Retry,
-        check: Some(check(checks, Millis((timeout.0 / 4).max(1000)), options)),
+        check: Some(check(goal, checks, Millis((timeout.0 / 4).max(1000)), options)),
         max_iterations: options.max_iterations.unwrap_or(Workflow::DEFAULT_MAX_ITERATIONS).max(1),
         on_exhausted: OnExhausted::Abort,
         convergence: convergence(claims, options),
         require_change: claims,
         prompt_template: None,
-        session: Session::Fresh,
+        session: options.session,
     };
     Workflow {
         name: title(goal),
@@ -88,7 +95,7 @@ fn convergence(claims: bool, options: &QuickOptions) -> Option<Convergence> {
     })
 }
 
-fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
+fn check(goal: &str, checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
     let with =
         |gate| move |run: &String| CheckCommand { run: run.clone(), gate, reports: options.reports.clone() };
     let commands: Vec<CheckCommand> = checks
@@ -96,9 +103,15 @@ fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
         .map(with(Gate::Pass))
         .chain(options.no_worse.iter().map(with(Gate::NoNewFailures)))
         .collect();
-    let claims = commands.is_empty();
+    let says = commands.is_empty();
+    let by = match &options.judge {
+        Some(judge) if says => CheckBy::Agent(Worker { instructions: judged(goal), ..judge.clone() }),
+        _ if says => CheckBy::Claim,
+        _ => CheckBy::Commands(commands),
+    };
+    let claims = says;
     Check {
-        by: if claims { CheckBy::Claim } else { CheckBy::Commands(commands) },
+        by,
         timeout,
         decision_file: claims.then(|| DECISION_FILE.to_owned()),
         max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
@@ -107,29 +120,19 @@ fn check(checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {
     }
 }
 
-/// Returns a worker that only looks: a command line that reads its prompt on standard input.
-pub fn diagnoser(command: &str) -> Worker {
-    let capabilities = vec![Capability::Read];
-    Worker { capabilities, ..worker(WorkerKind::Command, String::new(), Some(command.to_owned())) }
+/// What a judge is asked.
+fn judged(goal: &str) -> String {
+    format!(
+        "Somebody was to do this in the workspace:\n\n{goal}\n\nLook for yourself whether it is done, all of it. Change \
+         nothing. Do not take anybody's word for it: name what you saw."
+    )
 }
 
-fn worker(kind: WorkerKind, instructions: String, command: Option<String>) -> Worker {
-    Worker {
-        kind,
-        instructions,
-        command,
-        // Neither kind can be held back from anything.
-        capabilities: vec![Capability::Read, Capability::Edit, Capability::RunTests, Capability::RunCommands],
-        model: None,
-        variant: None,
-        default_args: Vec::new(),
-        workspace: ".".to_owned(),
-        max_steps: None,
-        client: None,
-        wrap: None,
-        isolated: false,
-        fallback: Vec::new(),
-    }
+/// A judge that has the last word when all commands pass.
+fn closer(goal: &str, judge: &Worker) -> Completion {
+    let prompt = Template { file: "--judge".to_owned(), text: judged(goal), custom: Vec::new() };
+    let closer = Closer { worker: judge.clone(), prompt, required: Vec::new() };
+    Completion { closer: Some(closer), ..Completion::default() }
 }
 
 /// Returns the first line of the goal, cut to a length that fits on a screen.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, Check, CheckBy, Convergence, Gate, Work, Workflow};
+use unstuck_core::workflow::{
+    Baseline, Check, CheckBy, Convergence, Gate, Session, Work, Worker, WorkerKind, Workflow,
+};
 
 use super::{Options, parse};
 
@@ -17,7 +19,8 @@ pub fn save(workflow: &Workflow) -> Result<String, String> {
     let text = written(workflow);
     let nothing: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
     match parse(text.as_bytes(), Path::new("workflow.yaml"), &Options::default(), &nothing) {
-        Ok(loaded) if loaded.workflow == *workflow => Ok(text),
+        // Prices stand in a file of their own.
+        Ok(loaded) if loaded.workflow == (Workflow { prices: None, ..workflow.clone() }) => Ok(text),
         Ok(_) => Err("a file cannot say all of it".to_owned()),
         Err(rejected) => {
             let complaints = rejected.complaints.iter().map(|it| {
@@ -36,13 +39,15 @@ fn written(workflow: &Workflow) -> String {
         format!("name: {}", quoted(&workflow.name)),
         "version: \"1\"".to_owned(),
         format!("timeout: {} # of the whole run", span(workflow.timeout)),
-        "steps:".to_owned(),
     ];
+    lines.extend(workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", exact_usd(it))));
+    lines.extend(workflow.budget.tokens.map(|it| format!("max_tokens: {it}")));
+    lines.push("steps:".to_owned());
     for step in &workflow.steps {
         lines.push(format!("  {}:", step.id));
         let mut say = |line: String| lines.push(format!("    {line}"));
         if let Work::Worker(worker) = &step.work {
-            say(format!("worker: {}", worker.kind.as_str()));
+            who(worker).for_each(&mut say);
             if let Some(command) = &worker.command {
                 say(format!("command: {} # gets the prompt on standard input", quoted(command)));
             }
@@ -53,6 +58,9 @@ fn written(workflow: &Workflow) -> String {
         say("on_failure: retry".to_owned());
         say(format!("max_retries: {} # of the worker, in each iteration", step.max_retries));
         say(format!("max_iterations: {}", step.max_iterations));
+        if step.session == Session::Continue {
+            say("session: continue # with the conversation of the iteration before".to_owned());
+        }
         if step.require_change {
             say("require_change: true # a claim counts only if something has changed".to_owned());
         }
@@ -60,6 +68,28 @@ fn written(workflow: &Workflow) -> String {
         step.convergence.iter().flat_map(convergence).for_each(&mut say);
     }
     lines.join("\n") + "\n"
+}
+
+/// Says who works.
+fn who(worker: &Worker) -> impl Iterator<Item = String> {
+    let client = worker.client.as_ref().filter(|_| worker.kind == WorkerKind::Client);
+    let fallback: Vec<String> =
+        worker.fallback.iter().filter_map(|it| it.client.as_ref()).map(|it| it.name.clone()).collect();
+    [
+        Some(format!("worker: {}", worker.kind.as_str())),
+        client.map(|client| format!("client: {}", quoted(&client.name))),
+        list("fallback", &fallback),
+        worker.model.as_ref().map(|model| format!("model: {}", quoted(model))),
+        worker.wrap.as_ref().map(|wrap| format!("wrap: {}", quoted(wrap))),
+        worker.isolated.then(|| "isolated: true".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Returns an amount of money as a file has it.
+fn exact_usd(micro_usd: u64) -> String {
+    format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000)
 }
 
 fn check(check: &Check) -> Vec<String> {

@@ -13,6 +13,7 @@ pub mod gc;
 pub mod guard;
 pub mod import;
 pub mod init;
+pub mod kick;
 pub mod man;
 pub mod probe;
 pub mod replay;
@@ -45,6 +46,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Replay(args)) => replay::replay(&global, &args),
         Some(Command::Verify(args)) => verify::verify(&global, &args),
         Some(Command::Resume(args)) => resume::resume(&global, args),
+        Some(Command::Kick(args)) => kick::kick(&global, &args),
         Some(Command::Answer(args)) => answer::answer(&global, args),
         Some(Command::Doctor(args)) => doctor::doctor(&global, &args),
         Some(Command::Gc(args)) => gc::gc(&global, &args),

@@ -12,14 +12,14 @@ use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::test_command::{self, TestCommand};
-use unstuck_adapters::workflow_file::{self, Loaded, Options, QuickOptions};
-use unstuck_adapters::{validators, worktree};
+use unstuck_adapters::workflow_file::{self, Clients, Loaded, Options, QuickOptions};
+use unstuck_adapters::{prices, validators, worktree};
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, Millis, RunId, Seq};
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{
-    Baseline, Check, CheckBy, Convergence, Step, Work, Worker, WorkerKind, Workflow,
+    Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
@@ -29,48 +29,66 @@ use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
-use crate::args::Global;
+use crate::args::{self, Global};
 use crate::branches::{self, BranchArgs, Branches};
 use crate::error::{Error, Result, chain};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::{system, worktrees};
+use crate::{crew, system, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  unstuck run examples/fix-the-bug.yaml\n  \
-    unstuck run \"make the tests pass\" --check \"cargo test\" --with 'sh ./agent.sh'\n  \
+    unstuck run \"make the tests pass\" --check \"cargo test\"\n  \
+    unstuck run \"make the tests pass\" --with claude,codex --judge claude --max-usd 5\n  \
     unstuck run \"make the tests pass\" --with 'sh ./agent.sh' --save workflow.yaml")]
 pub struct Args {
-    /// A workflow file, or the goal in words (with --with).
+    /// A workflow file, or the goal in words.
     #[arg(value_name = "FILE|GOAL")]
     what: String,
-    /// The worker: a command line that reads a prompt on standard input and prints its answer.
-    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    /// The worker: a client such as claude; several with commas between, of which the later take over from the
+    /// earlier; or a command line that reads a prompt on standard input and prints its answer [default: the first
+    /// client that is installed].
+    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
     with: Option<String>,
     /// A command that must succeed; may be given more than once [default: how the project is tested].
-    #[arg(long = "check", value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "check", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     checks: Vec<String>,
     /// A command that must show no failure that it did not show before the work began; may be given more than once.
-    #[arg(long, value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     no_worse: Vec<String>,
     /// Machine reports that the checks write, such as 'target/**/TEST-*.xml'; may be given more than once.
-    #[arg(long = "report", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "report", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
     reports: Vec<String>,
     /// Take the worker's own word for it: no command is run, and something must have changed.
-    #[arg(long, requires = "with", conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
+    #[arg(long, conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
     claim: bool,
+    /// Who has the last word when all checks pass, or judges alone where there are none: a client or a command line.
+    #[arg(long, value_name = "WHO", conflicts_with = "claim", value_parser = NonEmptyStringValueParser::new())]
+    judge: Option<String>,
+    /// The model that the worker is to use.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    model: Option<String>,
+    /// A command line that the worker is run by, such as 'docker run ...'.
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    wrap: Option<String>,
+    /// Keep the client from your own configuration, where it can be.
+    #[arg(long)]
+    isolated: bool,
+    /// Let each iteration go on with the conversation of the one before.
+    #[arg(long)]
+    keep_session: bool,
     /// Write the equivalent workflow file before the run begins; it must not be there yet.
-    #[arg(long, value_name = "FILE", requires = "with")]
+    #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// What may change, and what becomes of it if the loop gets nowhere.
     #[command(flatten)]
     scope: ScopeArgs,
     /// Whether the checks are run before the first iteration: not, to show what fails, or also so that no test may vanish [default: gate].
-    #[arg(long, value_name = "HOW", requires = "with", value_enum)]
+    #[arg(long, value_name = "HOW", value_enum)]
     baseline: Option<BaselineArg>,
     /// How often a failing check is run; what does not fail each time is flaky, and counts for nothing [default: 2].
-    #[arg(long, value_name = "N", requires = "with", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     observations: Option<u32>,
     /// Most iterations of every loop [default: as the file says, or 25].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -78,6 +96,9 @@ pub struct Args {
     /// Most time of the run, such as 90m [default: as the file says, or 4h].
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
+    /// What the run may spend, and what the workers may do.
+    #[command(flatten)]
+    means: Means,
     /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
     #[arg(long)]
     worktree: bool,
@@ -89,38 +110,111 @@ pub struct Args {
     driving: Driving,
 }
 
+impl Args {
+    /// Returns the first option that is given and goes with a goal in words only.
+    fn for_goals(&self) -> Option<&'static str> {
+        let scope = &self.scope;
+        let given = [
+            (self.with.is_some(), "--with"),
+            (!self.checks.is_empty(), "--check"),
+            (!self.no_worse.is_empty(), "--no-worse"),
+            (!self.reports.is_empty(), "--report"),
+            (self.claim, "--claim"),
+            (self.judge.is_some(), "--judge"),
+            (self.model.is_some(), "--model"),
+            (self.wrap.is_some(), "--wrap"),
+            (self.isolated, "--isolated"),
+            (self.keep_session, "--keep-session"),
+            (self.save.is_some(), "--save"),
+            (!scope.allowed_paths.is_empty(), "--allow"),
+            (!scope.protected_paths.is_empty(), "--protect"),
+            (scope.max_files.is_some(), "--max-files"),
+            (scope.max_lines.is_some(), "--max-lines"),
+            (scope.revert_out_of_scope, "--revert-out-of-scope"),
+            (scope.diagnose_with.is_some(), "--diagnose-with"),
+            (self.baseline.is_some(), "--baseline"),
+            (self.observations.is_some(), "--observations"),
+        ];
+        given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+    }
+}
+
+/// What a run may spend, and what its workers may do.
+#[derive(Clone, Debug, clap::Args)]
+struct Means {
+    /// Most money of the run in US dollars, such as 5 or 2.50.
+    #[arg(long, value_name = "USD", value_parser = args::usd)]
+    max_usd: Option<u64>,
+    /// Most tokens of the run, of every kind together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// Keep to these bounds as far as the workers tell what they spend, although not all of them do.
+    #[arg(long)]
+    accept_unknown_cost: bool,
+    /// What tokens cost, for workers that tell no money [default: .unstuck/prices.yaml, then that of your own].
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// Let workers do what they can do, without asking.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl Means {
+    /// Puts into a workflow what it may spend.
+    fn bound(&self, workflow: &mut Workflow, workspace: &Path) -> Result<()> {
+        let Budget { micro_usd, tokens } = workflow.budget;
+        workflow.budget =
+            Budget { micro_usd: self.max_usd.or(micro_usd), tokens: self.max_tokens.or(tokens) };
+        let found = prices::find(self.prices.as_deref(), workspace)
+            .map_err(|rejected| Error::usage(rejected.render().trim_end()).hint("see docs/money.md"))?;
+        workflow.prices = found.map(|(_, prices)| prices);
+        let untold = crew::untold(workflow);
+        if !untold.is_empty() && !self.accept_unknown_cost {
+            return Err(Error::usage(format!(
+                "the run cannot be held to its bound: these do not tell what they spend: {}",
+                untold.join(", ")
+            ))
+            .hint("--accept-unknown-cost counts what is told; or give the prices of tokens: docs/money.md"));
+        }
+        Ok(())
+    }
+}
+
 /// What a worker may change, and what happens if the loop gets nowhere.
 #[derive(Clone, Debug, clap::Args)]
 struct ScopeArgs {
     /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
-    #[arg(long = "allow", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "allow", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
     allowed_paths: Vec<String>,
     /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
-    #[arg(long = "protect", value_name = "PATTERN", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "protect", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
     protected_paths: Vec<String>,
     /// Most files that may change.
-    #[arg(long, value_name = "N", requires = "with")]
+    #[arg(long, value_name = "N")]
     max_files: Option<u32>,
     /// Most lines that may be added and removed, together.
-    #[arg(long, value_name = "N", requires = "with")]
+    #[arg(long, value_name = "N")]
     max_lines: Option<u32>,
     /// Once the loop stands still, put back after each iteration what was changed outside of the scope.
-    #[arg(long, requires = "with")]
+    #[arg(long)]
     revert_out_of_scope: bool,
-    /// A command line that is asked once why the loop gets nowhere, before the run ends as stuck.
-    #[arg(long, value_name = "COMMAND", requires = "with", value_parser = NonEmptyStringValueParser::new())]
+    /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
+    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
     diagnose_with: Option<String>,
 }
 
 impl ScopeArgs {
-    fn policy(&self) -> Convergence {
+    fn policy(&self, known: &Clients) -> Convergence {
         Convergence {
             allowed_paths: self.allowed_paths.clone(),
             protected_paths: self.protected_paths.clone(),
             max_changed_files: self.max_files,
             max_changed_lines: self.max_lines,
             revert_out_of_scope: self.revert_out_of_scope,
-            diagnose_with: self.diagnose_with.as_deref().map(workflow_file::diagnoser),
+            diagnose_with: self.diagnose_with.as_deref().map(|who| Worker {
+                capabilities: vec![Capability::Read],
+                ..workflow_file::named(who, "", known)
+            }),
             ..Convergence::default()
         }
     }
@@ -209,7 +303,8 @@ pub fn run(global: &Global, args: Args) -> Result {
         if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
     started.workspace = workspace.to_string_lossy().into_owned();
-    let rules = args.with.is_none().then_some(&started.workflow.branch);
+    crew::acknowledged(&started.workflow, runs.as_ref(), args.means.yes)?;
+    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = args.driving.branches.look(&workspace, rules, false).inspect_err(|_| {
         if let Some(own) = &own {
             let _is_left_for_doctor = worktree::remove(&own.root);
@@ -248,20 +343,23 @@ fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
 }
 
 fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
-    let mut started = match &args.with {
-        Some(_) if looks_like_file(workspace, &args.what) => {
+    let option = args.for_goals();
+    let is_file = workspace.join(&args.what).is_file() || looks_like_file(workspace, &args.what);
+    let mut started = match option {
+        Some(option) if is_file => {
             return Err(Error::usage(format!(
-                "{} is a workflow file, which names its workers itself",
+                "{} is a workflow file, which says itself what {option} would say",
                 args.what
             ))
             .hint(format!("unstuck run {}    or give the goal in words", args.what)));
         }
-        Some(with) => of_workflow(workspace, of_goal(workspace, with, args)?),
-        None => from_file(workspace, args)?,
+        None if is_file || !args.what.contains(char::is_whitespace) => from_file(workspace, args)?,
+        _ => of_workflow(workspace, of_goal(workspace, args)?),
     };
     if let Some(timeout) = args.max_time {
         started.workflow.timeout = timeout;
     }
+    args.means.bound(&mut started.workflow, workspace)?;
     can_run(&started.workflow)?;
     holds_no_secret(&started.workflow, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
@@ -272,7 +370,8 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
 }
 
 /// Makes a workflow of a goal in words.
-fn of_goal(workspace: &Path, with: &str, args: &Args) -> Result<Workflow> {
+fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
+    let known = crew::known(workspace)?;
     if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
         return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
             .hint("leave --baseline off out"));
@@ -284,12 +383,46 @@ fn of_goal(workspace: &Path, with: &str, args: &Args) -> Result<Workflow> {
         baseline: args.baseline.map(Baseline::from),
         observations: args.observations,
         reports: args.reports.clone(),
-        scope: args.scope.policy(),
+        scope: args.scope.policy(&known),
+        judge: args.judge.as_deref().map(|who| Worker {
+            capabilities: vec![Capability::Read, Capability::RunTests],
+            ..workflow_file::named(who, "", &known)
+        }),
+        session: if args.keep_session { Session::Continue } else { Session::Fresh },
         ..QuickOptions::default()
     };
     let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
-    let checks = if says_how { args.checks.clone() } else { vec![detected(workspace)?] };
-    Ok(workflow_file::quick(&args.what, with, &checks, &options))
+    let checks = match detected(workspace) {
+        _ if says_how => args.checks.clone(),
+        Ok(command) => vec![command],
+        // A judge can do without.
+        Err(_) if args.judge.is_some() => Vec::new(),
+        Err(unclear) => return Err(unclear),
+    };
+    Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
+}
+
+/// Returns who works: whoever is named, or else the first client that is here, which is said.
+fn worker(args: &Args, known: &Clients) -> Result<Worker> {
+    let found = match &args.with {
+        Some(with) => workflow_file::named(with, &args.what, known),
+        None => {
+            let client = crew::first_installed(known).ok_or_else(|| {
+                Error::usage("no worker is installed that is known by name, and none is given").hint(
+                    "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
+                )
+            })?;
+            eprintln!("worker: {} (the first that is installed; choose with --with)", client.name);
+            workflow_file::named(&client.name, &args.what, known)
+        }
+    };
+    let model = args.model.clone();
+    if model.is_some() && found.client.is_none() {
+        return Err(Error::usage("a command line takes no --model").hint("put it into the command line"));
+    }
+    let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
+    let fallback = found.fallback.iter().cloned().map(with).collect();
+    Ok(Worker { model, fallback, ..with(found) })
 }
 
 /// Returns how the project is tested, and says so: nobody should be surprised by what is run.
@@ -388,31 +521,6 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter_map(of_step).collect()
 }
 
-/// Says which workers of a workflow cannot be run yet.
-pub fn cannot_run(workflow: &Workflow) -> Vec<String> {
-    let of_step = |step: &Step| {
-        let checker = step.check.as_ref().and_then(checker);
-        let worker = match &step.work {
-            Work::Worker(worker) => Some(worker),
-            Work::Subworkflow(_) => None,
-        };
-        let unknown = worker
-            .into_iter()
-            .chain(checker)
-            .chain(step.diagnoser())
-            .chain(step.completion.iter().filter_map(|it| it.closer.as_ref()).map(|it| &it.worker))
-            .find(|it| !matches!(it.kind, WorkerKind::Custom | WorkerKind::Command));
-        let own = unknown
-            .map(|it| format!("step {}: workers of kind {} cannot be run yet", step.id, it.kind.as_str()));
-        let nested = match &step.work {
-            Work::Subworkflow(child) => cannot_run(&child.workflow),
-            Work::Worker(_) => Vec::new(),
-        };
-        own.into_iter().chain(nested).collect::<Vec<_>>()
-    };
-    workflow.steps.iter().flat_map(of_step).collect()
-}
-
 /// Says which validators of a workflow name a program that is not there. A step before theirs may bring it.
 pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
@@ -435,19 +543,10 @@ fn missing_of_step(step: &Step) -> Vec<String> {
     conditions.filter_map(missing).chain(nested).collect()
 }
 
-fn checker(check: &Check) -> Option<&Worker> {
-    match &check.by {
-        CheckBy::Exit(worker) | CheckBy::Agent(worker) => Some(worker),
-        CheckBy::Claim | CheckBy::Commands(_) | CheckBy::Conditions => None,
-    }
-}
-
 /// Refuses what cannot be run, before anything is paid for.
 fn can_run(workflow: &Workflow) -> Result<()> {
-    if let Some(why) = cannot_run(workflow).into_iter().next() {
-        return Err(Error::usage(why).hint(
-            "use worker: COMMAND with its command line, such as command: claude --print (see docs/workflow-reference.md)",
-        ));
+    if let Some(why) = crew::missing(workflow).into_iter().next() {
+        return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
     match missing_programs(workflow).into_iter().next() {
         None => Ok(()),
@@ -458,29 +557,26 @@ fn can_run(workflow: &Workflow) -> Result<()> {
 /// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
 /// record, which is what a run goes by.
 fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
-    for step in &workflow.steps {
-        let worker = match &step.work {
-            Work::Worker(worker) => Some(worker),
-            Work::Subworkflow(child) => {
-                holds_no_secret(&child.workflow, redactor)?;
-                None
-            }
+    let of_workers = crew::everybody(workflow).into_iter().map(|(step, worker)| {
+        let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
+        let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
+        (step, words.chain([&worker.workspace]).cloned().collect::<Vec<String>>())
+    });
+    let of_validators = workflow.steps.iter().map(|step| {
+        let conditions = step.completion.iter().flat_map(|it| &it.conditions);
+        let command = |condition: &Condition| match &condition.validator.run {
+            completion::Run::Command(command) | completion::Run::Custom(command) => Some(command.clone()),
+            _ => None,
         };
-        for worker in worker.into_iter().chain(step.check.as_ref().and_then(checker)).chain(step.diagnoser())
-        {
-            let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
-            let executed = script
-                .into_iter()
-                .chain(&worker.command)
-                .chain(&worker.default_args)
-                .chain([&worker.workspace]);
-            if executed.into_iter().any(|text| redactor.redact_text(text).1 > 0) {
-                return Err(Error::usage(format!(
-                    "step {}: its script or command holds the value of a variable that is secret by its name",
-                    step.id
-                ))
-                .hint("read it from the environment there instead, such as \"$API_KEY\""));
-            }
+        (step, conditions.filter_map(command).collect())
+    });
+    for (step, executed) in of_workers.chain(of_validators) {
+        if executed.iter().any(|text| redactor.redact_text(text).1 > 0) {
+            return Err(Error::usage(format!(
+                "step {}: its script or command holds the value of a variable that is secret by its name",
+                step.id
+            ))
+            .hint("read it from the environment there instead, such as \"$API_KEY\""));
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
 use unstuck_core::event::RunOutcome;
+use unstuck_core::id::Timestamp;
 use unstuck_replay::Story;
 
 use crate::args::Global;
@@ -90,6 +91,7 @@ fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
 fn word(row: &Row) -> &'static str {
     match (row.standing, row.story.outcome) {
         (Standing::Damaged, _) => "DAMAGED",
+        (Standing::Running, _) if waits(row).is_some() => "WAITING",
         (Standing::Running, _) => "RUNNING",
         (_, Some(outcome)) => outcome.as_str(),
         (_, None) => "INTERRUPTED",
@@ -109,9 +111,21 @@ fn next(row: &Row) -> String {
         }
         Some(RunOutcome::TimeLimit) => format!("unstuck resume {short} --add-time 1h"),
         Some(RunOutcome::SpendLimit) => format!("unstuck resume {short} --add-usd 5"),
+        None if waits(row).is_some() => format!("unstuck kick {short}"),
         None if row.standing == Standing::Running => format!("unstuck events {short} -f"),
         _ => format!("unstuck resume {short}"),
     }
+}
+
+/// Returns until when a live run waits, and for what.
+fn waits(row: &Row) -> Option<&(Timestamp, String)> {
+    row.story.waits().filter(|(until, _)| row.standing == Standing::Running && *until > text::now())
+}
+
+/// Returns what a run has spent, in words; nothing where no call was paid for.
+fn spent(row: &Row) -> String {
+    let spent = &row.story.spent;
+    if spent.calls == 0 { String::new() } else { spent.to_string() }
 }
 
 fn print(rows: &[Row]) {
@@ -129,7 +143,14 @@ fn print(rows: &[Row]) {
         );
         // What does not fit beside the rest stands below it.
         let gap = if text::width() < 110 { "\n         " } else { " " };
-        println!("{head}{gap}{name:<24}  {}", next(row));
+        let money =
+            Some(spent(row)).filter(|it| !it.is_empty()).map_or_else(String::new, |it| format!("  {it}"));
+        println!("{head}{gap}{name:<24}  {}{money}", next(row));
+        if let Some((until, why)) = waits(row) {
+            let left = text::span(until.since(now));
+            let line = format!("waits until {} (in {left}): {why}", text::moment(*until));
+            println!("         {}", text::cut(&line, text::width().saturating_sub(9)));
+        }
         if let Some(needs) = row.story.needs() {
             println!("         needs: {}", text::cut(needs, text::width().saturating_sub(16)));
         }
@@ -146,6 +167,8 @@ fn as_json(row: &Row) -> serde_json::Value {
         "last_at": row.story.last_at,
         "iterations": row.story.iterations().count(),
         "needs": row.story.needs(),
+        "waits_until": waits(row).map(|(until, _)| until),
+        "spent": row.story.spent,
         "next": next(row),
     })
 }

@@ -5,22 +5,24 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_adapters::{clients, workflow_file};
+use unstuck_adapters::clients;
+use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, Request, Session};
 use unstuck_core::workflow::Capability;
 use unstuck_store::state_dir;
 
 use crate::args::Global;
+use crate::crew::{self, installed};
 use crate::error::{Error, Result};
 use crate::logins::{self, Login};
 use crate::project::Project;
-use crate::{consent, exit, system, text};
+use crate::{consent, exit, project, system, text};
 
 /// Arguments of `unstuck workers`.
 #[derive(Debug, clap::Args)]
@@ -99,9 +101,10 @@ struct Permissions {
 /// Lists the workers, or shows one.
 pub fn workers(global: &Global, args: &Args) -> Result {
     let project = Project::locate(global)?;
+    let clients = crew::known(&project::directory(global)?)?;
     let known = match &args.name {
-        Some(name) => vec![find(name)?],
-        None => clients::all().collect(),
+        Some(name) => vec![find(name, &clients)?],
+        None => in_order(clients),
     };
     if args.acknowledge {
         for client in &known {
@@ -122,9 +125,15 @@ fn print_json(value: &impl Serialize) {
     println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
-fn find(name: &str) -> Result<std::sync::Arc<Client>> {
-    clients::find(name).ok_or_else(|| {
-        let names: Vec<&str> = clients::names().collect();
+/// Puts the built-in ones first, the best known first.
+fn in_order(mut clients: Clients) -> Vec<Arc<Client>> {
+    let built_in: Vec<Arc<Client>> = clients::names().filter_map(|name| clients.remove(name)).collect();
+    built_in.into_iter().chain(clients.into_values()).collect()
+}
+
+fn find(name: &str, known: &Clients) -> Result<Arc<Client>> {
+    known.get(name).cloned().ok_or_else(|| {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
         let hint = match workflow_file::nearest(name, names.iter().copied()) {
             Some(near) => format!("unstuck workers {near}"),
             None => format!("one of {}", names.join(", ")),
@@ -142,7 +151,7 @@ fn acknowledge(project: Option<&state_dir::Project>, client: &Client) -> Result<
 }
 
 /// Asks all of them at once, since some take seconds to tell their version.
-fn look(known: &[std::sync::Arc<Client>], project: Option<&state_dir::Project>) -> Vec<Worker> {
+fn look(known: &[Arc<Client>], project: Option<&state_dir::Project>) -> Vec<Worker> {
     thread::scope(|scope| {
         let asked: Vec<_> = known.iter().map(|client| scope.spawn(|| look_at(client, project))).collect();
         asked.into_iter().filter_map(|worker| worker.join().ok()).collect()
@@ -177,8 +186,8 @@ fn supports(client: &Client) -> Supports {
     Supports {
         structured_output: !launch.schema.is_empty(),
         sessions: !launch.resume.is_empty(),
-        cost: client.rules.iter().any(|rule| rule.says.cost.is_some()),
-        tokens: client.rules.iter().any(|rule| rule.says.usage.is_some()),
+        cost: client.tells_cost(),
+        tokens: client.tells_tokens(),
         turn_limit: !launch.turns.is_empty(),
         money_limit: !launch.usd.is_empty(),
     }
@@ -200,13 +209,6 @@ fn call(client: &Client) -> Vec<String> {
         isolated: false,
     };
     launch::plan(&client.program, &client.launch, &request).map(|plan| plan.argv).unwrap_or_default()
-}
-
-/// Finds a program as the system does.
-fn installed(program: &str) -> Option<PathBuf> {
-    let name = Path::new(program).with_extension(std::env::consts::EXE_EXTENSION);
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())
 }
 
 /// Asks a program for its version, which may not take long. What it leaves behind is ended with it.

@@ -1,11 +1,12 @@
 //! The lines that are kept up to date: one for each active step.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use unstuck_core::RunState;
-use unstuck_core::id::{Iteration, StepId};
+use unstuck_core::id::{Iteration, StepId, Timestamp};
 use unstuck_core::state::StepPhase;
 
 use crate::text;
@@ -19,6 +20,8 @@ pub struct Live {
 struct Active {
     bar: ProgressBar,
     what: String,
+    /// Until when it waits.
+    until: Option<Timestamp>,
 }
 
 impl Live {
@@ -50,10 +53,19 @@ impl Live {
                 Iteration::BASELINE => format!("{} baseline", step.id),
                 iteration => format!("{} #{iteration} {what}", step.id),
             };
-            let active = self
-                .steps
-                .entry(step.id.clone())
-                .or_insert_with(|| Active { bar: bar(&self.bars), what: String::new() });
+            let active = self.steps.entry(step.id.clone()).or_insert_with(|| Active {
+                bar: bar(&self.bars),
+                what: String::new(),
+                until: None,
+            });
+            let until = match at.phase {
+                StepPhase::Waiting { until, .. } => Some(until),
+                _ => None,
+            };
+            if active.until != until {
+                active.bar.set_style(style(until));
+                active.until = until;
+            }
             if active.what != what {
                 active.bar.reset_elapsed();
                 active.bar.set_message(String::new());
@@ -79,10 +91,21 @@ impl Live {
     }
 }
 
+/// Returns how a line looks: what waits counts the time down.
+fn style(until: Option<Timestamp>) -> ProgressStyle {
+    let template = match until {
+        None => "{spinner} {prefix} {elapsed_precise} {msg}",
+        Some(_) => "{spinner} {prefix} {left} left {msg}",
+    };
+    let left = move |_: &ProgressState, line: &mut dyn fmt::Write| {
+        let left = until.map_or_else(String::new, |until| text::span(until.since(text::now())));
+        let _nobody_to_tell = line.write_str(&left);
+    };
+    ProgressStyle::with_template(template).expect("a template of our own").with_key("left", left)
+}
+
 fn bar(bars: &MultiProgress) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed_precise} {msg}")
-        .expect("a template of our own");
-    let bar = bars.add(ProgressBar::new_spinner().with_style(style));
+    let bar = bars.add(ProgressBar::new_spinner().with_style(style(None)));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

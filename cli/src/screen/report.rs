@@ -5,11 +5,12 @@ use std::path::Path;
 use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
+use unstuck_core::money;
 use unstuck_core::spending::Overspent;
-use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Work, Workflow};
+use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Work, Workflow};
 use unstuck_replay::Story;
 
-use crate::text;
+use crate::{crew, text};
 
 /// Says what is about to run, and within which bounds.
 pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String {
@@ -24,10 +25,10 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
     )];
     for step in &workflow.steps {
         let by = match &step.work {
-            Work::Worker(worker) => match &worker.command {
-                Some(command) => format!("{}: {}", worker.kind.as_str(), text::cut(command, 40)),
-                None => worker.kind.as_str().to_owned(),
-            },
+            Work::Worker(worker) => {
+                let chain: Vec<String> = worker.chain().map(crew::name).collect();
+                chain.join(", then ")
+            }
             Work::Subworkflow(child) => format!("workflow {}", child.path),
         };
         let check = match step.check.as_ref().map(|check| &check.by) {
@@ -35,7 +36,7 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
             Some(CheckBy::Exit(worker)) => {
                 format!("check: {}", text::cut(first_words(&worker.instructions), 60))
             }
-            Some(CheckBy::Agent(worker)) => format!("check by {}", worker.kind.as_str()),
+            Some(CheckBy::Agent(worker)) => format!("check by {}", crew::name(worker)),
             Some(CheckBy::Claim) => "the worker says itself when it is done".to_owned(),
             Some(CheckBy::Conditions) => "done when its conditions hold".to_owned(),
             Some(CheckBy::Commands(commands)) => {
@@ -51,6 +52,9 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
             "{head}{}",
             text::wrap(&format!("{by} · {check}"), text::width(), head.chars().count())
         ));
+    }
+    for (name, words) in crew::permissions(workflow) {
+        lines.push(format!("  worker   {}", text::wrap(&format!("{name} {words}"), text::width(), 11)));
     }
     lines.push(format!("  limits   {}", text::wrap(&limits(workflow), text::width(), 11)));
     for warning in &started.warnings {
@@ -71,7 +75,16 @@ fn limits(workflow: &Workflow) -> String {
     let loops: Vec<String> =
         loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
     let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
-    let parts = loops.into_iter().chain([text::span(workflow.timeout)]).chain(concurrency);
+    let Budget { micro_usd, tokens } = workflow.budget;
+    let cap = match (micro_usd, tokens) {
+        (None, None) if crew::permissions(workflow).is_empty() => None,
+        (None, None) => Some("no spend cap (--max-usd sets one)".to_owned()),
+        (money, tokens) => {
+            let caps = money.map(money::dollars).into_iter().chain(tokens.map(|it| format!("{it} tokens")));
+            Some(caps.collect::<Vec<_>>().join(" · "))
+        }
+    };
+    let parts = loops.into_iter().chain([text::span(workflow.timeout)]).chain(cap).chain(concurrency);
     parts.collect::<Vec<_>>().join(" · ")
 }
 
@@ -81,10 +94,11 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
     let took = story.last_at.since(story.started_at);
     let mut lines = vec![format!(
-        "{} after {}, {}   exit {}",
+        "{} after {}, {}{}   exit {}",
         text::painted(outcome),
         text::count(iterations, "iteration"),
         text::span(took),
+        spent(story),
         outcome.exit_status()
     )];
     let indent = 12;
@@ -118,6 +132,11 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
     lines.push("next:".to_owned());
     lines.extend(commands(&next(story, state, short), text::width()));
     lines.join("\n")
+}
+
+/// What all calls have cost, in words; nothing where none was paid for.
+fn spent(story: &Story) -> String {
+    if story.spent.calls == 0 { String::new() } else { format!(", cost {}", story.spent) }
 }
 
 /// The verdicts that the end rests on, with their event numbers.

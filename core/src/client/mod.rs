@@ -67,6 +67,18 @@ pub struct Client {
     pub troubles: Vec<Meaning>,
 }
 
+impl Client {
+    /// Says whether it tells what a call costs.
+    pub fn tells_cost(&self) -> bool {
+        self.rules.iter().any(|rule| rule.says.cost.is_some())
+    }
+
+    /// Says whether it tells the tokens of a call.
+    pub fn tells_tokens(&self) -> bool {
+        self.rules.iter().any(|rule| rule.says.usage.is_some())
+    }
+}
+
 /// What an output is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

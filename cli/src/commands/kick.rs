@@ -1,0 +1,50 @@
+//! `unstuck kick`: tries now what a run waits for.
+
+use std::fs;
+
+use unstuck_core::event::RunResumed;
+use unstuck_runner::launch::{self, TakeUp};
+use unstuck_runner::machine::KICK;
+
+use crate::args::Global;
+use crate::commands::resume;
+use crate::commands::run::Driving;
+use crate::error::{Error, Result};
+use crate::exit;
+use crate::project::{Project, RunArg};
+
+/// Arguments of `unstuck kick`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+    /// How the run is shown, where nobody drives it and it is gone on with.
+    #[command(flatten)]
+    driving: Driving,
+}
+
+/// Leaves a sign for whoever drives the run; where nobody does, goes on with it.
+pub fn kick(global: &Global, args: &Args) -> Result {
+    let project = Project::open(global)?;
+    let found = project.find(&args.run)?;
+    let events = found.begun()?;
+    let waits = waits(&events);
+    if !waits {
+        return Err(Error::usage(format!("run {} does not wait for anything", found.short()))
+            .hint(format!("unstuck show {}", found.short())));
+    }
+    let sign = found.folder.artifacts().join(KICK);
+    let left = fs::create_dir_all(found.folder.artifacts()).and_then(|()| fs::write(&sign, ""));
+    left.map_err(|error| Error::store(&error))?;
+    if found.is_live() {
+        println!("run {} tries now what it waits for", found.short());
+        return Ok(exit::OK);
+    }
+    let order = RunResumed { program: launch::program(), ..RunResumed::default() };
+    resume::take_up(&project, &found, &events, &args.driving, TakeUp::Resume(order), false)
+}
+
+fn waits(events: &[unstuck_core::Event]) -> bool {
+    events.iter().fold(unstuck_core::RunState::default(), unstuck_core::RunState::evolve).is_waiting()
+}

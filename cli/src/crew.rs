@@ -1,0 +1,157 @@
+//! Who works in a run: clients by their names or a command line, whether they are here, what they may do, and whether
+//! they can be held to a bound of money.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use unstuck_adapters::workflow_file::{self, Clients};
+use unstuck_core::client::Client;
+use unstuck_core::client::launch::Access;
+use unstuck_core::event::{Inquiry, Purpose};
+use unstuck_core::workflow::{Step, Work, Worker, WorkerKind, Workflow};
+use unstuck_store::state_dir::Project;
+
+use crate::error::{Error, Result};
+use crate::{consent, text};
+
+/// The clients that are taken without being named, if they are installed, the first first.
+const TAKEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
+
+/// Returns the clients that are known in a workspace.
+pub fn known(workspace: &Path) -> Result<Clients> {
+    workflow_file::known_clients(workspace).map_err(|rejected| {
+        Error::usage(rejected.render().trim_end()).hint("mend the file; its format is in docs/workers.md")
+    })
+}
+
+/// Returns the first client that is installed, of those that are taken without being named.
+pub fn first_installed(known: &Clients) -> Option<&Arc<Client>> {
+    TAKEN.iter().filter_map(|name| known.get(*name)).find(|client| installed(&client.program).is_some())
+}
+
+/// Finds a program as the system does.
+pub fn installed(program: &str) -> Option<PathBuf> {
+    let name = Path::new(program).with_extension(std::env::consts::EXE_EXTENSION);
+    if name.components().count() > 1 {
+        return name.is_file().then_some(name);
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())
+}
+
+/// Returns all who may be asked in a workflow, each with its step.
+pub fn everybody(workflow: &Workflow) -> Vec<(&Step, &Worker)> {
+    let mut all = Vec::new();
+    for step in &workflow.steps {
+        all.extend(of(step).flat_map(Worker::chain).map(|worker| (step, worker)));
+        if let Work::Subworkflow(child) = &step.work {
+            all.extend(everybody(&child.workflow));
+        }
+    }
+    all
+}
+
+fn of(step: &Step) -> impl Iterator<Item = &Worker> {
+    let works = [Purpose::Work, Purpose::Diagnosis].into_iter().filter_map(|it| step.worker(it));
+    works.chain([Inquiry::Check, Inquiry::Closer].into_iter().filter_map(|it| step.checker(it)))
+}
+
+/// Says which clients of a workflow are not here. One that is wrapped may be in the container.
+pub fn missing(workflow: &Workflow) -> Vec<String> {
+    let all = everybody(workflow).into_iter();
+    all.filter_map(|(step, worker)| {
+        let client = worker.client.as_deref().filter(|_| worker.wrap.is_none())?;
+        let gone = installed(&client.program).is_none();
+        gone.then(|| {
+            format!(
+                "step {}: {} is not installed: there is no program {}",
+                step.id, client.title, client.program
+            )
+        })
+    })
+    .collect()
+}
+
+/// Says who cannot be held to the bounds of a workflow, since they do not tell what they spend.
+pub fn untold(workflow: &Workflow) -> Vec<String> {
+    let budget = workflow.budget;
+    let told = |worker: &Worker| {
+        let client = worker.client.as_deref();
+        let tokens = client.is_some_and(Client::tells_tokens);
+        let money = client.is_some_and(Client::tells_cost) || tokens && workflow.prices.is_some();
+        (budget.micro_usd.is_none() || money) && (budget.tokens.is_none() || tokens)
+    };
+    let paid = everybody(workflow).into_iter().filter(|(_, worker)| worker.kind != WorkerKind::Custom);
+    paid.filter(|(_, worker)| !told(worker))
+        .map(|(step, worker)| format!("step {}: {}", step.id, name(worker)))
+        .collect()
+}
+
+/// Returns how a worker is called for people.
+pub fn name(worker: &Worker) -> String {
+    match (&worker.client, &worker.command) {
+        (Some(client), _) => client.name.clone(),
+        (None, Some(command)) => text::cut(command, 40),
+        (None, None) => worker.kind.as_str().to_owned(),
+    }
+}
+
+/// Says what the clients of a workflow may do, by their names.
+pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, &str> {
+    let mut all: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, words, access) in everybody(workflow).into_iter().filter_map(|(_, worker)| grant(worker)) {
+        // Who may do anything at one place may be asked nothing less at another.
+        if access == Access::All || !all.contains_key(name) {
+            all.insert(name, words);
+        }
+    }
+    all
+}
+
+fn grant(worker: &Worker) -> Option<(&str, &str, Access)> {
+    let client = worker.client.as_deref()?;
+    let access = Access::of(&worker.capabilities);
+    Some((&client.name, &client.launch.grant(access).words, access))
+}
+
+/// Asks a person, once in a project, whether a client may do anything: on a terminal, or by an option.
+pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -> Result<()> {
+    let bare = everybody(workflow).into_iter().filter(|(_, worker)| worker.wrap.is_none());
+    let free = bare.filter_map(|(_, worker)| grant(worker)).filter(|(_, _, access)| *access == Access::All);
+    let mut asked: Vec<(&str, &str)> = free.map(|(name, words, _)| (name, words)).collect();
+    asked.retain(|(_, words)| !words.is_empty());
+    asked.sort_unstable();
+    asked.dedup();
+    asked.retain(|(name, words)| !project.is_some_and(|project| consent::is_given(project, name, words)));
+    for (name, words) in asked {
+        if yes {
+            continue;
+        }
+        if !io::stdin().is_terminal() {
+            return Err(Error::usage(format!("{name} {words}; nobody has said yet that this is all right here"))
+                .hint(format!(
+                    "unstuck workers {name} --acknowledge   once in a project; or: --yes; or contain it: --wrap 'docker run ...'"
+                )));
+        }
+        ask(name, words)?;
+        if let Some(project) = project {
+            consent::give(project, name, words, text::now()).map_err(|error| Error::store(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn ask(name: &str, words: &str) -> Result<()> {
+    eprintln!("{name} {words}.");
+    eprint!("Is that all right in this project? [y/N] ");
+    let _shown = io::stderr().flush();
+    let mut answer = String::new();
+    let _none_is_no = io::stdin().lock().read_line(&mut answer);
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Error::usage(format!("{name} was not allowed to work, so nothing was done"))
+            .hint("contain it: --wrap 'docker run ...'    or take another one: --with NAME")),
+    }
+}
