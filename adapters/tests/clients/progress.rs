@@ -105,5 +105,7 @@ fn the_calls_in_which_no_new_try_helps_are_told() {
     expect![[r#"
         claude/auth/01-work Auth at line 3
         codex/auth/01-work Auth at line 4
-    "#]].assert_eq(&calls().iter().filter_map(hopeless).collect::<String>());
+        opencode/bad-request/01-work ContextOverflow at line 12
+    "#]]
+    .assert_eq(&calls().iter().filter_map(hopeless).collect::<String>());
 }
