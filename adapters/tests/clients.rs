@@ -8,5 +8,7 @@ mod descriptions;
 mod golden;
 #[path = "clients/launch.rs"]
 mod launch;
+#[path = "clients/progress.rs"]
+mod progress;
 #[path = "clients/recorded.rs"]
 mod recorded;

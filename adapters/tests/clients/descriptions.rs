@@ -159,3 +159,11 @@ fn a_description_without_bounds_is_refused() {
     );
     assert!(complaints(&"a".repeat(2 << 20)).contains("larger than"));
 }
+
+#[test]
+fn the_page_lists_every_built_in_worker() {
+    let page = include_str!("../../../docs/workers.md");
+    for client in clients::all() {
+        assert!(page.contains(&format!("| `{}` | {} |", client.name, client.title)), "{}", client.name);
+    }
+}

@@ -21,14 +21,14 @@ use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
 
 #[derive(Debug, Deserialize)]
-struct Call {
+pub struct Call {
     #[serde(skip)]
-    client: String,
-    name: String,
+    pub client: String,
+    pub name: String,
     exit: Option<i32>,
     signal: Option<String>,
     stopped_by_us: bool,
-    stdout: String,
+    pub stdout: String,
     stderr: String,
     decoded: Decoded,
 }
@@ -62,7 +62,7 @@ struct Tokens {
 }
 
 impl Call {
-    fn description(&self) -> Arc<Client> {
+    pub fn description(&self) -> Arc<Client> {
         clients::find(&self.client).expect("the client is built in")
     }
 
@@ -90,7 +90,7 @@ impl Call {
     }
 }
 
-fn calls() -> Vec<Call> {
+pub fn calls() -> Vec<Call> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -78,8 +78,9 @@ impl Fold {
                 self.error = Some(problem);
             }
             Told::Done => {
+                // No step forward by itself: a client in a circle ends again and again.
                 self.end = Some(self.error.take().map_or(End::Done, End::Failed));
-                self.move_on();
+                self.retrying = None;
             }
             Told::Failed(problem) => self.fail(problem, &client.troubles),
         }

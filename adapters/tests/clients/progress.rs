@@ -1,0 +1,111 @@
+//! What is known of a call while it runs.
+
+use expect_test::expect;
+use unstuck_adapters::clients;
+use unstuck_core::client::Decoder;
+use unstuck_core::event::Exit;
+use unstuck_core::reading::{CallEnd, Trouble};
+
+use super::recorded::calls;
+
+fn decoder(client: &str) -> Decoder {
+    Decoder::new(clients::find(client).unwrap())
+}
+
+#[test]
+fn the_last_words_and_the_last_tool_are_known() {
+    let mut decoder = decoder("claude");
+    decoder.push(br#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#);
+    assert_eq!(decoder.progress().session, None, "the line has not ended");
+    decoder.push(b"\n");
+    decoder.push(br#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"Bash","input":{"command":"cargo test\n--all"}}]}}"#);
+    decoder.push(b"\n");
+    let progress = decoder.progress();
+    assert_eq!((progress.session.as_deref(), progress.model.as_deref()), (Some("s"), Some("m")));
+    assert_eq!((progress.text.as_str(), progress.doing.as_str()), ("I look.", "Bash: cargo test"));
+    assert_eq!(progress.counts.tools, 1);
+    assert!(!decoder.is_over());
+}
+
+#[test]
+fn trying_again_is_no_progress_and_is_hopeless_without_a_key() {
+    let retry = |attempt: u32, status: u16| {
+        format!(
+            "{{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":{attempt},\"max_retries\":10,\"retry_delay_ms\":500,\"error_status\":{status}}}\n"
+        )
+    };
+    for (status, trouble, hopeless) in
+        [(401, Trouble::Auth, Some(Trouble::Auth)), (529, Trouble::Overloaded, None)]
+    {
+        let mut decoder = decoder("claude");
+        decoder.push(retry(1, status).as_bytes());
+        assert_eq!((decoder.has_moved(), decoder.hopeless()), (false, None), "a key may be renewed");
+        decoder.push(retry(2, status).as_bytes());
+        assert_eq!((decoder.has_moved(), decoder.hopeless()), (false, hopeless));
+        let retrying = decoder.progress().retrying.unwrap();
+        assert_eq!((retrying.trouble, retrying.attempt, retrying.most), (trouble, 2, Some(10)));
+        decoder.push(
+            b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}}\n",
+        );
+        assert_eq!((decoder.has_moved(), decoder.has_moved(), decoder.hopeless()), (true, false, None));
+        assert_eq!(decoder.progress().retrying, None);
+    }
+}
+
+#[test]
+fn a_worker_that_stays_after_its_end_has_ended() {
+    let mut decoder = decoder("codex");
+    decoder
+        .push(b"{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"COMPLETE\"}}\n");
+    assert_eq!(decoder.clone().finish(&Exit::Settled, false, "").0.end, CallEnd::Stopped);
+    decoder.push(b"{\"type\":\"turn.completed\",\"usage\":{}}\n");
+    assert!(decoder.is_over());
+    let (reading, answer) = decoder.finish(&Exit::Settled, false, "");
+    assert_eq!((reading.end, answer.as_deref()), (CallEnd::Done, Some("COMPLETE")));
+}
+
+#[test]
+fn words_before_the_last_tool_and_words_of_the_program_are_no_answer() {
+    let read = |client, lines: &[&str]| {
+        let mut decoder = decoder(client);
+        lines.iter().for_each(|line| decoder.push(format!("{line}\n").as_bytes()));
+        let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
+        (reading.end, reading.trouble, answer)
+    };
+    let said = r#"{"type":"item.completed","item":{"type":"agent_message","text":"COMPLETE"}}"#;
+    let tool = r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#;
+    let end = r#"{"type":"turn.completed","usage":{}}"#;
+    assert_eq!(read("codex", &[said, tool, end]), (CallEnd::Done, Some(Trouble::EmptyAnswer), None));
+    let synthetic = r#"{"type":"text","sessionID":"s","part":{"synthetic":true,"text":"COMPLETE"}}"#;
+    let finish = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#;
+    assert_eq!(read("opencode", &[synthetic, finish]), (CallEnd::Done, Some(Trouble::EmptyAnswer), None));
+}
+
+#[test]
+fn a_line_without_end_takes_no_room_and_is_counted() {
+    let mut decoder = decoder("claude");
+    let piece = vec![b'x'; 1 << 20];
+    (0..40).for_each(|_| decoder.push(&piece));
+    decoder.push(b"\n{\"type\":\"result\",\"is_error\":false,\"result\":\"COMPLETE\"}\n");
+    let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
+    assert_eq!((reading.counts.unparsed, answer.as_deref()), (1, Some("COMPLETE")));
+}
+
+#[test]
+fn the_calls_in_which_no_new_try_helps_are_told() {
+    let hopeless = |call: &super::recorded::Call| {
+        let mut decoder = Decoder::new(call.description());
+        let lines = call.stdout.split_inclusive('\n');
+        let found = lines.enumerate().find_map(|(number, line)| {
+            decoder.push(line.as_bytes());
+            decoder.hopeless().filter(|_| !decoder.is_over()).map(|trouble| (number + 1, trouble))
+        });
+        found.map(|(line, trouble)| format!("{}/{} {trouble:?} at line {line}\n", call.client, call.name))
+    };
+    expect![[r#"
+        claude/auth/01-work Auth at line 3
+        codex/auth/01-work Auth at line 4
+        opencode/bad-request/01-work ContextOverflow at line 12
+    "#]]
+    .assert_eq(&calls().iter().filter_map(hopeless).collect::<String>());
+}
