@@ -375,9 +375,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_nearly_known_is_suggested() {
-        let said = |name| find(name).unwrap_err().to_string();
+        let known: Clients = clients::all().map(|it| (it.name.clone(), it)).collect();
+        let said = |name| find(name, &known).unwrap_err().to_string();
         assert!(said("cluade").contains("unstuck workers claude"), "{}", said("cluade"));
-        assert!(said("xyz").contains("one of claude, codex"), "{}", said("xyz"));
+        assert!(said("xyz").contains("one of aider, claude, codex"), "{}", said("xyz"));
     }
 
     #[cfg(unix)]
