@@ -15,7 +15,8 @@ use unstuck_adapters::workflow_file::{
 };
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, CheckBy, Convergence, Gate, OnFailure, Step, Weather, Work, WorkerKind, Workflow,
+    Baseline, Capability, CheckBy, Convergence, Gate, OnFailure, Step, Weather, Work, Worker, WorkerKind,
+    Workflow,
 };
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;

@@ -7,7 +7,7 @@ use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
 use unstuck_core::money;
 use unstuck_core::spending::Overspent;
-use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Work, Workflow};
+use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
 use crate::{crew, text};
@@ -26,8 +26,11 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
     for step in &workflow.steps {
         let by = match &step.work {
             Work::Worker(worker) => {
-                let chain: Vec<String> = worker.chain().map(crew::name).collect();
-                chain.join(", then ")
+                let who = |worker: &Worker| match &worker.command {
+                    Some(_) => format!("{}: {}", worker.kind.as_str(), crew::name(worker)),
+                    None => crew::name(worker),
+                };
+                worker.chain().map(who).collect::<Vec<_>>().join(", then ")
             }
             Work::Subworkflow(child) => format!("workflow {}", child.path),
         };
