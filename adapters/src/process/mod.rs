@@ -133,6 +133,14 @@ pub trait Audience: Send {
         true
     }
 
+    /// Says when [`Self::woken`] is to be called, if it is, whether anything is printed or not.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Is called at that moment.
+    fn woken(&mut self) {}
+
     /// Says why the process need not go on, if it need not.
     fn enough(&self) -> Option<Enough> {
         None
@@ -210,6 +218,7 @@ enum Woken {
     Stop(Stop),
     Time,
     Look,
+    Audience,
 }
 
 struct Supervised<'a> {
@@ -293,6 +302,7 @@ impl<'a> Supervised<'a> {
                 asked = next_stop(stop, self.stop_seen) => Woken::Stop(asked),
                 () = sleep_until(self.wake) => Woken::Time,
                 () = look_at(self.silence.next_look()), if self.phase == Phase::Working => Woken::Look,
+                () = look_at(audience.wake_at()) => Woken::Audience,
             };
             self.idle &= !matches!(woken, Woken::Output(_) | Woken::Error(_));
             match woken {
@@ -311,6 +321,7 @@ impl<'a> Supervised<'a> {
                 Woken::Stop(asked) => self.on_stop(asked),
                 Woken::Time => self.on_time(),
                 Woken::Look => self.on_look(),
+                Woken::Audience => audience.woken(),
             }
             if self.is_quiet() {
                 self.phase = Phase::Over;
