@@ -33,7 +33,10 @@ pub fn first_installed(known: &Clients) -> Option<&Arc<Client>> {
 
 /// Finds a program as the system does.
 pub fn installed(program: &str) -> Option<PathBuf> {
-    let name = Path::new(program).with_extension(std::env::consts::EXE_EXTENSION);
+    let mut name = PathBuf::from(program);
+    if name.extension().is_none() {
+        name.set_extension(std::env::consts::EXE_EXTENSION);
+    }
     if name.components().count() > 1 {
         return name.is_file().then_some(name);
     }

@@ -236,7 +236,8 @@ fn derived(usage: &Usage, reading: &Reading, prices: Option<&Prices>) -> Option<
     if is_none(usage) {
         return Some(0);
     }
-    prices?.cost(usage, reading.model.as_deref()?)
+    // A price for every model is one for a model that is not told, too.
+    prices?.cost(usage, reading.model.as_deref().unwrap_or_default())
 }
 
 /// Returns what `now` counts beyond `before`: all of it, if any kind went down.

@@ -275,7 +275,7 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
                 r"|connection error\b|connect(?:ion)? timeout\b|network (?:is )?unreachable\b|network error\b",
                 r"|could not resolve host\b|(?:temporary )?failure in name resolution\b|name or service not known\b",
                 r"|no route to host\b|socket hang up\b|fetch failed\b|tls handshake timeout\b|dns error\b",
-                r"|stream disconnected before completion\b|failed to connect to\b|error sending request for url\b",
+                r"|stream disconnected before completion\b|(?:failed|unable) to connect to\b|error sending request for url\b",
             )),
         ),
     ]

@@ -118,23 +118,35 @@ pub(crate) struct Listener<'a> {
     pub(crate) watcher: &'a dyn Watcher,
     pub(crate) tell: Tell,
     pub(crate) decoder: Decoder,
+    /// The model that it was asked for.
+    model: Option<String>,
     begun: Instant,
     told_at: Option<Instant>,
     told: Progress,
+    /// When news about money is told that came too soon after the news before.
+    held_until: Option<Instant>,
     shown: String,
 }
 
 impl<'a> Listener<'a> {
-    pub(crate) fn new(client: Arc<Client>, due: Due, watcher: &'a dyn Watcher, tell: Tell) -> Self {
+    pub(crate) fn new(
+        client: Arc<Client>,
+        model: Option<String>,
+        due: Due,
+        watcher: &'a dyn Watcher,
+        tell: Tell,
+    ) -> Self {
         Self {
             step: due.step.clone(),
             due,
             watcher,
             tell,
             decoder: Decoder::new(client),
+            model,
             begun: Instant::now(),
             told_at: None,
             told: Progress::default(),
+            held_until: None,
             shown: String::new(),
         }
     }
@@ -144,6 +156,7 @@ impl<'a> Listener<'a> {
         let stopped = outcome.exit == Exit::Stopped;
         let hopeless = self.decoder.hopeless().filter(|_| outcome.exit == Exit::Hopeless);
         let (mut reading, answer) = self.decoder.finish(&outcome.exit, stopped, &outcome.stderr_tail);
+        reading.model = reading.model.or(self.model);
         if hopeless.is_some() {
             (reading.end, reading.trouble) = (CallEnd::Failed, hopeless);
         }
@@ -151,6 +164,12 @@ impl<'a> Listener<'a> {
         outcome.reading = Some(Box::new(reading));
         // That note is about a text which is not the answer here.
         outcome.notes.retain(|note| !note.starts_with("the answer is the last"));
+    }
+
+    /// Where a client does not say which model answers, it is the one that it was asked for.
+    fn progress(&self) -> Progress {
+        let progress = self.decoder.progress();
+        Progress { model: progress.model.or_else(|| self.model.clone()), ..progress }
     }
 
     fn show(&mut self, progress: &Progress) {
@@ -169,8 +188,9 @@ impl<'a> Listener<'a> {
         let news_of_money = (progress.usage, progress.cost) != (self.told.usage, self.told.cost);
         let pause =
             if news_of_money { spans(MONEY_MIN, MONEY_SHARE) } else { spans(SAMPLE_MIN, SAMPLE_SHARE) };
-        let is_time = self.told_at.is_none_or(|at| now - at >= pause);
-        if progress == self.told || !(is_time || knows_session) {
+        let due = self.told_at.map(|at| at + pause).filter(|due| *due > now && !knows_session);
+        self.held_until = due.filter(|_| news_of_money);
+        if progress == self.told || due.is_some() {
             return;
         }
         self.told_at = Some(now);
@@ -191,13 +211,22 @@ impl Audience for Listener<'_> {
 
     fn output(&mut self, piece: &[u8]) {
         self.decoder.push(piece);
-        let progress = self.decoder.progress();
+        let progress = self.progress();
         self.show(&progress);
         self.tell_of(progress);
     }
 
     fn has_moved(&mut self) -> bool {
         self.decoder.has_moved()
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.held_until
+    }
+
+    /// A client that is silent may have passed its bound.
+    fn woken(&mut self) {
+        self.tell_of(self.progress());
     }
 
     fn enough(&self) -> Option<Enough> {

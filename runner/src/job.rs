@@ -46,6 +46,8 @@ pub(crate) struct Process {
     spec: Spec,
     kind: WorkerKind,
     client: Option<Arc<Client>>,
+    /// The model that the client is asked for.
+    model: Option<String>,
 }
 
 /// All that is known when a process is prepared.
@@ -132,7 +134,10 @@ fn process_of(
     let Some(client) = &worker.client else {
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
         let spec = spec_of(world, asked, facts, argv, cwd);
-        return Ok((Job::Process(Box::new(Process { spec, kind: worker.kind, client: None })), None));
+        return Ok((
+            Job::Process(Box::new(Process { spec, kind: worker.kind, client: None, model: None })),
+            None,
+        ));
     };
     let Planned { client, call, plan } = call::plan(worker, client, asked, &folder)?;
     for wish in &plan.unmet {
@@ -142,7 +147,7 @@ fn process_of(
     let mut spec = spec_of(world, asked, facts, argv, cwd);
     spec.env.extend(plan.env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
     spec.stdin = plan.stdin.unwrap_or_default().into_bytes();
-    let process = Process { spec, kind: worker.kind, client: Some(client) };
+    let process = Process { spec, kind: worker.kind, client: Some(client), model: worker.model.clone() };
     Ok((Job::Process(Box::new(process)), Some(Box::new(call))))
 }
 
@@ -315,11 +320,11 @@ pub(crate) async fn run(
     let mut show = |line: &str| world.watcher.line(&step.id, line);
     match job {
         Job::Process(process) => {
-            let Process { spec, kind, client } = *process;
+            let Process { spec, kind, client, model } = *process;
             let cwd = spec.cwd.clone();
             let mut outcome = match client {
                 Some(client) => {
-                    let mut listener = Listener::new(client, due, &*world.watcher, tell);
+                    let mut listener = Listener::new(client, model, due, &*world.watcher, tell);
                     let running = process::run(spec, &*world.blobs, &world.redactor, stop, &mut listener);
                     let mut outcome = running.await;
                     listener.finish(&mut outcome);

@@ -135,6 +135,14 @@ pub trait Audience: Send {
         true
     }
 
+    /// Says when [`Self::woken`] is to be called, if it is, whether anything is printed or not.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Is called at that moment.
+    fn woken(&mut self) {}
+
     /// Says why the process need not go on, if it need not.
     fn enough(&self) -> Option<Enough> {
         None
@@ -213,6 +221,7 @@ enum Woken {
     Time,
     Look,
     Probe(Says),
+    Audience,
 }
 
 struct Supervised<'a> {
@@ -303,6 +312,7 @@ impl<'a> Supervised<'a> {
                 () = sleep_until(self.wake) => Woken::Time,
                 () = look_at(self.silence.next_look()), if self.phase == Phase::Working => Woken::Look,
                 Some(says) = self.said.recv(), if self.phase == Phase::Working => Woken::Probe(says),
+                () = look_at(audience.wake_at()) => Woken::Audience,
             };
             self.idle &= !matches!(woken, Woken::Output(_) | Woken::Error(_));
             match woken {
@@ -322,6 +332,7 @@ impl<'a> Supervised<'a> {
                 Woken::Time => self.on_time(),
                 Woken::Look => self.on_look(),
                 Woken::Probe(says) => self.on_probe(says),
+                Woken::Audience => audience.woken(),
             }
             if self.is_quiet() {
                 self.phase = Phase::Over;

@@ -1,6 +1,6 @@
 //! `unstuck doctor`: what is installed, locked, left over and unhealthy, and the command that mends it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::args::Global;
 use crate::commands::gc;
 use crate::error::Result;
 use crate::project::{self, Found, Project};
-use crate::{exit, system, text, worktrees};
+use crate::{crew, exit, system, text, worktrees};
 
 /// Arguments of `unstuck doctor`.
 #[derive(Debug, clap::Args)]
@@ -69,6 +69,7 @@ const RUNS_MAX: usize = 50;
 /// Looks at everything that a run needs.
 pub fn doctor(global: &Global, args: &Args) -> Result {
     let mut findings = programs();
+    findings.push(agents(&project::directory(global)?));
     findings.push(limits());
     match Project::open(global) {
         Ok(project) => findings.extend(of_project(global, &project)?),
@@ -117,25 +118,35 @@ fn programs() -> Vec<Finding> {
             "install bash",
         ),
     };
-    let agents = ["claude", "codex", "opencode", "gemini"];
-    let there: Vec<&str> = agents.into_iter().filter(|name| find(name).is_some()).collect();
-    let agents = match there.as_slice() {
-        [] => {
-            Finding::ok("agents", "none of claude, codex, opencode, gemini is in PATH; any command will do")
-        }
-        _ => Finding::ok("agents", there.join(", ")),
-    };
-    vec![git, bash, agents]
+    vec![git, bash]
 }
 
-fn find(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
+/// Says who can work here, as a run finds it.
+fn agents(workspace: &Path) -> Finding {
+    let known = match crew::known(workspace) {
+        Ok(known) => known,
+        Err(error) => return Finding::bad("agents", error.to_string(), "mend the file: docs/workers.md"),
+    };
+    let here: Vec<&str> = known
+        .values()
+        .filter(|it| crew::installed(&it.program).is_some())
+        .map(|it| it.name.as_str())
+        .collect();
+    match (here.as_slice(), crew::first_installed(&known)) {
+        ([], _) => Finding::weak(
+            "agents",
+            "no worker is installed that is known by name; any command line will do",
+            "unstuck workers",
+        ),
+        (_, Some(first)) => {
+            Finding::ok("agents", format!("{}; {} works where none is named", here.join(", "), first.name))
+        }
+        (_, None) => Finding::ok("agents", format!("{}; one has to be named", here.join(", "))),
+    }
 }
 
 fn version(program: &str) -> Option<String> {
-    let output = Command::new(find(program)?).arg("--version").output().ok()?;
+    let output = Command::new(crew::installed(program)?).arg("--version").output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(|line| text::cut(line, 70))
 }
 

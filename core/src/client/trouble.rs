@@ -126,7 +126,7 @@ static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
         (
             Trouble::Network,
-            r"connection (?:error|refused|reset|closed|timed out)|stream (?:disconnected|closed|ended)|idle timeout|timed out|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network",
+            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|timed out|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network",
         ),
         (Trouble::Server, r"internal (?:server )?error|server[_ ]error|bad gateway|service unavailable"),
         (Trouble::BadRequest, r"invalid[_ ]request|bad request|invalid_argument"),
@@ -154,6 +154,7 @@ mod tests {
             ("", "messages.3: unexpected role", Some(400), Trouble::BadRequest),
             ("", "Model stream ended without a finish reason.", None, Trouble::Network),
             ("", "[API Error: Connection error. (cause: fetch failed)]", None, Trouble::Network),
+            ("", "API Error: Unable to connect to API (ConnectionRefused)", None, Trouble::Network),
             ("", "read 4010 lines of 500", None, Trouble::Unknown),
             ("", "", None, Trouble::Unknown),
         ];
