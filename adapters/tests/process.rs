@@ -197,6 +197,13 @@ async fn the_environment_is_changed_and_marked() {
 }
 
 #[tokio::test]
+async fn a_process_is_told_the_folder_that_it_works_in() {
+    let mut bench = Bench::new();
+    let finished = bench.run(bench.spec(&["printenv", "PWD"])).await;
+    assert_eq!(finished.answer.trim_end(), bench.folder.path().to_string_lossy());
+}
+
+#[tokio::test]
 async fn a_process_leads_its_session_and_has_no_terminal() {
     let mut bench = Bench::new();
     let finished = bench.run(bench.bash(r"cut -d' ' -f5-7 /proc/$$/stat; echo $$; read x </dev/tty")).await;

@@ -7,7 +7,11 @@ mod completion;
 mod convergence;
 mod import;
 mod limits;
+#[path = "../../src/model_stub/mod.rs"]
+mod model_stub;
 mod processes;
+mod real_clients;
+mod real_workers;
 mod safety;
 mod schema;
 mod scope;
