@@ -3,10 +3,12 @@
 #![cfg(unix)]
 
 mod beginning;
+mod clients;
 mod completion;
 mod convergence;
 mod import;
 mod limits;
+mod money;
 mod processes;
 mod safety;
 mod schema;
@@ -15,6 +17,7 @@ mod stage;
 mod state;
 mod verification;
 mod visibility;
+mod weather;
 
 /// The page and the tests name the same scenarios.
 #[test]
