@@ -48,6 +48,18 @@ fn s37_a_call_that_tells_what_it_costs_while_it_runs_is_ended_at_the_bound() {
 }
 
 #[test]
+fn s37_what_a_conversation_has_counted_before_is_not_counted_again() {
+    let thousand = json!([
+        {"usage": {"input": 900, "output": 100}}, {"shell": "echo more >>log"}, {"usage": {}}, {"say": "I go on."}
+    ]);
+    let stage = with("codex", &json!([thousand, thousand, thousand]));
+    run(&stage, "codex", &["--keep-session", "--max-tokens", "2500"]).with_status(2).says("OUT OF MONEY");
+    let told: Vec<u64> = readings(&stage).iter().filter_map(|it| it["usage"]["input"].as_u64()).collect();
+    assert_eq!(told, [900, 1800, 2700], "it counts the conversation");
+    stage.verify();
+}
+
+#[test]
 fn s38_a_bound_that_nobody_could_keep_is_refused_or_acknowledged() {
     let stage = Stage::repository();
     let run = ["run", "mend it", "--check", CHECK, "--with", "echo mended >notes", "--max-usd", "1"];

@@ -75,6 +75,31 @@ fn s41_so_is_the_limit_of_each_client() {
 }
 
 #[test]
+fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    live.crash();
+    stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
+    waited_until_one_in_seoul(&stage, "claude");
+    stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
+}
+
+#[test]
+fn s41_where_all_who_may_take_over_are_limited_the_first_is_waited_for() {
+    let limited = json!([{"rate_limit": {"resets": LIMIT}}]);
+    let plan = json!({"claude": [limited, mends()], "codex": [limited]});
+    let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
+    flow(&stage, "worker: CLAUDE_CODE\nfallback: [codex]\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    kick(&stage, live, 1).with_status(0);
+    let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
+    assert_eq!(called, ["claude", "codex", "claude"]);
+    waited_until_one_in_seoul(&stage, "claude");
+}
+
+#[test]
 fn s42_outages_are_waited_for_ever_longer_and_cost_no_iteration() {
     let overloaded = json!([{"overloaded": {}}]);
     let plan = json!([overloaded, overloaded, overloaded, [{"network_error": {}}], mends()]);
