@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unstuck_core::event::RunOutcome;
 
-use super::{Page, Row};
+use super::{Page, Row, usd};
 
 /// Returns the facts of the report.
 pub fn json(page: &Page) -> Value {
@@ -46,7 +46,7 @@ fn iteration(row: &Row<'_>) -> Value {
         "iteration": story.iteration,
         "started_at": story.started_at,
         "busy": story.busy,
-        "cost_usd": row.report.and_then(|report| report.cost_usd),
+        "cost_usd": row.story.micro_usd.map(usd),
         "changed": story.changed,
         "diff": diff,
         "failed_before": story.failed_before,

@@ -14,6 +14,7 @@ mod screen;
 use std::collections::BTreeMap;
 
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
+use unstuck_core::money;
 use unstuck_replay::report::{IterationReport, Report, StepReport};
 use unstuck_replay::{IterationStory, StepStory};
 
@@ -82,9 +83,10 @@ impl Page {
         let word = story.outcome.map_or("NOT ENDED", unstuck_core::event::RunOutcome::as_str);
         let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
         let took = text::span(story.last_at.since(story.started_at));
-        let cost = match self.cost_usd() {
-            Some(usd) => dollars(usd),
-            None => "cost not known".to_owned(),
+        let cost = if story.spent.cost_unknown() == story.spent.calls {
+            "cost not known".to_owned()
+        } else {
+            format!("cost {}", story.spent)
         };
         let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
         let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
@@ -93,11 +95,10 @@ impl Page {
         (word, format!("after {iterations}, {took}, {cost}{}{at}", why.unwrap_or_default()))
     }
 
-    /// What the run cost, if that is known of every iteration.
+    /// What the run cost in dollars, if that is known of every call.
     fn cost_usd(&self) -> Option<f64> {
-        let rows = self.report.steps().flat_map(|(step, report)| self.rows(step, report));
-        let costs: Option<Vec<f64>> = rows.map(|row| row.report?.cost_usd).collect();
-        costs.filter(|costs| !costs.is_empty()).map(|costs| costs.iter().sum())
+        let spent = &self.report.story.spent;
+        (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))
     }
 }
 
@@ -107,7 +108,7 @@ impl Row<'_> {
     }
 
     fn cost(&self) -> String {
-        self.report.and_then(|it| it.cost_usd).map_or_else(|| "?".to_owned(), dollars)
+        self.story.micro_usd.map_or_else(|| "?".to_owned(), money::dollars)
     }
 
     /// What it changed; only whether it changed anything, where no more is known.
@@ -152,6 +153,7 @@ fn ends<T>(all: &[T], first: usize, most: usize) -> Vec<&T> {
     all.iter().take(first).chain(all.iter().skip(first + hidden)).collect()
 }
 
-fn dollars(usd: f64) -> String {
-    format!("${usd:.2}")
+#[expect(clippy::cast_precision_loss, reason = "nobody pays so much")]
+fn usd(micro_usd: u64) -> f64 {
+    micro_usd as f64 / 1e6
 }

@@ -47,8 +47,6 @@ pub struct StepReport {
 pub struct IterationReport {
     /// The stage that it worked in; `None` before its work was requested.
     pub stage: Option<Stage>,
-    /// What it cost; `None` where nobody tells, which is not nothing. No event tells it yet.
-    pub cost_usd: Option<f64>,
     /// What its workers, and whoever judged them, were asked.
     pub asked: Vec<Asked>,
     /// What they answered.

@@ -1,4 +1,4 @@
-//! What bounds a run, and what happens at the bound: S36, S39, S40, S84.
+//! What bounds a run, and what happens at the bound: S36, S39, S40, S45, S84.
 
 use serde_json::Value;
 
@@ -96,6 +96,14 @@ fn s40_a_child_run_gets_the_iterations_and_the_hint_that_its_parent_gets() {
     stage.unstuck(&["resume", "--add-iterations", "3", "--hint", "count on"]).with_status(0);
     assert_eq!(stage.calls(), 4);
     stage.verify();
+}
+
+#[test]
+fn s45_just_three_iterations_are_three() {
+    let stage = Stage::repository().with_variable("DONE_AT", "9");
+    let words = ["run", "count", "--claim", "--with", &worker("count.sh"), "--iterations", "3"];
+    stage.unstuck(&words).with_status(2).says("OUT OF ITERATIONS after 3 iterations");
+    assert_eq!((judged(&stage), stage.calls()), (vec![1, 2, 3], 3));
 }
 
 #[test]

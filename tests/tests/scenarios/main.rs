@@ -3,12 +3,14 @@
 #![cfg(unix)]
 
 mod beginning;
+mod clients;
 mod completion;
 mod convergence;
 mod import;
 mod limits;
 #[path = "../../src/model_stub/mod.rs"]
 mod model_stub;
+mod money;
 mod processes;
 mod real_clients;
 mod real_workers;
@@ -19,6 +21,7 @@ mod stage;
 mod state;
 mod verification;
 mod visibility;
+mod weather;
 
 /// The page and the tests name the same scenarios.
 #[test]

@@ -81,7 +81,7 @@ impl Stage {
     /// Sets up an empty workspace.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        for name in ["workspace", "state", "scratch", "home"] {
+        for name in ["workspace", "state", "scratch", "home", "bin"] {
             fs::create_dir(folder.path().join(name)).expect("the scratch folder is ours");
         }
         let state = folder.path().join("state");
@@ -111,6 +111,35 @@ impl Stage {
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
+    }
+
+    /// Puts stand-ins of these clients first on `PATH`. They do what the plan says, see `tests/src/stand_in`.
+    pub fn with_clients(self, clients: &[&str], plan: &Value) -> Self {
+        let stand_in = Path::new(env!("CARGO_BIN_EXE_unstuck")).with_file_name("stand-in");
+        assert!(stand_in.exists(), "build it first: cargo build -p unstuck-tests --bin stand-in");
+        for client in clients {
+            let link = self.folder.path().join("bin").join(client);
+            std::os::unix::fs::symlink(&stand_in, link).expect("the scratch folder is ours");
+        }
+        self.plan(plan);
+        let [plan, log] = ["plan/plan", "clients"].map(|name| self.scratch(name).display().to_string());
+        // Claude Code lets root do everything in a sandbox only.
+        let stage = self.with_variable("IS_SANDBOX", "1");
+        stage.with_variable("STAND_IN_PLAN", &plan).with_variable("STAND_IN_LOG", &log)
+    }
+
+    /// Gives the stand-ins another plan, from its first call on.
+    pub fn plan(&self, plan: &Value) {
+        let folder = self.scratch("plan");
+        let _there_was_none = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("the scratch folder is ours");
+        fs::write(folder.join("plan"), plan.to_string()).expect("the scratch folder is ours");
+    }
+
+    /// Returns how the stand-ins were called, in this order.
+    pub fn client_calls(&self) -> Vec<Value> {
+        let log = self.noted("clients");
+        log.lines().map(|line| serde_json::from_str(line).expect("the log has JSON lines")).collect()
     }
 
     /// Keeps runs somewhere else.
@@ -176,7 +205,8 @@ impl Stage {
         }
         let binaries = Path::new(env!("CARGO_BIN_EXE_unstuck")).parent().expect("a folder of binaries");
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let paths = [binaries.to_owned()].into_iter().chain(std::env::split_paths(&path));
+        let own = [self.folder.path().join("bin"), binaries.to_owned()];
+        let paths = own.into_iter().chain(std::env::split_paths(&path));
         command
             .args(arguments)
             .current_dir(self.workspace())

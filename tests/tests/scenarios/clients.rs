@@ -1,0 +1,387 @@
+//! Clients at work: how each is called, what is read of what it prints, and how it may fail.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::stage::{Ended, Stage};
+
+/// Holds once somebody has mended it.
+pub const CHECK: &str = "grep mended notes";
+
+/// Sets up a repository with one client, which does in each call what the plan says.
+pub fn with(client: &str, plan: &Value) -> Stage {
+    Stage::repository().with_clients(&[client], plan)
+}
+
+/// A call that mends what is broken.
+pub fn mends() -> Value {
+    json!([{"write": {"path": "notes", "content": "mended\n"}}, {"say": "I mended it."}])
+}
+
+/// Runs until [`CHECK`] passes, with these options.
+pub fn run(stage: &Stage, who: &str, options: &[&str]) -> Ended {
+    let words = ["run", "mend it", "--check", CHECK, "--yes", "--with", who];
+    stage.unstuck(&[&words[..], options].concat())
+}
+
+/// Returns what was read of each call.
+pub fn readings(stage: &Stage) -> Vec<Value> {
+    stage.facts("worker_finished").into_iter().map(|mut it| it["outcome"]["reading"].take()).collect()
+}
+
+/// Returns the words that a client was called with, but for names of conversations and folders.
+fn argv(call: &Value) -> String {
+    let words = call["argv"].as_array().expect("words").iter().map(|it| it.as_str().expect("a word"));
+    let session = call["session"].as_str().expect("a name");
+    words
+        .map(|word| match word {
+            _ if word == session => "SESSION",
+            _ if word.starts_with('/') => "FILE",
+            _ => word,
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Plays two calls, of which the second does the work, and returns what there is to know of it.
+fn plays(client: &str) -> String {
+    let usage = json!({"usage": {"input": 100, "cached": 50, "output": 10}});
+    let stage = with(
+        client,
+        &json!([
+            [usage, {"cost": 0.1}, {"say": "I have only looked."}],
+            [usage, {"cost": 0.2}, {"write": {"path": "notes", "content": "mended\n"}}, usage, {"cost": 0.1}, {"say": "I mended it."}],
+        ]),
+    );
+    run(&stage, client, &["--model", "scripted/one"]).with_status(0);
+    let (calls, finished, readings) =
+        (stage.client_calls(), stage.facts("worker_finished"), readings(&stage));
+    assert_eq!((calls.len(), finished.len()), (2, 2), "{client}");
+    for call in &calls {
+        assert!(
+            call["prompt"].as_str().is_some_and(|it| it.contains("mend it")),
+            "{client} knows its task: {call}"
+        );
+    }
+    let second = calls[1]["prompt"].as_str().expect("a prompt");
+    assert!(second.contains("I have only looked."), "{client} is told what it said: {second}");
+    assert!(!second.contains("\"type\""), "{client} is not told how it said it: {second}");
+    let reading = &readings[1];
+    let number = |key: &str| reading["usage"][key].as_u64().expect("a number");
+    let session = match reading["session"].as_str() {
+        Some(name) if name == calls[1]["session"] => "its own session",
+        Some(_) => "another session",
+        None => "no session",
+    };
+    let cost = match reading["cost"]["micro_usd"].as_u64() {
+        Some(cost) => format!("{cost} of the {}", reading["cost"]["scope"].as_str().expect("a word")),
+        None => "-".to_owned(),
+    };
+    let (argv, answer) = (argv(&calls[1]), finished[1]["outcome"]["answer"].as_str().expect("an answer"));
+    // What Aider says besides cannot be told from its answer.
+    let answer = answer.lines().last().unwrap_or_default().to_owned();
+    let (input, cached, output) = (number("input"), number("cached"), number("output"));
+    let scope = reading["usage"]["scope"].as_str().expect("a word");
+    stage.verify();
+    format!(
+        "{argv}\n{answer}\n{session}, {input} {cached} {output} tokens of the {scope}, {cost} micro-dollars"
+    )
+}
+
+#[test]
+fn each_client_is_called_in_its_own_way_and_read_the_same() {
+    const CLAUDE: &str = "-p --output-format stream-json --verbose --model scripted/one --dangerously-skip-permissions \
+                          --session-id SESSION";
+    const CODEX: &str =
+        "exec --json --skip-git-repo-check -m scripted/one --dangerously-bypass-approvals-and-sandbox -";
+    const GEMINI: &str =
+        "--output-format stream-json --skip-trust -m scripted/one --approval-mode yolo --session-id SESSION";
+    const QWEN: &str =
+        "--output-format stream-json -m scripted/one --approval-mode yolo --session-id SESSION";
+    const AIDER: &str = "--yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings \
+                         --no-auto-commits --message-file FILE --model scripted/one";
+    const IN_FULL: &str = "its own session, 200 100 20 tokens of the call";
+    for (client, argv, numbers, cost) in [
+        ("claude", CLAUDE, IN_FULL, "300000 of the call"),
+        ("codex", CODEX, "its own session, 200 100 20 tokens of the session", "-"),
+        ("opencode", "run --format json -m scripted/one --auto", IN_FULL, "300000 of the call"),
+        ("gemini", GEMINI, IN_FULL, "-"),
+        ("qwen", QWEN, "its own session, 200 100 20 tokens of the session", "-"),
+        ("pi", "-p --mode json --model scripted/one", IN_FULL, "300000 of the call"),
+        // It tells only what its last words took.
+        ("aider", AIDER, "no session, 150 0 10 tokens of the call", "-"),
+    ] {
+        let expected = format!("{argv}\nI mended it.\n{numbers}, {cost} micro-dollars");
+        assert_eq!(plays(client), expected, "{client}");
+    }
+}
+
+/// How a run goes on behind a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GoesOn {
+    /// With another try of the same iteration.
+    Retried,
+    /// With the check, and another iteration.
+    Checked,
+}
+use GoesOn::{Checked, Retried};
+
+/// Plays a call that does not do its work and one that does, and returns what came of the first.
+#[track_caller]
+fn after(client: &str, first: &Value, expected: GoesOn) -> Value {
+    let stage = with(client, &json!([first, mends()]));
+    let rest = format!(
+        "completion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2\nidle_timeout: 1s\non_failure: retry\nmax_retries: 1"
+    );
+    stage.workflow(
+        "",
+        &format!(
+            "worker: CLIENT\nclient: {client}\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\n{rest}"
+        ),
+    );
+    let ended = stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(0);
+    let mut finished = stage.facts("worker_finished");
+    let goes_on = if finished[1]["iteration"] == 1 { Retried } else { Checked };
+    assert_eq!((goes_on, finished.len()), (expected, 2), "{client} {first}: {ended:#?}");
+    stage.verify();
+    stage.leaves_nothing_running();
+    finished[0]["outcome"].take()
+}
+
+#[test]
+fn what_is_no_end_in_its_own_words_is_none_whatever_the_exit_code_says() {
+    let last = |line: &Value| json!([{"say": "Nearly."}, {"line": line.to_string()}, {"exit": 0}]);
+    let api_error = json!({"message": "Unexpected end.", "statusCode": null});
+    let error = json!({"type": "error", "sessionID": "s", "error": {"name": "APIError", "data": api_error}});
+    for (client, first, trouble, goes_on) in [
+        // Its last line says subtype success, and is_error.
+        ("claude", json!([{"say": "Nearly."}, {"end_error": "nothing came"}]), "unknown", Retried),
+        ("claude", json!([{"say": "Nearly."}, {"end_max_turns": {}}]), "turn_limit", Checked),
+        ("claude", json!([{"say": "Nearly."}, {"partial": "It is do"}, {"kill": 9}]), "crashed", Retried),
+        ("claude", json!([{"say": "Nearly."}, {"partial": "It is do"}, {"end_none": {}}]), "no_end", Retried),
+        ("claude", json!([]), "empty_answer", Checked),
+        (
+            "codex",
+            last(&json!({"type": "turn.failed", "error": {"message": "it broke"}})),
+            "unknown",
+            Retried,
+        ),
+        ("opencode", last(&error), "unknown", Retried),
+        ("gemini", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Retried),
+        ("qwen", json!([{"say": "Nearly."}, {"end_max_turns": {}}]), "turn_limit", Checked),
+        ("pi", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Retried),
+    ] {
+        let outcome = after(client, &first, goes_on);
+        assert_eq!(outcome["reading"]["trouble"], trouble, "{client} {first}: {outcome:#}");
+    }
+}
+
+#[test]
+fn a_client_that_hangs_is_ended_when_it_is_silent_for_too_long() {
+    let outcome = after("codex", &json!([{"say": "Nearly."}, {"hang": {}}]), Retried);
+    assert_eq!(
+        (&outcome["exit"], &outcome["reading"]["end"]),
+        (&"idle".into(), &"stopped".into()),
+        "{outcome:#}"
+    );
+}
+
+#[test]
+fn what_a_client_leaves_running_is_ended_and_counted() {
+    let first = json!([{"fork": {"seconds": 600, "holds_output": true}}, {"fork": {"seconds": 600}}, {"say": "Done."}]);
+    for client in ["claude", "gemini"] {
+        let outcome = after(client, &first, Checked);
+        assert_eq!(
+            (&outcome["processes_ended"], &outcome["answer"]),
+            (&2.into(), &"Done.".into()),
+            "{outcome:#}"
+        );
+    }
+}
+
+#[test]
+fn s53_a_client_that_prints_200_megabytes_takes_no_more_memory() {
+    // A program that is not optimized has 30 MB more from its start.
+    const PEAK_MAX_KB: u64 = if cfg!(debug_assertions) { 120_000 } else { 90_000 };
+    let flood = json!({"flood": {"bytes": 200_000_000, "line": 1_000_000}});
+    let stage = with(
+        "claude",
+        &json!([[flood, {"write": {"path": "notes", "content": "mended\n"}}, {"say": "I mended it."}]]),
+    );
+    let check = format!("grep VmHWM /proc/$PPID/status >$SCRATCH/peak; {CHECK}");
+    let words = ["run", "mend it", "--check", &check, "--yes", "--with", "claude", "--baseline", "off"];
+    stage.unstuck(&words).with_status(0);
+    let outcome = stage.facts("worker_finished")[0]["outcome"].take();
+    assert!(outcome["stdout"]["size"].as_u64().is_some_and(|size| size > 200_000_000), "{outcome:#}");
+    assert_eq!(outcome["answer"], "I mended it.");
+    let peak = stage.noted("peak");
+    let peak: u64 = peak.split_whitespace().nth(1).and_then(|it| it.parse().ok()).expect("a number");
+    assert!(peak < PEAK_MAX_KB, "{peak} kB");
+}
+
+#[test]
+fn s52_a_client_gets_a_prompt_of_a_megabyte_whole() {
+    let goal = format!("Mend it. {}", "All work and no play. ".repeat(46_000));
+    let stage = with("codex", &json!([mends()]));
+    stage.workflow("", &format!("worker: CODEX_CLI\ninstructions: {goal}\ncapabilities: [READ, EDIT]\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2"));
+    stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(0);
+    let call = &stage.client_calls()[0];
+    assert!(
+        call["stdin_bytes"].as_u64().is_some_and(|size| size >= goal.len() as u64),
+        "{}",
+        call["stdin_bytes"]
+    );
+    assert_eq!(argv(call), "exec --json --skip-git-repo-check -s workspace-write -");
+    stage.verify();
+}
+
+/// Makes a program of the workspace of a script.
+fn program(stage: &Stage, name: &str, script: &str) -> String {
+    stage.write(name, format!("#!/bin/sh\n{script}\n"));
+    let path = stage.workspace().join(name);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("the workspace is ours");
+    path.display().to_string()
+}
+
+#[test]
+fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_answer() {
+    let stage = with(
+        "claude",
+        &json!([[{"say": "I have only looked."}], [{"write": {"path": "notes", "content": "x"}}, {"decide": {"decision": "complete"}}, {"say": "Done."}]]),
+    );
+    let own = program(&stage, "agent.sh", "echo COMPLETE >&2\ntouch \"$SCRATCH/own\"\nexec claude \"$@\"");
+    stage.write(".unstuck/workers.yaml", format!("workers:\n  at-work: {{like: claude, program: {own}}}\n"));
+    stage.unstuck(&["workers", "at-work"]).with_status(0).says(&own);
+    stage
+        .unstuck(&["run", "mend it", "--claim", "--with", "at-work"])
+        .with_status(64)
+        .complains("at-work runs with");
+    stage.unstuck(&["run", "mend it", "--claim", "--with", "at-work", "--yes"]).with_status(0);
+    let verdicts: Vec<Value> = stage.verdicts().iter().map(|it| it["decision"].clone()).collect();
+    assert_eq!(verdicts, ["none", "complete"]);
+    assert!(stage.scratch("own").exists());
+    let readings = readings(&stage);
+    assert_eq!((&readings[0]["client"], readings.len()), (&"at-work".into(), 2));
+    stage.verify();
+}
+
+#[test]
+fn who_takes_over_is_asked_at_once_and_the_bound_holds_for_all_of_them() {
+    let limited = json!([{"cost": 0.6}, {"say": "I begin."}, {"rate_limit": {"resets": "1pm (Asia/Seoul)"}}]);
+    let looks = json!([{"cost": 0.6}, {"say": "I have only looked."}]);
+    let plan = json!({"claude": [limited], "opencode": [looks]});
+    let stage = Stage::repository().with_clients(&["claude", "opencode"], &plan);
+    run(&stage, "claude,opencode", &["--max-usd", "1"]).with_status(2).says("OUT OF MONEY");
+    let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
+    assert_eq!(called, ["claude", "opencode"]);
+    let taken = stage.facts("fallback_taken");
+    assert_eq!((taken.len(), &taken[0]["to"]), (1, &1.into()), "{taken:#?}");
+    assert_eq!(stage.facts("wait_requested").len(), 0, "nobody waits");
+    assert_eq!(stage.verdict()["iteration"], 1);
+    stage.verify();
+}
+
+/// Returns the value behind a word of a call.
+fn behind<'a>(call: &'a Value, word: &str) -> Option<&'a str> {
+    let words = call["argv"].as_array()?;
+    let at = words.iter().position(|it| it == word)?;
+    words[at + 1].as_str()
+}
+
+#[test]
+fn a_conversation_is_gone_on_with_in_its_own_run_only() {
+    let looks = json!([{"say": "I have only looked."}]);
+    let stage = with("claude", &json!([looks, looks, mends(), mends()]));
+    run(&stage, "claude", &["--keep-session"]).with_status(0);
+    std::fs::remove_file(stage.workspace().join("notes")).expect("it was written");
+    run(&stage, "claude", &["--keep-session"]).with_status(0);
+    let calls = stage.client_calls();
+    let [first, second, third, other] = &calls[..] else { panic!("{calls:#?}") };
+    let session = behind(first, "--session-id");
+    for call in [second, third] {
+        assert_eq!((behind(call, "--resume"), behind(call, "--session-id")), (session, None), "{call:#}");
+    }
+    assert_eq!(behind(other, "--resume"), None);
+    assert!(behind(other, "--session-id").is_some_and(|id| Some(id) != session), "{other:#}");
+    stage.verify();
+}
+
+#[test]
+fn a_client_that_can_do_everything_is_let_to_by_a_person_only() {
+    let stage = with("claude", &json!([mends()]));
+    let words = ["run", "mend it", "--check", CHECK, "--with", "claude"];
+    let refused = stage.unstuck(&words).with_status(64);
+    refused
+        .complains("claude runs with --dangerously-skip-permissions")
+        .complains("unstuck workers claude --acknowledge");
+    assert_eq!(stage.client_calls().len(), 0);
+    stage.unstuck(&["workers", "claude", "--acknowledge"]).with_status(0);
+    stage.unstuck(&words).with_status(0);
+    assert_eq!(stage.client_calls().len(), 1);
+}
+
+#[test]
+fn a_client_is_never_run_without_what_wraps_it() {
+    let stage = with("claude", &json!([mends()]));
+    let words = ["run", "mend it", "--check", CHECK, "--with", "claude", "--wrap"];
+    stage.unstuck(&[&words[..], &["no-such-container run"]].concat()).with_status(5);
+    stage.unstuck(&[&words[..], &["false"]].concat()).with_status(5);
+    assert_eq!(stage.client_calls().len(), 0);
+    // Who is contained need not be acknowledged.
+    stage.unstuck(&[&words[..], &["env WRAPPED=yes"]].concat()).with_status(0);
+    assert_eq!(stage.client_calls().len(), 1);
+}
+
+#[test]
+fn s17_a_judge_has_the_last_word_and_changes_nothing() {
+    let judges = |done: bool| {
+        let item = json!({"id": "docs", "description": "The page is written", "completed": done, "evidence": "no page"});
+        let answer = json!({"checklist": [item], "allComplete": done, "summary": "I looked."});
+        json!([{"write": {"path": "meddled", "content": "x"}}, {"structured": answer.to_string()}])
+    };
+    let more = json!([{"shell": "echo more >>notes"}, {"say": "I wrote the page."}]);
+    let plan = json!({"codex": [mends(), more], "claude": [judges(false), judges(true)]});
+    let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
+    run(&stage, "codex", &["--judge", "claude"]).with_status(0);
+    let calls = stage.client_calls();
+    let called: Vec<&Value> = calls.iter().map(|call| &call["client"]).collect();
+    assert_eq!(called, ["codex", "claude", "codex", "claude"]);
+    assert_eq!(behind(&calls[1], "--permission-mode"), Some("plan"));
+    assert!(calls[2]["prompt"].as_str().is_some_and(|prompt| prompt.contains("The page is written")));
+    assert!(!stage.workspace().join("meddled").exists());
+    assert!(stage.verdicts().iter().all(|it| it["source"] == "closer"));
+    stage.verify();
+}
+
+#[test]
+fn s76_all_commands_find_the_same_workers() {
+    let named = ["run", "mend it", "--check", "true", "--yes", "--with", "codex"];
+    let first = ["run", "mend it", "--check", "true", "--yes"];
+    let flow = |stage: &Stage| {
+        let check = format!("completion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2");
+        stage.workflow(
+            "",
+            &format!("worker: CODEX_CLI\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\n{check}"),
+        );
+    };
+    // The programs of the system, and nobody who works.
+    let stage = Stage::repository().with_variable("PATH", "/usr/bin:/bin");
+    flow(&stage);
+    stage.unstuck(&["doctor"]).says("no worker is installed that is known by name");
+    stage.unstuck(&["workers", "codex"]).with_status(0).says("not installed");
+    stage.unstuck(&["check", "flow.yaml"]).with_status(0).complains("Codex CLI is not installed");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains("Codex CLI is not installed");
+    stage.unstuck(&named).with_status(64).complains("Codex CLI is not installed");
+    stage.unstuck(&first).with_status(64).complains("no worker is installed that is known by name");
+
+    let stage = with("codex", &json!([mends()]));
+    flow(&stage);
+    stage.unstuck(&["doctor"]).says("codex works where none is named");
+    let shown = stage.unstuck(&["workers", "codex"]).with_status(0).says("codex-cli 0.169.0");
+    assert!(!shown.out.contains("not installed"), "{shown:#?}");
+    let checked = stage.unstuck(&["check", "flow.yaml"]).with_status(0);
+    assert!(!checked.err.contains("not installed"), "{checked:#?}");
+    let words = ["run", "mend it", "--check", CHECK, "--yes"];
+    stage.unstuck(&words).with_status(0).complains("worker: codex (the first that is installed");
+}

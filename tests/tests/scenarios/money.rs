@@ -1,0 +1,92 @@
+//! What a run may spend: S37, S38.
+
+use serde_json::{Value, json};
+
+use crate::clients::{CHECK, mends, readings, run, with};
+use crate::stage::Stage;
+
+/// A call that costs so many dollars and gets nowhere.
+fn costs(dollars: f64) -> Value {
+    json!([{"cost": dollars}, {"say": "I have only looked."}])
+}
+
+#[test]
+fn s37_a_run_that_is_out_of_money_stops_and_goes_on_when_it_gets_more() {
+    let stage = with("claude", &json!([costs(0.6), costs(0.6), mends()]));
+    let ended = run(&stage, "claude", &["--max-usd", "1"]).with_status(2).says("OUT OF MONEY");
+    assert!(ended.last_lines().contains("--add-usd"), "{ended:?}");
+    assert_eq!(stage.client_calls().len(), 2);
+    assert_eq!(stage.facts("run_ended")[0]["outcome"], "spend_limit");
+    stage.unstuck(&["resume"]).with_status(64).complains("--add-usd");
+    stage.unstuck(&["resume", "--add-usd", "1"]).with_status(0);
+    let calls = stage.client_calls();
+    assert_eq!(calls.len(), 3);
+    // What is left is also told to the client, which keeps to it as well as it can.
+    let bounds: Vec<&str> = calls.iter().filter_map(|call| bound(call)).collect();
+    assert_eq!(bounds, ["1", "0.4", "0.8"]);
+    stage.verify();
+}
+
+/// Returns what a call of Claude Code may cost.
+fn bound(call: &Value) -> Option<&str> {
+    let words = call["argv"].as_array()?;
+    let at = words.iter().position(|word| word == "--max-budget-usd")?;
+    words[at + 1].as_str()
+}
+
+#[test]
+fn s37_a_call_that_tells_what_it_costs_while_it_runs_is_ended_at_the_bound() {
+    for (client, option, most) in [("opencode", "--max-usd", "1"), ("pi", "--max-tokens", "2000")] {
+        let turn = json!({"shell": "true"});
+        let stage = with(client, &json!([[{"cost": 0.6}, turn, {"cost": 0.6}, turn, {"hang": {}}]]));
+        run(&stage, client, &[option, most]).with_status(2).says("OUT OF MONEY");
+        let outcome = stage.facts("worker_finished")[0]["outcome"].take();
+        assert_eq!(outcome["exit"], "stopped", "{client}: {outcome:#}");
+        stage.leaves_nothing_running();
+        stage.verify();
+    }
+}
+
+#[test]
+fn s37_what_a_conversation_has_counted_before_is_not_counted_again() {
+    let thousand = json!([
+        {"usage": {"input": 900, "output": 100}}, {"shell": "echo more >>log"}, {"usage": {}}, {"say": "I go on."}
+    ]);
+    let stage = with("codex", &json!([thousand, thousand, thousand]));
+    run(&stage, "codex", &["--keep-session", "--max-tokens", "2500"]).with_status(2).says("OUT OF MONEY");
+    let told: Vec<u64> = readings(&stage).iter().filter_map(|it| it["usage"]["input"].as_u64()).collect();
+    assert_eq!(told, [900, 1800, 2700], "it counts the conversation");
+    stage.verify();
+}
+
+#[test]
+fn s38_a_bound_that_nobody_could_keep_is_refused_or_acknowledged() {
+    let stage = Stage::repository();
+    let run = ["run", "mend it", "--check", CHECK, "--with", "echo mended >notes", "--max-usd", "1"];
+    stage
+        .unstuck(&run)
+        .with_status(64)
+        .complains("do not tell what they spend")
+        .complains("--accept-unknown-cost");
+    assert!(!stage.workspace().join("notes").exists());
+    stage.unstuck(&[&run[..], &["--accept-unknown-cost"]].concat()).with_status(0).says("cost unknown");
+    stage.unstuck(&["report"]).with_status(0).says("cost not known");
+    stage.verify();
+}
+
+#[test]
+fn s38_prices_make_money_of_the_tokens_of_a_client_that_tells_no_cost() {
+    let usage = json!({"usage": {"input": 1_000_000, "cached": 1_000_000, "output": 100_000}});
+    let stage = with("codex", &json!([[usage, {"say": "I have only looked."}]]));
+    run(&stage, "codex", &["--max-usd", "5"]).with_status(64).complains("do not tell what they spend");
+    stage.write(
+        ".unstuck/prices.yaml",
+        "prices:\n  - {model: \"*\", input: 3, cached: 0.3, cache_write: 3.75, output: 15}\n",
+    );
+    run(&stage, "codex", &["--max-usd", "4", "--model", "scripted"])
+        .with_status(2)
+        .says("cost $4.80 (derived from prices)");
+    stage.unstuck(&["report"]).with_status(0).says("cost $4.80 (derived from prices)").says("00:00 $4.80");
+    assert_eq!(readings(&stage)[0]["cost"], Value::Null);
+    stage.verify();
+}

@@ -1,0 +1,194 @@
+//! Limits and outages of services, and what only a person can mend: S25, S26, S41 to S44.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::clients::{CHECK, mends, run, with};
+use crate::stage::{Ended, Live, Stage, kind, wait_until};
+
+const HOUR: u64 = 3_600_000;
+
+/// Has a run try at once what it waits for, each time it waits, and returns its end.
+fn kick(stage: &Stage, live: Live, waits: usize) -> Ended {
+    for wait in 1..=waits {
+        let said = |live: &Live| live.so_far().split_whitespace().collect::<Vec<_>>().join(" ");
+        wait_until("it waits", || said(&live).matches("unstuck kick").count() >= wait);
+        stage.unstuck(&["kick"]).with_status(0).says("tries now");
+    }
+    live.wait()
+}
+
+/// Returns for each wait when it began and until when it was to last.
+fn waits(stage: &Stage) -> Vec<(u64, u64)> {
+    let events = stage.events();
+    let waits = events.iter().filter(|event| kind(event) == "wait_requested");
+    waits
+        .map(|it| (it["at"].as_u64().expect("a moment"), it["event"]["until"].as_u64().expect("a moment")))
+        .collect()
+}
+
+/// Checks that a run waited once, until 1 pm in Seoul, and was complete in its first iteration.
+#[track_caller]
+fn waited_until_one_in_seoul(stage: &Stage, who: &str) {
+    let waits = waits(stage);
+    let [(at, until)] = waits[..] else { panic!("{who}: {waits:?}") };
+    // Close to that moment it waits a little longer.
+    assert!(until > at && (until - 4 * HOUR) % (24 * HOUR) < 10_000, "{who}: {until}");
+    assert_eq!(stage.verdict()["iteration"], 1, "{who}");
+    stage.verify();
+}
+
+/// A limit with the moment at which it ends, in the words of each client.
+const LIMIT: &str = "1pm (Asia/Seoul)";
+
+fn flow(stage: &Stage, worker: &str) {
+    let step = format!(
+        "{worker}\ninstructions: Mend it.\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 3"
+    );
+    stage.workflow("outage_budget: 25h\n", &step);
+}
+
+#[test]
+fn s41_a_limit_is_waited_for_until_the_moment_that_it_names() {
+    let stage = Stage::repository();
+    stage.write(
+        "worker.sh",
+        "if [ -e $SCRATCH/calls ]; then echo mended >notes; else echo call >$SCRATCH/calls; echo \"You've hit your \
+         limit · resets 1pm (Asia/Seoul)\"; fi",
+    );
+    flow(&stage, "worker: COMMAND\ncommand: sh worker.sh");
+    let live = stage.start(&["run", "flow.yaml"]);
+    kick(&stage, live, 1).with_status(0);
+    waited_until_one_in_seoul(&stage, "a command");
+}
+
+#[test]
+fn s41_so_is_the_limit_of_each_client() {
+    for client in ["claude", "codex", "opencode", "gemini", "qwen", "pi"] {
+        let stage = with(client, &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+        flow(&stage, &format!("worker: CLIENT\nclient: {client}\ncapabilities: [READ, EDIT]"));
+        let live = stage.start(&["run", "flow.yaml", "--yes"]);
+        kick(&stage, live, 1).with_status(0);
+        waited_until_one_in_seoul(&stage, client);
+    }
+}
+
+#[test]
+fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    live.crash();
+    stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
+    waited_until_one_in_seoul(&stage, "claude");
+    stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
+}
+
+#[test]
+fn s41_where_all_who_may_take_over_are_limited_the_first_is_waited_for() {
+    let limited = json!([{"rate_limit": {"resets": LIMIT}}]);
+    let plan = json!({"claude": [limited, mends()], "codex": [limited]});
+    let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
+    flow(&stage, "worker: CLAUDE_CODE\nfallback: [codex]\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    kick(&stage, live, 1).with_status(0);
+    let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
+    assert_eq!(called, ["claude", "codex", "claude"]);
+    waited_until_one_in_seoul(&stage, "claude");
+}
+
+#[test]
+fn s42_outages_are_waited_for_ever_longer_and_cost_no_iteration() {
+    let overloaded = json!([{"overloaded": {}}]);
+    let plan = json!([overloaded, overloaded, overloaded, [{"network_error": {}}], mends()]);
+    let stage = with("claude", &plan);
+    let words = ["run", "mend it", "--check", CHECK, "--yes", "--with", "claude", "--iterations", "1"];
+    let live = stage.start(&words);
+    kick(&stage, live, 4).with_status(0);
+    let pauses: Vec<u64> = waits(&stage).iter().map(|(at, until)| until - at).collect();
+    for (pause, least) in pauses.iter().zip([5_000, 10_000, 20_000, 16_000]) {
+        assert!((least..=least * 6 / 5).contains(pause), "{pauses:?}");
+    }
+    assert_eq!((pauses.len(), stage.facts("kicked").len()), (4, 4));
+    assert_eq!(stage.verdict()["iteration"], 1);
+    stage.verify();
+}
+
+#[test]
+fn s43_what_a_person_has_to_mend_ends_the_run_at_once_and_says_how() {
+    let auth = json!([[{"say": "I begin."}, {"auth_error": {}}]]);
+    let credit = json!([[{"credit": {}}]]);
+    for (client, plan, says) in [
+        ("claude", &auth, "run claude and type /login"),
+        ("claude", &credit, "add credit to the account"),
+        ("codex", &auth, "run codex login"),
+        ("opencode", &auth, "run opencode auth login"),
+        ("gemini", &auth, "run gemini and choose how to sign in"),
+        ("qwen", &auth, "set OPENAI_API_KEY"),
+        ("pi", &auth, "run pi and type /login"),
+        ("aider", &auth, "set the key of the provider"),
+    ] {
+        let stage = with(client, plan);
+        let begun = Instant::now();
+        run(&stage, client, &[]).with_status(4).says("BLOCKED").says(says);
+        assert!(begun.elapsed().as_secs() < 15, "{client}");
+        assert_eq!(stage.client_calls().len(), 1, "{client}");
+    }
+    let stage = Stage::repository();
+    let worker = "echo 'API Error: 401 invalid x-api-key' >&2; exit 1";
+    run(&stage, worker, &[]).with_status(4).says("BLOCKED").says("invalid x-api-key");
+    stage.verify();
+}
+
+#[test]
+fn s44_a_worker_that_talks_about_limits_has_none() {
+    let talk = "We hit a rate limit in the API design: 429 Too Many Requests is now answered with a retry.";
+    let stage = Stage::repository();
+    run(&stage, &format!("echo mended >notes; echo '{talk}'"), &[]).with_status(0);
+    assert_eq!(waits(&stage), []);
+    let stage =
+        with("claude", &json!([[{"write": {"path": "notes", "content": "mended\n"}}, {"say": talk}]]));
+    run(&stage, "claude", &[]).with_status(0);
+    assert_eq!(waits(&stage), []);
+}
+
+/// A worker whose verdict is this, as long as there is no file `go`.
+fn says(stage: &Stage, verdict: &Value, rest: &str) {
+    let verdict = verdict.to_string();
+    stage.write(
+        "worker.sh",
+        format!("cat >/dev/null; echo call >>$SCRATCH/calls; echo x >>notes; if [ -e $SCRATCH/go ]; then echo '{{\"decision\":\"complete\"}}'; else echo '{verdict}'; fi >\"$UNSTUCK_DECISION_FILE\""),
+    );
+    stage.workflow("", &format!("worker: COMMAND\ncommand: sh worker.sh\ninstructions: Deploy.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\n{rest}"));
+}
+
+#[test]
+fn s25_an_external_job_is_asked_for_again_and_has_a_deadline() {
+    let stage = Stage::repository();
+    says(&stage, &json!({"decision": "waiting", "retry_after": "1s"}), "timeout: 1m");
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("it has asked twice", || stage.calls() >= 2);
+    crate::stage::tell(&stage.scratch("go"));
+    live.wait().with_status(0);
+    let verdicts = stage.verdicts();
+    assert!(verdicts.len() >= 3 && verdicts.iter().all(|it| it["iteration"] == 1), "{verdicts:#?}");
+    stage.verify();
+
+    let stage = Stage::repository();
+    says(&stage, &json!({"decision": "waiting", "retry_after": "10m"}), "timeout: 1m");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    assert_eq!(stage.calls(), 1);
+    stage.verify();
+}
+
+#[test]
+fn s26_a_worker_that_needs_a_person_blocks_the_run_and_says_what_it_needs() {
+    let stage = Stage::repository();
+    says(&stage, &json!({"decision": "blocked", "needs": "a login for the registry"}), "");
+    let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("a login for the registry");
+    assert!(ended.last_lines().contains("unstuck answer"), "{ended:?}");
+    assert_eq!(stage.calls(), 1);
+    stage.verify();
+}
