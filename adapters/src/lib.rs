@@ -36,3 +36,4 @@ pub mod worktree;
 pub mod blocking;
 
 mod folder;
+mod settings;

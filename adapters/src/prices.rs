@@ -1,12 +1,12 @@
 //! Reads price files: what models cost, as the user knows it. What prices are for is in
 //! [`unstuck_core::money`].
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::money::{self, ModelPattern, Price, Prices};
 
+use crate::settings;
 use crate::workflow_file::complaint::{KeyPath, Place, Report};
 use crate::workflow_file::load::tree;
 use crate::workflow_file::node::{Entry, Kind, Node};
@@ -25,25 +25,11 @@ const AMOUNT: &str = "expected dollars for a million tokens, such as 3 or 0.25";
 ///
 /// As [`load`].
 pub fn find(named: Option<&Path>, workspace: &Path) -> Result<Option<(PathBuf, Prices)>, Rejected> {
-    let places = match named {
-        Some(path) => return load(path).map(|prices| Some((path.to_owned(), prices))),
-        None => places(workspace, |name| std::env::var_os(name)),
+    let path = match named {
+        Some(path) => Some(path.to_owned()),
+        None => settings::found("prices.yaml", workspace).into_iter().next(),
     };
-    for path in places {
-        match Disk.read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            read => return read_as(read, &path).map(|prices| Some((path, prices))),
-        }
-    }
-    Ok(None)
-}
-
-/// Returns where a price file may be, the first that is there counts.
-fn places(workspace: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
-    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    let of_user = config.map(|config| config.join("unstuck/prices.yaml"));
-    [workspace.join(".unstuck/prices.yaml")].into_iter().chain(of_user).collect()
+    path.map(|path| load(&path).map(|prices| (path, prices))).transpose()
 }
 
 /// Reads a price file.
@@ -222,17 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_workspace_comes_before_that_of_the_user_and_a_named_one_has_to_be_there() {
+    fn a_named_file_has_to_be_there() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |config: Option<&str>, home: Option<&str>| {
-            let variable = |name: &str| if name == "HOME" { home } else { config }.map(OsString::from);
-            let found = places(Path::new("/w"), variable);
-            found.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(of(Some("/c"), Some("/h")), "/w/.unstuck/prices.yaml /c/unstuck/prices.yaml");
-        assert_eq!(of(Some("c"), Some("/h")), "/w/.unstuck/prices.yaml /h/.config/unstuck/prices.yaml");
-        assert_eq!(of(None, None), "/w/.unstuck/prices.yaml");
-
         let file = folder.path().join(".unstuck/prices.yaml");
         assert!(find(Some(&file), folder.path()).unwrap_err().to_string().contains("there is no such file"));
         std::fs::create_dir(folder.path().join(".unstuck")).unwrap();

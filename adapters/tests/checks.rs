@@ -21,7 +21,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             env: Vec::new(),
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
-            patience: Patience { idle: Duration::from_secs(60), verdict: None },
+            patience: Patience { idle: Duration::from_secs(60), verdict: None, probe: None },
             grace: Duration::from_secs(1),
             mark: "unstuck-test-of-checks".to_owned(),
         };

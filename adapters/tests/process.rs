@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unstuck_adapters::process::{self, Finished, Patience, Spec, Stop};
+use unstuck_adapters::process::{self, Finished, Patience, Probe, Spec, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::{Blob, Digest};
@@ -194,6 +194,13 @@ async fn the_environment_is_changed_and_marked() {
     let finished = bench.run(spec).await;
     assert!(finished.answer.starts_with("yes unset path "), "{}", finished.answer);
     assert!(finished.answer.ends_with("run_1/fix\n"), "{}", finished.answer);
+}
+
+#[tokio::test]
+async fn a_process_is_told_the_folder_that_it_works_in() {
+    let mut bench = Bench::new();
+    let finished = bench.run(bench.spec(&["printenv", "PWD"])).await;
+    assert_eq!(finished.answer.trim_end(), bench.folder.path().to_string_lossy());
 }
 
 #[tokio::test]
@@ -608,8 +615,33 @@ async fn a_silent_process_is_ended_for_what_it_is_up_to() {
         let patience = Patience {
             idle: Duration::from_millis(1500),
             verdict: Some(bench.folder.path().join("verdict.json")),
+            probe: None,
         };
         let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_probe_tells_what_a_silent_process_is_up_to() {
+    for (says, script, want) in [
+        ("exit 1", "sleep 300", Exit::Idle),
+        ("echo terminal", "sleep 300", Exit::Idle),
+        ("exit 0", "sleep 2", Exit::Code(0)),
+        ("echo progressing; exit 1", "sleep 2", Exit::Code(0)),
+        // What says nothing changes nothing, nor does what never answers.
+        ("exit 77", "sleep 2", Exit::Code(0)),
+        ("sleep 300", "sleep 2", Exit::Code(0)),
+    ] {
+        let mut bench = Bench::new();
+        let probe = Probe {
+            command: says.to_owned(),
+            interval: Duration::from_millis(100),
+            timeout: Duration::from_millis(500),
+            stall_threshold: 2,
+        };
+        let patience = Patience { probe: Some(probe), ..Patience::ENDLESS };
+        let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
+        assert_eq!(finished.exit, want, "{says}");
     }
 }

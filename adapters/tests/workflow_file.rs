@@ -155,7 +155,7 @@ mod files {
         a_merge_key_is_no_merge_key: steps(&format!("a: &a {{{GOOD}}}\nb:\n  <<: *a")) => expect![[r#"
             flow.yaml:6:3: steps.b.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
             flow.yaml:6:3: steps.b.instructions: missing; expected the prompt, or the script of a CUSTOM worker
-            flow.yaml:6:3: steps.b.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; an agent may say it
+            flow.yaml:6:3: steps.b.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it
             flow.yaml:7:5: steps.b.<<: unknown key; there are no merge keys in YAML 1.2; write the keys out
         "#]];
         an_alias_is_a_copy: steps(&format!("a: &a {{{GOOD}}}\nb: *a")) => expect![[r#"
@@ -375,7 +375,7 @@ mod unknown_keys {
             flow.yaml:1:1: name: missing; expected text that is not empty
             flow.yaml:2:10: version: found the number 1; put it in quotes: version: "1"
             flow.yaml:3:10: timeout: found the number 5; expected a duration such as "90s" or "1h30m"
-            flow.yaml:6:13: steps.a.worker: found "GEMINI"; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE
+            flow.yaml:6:13: steps.a.worker: found "GEMINI"; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT
             flow.yaml:7:19: steps.a.instructions: empty; expected text that is not empty
             flow.yaml:8:19: steps.a.capabilities: an empty list; expected a list with at least one entry, each one of READ, EDIT, RUN_TESTS, RUN_COMMANDS, MAILBOX, TASKS
             flow.yaml:9:18: steps.a.depends_on[0]: there is no step "b"
@@ -502,15 +502,15 @@ mod steps_and_workers {
 
     cases! {
         an_unknown_worker_lists_the_known_ones: steps("a: {worker: GEMINI, instructions: x, capabilities: [READ]}") => expect![[r#"
-            flow.yaml:5:15: steps.a.worker: found "GEMINI"; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE
+            flow.yaml:5:15: steps.a.worker: found "GEMINI"; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT
         "#]];
         a_worker_in_lower_case_names_the_right_one: steps("a: {worker: codex_cli, instructions: x, capabilities: [READ]}") => expect![[r#"
-            flow.yaml:5:15: steps.a.worker: found "codex_cli"; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; did you mean "CODEX_CLI"?
+            flow.yaml:5:15: steps.a.worker: found "codex_cli"; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; did you mean "CODEX_CLI"?
         "#]];
         a_step_without_anything_misses_three_keys: steps("a: {}") => expect![[r#"
             flow.yaml:5:3: steps.a.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
             flow.yaml:5:3: steps.a.instructions: missing; expected the prompt, or the script of a CUSTOM worker
-            flow.yaml:5:3: steps.a.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; an agent may say it
+            flow.yaml:5:3: steps.a.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it
         "#]];
         a_step_that_is_nothing_is_no_map: steps("a:") => expect![[r#"
             flow.yaml:5:3: steps.a: found nothing; expected a map
@@ -570,8 +570,8 @@ mod steps_and_workers {
         convergence_that_is_off_says_nothing: step("convergence: {enabled: false}") => expect![[r#"
             accepted
         "#]];
-        a_variant_is_for_opencode: steps("a: {worker: CODEX_CLI, instructions: x, capabilities: [READ], variant: high}") => expect![[r#"
-            warning: flow.yaml:5:65: steps.a.variant: no effect; only OPENCODE has it
+        a_variant_is_for_every_client: steps("a: {worker: CODEX_CLI, instructions: x, capabilities: [READ], variant: high}") => expect![[r#"
+            accepted
         "#]];
         a_script_has_no_model_and_no_arguments: step("model: m\ndefaultArgs: [-x]") => expect![[r#"
             warning: flow.yaml:9:5: steps.a.model: no effect; a CUSTOM worker has no model
@@ -580,8 +580,8 @@ mod steps_and_workers {
         opencode_says_once_that_capabilities_are_not_enforced: steps("a: {worker: OPENCODE, instructions: x, capabilities: [READ]}\nb: {worker: OPENCODE, instructions: x, capabilities: [READ]}") => expect![[r#"
             warning: flow.yaml:5:7: no effect: OPENCODE does not enforce capabilities (flow.yaml:5, flow.yaml:6)
         "#]];
-        turns_are_bounded_only_for_claude: steps("a: {worker: CLAUDE_CODE, instructions: x, capabilities: [READ], max_steps: 5}\nb: {worker: CODEX_CLI, instructions: x, capabilities: [READ], max_steps: 5}") => expect![[r#"
-            warning: flow.yaml:6:65: not supported yet: max_steps outside CLAUDE_CODE (flow.yaml:6); the run goes on without it
+        turns_are_bounded_for_every_client: steps("a: {worker: CLAUDE_CODE, instructions: x, capabilities: [READ], max_steps: 5}\nb: {worker: CODEX_CLI, instructions: x, capabilities: [READ], max_steps: 5}") => expect![[r#"
+            accepted
         "#]];
         the_time_of_a_command_is_not_bounded_yet: steps("a: {worker: CLAUDE_CODE, instructions: x, capabilities: [READ], max_command_time: 5m}\nb: {worker: CODEX_CLI, instructions: x, capabilities: [READ], max_command_time: 5m}") => expect![[r#"
             warning: flow.yaml:5:67: not supported yet: max_command_time (flow.yaml:5, flow.yaml:6); the run goes on without it
@@ -660,7 +660,7 @@ mod checks {
         a_check_without_anything_misses_three_keys: checked("timeout: 1m") => expect![[r#"
             flow.yaml:10:5: steps.a.completion_check.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
             flow.yaml:10:5: steps.a.completion_check.instructions: missing; expected the prompt, or the script of a CUSTOM worker
-            flow.yaml:10:5: steps.a.completion_check.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; an agent may say it
+            flow.yaml:10:5: steps.a.completion_check.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it
         "#]];
         an_agent_check_needs_a_decision_file: checked("worker: CODEX_CLI\ninstructions: x\ncapabilities: [EDIT]") => expect![[r#"
             flow.yaml:10:5: steps.a.completion_check.decision_file: missing; a check by CODEX_CLI needs a relative path for its verdict
@@ -716,7 +716,7 @@ mod checks {
         a_claim_that_is_off_is_no_claim: checked("claim: false") => expect![[r#"
             flow.yaml:10:5: steps.a.completion_check.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
             flow.yaml:10:5: steps.a.completion_check.instructions: missing; expected the prompt, or the script of a CUSTOM worker
-            flow.yaml:10:5: steps.a.completion_check.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE; an agent may say it
+            flow.yaml:10:5: steps.a.completion_check.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it
         "#]];
         a_stall_in_a_check_is_not_run_yet: checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]\nstall: {enabled: true, probe: {interval: 1m, command: x}}") => expect![[r#"
             warning: flow.yaml:14:7: not supported yet: sentinel (flow.yaml:14); the run goes on without it
@@ -1275,7 +1275,7 @@ mod not_yet {
             accepted
         "#]];
         one_warning_names_all_places: step("stall: {enabled: true}").replace("steps:", "sentinel: {enabled: true}\nsteps:") => expect![[r#"
-            warning: flow.yaml:4:1: not supported yet: sentinel (flow.yaml:4, flow.yaml:10); the run goes on without it
+            warning: flow.yaml:4:1: not supported yet: sentinel (flow.yaml:4); the run goes on without it
         "#]];
         management_is_not_run_yet: top("management: {enabled: true, agent: {engine: pi, timeout: 5m}, hooks: {pre_step: true}, periodic_interval: 5m, max_consecutive_interventions: 2, min_remaining_time: 1m}") => expect![[r#"
             warning: flow.yaml:4:1: not supported yet: management (flow.yaml:4); the run goes on without it

@@ -13,10 +13,10 @@ use crate::claim::{
 use crate::completion::{self, Completion};
 use crate::convergence::Stall;
 use crate::event::{
-    CheckFinished, CheckRequested, Claimed, Conclusion, Event, Exit, Fact, FallbackTaken, Inquiry, Lost,
-    Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStopping, StageRaised,
-    StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
-    WorkerProgressed,
+    CheckFinished, CheckRequested, Claimed, Conclusion, DecisionSource, Event, Exit, Fact, FallbackTaken,
+    Inquiry, Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome, RunResumed, RunStopping,
+    StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
+    WorkerFinished, WorkerProgressed,
 };
 use crate::gate;
 use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
@@ -266,6 +266,10 @@ impl Batch {
             return self.claim_ended(before, step, at, check, event, failure, cause);
         }
         match failure {
+            // What it did until then is looked at, and that it stalled is among what is found.
+            Some(_) if event.outcome.exit == Exit::Idle && check.by != CheckBy::Conditions => {
+                self.request_check(&step.id, event.iteration, Attempt(1));
+            }
             Some(failure) => self.worker_failed(step, at, event, failure, cause),
             None => self.request_check(&step.id, event.iteration, Attempt(1)),
         }
@@ -291,6 +295,10 @@ impl Batch {
         let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
         let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
+            Some(_) if resolution.decision == Decision::None && event.outcome.exit == Exit::Idle => {
+                let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
+                self.verdict(step, check, claim, vec![cause]);
+            }
             Some(failure) if resolution.decision == Decision::None => {
                 self.worker_failed(step, at, event, failure, cause)
             }
@@ -541,6 +549,12 @@ impl Batch {
                 "scope: a part of the work was out of scope and was put back after the claim".to_owned(),
             ];
             event.fingerprints.push("scope:put_back".to_owned());
+        }
+        if event.decision == Decision::Incomplete
+            && let Some(stalled) = &at.stalled
+        {
+            event.reasons.insert(0, stalled.clone());
+            event.fingerprints.push("stall:idle".to_owned());
         }
         if matches!(event.decision, Decision::Complete | Decision::Incomplete)
             && let Some(policy) = &step.convergence
@@ -854,7 +868,7 @@ impl Batch {
         tries: u32,
     ) -> Option<Millis> {
         let workflow = self.state.workflow()?;
-        if !weather::is_weather(failure.class) || workflow.weather != Weather::Wait {
+        if !is_waited_for(step, failure, outcome) || workflow.weather != Weather::Wait {
             return None;
         }
         // A service may name a later moment, never an earlier one: it would be asked without an end.
@@ -880,6 +894,13 @@ impl Batch {
         let spread = u64::from(Digest::of(name.as_bytes()).0[0]);
         Millis((pause + pause * spread / (5 * 256)).min(most))
     }
+}
+
+/// Says whether a failure is the weather: a limit always; a service or connection that is out of order where the client
+/// says so, or where the step tries again anyway.
+fn is_waited_for(step: &Step, failure: &weather::Failure, outcome: &Outcome) -> bool {
+    let says_so = outcome.reading.is_some() || step.on_failure == OnFailure::Retry;
+    failure.class == ErrorClass::RetryableRateLimit || weather::is_weather(failure.class) && says_so
 }
 
 /// Returns who is at work.

@@ -231,7 +231,7 @@ impl RunState {
     }
 
     fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
-        self.count_cost(&event.step, Some(&event.outcome));
+        self.count_cost(&event.step, (event.iteration, event.attempt), Some(&event.outcome));
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Working(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -253,6 +253,7 @@ impl RunState {
             }
             if event.outcome.exit != Exit::Stopped {
                 step.worked = Some(place.seq);
+                step.stalled = stalled(&event.outcome);
                 step.conversation = event.outcome.reading.as_deref().and_then(conversation);
                 step.feedback.said = end_of(&event.outcome.answer, Feedback::SAID_MAX);
                 step.answered(event.answer.clone());
@@ -275,7 +276,7 @@ impl RunState {
     fn check_finished(&mut self, event: &CheckFinished, before: Option<&Snapshot>) -> Fold {
         let workspace = event.snapshot.as_ref().and(self.last_snapshot.clone());
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
-        self.count_cost(&event.step, Some(&event.outcome));
+        self.count_cost(&event.step, (event.iteration, event.attempt), Some(&event.outcome));
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -320,7 +321,7 @@ impl RunState {
     }
 
     fn lost(&mut self, event: &Lost, what: Next) -> Fold {
-        self.count_cost(&event.step, None);
+        self.count_cost(&event.step, (event.iteration, event.attempt), None);
         self.with_step(&event.step, |step| {
             let due = match (&step.phase, what) {
                 (StepPhase::Working(_), Next::Work) => StepPhase::WorkDue,
@@ -577,6 +578,13 @@ fn begun(place: Place, check_id: Option<&CheckId>, call: Option<&Box<Call>>) -> 
         call: call.cloned(),
         progress: None,
     }
+}
+
+/// Says that a worker was ended since it did nothing any more.
+fn stalled(outcome: &Outcome) -> Option<String> {
+    let secs = outcome.duration.0 / 1000;
+    let what = "the worker was ended: for its idle time it had done nothing (no output, no processor time, no change of a file)";
+    (outcome.exit == Exit::Idle).then(|| format!("stall: {what}, {secs} s after it began"))
 }
 
 /// Returns the conversation that can go on after a call.

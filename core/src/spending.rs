@@ -1,10 +1,10 @@
 //! What a run may spend, and what it has spent.
 
 use crate::event::{Exit, Outcome, RunResumed};
-use crate::id::StepId;
+use crate::id::{Attempt, Iteration, StepId};
 use crate::money::Spent;
-use crate::state::{RunState, StepState};
-use crate::workflow::{Budget, Step, WorkerKind, Workflow};
+use crate::state::{InFlight, RunState, StepState};
+use crate::workflow::{Budget, Step, WorkerKind};
 
 /// A bound that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,28 +83,31 @@ impl RunState {
             && self.overspent().is_some()
     }
 
-    /// Counts what a call has cost; one without an outcome was lost, and only what it had told is known.
-    pub(crate) fn count_cost(&mut self, id: &StepId, outcome: Option<&Outcome>) {
+    /// Counts what the call has cost that is in flight as this try of a step; one without an outcome was lost, and
+    /// only what it had told is known.
+    pub(crate) fn count_cost(
+        &mut self,
+        id: &StepId,
+        (iteration, attempt): (Iteration, Attempt),
+        outcome: Option<&Outcome>,
+    ) {
         let plan = self.plan.clone();
         let Some((step, at)) = self.step(id) else { return };
+        let is_meant = at.iteration == iteration && at.attempt == attempt;
+        let Some(InFlight { call, progress, .. }) = at.phase.in_flight().filter(|_| is_meant) else { return };
         let never_ran = outcome.is_some_and(|it| matches!(it.exit, Exit::CouldNotStart(_)));
         if !at.is_paid(step) || never_ran {
             return;
         }
-        let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
-        let in_flight = at.phase.in_flight().cloned();
-        let call = in_flight.as_ref().and_then(|it| it.call.as_ref());
-        let told = || {
-            let (call, progress) = call.zip(in_flight.as_ref()?.progress.as_ref())?;
-            Some(progress.so_far(&call.client))
-        };
+        let so_far = || call.as_ref().zip(progress.as_ref()).map(|(call, told)| told.so_far(&call.client));
         let reading = match outcome {
             Some(outcome) => outcome.reading.as_deref().cloned(),
-            None => told(),
+            None => so_far(),
         };
-        let session = call.and_then(|call| call.session.as_deref());
+        let session = call.as_ref().and_then(|call| call.session.clone());
+        let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
         match reading {
-            Some(reading) => self.spent.add(&reading.client, session, &reading, prices),
+            Some(reading) => self.spent.add(&reading.client, session.as_deref(), &reading, prices),
             None => self.spent.add_untold(),
         }
     }
@@ -115,10 +118,4 @@ impl StepState {
     fn is_paid(&self, step: &Step) -> bool {
         self.whom(step).is_some_and(|worker| worker.kind != WorkerKind::Custom)
     }
-}
-
-/// Returns who tells nothing that a bound of money, or of tokens, could be held by: step and worker, in words.
-pub fn unknowable(workflow: &Workflow) -> Vec<String> {
-    let _ = workflow;
-    Vec::new()
 }

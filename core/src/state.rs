@@ -141,6 +141,8 @@ pub struct StepState {
     pub worker_at: u32,
     /// Whose turn it is in the chain of its checker.
     pub checker_at: u32,
+    /// Why its worker was ended in this iteration, if it did nothing any more.
+    pub stalled: Option<String>,
     /// The conversation that its worker had last.
     pub conversation: Option<Conversation>,
 }

@@ -149,6 +149,23 @@ pub struct Step {
     /// What an iteration knows of the one before.
     #[serde(default)]
     pub session: Session,
+    /// Who knows what its worker is up to while that is silent.
+    #[serde(default)]
+    pub probe: Option<Probe>,
+}
+
+/// A command that tells whether a silent worker gets on: its first word, or its exit code, says `progressing` (0),
+/// `stalled` (1) or `terminal` (2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Run by `sh -c` in the working folder of the worker.
+    pub command: String,
+    /// How long the worker is silent before it is asked, and between two times.
+    pub interval: Millis,
+    /// How long the command may take; longer is no answer.
+    pub timeout: Millis,
+    /// So many times in a row it has to say `stalled`; at least 1.
+    pub stall_threshold: u32,
 }
 
 impl Step {

@@ -50,7 +50,8 @@ pub(crate) fn plan(
     let continued = asked.at.conversation.as_ref().filter(|it| {
         asked.inquiry.is_none() && asked.step.session == Session::Continue && it.client == client.name
     });
-    let fresh = uuid::Uuid::now_v7().to_string();
+    // Qwen Code takes no other version than those that are older than the 7th.
+    let fresh = uuid::Uuid::new_v4().to_string();
     let session = match continued {
         Some(conversation) => launch::Session::Continued(&conversation.id),
         None => launch::Session::New(Some(&fresh)),
@@ -126,6 +127,8 @@ pub(crate) struct Listener<'a> {
     /// When news about money is told that came too soon after the news before.
     held_until: Option<Instant>,
     shown: String,
+    /// The beginning of standard error: what is wrong may stand there, with a long help behind it.
+    first_complaints: String,
 }
 
 impl<'a> Listener<'a> {
@@ -148,6 +151,7 @@ impl<'a> Listener<'a> {
             told: Progress::default(),
             held_until: None,
             shown: String::new(),
+            first_complaints: String::new(),
         }
     }
 
@@ -155,7 +159,9 @@ impl<'a> Listener<'a> {
     pub(crate) fn finish(self, outcome: &mut Outcome) {
         let stopped = outcome.exit == Exit::Stopped;
         let hopeless = self.decoder.hopeless().filter(|_| outcome.exit == Exit::Hopeless);
-        let (mut reading, answer) = self.decoder.finish(&outcome.exit, stopped, &outcome.stderr_tail);
+        // Where the two overlap, something is there twice, which changes nothing.
+        let stderr = self.first_complaints + &outcome.stderr_tail;
+        let (mut reading, answer) = self.decoder.finish(&outcome.exit, stopped, &stderr);
         reading.model = reading.model.or(self.model);
         if hopeless.is_some() {
             (reading.end, reading.trouble) = (CallEnd::Failed, hopeless);
@@ -206,6 +212,9 @@ impl Audience for Listener<'_> {
     fn line(&mut self, of: Pipe, line: &str) {
         if of == Pipe::Error {
             self.watcher.line(&self.step, line);
+            if self.first_complaints.len() < Outcome::TAIL_MAX {
+                self.first_complaints.extend([line, "\n"]);
+            }
         }
     }
 
@@ -250,4 +259,36 @@ pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome) {
     let Some(resets) = outcome.failure(kind).and_then(|failure| failure.resets) else { return };
     let now = Clock::start(Timestamp(0)).now();
     outcome.resets_at = reset_time::resets_at(&resets, now, &reset_time::local());
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_adapters::clients;
+    use unstuck_core::id::{Attempt, Iteration};
+    use unstuck_core::reading::Trouble;
+    use unstuck_core::{Event, RunState};
+
+    use super::*;
+
+    struct Nobody;
+
+    impl Watcher for Nobody {
+        fn recorded(&self, _: &[Event], _: &RunState) {}
+        fn line(&self, _: &StepId, _: &str) {}
+    }
+
+    #[test]
+    fn a_complaint_before_a_long_help_is_heard() {
+        let client = clients::all().find(|client| client.name == "qwen").expect("a client of ours");
+        let due = Due { step: StepId::from("work"), iteration: Iteration(1), attempt: Attempt(1) };
+        let (tell, _told) = tokio::sync::mpsc::unbounded_channel();
+        let mut listener = Listener::new(client, due, &Nobody, tell);
+        let help = "  -h, --help  Show help".repeat(500);
+        listener.line(Pipe::Error, "Unknown argument: bogus");
+        listener.line(Pipe::Error, &help);
+        let mut outcome = Outcome { stderr_tail: help, ..Outcome::of(Exit::Code(1)) };
+        listener.finish(&mut outcome);
+        let reading = outcome.reading.expect("it was read");
+        assert_eq!((reading.trouble, &*reading.message), (Some(Trouble::Config), "Unknown argument: bogus"));
+    }
 }

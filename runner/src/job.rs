@@ -19,7 +19,9 @@ use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
+use unstuck_core::workflow::{
+    Check, CheckBy, CheckCommand, Probe, Step, Subworkflow, Work, Worker, WorkerKind,
+};
 use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
@@ -173,10 +175,17 @@ fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>
         patience: Patience {
             idle: Duration::from_millis(asked.step.idle_timeout.0),
             verdict: facts.decision_file.map(PathBuf::from),
+            probe: asked.step.probe.as_ref().filter(|_| asked.inquiry.is_none()).map(probe),
         },
         grace: world.grace,
         mark: format!("{}/{}", world.mark(), asked.due.step),
     }
+}
+
+fn probe(probe: &Probe) -> process::Probe {
+    let Probe { command, interval, timeout, stall_threshold } = probe;
+    let [interval, timeout] = [interval, timeout].map(|it| Duration::from_millis(it.0));
+    process::Probe { command: command.clone(), interval, timeout, stall_threshold: *stall_threshold }
 }
 
 fn suite(

@@ -194,6 +194,24 @@ impl Part {
         }
     }
 
+    /// Returns the name of its definition in the schema of workflow files.
+    pub const fn definition(self) -> &'static str {
+        match self {
+            Self::File => "client_file",
+            Self::Client => "client",
+            Self::Launch => "client_launch",
+            Self::Grant => "client_grant",
+            Self::Isolated => "client_isolated",
+            Self::Rule => "client_rule",
+            Self::Tool => "client_tool",
+            Self::Usage => "client_usage",
+            Self::Cost => "client_cost",
+            Self::Retry => "client_retry",
+            Self::Problem => "client_problem",
+            Self::Meaning => "client_meaning",
+        }
+    }
+
     /// Returns where it stands, in words.
     pub const fn title(self) -> &'static str {
         match self {

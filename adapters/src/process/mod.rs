@@ -18,6 +18,7 @@ mod group;
 pub mod guard;
 mod lines;
 mod output;
+mod probe;
 #[cfg(target_os = "linux")]
 mod procfs;
 mod silence;
@@ -33,7 +34,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
@@ -47,6 +48,7 @@ use crate::redact::Redactor;
 
 pub use self::group::{count_leftovers, end_leftovers};
 pub use self::lines::Lines;
+pub use self::probe::{Probe, Says};
 pub use self::silence::Patience;
 
 /// The environment variable that marks a process and all that come from it. Marks of runs within
@@ -218,6 +220,7 @@ enum Woken {
     Stop(Stop),
     Time,
     Look,
+    Probe(Says),
     Audience,
 }
 
@@ -251,6 +254,9 @@ struct Supervised<'a> {
     idle: bool,
     left_behind: BTreeSet<group::Identity>,
     notes: Vec<String>,
+    /// What its probe says.
+    ask_probe: mpsc::UnboundedSender<Says>,
+    said: mpsc::UnboundedReceiver<Says>,
 }
 
 impl<'a> Supervised<'a> {
@@ -261,7 +267,10 @@ impl<'a> Supervised<'a> {
         redactor: &Redactor,
         begun: Instant,
     ) -> Self {
+        let (ask_probe, said) = mpsc::unbounded_channel();
         Self {
+            ask_probe,
+            said,
             group: Group::new(child.id(), &spec.mark),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
@@ -302,6 +311,7 @@ impl<'a> Supervised<'a> {
                 asked = next_stop(stop, self.stop_seen) => Woken::Stop(asked),
                 () = sleep_until(self.wake) => Woken::Time,
                 () = look_at(self.silence.next_look()), if self.phase == Phase::Working => Woken::Look,
+                Some(says) = self.said.recv(), if self.phase == Phase::Working => Woken::Probe(says),
                 () = look_at(audience.wake_at()) => Woken::Audience,
             };
             self.idle &= !matches!(woken, Woken::Output(_) | Woken::Error(_));
@@ -321,6 +331,7 @@ impl<'a> Supervised<'a> {
                 Woken::Stop(asked) => self.on_stop(asked),
                 Woken::Time => self.on_time(),
                 Woken::Look => self.on_look(),
+                Woken::Probe(says) => self.on_probe(says),
                 Woken::Audience => audience.woken(),
             }
             if self.is_quiet() {
@@ -399,8 +410,22 @@ impl<'a> Supervised<'a> {
         }
     }
 
+    fn on_probe(&mut self, says: Says) {
+        if let Some(exit) = self.silence.hear(says, Instant::now()) {
+            self.notes.push(format!(
+                "its probe says that it is {}",
+                if says == Says::Terminal { "lost" } else { "stalled" }
+            ));
+            self.ended_by = Some(exit);
+            self.ask();
+        }
+    }
+
     /// Ends it when there is nothing more to wait for.
     fn on_look(&mut self) {
+        if let Some(probe) = self.silence.probe(Instant::now()) {
+            probe.ask(self.cwd.clone(), self.ask_probe.clone());
+        }
         let last_line = self.out.last_line().or_else(|| self.err.last_line()).unwrap_or_default();
         let busy = self.group.processor_time();
         self.ended_by = self.silence.look(Instant::now(), busy, &last_line, &self.cwd);

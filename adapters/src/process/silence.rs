@@ -8,6 +8,8 @@ use tokio::time::Instant;
 use unstuck_core::event::Exit;
 use unstuck_core::question::{Asking, asking};
 
+use super::probe::{Probe, Says};
+
 /// How long a verdict or a prompt must have been the last sign of life.
 const SETTLED: Duration = Duration::from_secs(60);
 
@@ -25,11 +27,13 @@ pub struct Patience {
     pub idle: Duration,
     /// Where it writes its verdict. When that is there, it need not be waited for much longer.
     pub verdict: Option<PathBuf>,
+    /// Who knows what it is up to while it is silent.
+    pub probe: Option<Probe>,
 }
 
 impl Patience {
     /// Never ends a process for its silence.
-    pub const ENDLESS: Self = Self { idle: Duration::MAX, verdict: None };
+    pub const ENDLESS: Self = Self { idle: Duration::MAX, verdict: None, probe: None };
 }
 
 /// The silence of one process.
@@ -39,11 +43,14 @@ pub(super) struct Silence {
     looked: Instant,
     /// Processor time of all that belongs to it, at the last look.
     busy: Duration,
+    /// When a probe was asked last, and how often in a row it has said that the process stalls.
+    probed: Instant,
+    stalled: u32,
 }
 
 impl Silence {
     pub(super) fn new(patience: Patience, now: Instant) -> Self {
-        Self { patience, since: now, looked: now, busy: Duration::ZERO }
+        Self { patience, since: now, looked: now, busy: Duration::ZERO, probed: now, stalled: 0 }
     }
 
     /// It has printed something.
@@ -51,10 +58,40 @@ impl Silence {
         self.since = now;
     }
 
+    /// Returns the probe, if it is time to ask it.
+    pub(super) fn probe(&mut self, now: Instant) -> Option<Probe> {
+        let probe = self.patience.probe.clone()?;
+        let quiet_since = self.since.max(self.probed);
+        (now - quiet_since >= probe.interval).then(|| {
+            self.probed = now;
+            probe
+        })
+    }
+
+    /// Takes what a probe says; returns how the process ends, if it does.
+    pub(super) fn hear(&mut self, says: Says, now: Instant) -> Option<Exit> {
+        let most = self.patience.probe.as_ref().map_or(1, |probe| probe.stall_threshold);
+        match says {
+            Says::Nothing => None,
+            Says::Progressing => {
+                self.stalled = 0;
+                self.since = now;
+                None
+            }
+            Says::Stalled => {
+                self.stalled = self.stalled.saturating_add(1);
+                (self.stalled >= most).then_some(Exit::Idle)
+            }
+            Says::Terminal => Some(Exit::Idle),
+        }
+    }
+
     /// Returns when to look again, if ever.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        let pause = (self.patience.idle / 8).clamp(LOOK_MIN, LOOK_MAX);
-        (self.patience.idle < Duration::MAX).then(|| self.looked + pause)
+        let shortest = self.patience.probe.as_ref().map_or(Duration::MAX, |probe| probe.interval);
+        let shortest = shortest.min(self.patience.idle);
+        let pause = (shortest / 8).clamp(LOOK_MIN, LOOK_MAX);
+        (shortest < Duration::MAX).then(|| self.looked + pause)
     }
 
     /// Looks at it. `busy` is the processor time that it and its descendants have used; where that is not

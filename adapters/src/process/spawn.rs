@@ -39,6 +39,8 @@ pub(super) struct Program {
 impl Program {
     fn new(spec: &Spec) -> Self {
         let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
+        // Some programs believe it rather than ask the system, and would work in our folder.
+        env.insert("PWD".into(), spec.cwd.clone().into());
         for (name, value) in &spec.env {
             match value {
                 Some(value) => env.insert(name.clone(), value.clone()),

@@ -188,7 +188,7 @@ impl Bench<'_> {
             stdin: Vec::new(),
             limit,
             // Its time limit ends it, and says so.
-            patience: Patience { idle: limit.saturating_mul(2), verdict: None },
+            patience: Patience { idle: limit.saturating_mul(2), verdict: None, probe: None },
             grace: self.place.grace,
             mark: self.place.mark.clone(),
         }

@@ -2,7 +2,7 @@
 //! built-in one, in this order.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_core::client::Client;
@@ -13,20 +13,11 @@ use super::load::Loader;
 use super::shape::nearest;
 use super::step::Task;
 use super::view::View;
-use super::{Rejected, tidy};
-use crate::clients;
+use super::{Disk, Files as _, Rejected, reason};
+use crate::{clients, settings};
 
 /// Clients by name.
 pub type Clients = BTreeMap<String, Arc<Client>>;
-
-/// Returns the files in which the clients of a workspace and of its user are described, those of the project last: they
-/// count for more.
-pub fn client_files(workspace: &Path) -> Vec<PathBuf> {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home);
-    let of_user = config.filter(|it| it.is_absolute()).map(|it| it.join("unstuck/workers.yaml"));
-    of_user.into_iter().chain([tidy(&workspace.join(".unstuck/workers.yaml"))]).collect()
-}
 
 /// Returns the clients that are known in a workspace: the built-in ones, and those of its files.
 ///
@@ -36,12 +27,12 @@ pub fn client_files(workspace: &Path) -> Vec<PathBuf> {
 pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
     let mut known: Clients = clients::all().map(|client| (client.name.clone(), client)).collect();
     let mut complaints = Vec::new();
-    for file in client_files(workspace) {
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+    // Those of the project count for more, so they come last.
+    for file in settings::found("workers.yaml", workspace).iter().rev() {
+        let text = match Disk.read(file) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => {
-                complaints.push(Complaint::of_file(&file, &format!("cannot be read: {error}")));
+                complaints.push(Complaint::of_file(file, &format!("cannot be read: {}", reason(&error))));
                 continue;
             }
         };

@@ -249,7 +249,7 @@ const STEP: &[Key] = &[
     optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began.").ours(),
     optional("prompt_template", Kind::Text, "that of docs/prompts.md", "How the prompt is put together: a text with the placeholders `{{task}}`, `{{findings}}` and others.").worker().ours(),
     optional("convergence", Kind::Map(Level::Convergence), "off", "When to change the strategy, and when to stop."),
-    optional("stall", Kind::Map(Level::Stall), "none", "Accepted, not run yet."),
+    optional("stall", Kind::Map(Level::Stall), "none", "What a silent worker is up to, and when that is a stall."),
     optional("management", Kind::Map(Level::StepManagement), "none", "Accepted, not run yet."),
     optional("workflow", Kind::Path, "required for a subworkflow step", "Child file, from the folder of this file.").subworkflow(),
     optional("exports", Kind::List(&Kind::Map(Level::Export)), "`[]`", "Artifacts of the child that become artifacts of the step.").subworkflow(),
@@ -440,24 +440,27 @@ const SENTINEL_DEFAULTS: &[Key] = &[
 
 const INTERRUPT: &[Key] = &[inert("strategy", Kind::Word(&["cancel"]))];
 
+const NOT_RUN: &str = "Accepted, not run yet.";
+
 const STALL: &[Key] = &[
-    inert("enabled", Kind::Flag),
-    inert("no_output_timeout", Kind::Span),
-    inert("activity_source", ACTIVITY),
-    inert("probe", Kind::Map(Level::Probe)),
-    inert("on_stall", Kind::Map(Level::OnStall)),
-    inert("on_terminal", Kind::Map(Level::OnStall)),
+    optional("enabled", Kind::Flag, "`true`", "Nothing of this happens with `false`."),
+    optional("no_output_timeout", Kind::Span, "none", "Accepted, not run yet: see `idle_timeout`."),
+    optional("activity_source", ACTIVITY, "none", NOT_RUN),
+    optional("probe", Kind::Map(Level::Probe), "none", "A command that knows what a silent worker is up to."),
+    optional("on_stall", Kind::Map(Level::OnStall), "none", NOT_RUN),
+    optional("on_terminal", Kind::Map(Level::OnStall), "none", NOT_RUN),
 ];
 
+#[rustfmt::skip] // A key reads best in one line.
 const PROBE: &[Key] = &[
-    inert("interval", Kind::Span),
-    inert("timeout", Kind::Span),
-    inert("command", Kind::Text),
-    inert("stall_threshold", Kind::Whole(1)),
-    inert("capture_stderr", Kind::Flag),
-    inert("require_zero_exit", Kind::Flag),
-    inert("on_probe_error", Kind::Word(&["ignore", "stall", "terminal"])),
-    inert("probe_error_threshold", Kind::Whole(1)),
+    optional("command", Kind::Text, "none", "Run by `sh -c` in the working folder of the worker. The first word that it prints, or else its exit code, says `progressing` (0), `stalled` (1) or `terminal` (2)."),
+    optional("interval", Kind::Span, "`60s`", "How long the worker is silent before it is asked, and between two times."),
+    optional("timeout", Kind::Span, "`10s`", "How long the command may take; longer is no answer."),
+    optional("stall_threshold", Kind::Whole(1), "2", "So many times in a row it has to say `stalled` before the worker is ended; `terminal` ends it at once."),
+    optional("capture_stderr", Kind::Flag, "none", NOT_RUN),
+    optional("require_zero_exit", Kind::Flag, "none", NOT_RUN),
+    optional("on_probe_error", Kind::Word(&["ignore", "stall", "terminal"]), "none", NOT_RUN),
+    optional("probe_error_threshold", Kind::Whole(1), "none", NOT_RUN),
 ];
 
 const ON_STALL: &[Key] = &[
@@ -704,7 +707,7 @@ impl Level {
             Self::Catalog => "agent_catalog",
             Self::Profile => "profile",
             Self::Registry(part) => part.title(),
-            Self::Client(part) => part.title(),
+            Self::Client(part) => part.definition(),
         }
     }
 
@@ -734,8 +737,6 @@ impl Level {
                 | Self::Telemetry
                 | Self::SentinelDefaults
                 | Self::Interrupt
-                | Self::Stall
-                | Self::Probe
                 | Self::OnStall
                 | Self::Management
                 | Self::ManagementAgent

@@ -71,6 +71,7 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         require_change: claims,
         prompt_template: None,
         session: options.session,
+        probe: None,
     };
     Workflow {
         name: title(goal),

@@ -3,13 +3,16 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{Key, Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
+use crate::clients::keys::Part;
 
 /// Returns the JSON Schema (2020-12) of workflow files as text, with a line feed at its end.
 ///
 /// It has the keys, their types and their bounds. What keys mean together only the reader knows.
 /// The schema of agent catalogs is its definition `agent_catalog`.
 pub fn schema() -> String {
-    let definitions = Level::ALL.iter().map(|level| (level.definition().to_owned(), definition(*level)));
+    let of_clients = Part::ALL.iter().filter(|part| **part != Part::File).copied().map(Level::Client);
+    let levels = Level::ALL.iter().copied().chain(of_clients);
+    let definitions = levels.map(|level| (level.definition().to_owned(), definition(level)));
     let schema = json!({
         "$defs": definitions.collect::<Map<String, Value>>(),
         "$ref": "#/$defs/workflow",

@@ -7,7 +7,8 @@ use unstuck_core::id::{Millis, Stage, StepId};
 use unstuck_core::template;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input,
-    OnExhausted, OnFailure, Output, Overlay, Session, Step, Subworkflow, Work, Worker, WorkerKind, Workflow,
+    OnExhausted, OnFailure, Output, Overlay, Probe, Session, Step, Subworkflow, Work, Worker, WorkerKind,
+    Workflow,
 };
 
 use super::catalog::Profile;
@@ -61,6 +62,7 @@ impl Loader<'_> {
             on_exhausted: on_exhausted(view),
             require_change: view.flag("require_change").unwrap_or(false),
             prompt_template: self.prompt_template(view, &task),
+            probe: probe(view),
             session: match view.text("session") {
                 Some("continue") => Session::Continue,
                 _ => Session::Fresh,
@@ -513,7 +515,13 @@ impl Loader<'_> {
                 );
             }
         }
-        self.feature(view, "stall", "sentinel");
+        let stall = view.map("stall").filter(|stall| stall.flag("enabled") != Some(false));
+        let beside_probe = |stall: &View<'_>| {
+            stall.node.entries().iter().any(|entry| !matches!(entry.key.as_str(), "enabled" | "probe"))
+        };
+        if let Some(stall) = stall.filter(beside_probe) {
+            self.report.note(Note::NotYet("sentinel"), stall.place);
+        }
         self.feature(view, "management", "management");
     }
 }
@@ -578,6 +586,18 @@ impl Task<'_> {
             (base, false) => format!("{base}\n\n{own}"),
         }
     }
+}
+
+/// Reads who knows what a silent worker is up to.
+fn probe(view: &View<'_>) -> Option<Probe> {
+    let stall = view.map("stall").filter(|stall| stall.flag("enabled") != Some(false))?;
+    let probe = stall.map("probe")?;
+    Some(Probe {
+        command: probe.owned("command")?,
+        interval: probe.span("interval").unwrap_or(Millis::from_secs(60)),
+        timeout: probe.span("timeout").unwrap_or(Millis::from_secs(10)),
+        stall_threshold: probe.whole("stall_threshold").unwrap_or(2),
+    })
 }
 
 fn inputs(view: &View<'_>) -> Vec<Input> {

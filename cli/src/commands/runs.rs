@@ -7,7 +7,7 @@ use unstuck_replay::Story;
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project};
-use crate::{exit, text};
+use crate::{exit, screen, text};
 
 /// Arguments of `unstuck runs`.
 #[derive(Debug, clap::Args)]
@@ -168,7 +168,7 @@ fn as_json(row: &Row) -> serde_json::Value {
         "iterations": row.story.iterations().count(),
         "needs": row.story.needs(),
         "waits_until": waits(row).map(|(until, _)| until),
-        "spent": row.story.spent,
+        "spent": screen::spent_json(&row.story.spent),
         "next": next(row),
     })
 }

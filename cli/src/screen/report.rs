@@ -5,7 +5,7 @@ use std::path::Path;
 use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
-use unstuck_core::money;
+use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Work, Worker, Workflow};
 use unstuck_replay::Story;
@@ -212,6 +212,18 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
     rows
 }
 
+/// What all calls have cost, as data.
+pub fn spent_json(spent: &Spent) -> serde_json::Value {
+    serde_json::json!({
+        "calls": spent.calls,
+        "micro_usd": spent.micro_usd(),
+        "cost_unknown": spent.cost_unknown(),
+        "tokens": spent.tokens.total(),
+        "tokens_unknown": spent.tokens_unknown,
+        "words": spent.to_string(),
+    })
+}
+
 /// Returns the option that lets a run go on which has spent what it may.
 pub fn more_to_spend(state: &RunState) -> &'static str {
     match state.overspent() {
@@ -235,7 +247,7 @@ pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
         "last_event": story.last_seq,
         "deciding_step": story.deciding_step,
         "needs": story.needs(),
-        "spent": story.spent,
+        "spent": spent_json(&story.spent),
         "steps": story.steps,
         "notes": story.notes,
     })

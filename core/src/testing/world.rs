@@ -419,6 +419,7 @@ pub fn step(id: &str) -> Step {
         require_change: false,
         prompt_template: None,
         session: Session::Fresh,
+        probe: None,
         completion: None,
     }
 }

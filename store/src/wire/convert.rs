@@ -76,7 +76,7 @@ plain! {
     String = RunId: |id| id.as_str().to_owned(), RunId::new;
     String = StepId: |id| id.as_str().to_owned(), StepId::new;
     String = CheckId: |id| id.as_str().to_owned(), CheckId::new;
-    u16 = u16: |it| *it, |it| it;
+    u32 = u16: |it| u32::from(*it), |it| u16::try_from(it).unwrap_or(u16::MAX);
     bool = bool: |it| *it, |it| it;
     i32 = i32: |it| *it, |it| it;
     u32 = u32: |it| *it, |it| it;

@@ -115,7 +115,7 @@ pub struct Reading {
     pub end: CallEnd,
     pub trouble: Option<Trouble>,
     pub message: String,
-    pub http_status: Option<u16>,
+    pub http_status: Option<u32>,
     pub retry_after: Option<u64>,
     pub resets: Option<String>,
     pub session: Option<String>,

@@ -73,6 +73,7 @@ pub fn workflow() -> Workflow {
         require_change: false,
         prompt_template: None,
         session: Session::Fresh,
+        probe: None,
         completion: None,
     };
     Workflow {

@@ -278,10 +278,18 @@ impl Flags {
             "codex" if !self.has("--skip-git-repo-check") && !in_repository() => {
                 refuse("Not inside a trusted directory and --skip-git-repo-check was not specified.")
             }
+            "qwen" if self.get("--session-id").is_some_and(|id| !is_old_uuid(id)) => {
+                refuse("Invalid --session-id: it must be a valid UUID")
+            }
             "opencode" if self.words.first().is_none_or(|word| word != "run") => refuse("opencode [project]"),
             _ => Ok(()),
         }
     }
+}
+
+/// Says whether a name is a UUID of a version that is older than the 7th.
+fn is_old_uuid(id: &str) -> bool {
+    id.len() == 36 && id.bytes().nth(14).is_some_and(|version| (b'1'..=b'5').contains(&version))
 }
 
 /// Returns how a client refuses a flag.

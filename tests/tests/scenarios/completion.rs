@@ -278,7 +278,7 @@ fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
 
     stage.workflow("weather: wait\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
     let live = stage.start(&["run", "flow.yaml"]);
-    wait_until("it waits", || live.so_far().contains("waits for a limited service"));
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
     let events = stage.events();
     let wait = events.iter().find(|event| kind(event) == "wait_requested").expect("it waits");
     assert_eq!(wait["event"]["why"]["weather"], "retryable_rate_limit", "{wait:#}");

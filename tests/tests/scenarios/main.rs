@@ -8,8 +8,12 @@ mod completion;
 mod convergence;
 mod import;
 mod limits;
+#[path = "../../src/model_stub/mod.rs"]
+mod model_stub;
 mod money;
 mod processes;
+mod real_clients;
+mod real_workers;
 mod safety;
 mod schema;
 mod scope;

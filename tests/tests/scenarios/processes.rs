@@ -215,6 +215,35 @@ fn s49_a_worker_that_says_nothing_and_computes_is_left_alone() {
 }
 
 #[test]
+fn a_worker_that_stalls_is_a_failure_that_the_controller_counts() {
+    let stage = Stage::repository();
+    let check = "completion_check: {commands: ['false']}\nmax_iterations: 9\nidle_timeout: 1s\n\
+                 convergence: {enabled: true, stall_threshold: 2, max_stage: 2}";
+    run_script(&stage, "echo begun >> work.txt; sleep 999", check).with_status(3).says("stall");
+    let verdicts = stage.verdicts();
+    let stalls = |verdict: &serde_json::Value| {
+        verdict["fingerprints"].as_array().is_some_and(|all| all.iter().any(|it| it == "stall:idle"))
+    };
+    assert!(!verdicts.is_empty() && verdicts.iter().all(stalls), "{verdicts:#?}");
+    // What it left is looked at all the same.
+    let done = Stage::repository();
+    let check = "completion_check: {commands: ['test -e work.txt']}\nmax_iterations: 2\nidle_timeout: 1s";
+    run_script(&done, "echo done > work.txt; sleep 999", check).with_status(0);
+    assert_eq!(done.facts("worker_finished")[0]["outcome"]["exit"], "idle");
+    done.verify();
+}
+
+#[test]
+fn a_probe_says_that_a_silent_worker_is_lost() {
+    let stage = Stage::repository();
+    let probe = "stall: {probe: {command: echo terminal, interval: 1s}}\n\
+                 completion_check: {commands: ['true']}\nmax_iterations: 2";
+    run_script(&stage, "sleep 999", probe).with_status(0);
+    assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"], "idle");
+    stage.leaves_nothing_running();
+}
+
+#[test]
 fn s50_a_worker_that_asks_blocks_the_run_with_its_question_and_never_gets_a_terminal() {
     let stage = Stage::repository();
     let script = "if grep -q 'yes, overwrite' ; then exit 0; fi; read -r x </dev/tty; printf 'Overwrite? [y/N] '; sleep 999";

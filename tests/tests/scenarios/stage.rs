@@ -29,6 +29,7 @@ pub struct Stage {
     folder: TempDir,
     state: PathBuf,
     variables: Vec<(String, String)>,
+    deadline: Duration,
 }
 
 /// A command that has ended.
@@ -47,6 +48,7 @@ pub struct Live {
     child: Child,
     out: PathBuf,
     err: PathBuf,
+    deadline: Duration,
 }
 
 /// Returns the command line that starts one of our workers, for `--with` and `command:`.
@@ -83,7 +85,7 @@ impl Stage {
             fs::create_dir(folder.path().join(name)).expect("the scratch folder is ours");
         }
         let state = folder.path().join("state");
-        Self { folder, state, variables: Vec::new() }
+        Self { folder, state, variables: Vec::new(), deadline: DEADLINE }
     }
 
     /// Sets up a repository with one failing test, on branch `work`.
@@ -132,6 +134,12 @@ impl Stage {
     pub fn client_calls(&self) -> Vec<Value> {
         let log = self.noted("clients");
         log.lines().map(|line| serde_json::from_str(line).expect("the log has JSON lines")).collect()
+    }
+
+    /// Gives all commands more time.
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
     }
 
     /// Keeps runs somewhere else.
@@ -228,7 +236,7 @@ impl Stage {
         let ((stdout, out), (stderr, err)) = (self.output_file(), self.output_file());
         let mut command = self.command(env!("CARGO_BIN_EXE_unstuck"), arguments);
         let child = change(command.stdout(stdout).stderr(stderr)).spawn().expect("the binary was built");
-        Live { child, out, err }
+        Live { child, out, err, deadline: self.deadline }
     }
 
     fn output_file(&self) -> (File, PathBuf) {
@@ -258,7 +266,8 @@ impl Stage {
         let words = [first, &[env!("CARGO_BIN_EXE_unstuck")], arguments].concat();
         let ((stdout, out), (stderr, err)) = (self.output_file(), self.output_file());
         let child = self.command(name, &words).stdout(stdout).stderr(stderr).spawn();
-        Some(Live { child: child.expect("it was just tried"), out, err }.wait())
+        let child = child.expect("it was just tried");
+        Some(Live { child, out, err, deadline: self.deadline }.wait())
     }
 
     /// The same, where nobody reads what it prints.
@@ -393,7 +402,7 @@ impl Live {
 
     /// Waits for the end.
     pub fn wait(mut self) -> Ended {
-        let end = Instant::now() + DEADLINE;
+        let end = Instant::now() + self.deadline;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 break status;
@@ -401,7 +410,7 @@ impl Live {
             if Instant::now() > end {
                 self.signal(Signal::SIGKILL);
                 let _killed = self.child.wait();
-                panic!("it did not end within {} s: {:?}", DEADLINE.as_secs(), self.output(None));
+                panic!("it did not end within {} s: {:?}", self.deadline.as_secs(), self.output(None));
             }
             sleep(Duration::from_millis(2));
         };

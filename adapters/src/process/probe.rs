@@ -1,0 +1,73 @@
+//! Asks a command of the user what a silent process is up to.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// A command that knows more of a process than its output and its processor time show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Run by `sh -c` in the working folder of the process.
+    pub command: String,
+    /// How long the process is silent before it is asked, and between two times.
+    pub interval: Duration,
+    /// How long the command may take; longer is no answer.
+    pub timeout: Duration,
+    /// So many times in a row it has to say that the process stalls; at least 1.
+    pub stall_threshold: u32,
+}
+
+/// What a probe says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    /// It gets on: it is not silent, whatever it looks like.
+    Progressing,
+    /// It gets nowhere.
+    Stalled,
+    /// It cannot get anywhere any more.
+    Terminal,
+    /// Nothing that could be read.
+    Nothing,
+}
+
+/// So much of what a probe prints is read: one word counts.
+const OUTPUT_MAX: u64 = 4096;
+
+impl Probe {
+    /// Asks, and tells what was said.
+    pub(super) fn ask(&self, cwd: PathBuf, tell: UnboundedSender<Says>) {
+        let Self { command, timeout, .. } = self.clone();
+        tokio::spawn(async move {
+            let says = tokio::time::timeout(timeout, answer(&command, cwd)).await.unwrap_or(Says::Nothing);
+            // The process may be gone by now.
+            let _nobody = tell.send(says);
+        });
+    }
+}
+
+/// A word on its first line, or else its exit code.
+async fn answer(command: &str, cwd: PathBuf) -> Says {
+    let mut spec = Command::new("sh");
+    spec.args(["-c", command]).current_dir(cwd).kill_on_drop(true);
+    spec.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut child) = spec.spawn() else { return Says::Nothing };
+    let mut output = Vec::new();
+    if let Some(out) = child.stdout.take() {
+        let _what_came = out.take(OUTPUT_MAX).read_to_end(&mut output).await;
+    }
+    let code = child.wait().await.ok().and_then(|status| status.code());
+    let text = String::from_utf8_lossy(&output);
+    match (text.split_whitespace().next(), code) {
+        (Some("progressing"), _) => Says::Progressing,
+        (Some("stalled"), _) => Says::Stalled,
+        (Some("terminal"), _) => Says::Terminal,
+        (_, Some(0)) => Says::Progressing,
+        (_, Some(1)) => Says::Stalled,
+        (_, Some(2)) => Says::Terminal,
+        _ => Says::Nothing,
+    }
+}

@@ -1,0 +1,138 @@
+//! A model that answers by a script: a service on this machine that speaks the protocols of the real ones.
+//!
+//! It is what real clients are tested against: [`ModelStub::start`] takes a [script](Turn), a client is given
+//! [`ModelStub::url`] for the address of its service, and [`ModelStub::asked`] tells what it asked. Spoken are, streaming and
+//! not: Messages (`/v1/messages`), Responses (`/v1/responses`), Chat Completions (`/v1/chat/completions`) and
+//! `generateContent` (`/v1beta/models/...`).
+//!
+//! A client asks for more than its work: for a title, for a count of tokens, whether it is really done. A request that
+//! offers no tool is such an aside. It gets a short answer, and uses up no turn of the script.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::io::BufReader;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod http;
+mod protocol;
+mod responses;
+mod script;
+mod tools;
+
+use http::Request;
+use protocol::{Answer, Part, Protocol};
+use script::Act;
+pub use script::{Fault, Tokens, Turn};
+
+/// A service that runs until it is dropped.
+#[derive(Debug)]
+pub struct ModelStub {
+    address: SocketAddr,
+    desk: Arc<Desk>,
+    /// Ends all connections when it is dropped, those that are silent, too.
+    _runtime: Runtime,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Desk {
+    script: Vec<Turn>,
+    asked: Mutex<Vec<Value>>,
+}
+
+impl ModelStub {
+    /// Starts a service with a script. The last turn is repeated for whoever asks on.
+    ///
+    /// # Panics
+    ///
+    /// If the machine has no port left.
+    pub fn start(script: Vec<Turn>) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let desk = Arc::new(Desk { script, asked: Mutex::default() });
+        runtime.spawn(listen(listener, Arc::clone(&desk)));
+        Self { address, desk, _runtime: runtime }
+    }
+
+    /// Returns the address, without a path.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns the bodies of the requests that each used up a turn.
+    pub fn asked(&self) -> Vec<Value> {
+        self.desk.asked().clone()
+    }
+}
+
+impl Desk {
+    fn asked(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the turn of a request that offers tools.
+    fn turn(&self, request: &Value) -> Turn {
+        let mut asked = self.asked();
+        asked.push(request.clone());
+        let turn = self.script.get(asked.len() - 1).or(self.script.last());
+        turn.cloned().unwrap_or_else(|| Turn::say("There is no script."))
+    }
+}
+
+async fn listen(listener: TcpListener, desk: Arc<Desk>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let desk = Arc::clone(&desk);
+        tokio::spawn(async move {
+            // A client that hangs up is no fault of the service.
+            let _hung_up = serve(stream, &desk).await;
+        });
+    }
+}
+
+async fn serve(stream: TcpStream, desk: &Desk) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = http::read(&mut stream).await? {
+        answer(&mut stream, &request, desk).await?;
+    }
+    Ok(())
+}
+
+async fn answer(to: &mut BufReader<TcpStream>, request: &Request, desk: &Desk) -> io::Result<()> {
+    let Some(protocol) = Protocol::of(request) else {
+        return match protocol::count(request) {
+            Some(count) => http::send(to, 200, &[], &count).await,
+            None => http::send(to, 404, &[], &json!({"error": {"message": "there is no such page"}})).await,
+        };
+    };
+    let offered = protocol.tools(&request.body);
+    let turn = if offered.is_empty() { Turn::say("Fine.") } else { desk.turn(&request.body) };
+    let part = match turn.act {
+        Act::Fault(Fault::Status { status, retry_after }) => {
+            let wait = retry_after.map(|seconds| ("retry-after", seconds.to_string()));
+            return http::send(to, status, wait.as_slice(), &protocol.error(status)).await;
+        }
+        Act::Fault(Fault::Silence) => return std::future::pending().await,
+        Act::Fault(Fault::Cut) => Part::Text("I am going to".to_owned()),
+        ref act => tools::part(act, &offered),
+    };
+    let number = desk.asked().len();
+    let answer = Answer { number, model: protocol.model(request), part, tokens: turn.tokens };
+    if !protocol.is_streamed(request) {
+        return http::send(to, 200, &[], &protocol.whole(&answer)).await;
+    }
+    let mut events = protocol.events(&answer);
+    let is_cut = matches!(turn.act, Act::Fault(Fault::Cut));
+    if is_cut {
+        events.truncate(events.len() / 2);
+    }
+    http::stream(to, &events).await?;
+    if is_cut { Err(io::ErrorKind::ConnectionAborted.into()) } else { http::end(to).await }
+}

@@ -1,0 +1,226 @@
+//! The real clients, called by the real binary, work with a model on this machine that answers by a script.
+//!
+//! They run where `UNSTUCK_TEST_REAL_WORKERS=1` is set and the client is installed; docs/workers.md says how.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::model_stub::{Fault, Tokens, Turn};
+use crate::real_clients::RealClient;
+use crate::stage::{Ended, Stage, wait_until};
+
+const MENDED: &str = "add() { echo $(( $1 + $2 )); }\n";
+const MEND: &str = "sed 's/ - / + /' src/add.sh >mended && mv mended src/add.sh";
+
+/// The work is done when the test passes.
+const CHECK: &str =
+    "completion_check: {worker: CUSTOM, instructions: 'sh tests/run.sh || exit 1', capabilities: [READ]}\n";
+
+/// What every answer counts that counts something.
+const COUNTED: Tokens = Tokens { input: 1000, cached: 200, output: 30 };
+
+macro_rules! clients {
+    ($($client:ident),*) => {
+        $(mod $client {
+            const NAME: &str = stringify!($client);
+
+            #[test]
+            fn mends_a_file() {
+                super::mends_a_file(NAME);
+            }
+
+            #[test]
+            fn is_not_called_again_and_again_with_a_bad_key() {
+                super::is_not_called_again_and_again_with_a_bad_key(NAME);
+            }
+
+            #[test]
+            fn waits_for_a_limit_to_pass() {
+                super::waits_for_a_limit_to_pass(NAME);
+            }
+
+            #[test]
+            fn goes_on_after_a_crash() {
+                super::goes_on_after_a_crash(NAME);
+            }
+
+            #[test]
+            fn goes_on_with_its_conversation() {
+                super::goes_on_with_its_conversation(NAME);
+            }
+
+            #[test]
+            fn answers_in_the_form_that_is_asked_for() {
+                super::answers_in_the_form_that_is_asked_for(NAME);
+            }
+
+            #[test]
+            fn gets_over_a_connection_that_breaks() {
+                super::gets_over_a_connection_that_breaks(NAME);
+            }
+        })*
+    };
+}
+
+clients!(claude, codex, opencode, gemini, qwen, pi);
+
+fn mends_a_file(client: &'static str) {
+    let script = |workspace: &Path| {
+        let file = workspace.join("src/add.sh").display().to_string();
+        let turns = [Turn::read(&file), Turn::write(&file, MENDED), Turn::say("Mended.")];
+        turns.map(|turn| turn.counting(COUNTED)).into()
+    };
+    let Some(it) = RealClient::new(client, script) else { return };
+    it.workflow("", CHECK);
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(it.stage.git(&["diff", "--stat"]).lines().count(), 2, "one file is changed");
+    let readings = readings(&it);
+    let reading = &readings[0];
+    assert_eq!((readings.len(), &reading["end"]), (1, &json!("done")), "{reading:#}");
+    assert_eq!(reading["counts"]["tools"], 2, "{reading:#}");
+    counts(reading, 3);
+    costs(client, reading, 3);
+    it.stage.verify();
+}
+
+fn is_not_called_again_and_again_with_a_bad_key(client: &'static str) {
+    let refused = Fault::Status { status: 401, retry_after: None };
+    let Some(it) = RealClient::new(client, |_| vec![Turn::fail(refused)]) else { return };
+    it.workflow("", CHECK);
+    let ended = run(&it, &["run", "flow.yaml", "--yes"]).with_status(4);
+    assert!(ended.out.contains("BLOCKED"), "{ended:#?}");
+    let readings = readings(&it);
+    assert_eq!((readings.len(), &readings[0]["trouble"]), (1, &json!("auth")), "{readings:#?}");
+}
+
+fn waits_for_a_limit_to_pass(client: &'static str) {
+    let limited = Turn::fail(Fault::Status { status: 429, retry_after: Some(1) });
+    let script = vec![limited, Turn::run(MEND), Turn::say("Mended.")];
+    let Some(it) = RealClient::new(client, |_| script) else { return };
+    it.workflow("", CHECK);
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(it.stage.verdict()["iteration"], 1);
+}
+
+fn goes_on_after_a_crash(client: &'static str) {
+    let silent = Turn::fail(Fault::Silence);
+    let script = vec![silent, Turn::run(MEND), Turn::say("Mended.")];
+    let Some(it) = RealClient::new(client, |_| script) else { return };
+    it.workflow("", CHECK);
+    let live = it.stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("the client has asked", || it.stub.asked().len() == 1);
+    live.crash();
+    run(&it, &["resume"]).with_status(0);
+    assert_eq!(it.stage.verdict()["iteration"], 1);
+    assert_eq!(it.stub.asked().len(), 3);
+    it.stage.leaves_nothing_running();
+    it.stage.verify();
+}
+
+fn goes_on_with_its_conversation(client: &'static str) {
+    let turns = ["I looked around.", MEND, "Mended."];
+    let script = vec![Turn::say(turns[0]), Turn::run(turns[1]), Turn::say(turns[2])];
+    let script = script.into_iter().map(|turn| turn.counting(COUNTED)).collect();
+    let Some(it) = RealClient::new(client, |_| script) else { return };
+    it.workflow("", &format!("{CHECK}session: continue\n"));
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    let calls = it.stage.facts("worker_started");
+    let continues: Vec<&Value> = calls.iter().map(|call| &call["call"]["continues"]).collect();
+    assert_eq!(continues, [false, true]);
+    assert!(it.stub.asked()[1].to_string().contains(turns[0]), "what was said before is known");
+    let readings = readings(&it);
+    assert_eq!(readings[0]["session"], readings[1]["session"]);
+    counts(&readings[0], 1);
+    // What it counts for the whole conversation is more.
+    counts(&readings[1], if readings[1]["usage"]["scope"] == "session" { 3 } else { 2 });
+}
+
+fn answers_in_the_form_that_is_asked_for(client: &'static str) {
+    let answer = json!({"status": "completed"});
+    let script = vec![Turn::run(MEND), Turn::value(answer.clone())];
+    let Some(it) = RealClient::new(client, |_| script) else { return };
+    registry(&it.stage);
+    it.workflow("steps_registry: .agent/fixer/steps_registry.json\n", "registry_step: issue");
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    let finished = it.stage.facts("worker_finished");
+    let seen = &finished[0]["answer"];
+    let value: Value = serde_json::from_str(seen["value"].as_str().unwrap_or_default()).unwrap_or_default();
+    assert_eq!((finished.len(), value), (1, answer), "{:#}", finished[0]);
+    // It cannot be told a schema, and its words are not taken for a value.
+    let from = if client == "gemini" { json!({"message": 1}) } else { json!("structured_output") };
+    assert_eq!(seen["from"], from, "{:#}", finished[0]);
+}
+
+fn gets_over_a_connection_that_breaks(client: &'static str) {
+    let script = vec![Turn::fail(Fault::Cut), Turn::run(MEND), Turn::say("Mended.")];
+    let Some(it) = RealClient::new(client, |_| script) else { return };
+    it.workflow("", CHECK);
+    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(it.stage.verdict()["iteration"], 1, "what the network does is no iteration");
+}
+
+/// Writes a registry whose step asks for an answer with a status.
+fn registry(stage: &Stage) {
+    let form = json!({"file": "issue.schema.json", "schema": "answer"});
+    let registry = json!({
+        "agentId": "fixer",
+        "completionPatterns": {"red": {"description": "Tests fail", "edition": "failed", "adaptation": "red"}},
+        "validators": {"tests-pass": {
+            "type": "command", "command": "sh tests/run.sh", "successWhen": "exitCode:0", "failurePattern": "red",
+        }},
+        "steps": {"initial.issue": {"c2": "initial", "c3": "issue", "outputSchemaRef": form}},
+        "completionSteps": {"complete.issue": {
+            "c2": "retry", "c3": "issue", "completionConditions": [{"validator": "tests-pass"}], "outputSchemaRef": form,
+        }},
+    });
+    let schema = json!({"$defs": {"answer": {
+        "type": "object",
+        "required": ["status"],
+        "properties": {"status": {"enum": ["in_progress", "completed"]}},
+    }}});
+    let files = [
+        ("steps_registry.json", registry.to_string()),
+        ("schemas/issue.schema.json", schema.to_string()),
+        ("prompts/steps/initial/issue/f_default.md", "Make tests/run.sh pass.\n".to_owned()),
+        ("prompts/steps/retry/issue/f_failed_red.md", "It still fails.\n".to_owned()),
+    ];
+    for (name, text) in files {
+        stage.write(&format!(".agent/fixer/{name}"), text);
+    }
+}
+
+/// Runs to the end, and lets nothing run on.
+fn run(it: &RealClient, arguments: &[&str]) -> Ended {
+    let ended = it.stage.unstuck(arguments);
+    it.stage.leaves_nothing_running();
+    ended
+}
+
+fn readings(it: &RealClient) -> Vec<Value> {
+    let finished = it.stage.facts("worker_finished").into_iter();
+    finished.map(|mut event| event["outcome"]["reading"].take()).collect()
+}
+
+/// Checks that so many answers were counted.
+#[track_caller]
+fn counts(reading: &Value, answers: u64) {
+    let usage = &reading["usage"];
+    let counted =
+        [&usage["input"], &usage["cached"], &usage["output"]].map(|it| it.as_u64().unwrap_or_default());
+    let each = [COUNTED.input, COUNTED.cached, COUNTED.output];
+    assert_eq!(counted, each.map(|tokens| tokens * answers), "{reading:#}");
+}
+
+/// Checks what so many answers cost.
+#[track_caller]
+fn costs(client: &str, reading: &Value, answers: u64) {
+    let told = reading["cost"]["micro_usd"].as_u64();
+    let expected = match client {
+        // It has prices of its own.
+        "claude" => return assert!(told > Some(0), "{reading:#}"),
+        "opencode" | "pi" => Some((1000 + 20 + 300) * answers),
+        _ => None,
+    };
+    assert_eq!(told, expected, "{reading:#}");
+}
