@@ -185,7 +185,7 @@ impl RunState {
             if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
-            step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.as_ref()));
+            step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.clone()));
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
             if step.began_with.is_none() {
@@ -267,7 +267,7 @@ impl RunState {
             if step.phase != StepPhase::CheckDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
-            step.phase = StepPhase::Checking(begun(place, Some(&event.check_id), event.call.as_ref()));
+            step.phase = StepPhase::Checking(begun(place, Some(&event.check_id), event.call.clone()));
             Fold::Done
         })
     }
@@ -570,14 +570,8 @@ impl StepState {
     }
 }
 
-fn begun(place: Place, check_id: Option<&CheckId>, call: Option<&Box<Call>>) -> InFlight {
-    InFlight {
-        started: place.seq,
-        since: place.at,
-        check_id: check_id.cloned(),
-        call: call.cloned(),
-        progress: None,
-    }
+fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> InFlight {
+    InFlight { started: place.seq, since: place.at, check_id: check_id.cloned(), call, progress: None }
 }
 
 /// Says that a worker was ended since it did nothing any more.

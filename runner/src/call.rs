@@ -282,7 +282,7 @@ mod tests {
         let client = clients::all().find(|client| client.name == "qwen").expect("a client of ours");
         let due = Due { step: StepId::from("work"), iteration: Iteration(1), attempt: Attempt(1) };
         let (tell, _told) = tokio::sync::mpsc::unbounded_channel();
-        let mut listener = Listener::new(client, due, &Nobody, tell);
+        let mut listener = Listener::new(client, None, due, &Nobody, tell);
         let help = "  -h, --help  Show help".repeat(500);
         listener.line(Pipe::Error, "Unknown argument: bogus");
         listener.line(Pipe::Error, &help);

@@ -289,7 +289,7 @@ impl Flags {
 
 /// Says whether a name is a UUID of a version that is older than the 7th.
 fn is_old_uuid(id: &str) -> bool {
-    id.len() == 36 && id.bytes().nth(14).is_some_and(|version| (b'1'..=b'5').contains(&version))
+    id.len() == 36 && matches!(id.as_bytes()[14], b'1'..=b'5')
 }
 
 /// Returns how a client refuses a flag.

@@ -107,6 +107,12 @@ impl Stage {
         self
     }
 
+    /// Gives all commands more time.
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// Puts stand-ins of these clients first on `PATH`. They do what the plan says, see `tests/src/stand_in`.
     pub fn with_clients(self, clients: &[&str], plan: &Value) -> Self {
         let stand_in = Path::new(env!("CARGO_BIN_EXE_unstuck")).with_file_name("stand-in");
@@ -134,12 +140,6 @@ impl Stage {
     pub fn client_calls(&self) -> Vec<Value> {
         let log = self.noted("clients");
         log.lines().map(|line| serde_json::from_str(line).expect("the log has JSON lines")).collect()
-    }
-
-    /// Gives all commands more time.
-    pub fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
-        self
     }
 
     /// Keeps runs somewhere else.
