@@ -179,7 +179,7 @@ fn what_is_no_end_in_its_own_words_is_none_whatever_the_exit_code_says() {
 
 #[test]
 fn a_client_that_hangs_is_ended_when_it_is_silent_for_too_long() {
-    let outcome = after("codex", &json!([{"say": "Nearly."}, {"hang": {}}]), Retried);
+    let outcome = after("codex", &json!([{"say": "Nearly."}, {"hang": {}}]), Checked);
     assert_eq!(
         (&outcome["exit"], &outcome["reading"]["end"]),
         (&"idle".into(), &"stopped".into()),
@@ -201,10 +201,12 @@ fn what_a_client_leaves_running_is_ended_and_counted() {
 }
 
 #[test]
-fn s53_a_client_that_prints_200_megabytes_takes_no_more_memory() {
+fn s53_however_much_a_client_prints_the_memory_of_the_supervisor_is_bounded() {
     // A program that is not optimized has 30 MB more from its start.
-    const PEAK_MAX_KB: u64 = if cfg!(debug_assertions) { 120_000 } else { 90_000 };
-    let flood = json!({"flood": {"bytes": 200_000_000, "line": 1_000_000}});
+    const PEAK_MAX_KB: u64 = if cfg!(debug_assertions) { 90_000 } else { 70_000 };
+    // Nor is it fast.
+    const BYTES: u64 = if cfg!(debug_assertions) { 40_000_000 } else { 200_000_000 };
+    let flood = json!({"flood": {"bytes": BYTES, "line": 1_000_000}});
     let stage = with(
         "claude",
         &json!([[flood, {"write": {"path": "notes", "content": "mended\n"}}, {"say": "I mended it."}]]),
@@ -213,7 +215,7 @@ fn s53_a_client_that_prints_200_megabytes_takes_no_more_memory() {
     let words = ["run", "mend it", "--check", &check, "--yes", "--with", "claude", "--baseline", "off"];
     stage.unstuck(&words).with_status(0);
     let outcome = stage.facts("worker_finished")[0]["outcome"].take();
-    assert!(outcome["stdout"]["size"].as_u64().is_some_and(|size| size > 200_000_000), "{outcome:#}");
+    assert!(outcome["stdout"]["size"].as_u64().is_some_and(|size| size > BYTES), "{outcome:#}");
     assert_eq!(outcome["answer"], "I mended it.");
     let peak = stage.noted("peak");
     let peak: u64 = peak.split_whitespace().nth(1).and_then(|it| it.parse().ok()).expect("a number");
