@@ -129,7 +129,8 @@ fn process_of(
 ) -> io::Result<(Job, Option<Box<Call>>)> {
     let worker = asked.at.whom(asked.step).expect("only what a process does is run as one");
     let folder = folder(world, asked);
-    let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace);
+    // Without the dots in it: a worker is told this path.
+    let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace).components().collect();
     let facts = facts(world, asked, &folder)?;
     let Some(client) = &worker.client else {
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
