@@ -13,7 +13,7 @@
 //! Lines are made from templates, `<client>.txt` beside this file, which are lines of the real clients.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 mod aider;
@@ -51,17 +51,6 @@ pub fn install(program: &Path, folder: &Path, clients: &[&str]) -> io::Result<()
         }
     }
     Ok(())
-}
-
-/// Returns the stand-in that was built beside another program of this workspace.
-///
-/// # Panics
-///
-/// If it was not built.
-pub fn beside(program: &Path) -> PathBuf {
-    let built = program.with_file_name("stand-in").with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(built.exists(), "build it first: cargo build -p unstuck-tests --bin stand-in");
-    built
 }
 
 /// Plays the client under whose name the program was called.
