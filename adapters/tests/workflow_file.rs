@@ -1637,7 +1637,7 @@ mod plans {
                  after      test-sorted, test-columns
                  bounds     10 min a try
 
-            worst case: 4 worker calls, 0 check calls, 10 min, and 6 h of waiting for limited services
+            worst case: 4 worker calls, 0 check calls, 10 min, and 26 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1657,7 +1657,7 @@ mod plans {
                  check      verdict of CLAUDE_CODE in .roboppi-loop/verdict.json, 10 min a check
                  converge   stage rises after 2 without progress, stops at stage 3
 
-            worst case: 9 worker calls, 24 check calls, 3 h, and 6 h of waiting for limited services
+            worst case: 9 worker calls, 24 check calls, 3 h, and 26 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1674,7 +1674,7 @@ mod plans {
                  check      `cargo test`, 1 h a check
                  converge   stage rises after 3 without progress, stops at stage 3
 
-            worst case: 75 worker calls, 75 check calls, 4 h, and 6 h of waiting for limited services
+            worst case: 75 worker calls, 75 check calls, 4 h, and 26 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&workflow).to_string());
         let workflow = quick(&by("Fix it", "claude -p"), &[], &QuickOptions::default());
@@ -1685,7 +1685,7 @@ mod plans {
                  bounds     25 iterations, 3 tries each, 4 h a try
                  check      claim of the worker in .unstuck/decision.json
 
-            worst case: 75 worker calls, 0 check calls, 4 h, and 6 h of waiting for limited services
+            worst case: 75 worker calls, 0 check calls, 4 h, and 26 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }
@@ -1707,7 +1707,7 @@ mod plans {
                      bounds     4 iterations, 24 h a try
                      check      exit code of CUSTOM, 150 h a check
 
-            worst case: 24 worker calls, 81 check calls, 3601 h 30 min, and 6 h of waiting for limited services
+            worst case: 24 worker calls, 81 check calls, 3601 h 30 min, and 26 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&loaded.workflow).to_string());
     }

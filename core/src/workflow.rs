@@ -49,8 +49,8 @@ impl Workflow {
     pub const DEFAULT_TIMEOUT: Millis = Millis::from_secs(4 * 3600);
     /// Default bound of a loop whose file or command line sets none.
     pub const DEFAULT_MAX_ITERATIONS: u32 = 25;
-    /// Default bound of all waiting for limited services: 6 hours.
-    pub const DEFAULT_OUTAGE_BUDGET: Millis = Millis::from_secs(6 * 3600);
+    /// Default bound of all waiting for limited services: 26 hours. The same time tomorrow is within it, with some to spare.
+    pub const DEFAULT_OUTAGE_BUDGET: Millis = Millis::from_secs(26 * 3600);
     /// Default bound of one attempt of a worker: 24 hours.
     pub const DEFAULT_STEP_TIMEOUT: Millis = Millis::from_secs(24 * 3600);
     /// How long a process may do nothing, where nothing is said.

@@ -429,7 +429,7 @@ hats:
 
 #[test]
 fn a_workflow_is_taken_as_it_is() {
-    let text = "name: w\nversion: \"1\"\ntimeout: 5m\nsteps:\n  a:\n    worker: CODEX_CLI\n    instructions: x\n    capabilities: [READ]\n    stall: {enabled: true}\n";
+    let text = "name: w\nversion: \"1\"\ntimeout: 5m\nsteps:\n  a:\n    worker: CODEX_CLI\n    instructions: x\n    capabilities: [READ]\n    stall: {enabled: true, no_output_timeout: 5m}\n";
     check(
         "flow.yaml",
         text,
@@ -444,7 +444,7 @@ fn a_workflow_is_taken_as_it_is() {
             worker: CODEX_CLI
             instructions: x
             capabilities: [READ]
-            stall: {enabled: true}
+            stall: {enabled: true, no_output_timeout: 5m}
         - flow.yaml:9: not supported yet: sentinel (flow.yaml:9); the run goes on without it
     "#]],
     );

@@ -208,7 +208,7 @@ const WORKFLOW: &[Key] = &[
     optional("expected_work_branch", Kind::Text, "branch at start", "On another branch the run is refused."),
     required("steps", Kind::Steps, "The steps by their names, at least one."),
     optional("weather", Kind::Word(&["wait", "stop"]), "`wait`", "What to do when the service of a worker is limited or out of order: wait and try again, which costs no iteration, or end the step.").ours(),
-    optional("outage_budget", Kind::Span, "`6h`", "How long a run waits for such services in all.").ours(),
+    optional("outage_budget", Kind::Span, "`26h`", "How long a run waits for such services in all.").ours(),
     optional("max_usd", Kind::Usd, "none", "Most money that the run may spend; see docs/money.md.").ours(),
     optional("max_tokens", Kind::Whole(1), "none", "Most tokens that the run may use, of every kind together.").ours(),
     optional("workers", Kind::Named(Level::Client(ClientPart::Client)), "none", "Clients by name, beside those that are built in; see docs/workers.md.").ours(),
