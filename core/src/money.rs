@@ -181,6 +181,14 @@ impl Spent {
         }
     }
 
+    /// Takes note that the next call of a conversation begins it: what was counted under its name before is none of it.
+    pub fn begin(&mut self, client: &str, session: Option<&str>, reading: &Reading) {
+        let session = reading.session.as_deref().or(session);
+        if let (Some(session), Some(sessions)) = (session, self.counters.get_mut(client)) {
+            sessions.remove(session);
+        }
+    }
+
     /// Adds a call that tells nothing, such as one that was lost in a crash.
     pub fn add_untold(&mut self) {
         self.calls = self.calls.saturating_add(1);
@@ -486,6 +494,18 @@ mod tests {
             &[(tokens(100, 10, Scope::Call), usd(500_000, Session)), at(100, 10, 600_000)],
             &expect!["$0.60 (reported); 200 in, 20 out, unknown 0"],
         );
+    }
+
+    #[test]
+    fn a_conversation_that_begins_again_under_the_same_name_counts_whole() {
+        let mut spent = Spent::default();
+        let told = Reading { session: Some("s".to_owned()), ..reading(None, usd(600_000, Scope::Session)) };
+        spent.add("claude", None, &told, None);
+        spent.add("claude", None, &told, None);
+        assert_eq!(spent.micro_usd(), 600_000);
+        spent.begin("claude", None, &told);
+        spent.add("claude", None, &told, None);
+        assert_eq!(spent.micro_usd(), 1_200_000);
     }
 
     #[test]

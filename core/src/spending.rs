@@ -1,8 +1,9 @@
 //! What a run may spend, and what it has spent.
 
-use crate::event::{Exit, Outcome, RunResumed};
+use crate::event::{Call, Exit, Outcome, RunResumed};
 use crate::id::{Attempt, Iteration, StepId};
-use crate::money::Spent;
+use crate::money::{Prices, Spent};
+use crate::reading::Reading;
 use crate::state::{InFlight, RunState, StepState};
 use crate::workflow::{Budget, Step, WorkerKind};
 
@@ -46,7 +47,7 @@ impl RunState {
             if let Some((call, progress)) =
                 in_flight.and_then(|it| it.call.as_ref().zip(it.progress.as_ref()))
             {
-                spent.add(&call.client, call.session.as_deref(), &progress.so_far(&call.client), prices);
+                add(&mut spent, Some(call), &progress.so_far(&call.client), prices);
             }
         }
         spent
@@ -104,13 +105,22 @@ impl RunState {
             Some(outcome) => outcome.reading.as_deref().cloned(),
             None => so_far(),
         };
-        let session = call.as_ref().and_then(|call| call.session.clone());
+        let call = call.as_deref().cloned();
         let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
         match reading {
-            Some(reading) => self.spent.add(&reading.client, session.as_deref(), &reading, prices),
+            Some(reading) => add(&mut self.spent, call.as_ref(), &reading, prices),
             None => self.spent.add_untold(),
         }
     }
+}
+
+/// Adds what a call told. One that did not go on with a conversation began it.
+pub fn add(spent: &mut Spent, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
+    let session = call.and_then(|call| call.session.as_deref());
+    if call.is_some_and(|call| !call.continues) {
+        spent.begin(&reading.client, session, reading);
+    }
+    spent.add(&reading.client, session, reading, prices);
 }
 
 impl StepState {

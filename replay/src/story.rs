@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 use unstuck_core::event::{
-    CheckFinished, Conclusion, Exit, Inquiry, Next, Observation, Outcome, Purpose, RunOutcome, StepEnd,
+    Call, CheckFinished, Conclusion, Exit, Inquiry, Next, Observation, Outcome, Purpose, RunOutcome, StepEnd,
 };
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use unstuck_core::money::{Prices, Spent};
 use unstuck_core::scope::Drift;
+use unstuck_core::spending;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::WorkerKind;
@@ -71,6 +72,9 @@ pub struct StepStory {
     /// Who works for it, and who judges.
     #[serde(skip)]
     who: [Option<WorkerKind>; 2],
+    /// How its client was called last.
+    #[serde(skip)]
+    call: Option<Box<Call>>,
 }
 
 /// What a command of a check showed, as people read it.
@@ -265,6 +269,7 @@ impl Story {
                 (self.outcome, self.ended, self.deciding_step) = (None, None, None);
             }
             Observation::WorkerStarted(e) => {
+                self.called(&e.step, e.call.clone());
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.worker_calls += 1;
                 }
@@ -272,6 +277,7 @@ impl Story {
             // The baseline is no iteration.
             Observation::CheckStarted(e) if e.iteration == Iteration::BASELINE => {}
             Observation::CheckStarted(e) => {
+                self.called(&e.step, e.call.clone());
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.check_calls += 1;
                 }
@@ -347,10 +353,17 @@ impl Story {
         }
     }
 
+    fn called(&mut self, step: &StepId, call: Option<Box<Call>>) {
+        if let Some(step) = self.steps.iter_mut().find(|it| it.id == *step) {
+            step.call = call;
+        }
+    }
+
     /// Counts what a call has cost, in the run and in its iteration.
     fn count(&mut self, id: &StepId, iteration: Iteration, outcome: &Outcome, what: Next, event: &Event) {
         let step = self.steps.iter().find(|it| it.id == *id);
         let kind = step.and_then(|step| step.who[usize::from(what == Next::Check)]);
+        let call = step.and_then(|step| step.call.clone());
         let never_ran = matches!(outcome.exit, Exit::CouldNotStart(_));
         if kind.is_none_or(|kind| kind == WorkerKind::Custom) || never_ran {
             return;
@@ -358,7 +371,7 @@ impl Story {
         let before = (self.spent.cost_unknown(), self.spent.tokens_unknown);
         let so_far = (self.spent.micro_usd(), self.spent.tokens.total());
         match &outcome.reading {
-            Some(reading) => self.spent.add(&reading.client, None, reading, self.prices.as_ref()),
+            Some(reading) => spending::add(&mut self.spent, call.as_deref(), reading, self.prices.as_ref()),
             None => self.spent.add_untold(),
         }
         let money = (self.spent.cost_unknown() == before.0).then(|| self.spent.micro_usd() - so_far.0);
@@ -465,6 +478,7 @@ impl StepStory {
         let who = [step.worker(Purpose::Work), judge].map(|it| it.map(|worker| worker.kind));
         Self {
             who,
+            call: None,
             waits,
             id: step.id.clone(),
             max_iterations,
