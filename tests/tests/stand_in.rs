@@ -365,6 +365,7 @@ fn it_hangs_dies_and_leaves_a_process_behind() {
     hanging.wait().unwrap();
 }
 
+#[cfg(unix)]
 impl Stand {
     fn log_len(&self) -> usize {
         std::fs::read_to_string(self.path("log")).unwrap_or_default().lines().count()
