@@ -473,7 +473,7 @@ mod top_level {
         assert_eq!(workflow.concurrency, None);
         assert_eq!(workflow.context_dir, "context");
         assert_eq!(workflow.weather, Weather::Wait);
-        assert_eq!(workflow.outage_budget, Millis::from_secs(6 * 3600));
+        assert_eq!(workflow.outage_budget, Millis::from_secs(26 * 3600));
         assert_eq!(workflow.branch.transition_step, None);
     }
 
