@@ -11,12 +11,14 @@ use std::panic;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::event::{
-    AnswerGiven, Conclusion, Event, Fact, LogRepaired, Lost, Observation, RunInterrupted, SnapshotMoment,
-    SnapshotTaken, StageRaised, StallCause,
+    AnswerGiven, Conclusion, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next, Observation,
+    RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, WorkerProgressed,
 };
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
+use unstuck_core::reading::Progress;
 use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
 use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
+use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};
 use unstuck_store::exchange;
@@ -192,7 +194,18 @@ fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
         count: 2,
     };
     let snapshot = SnapshotTaken { snapshot: Box::new(testing::snapshot(1)), moment: SnapshotMoment::Ended };
-    let written: [Fact; 8] = [
+    let progressed = WorkerProgressed {
+        step: StepId::from("a"),
+        iteration: Iteration(1),
+        attempt: Attempt(1),
+        progress: Box::new(Progress { doing: "Bash: cargo test".to_owned(), ..Progress::default() }),
+    };
+    let why = Failure { class: ErrorClass::RetryableRateLimit, message: "limit reached".to_owned() };
+    let taken = FallbackTaken { step: StepId::from("a"), what: Next::Work, to: 1, why };
+    let written: [Fact; 11] = [
+        Observation::WorkerProgressed(progressed).into(),
+        Observation::Kicked.into(),
+        Conclusion::FallbackTaken(taken).into(),
         Observation::AnswerGiven(AnswerGiven { text: "use the staging key\n\u{1f511}".to_owned() }).into(),
         Observation::LogRepaired(LogRepaired { what: "an unfinished tail was dropped".to_owned() }).into(),
         Observation::RunInterrupted(RunInterrupted { signal: 2 }).into(),
