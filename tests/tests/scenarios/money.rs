@@ -97,7 +97,7 @@ fn s37_conversations_that_begin_under_the_same_name_are_counted_whole() {
     use std::os::unix::fs::PermissionsExt as _;
     let stage = Stage::repository();
     let told = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","total_cost_usd":0.6,"result":"I have only looked."}"#;
-    stage.write("fake.sh", &format!("#!/bin/sh\ncat >/dev/null\necho '{told}'\n"));
+    stage.write("fake.sh", format!("#!/bin/sh\ncat >/dev/null\necho '{told}'\n"));
     let program = stage.workspace().join("fake.sh");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     let own = format!("workers: {{claude: {{like: claude, program: {}}}}}\n", program.display());
