@@ -53,6 +53,11 @@ impl RunState {
         spent
     }
 
+    /// Returns what the calls have spent that are over.
+    pub fn spent_by_ended_calls(&self) -> &Spent {
+        &self.spent
+    }
+
     /// Returns what the run may spend, what a person added included.
     pub fn budget(&self) -> Budget {
         let Budget { micro_usd, tokens } = self.workflow().map(|it| it.budget).unwrap_or_default();
@@ -115,7 +120,7 @@ impl RunState {
 }
 
 /// Adds what a call told. One that did not go on with a conversation began it.
-pub fn add(spent: &mut Spent, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
+fn add(spent: &mut Spent, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
     let session = call.and_then(|call| call.session.as_deref());
     if call.is_some_and(|call| !call.continues) {
         spent.begin(&reading.client, session, reading);
