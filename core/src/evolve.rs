@@ -97,6 +97,8 @@ impl RunState {
             Observation::SnapshotTaken(event) => Some(&*event.snapshot),
             _ => None,
         };
+        let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
+        self.left_unseen = snapshot.is_none() && (self.left_unseen || ran);
         // Most iterations change something, most pauses nothing.
         let Some(snapshot) = snapshot.filter(|it| self.last_snapshot.as_deref() != Some(*it)) else { return };
         let snapshot = Arc::new(snapshot.clone());

@@ -262,9 +262,10 @@ impl Site {
         let state = runner.state();
         let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else { return Ok(None) };
         let Some(now) = runner.look() else { return Ok(None) };
-        // What a lost attempt left is nobody's edit. It is recorded while the attempt still counts as under
-        // way: if this supervisor dies too, the next one must not take it for a person's.
-        if state.in_flight().next().is_some() {
+        // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken. It is recorded
+        // while the attempt still counts as under way: if this supervisor dies too, the next one must not take it for
+        // a person's.
+        if state.may_have_changed_workspace() {
             return Ok(Some(now).filter(|now| **now != *last));
         }
         let mut files = runner.drift(last, &now);
