@@ -7,7 +7,7 @@ use unstuck_core::event::{
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
-use unstuck_core::money::{Prices, Spent};
+use unstuck_core::money::{Ledger, Prices, Spent};
 use unstuck_core::scope::Drift;
 use unstuck_core::spending;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
@@ -44,6 +44,8 @@ pub struct Story {
     pub notes: Vec<(Seq, String)>,
     /// What all calls have spent.
     pub spent: Spent,
+    #[serde(skip)]
+    ledger: Ledger,
     #[serde(skip)]
     prices: Option<Prices>,
     #[serde(skip)]
@@ -365,17 +367,21 @@ impl Story {
         let kind = step.and_then(|step| step.who[usize::from(what == Next::Check)]);
         let call = step.and_then(|step| step.call.clone());
         let never_ran = matches!(outcome.exit, Exit::CouldNotStart(_));
-        if kind.is_none_or(|kind| kind == WorkerKind::Custom) || never_ran {
-            return;
+        let is_free = kind.is_none_or(|kind| kind == WorkerKind::Custom) || never_ran;
+        match (&outcome.exit, &outcome.reading) {
+            (Exit::Child(child), _) => self.ledger.add_child(&child.run, child.spent),
+            _ if is_free => return,
+            (_, Some(reading)) => {
+                spending::add(&mut self.ledger, call.as_deref(), reading, self.prices.as_ref());
+            }
+            (_, None) => self.ledger.add_untold(),
         }
-        let before = (self.spent.cost_unknown(), self.spent.tokens_unknown);
-        let so_far = (self.spent.micro_usd(), self.spent.tokens.total());
-        match &outcome.reading {
-            Some(reading) => spending::add(&mut self.spent, call.as_deref(), reading, self.prices.as_ref()),
-            None => self.spent.add_untold(),
-        }
-        let money = (self.spent.cost_unknown() == before.0).then(|| self.spent.micro_usd() - so_far.0);
-        let tokens = (self.spent.tokens_unknown == before.1).then(|| self.spent.tokens.total() - so_far.1);
+        let (before, now) = (self.spent, self.ledger.spent());
+        self.spent = now;
+        let money = (now.cost_unknown() == before.cost_unknown())
+            .then(|| now.micro_usd().saturating_sub(before.micro_usd()));
+        let tokens = (now.tokens_unknown == before.tokens_unknown)
+            .then(|| now.tokens.total().saturating_sub(before.tokens.total()));
         let Some(iteration) = self.iteration(id, iteration, event.at) else { return };
         let is_first = iteration.worker_calls + iteration.check_calls <= 1;
         let sum = |sum: Option<u64>, more: Option<u64>| if is_first { more } else { Some(sum? + more?) };
