@@ -152,6 +152,7 @@ fn process_of(
     let argv = wrapped(worker, plan.argv.into_iter().map(OsString::from).collect());
     let mut spec = spec_of(world, asked, facts, argv, cwd);
     spec.env.extend(plan.env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
+    spec.asks.clone_from(&client.stop);
     spec.stdin = plan.stdin.unwrap_or_default().into_bytes();
     let process = Process { spec, kind: worker.kind, client: Some(client), model: worker.model.clone() };
     Ok((Job::Process(Box::new(process)), Some(Box::new(call))))
@@ -183,6 +184,7 @@ fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>
             verdict: facts.decision_file.map(PathBuf::from),
             probe: asked.step.probe.as_ref().filter(|_| asked.inquiry.is_none()).map(probe),
         },
+        asks: Vec::new(),
         grace: world.grace,
         mark: format!("{}/{}", world.mark(), asked.due.step),
     }
