@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unstuck_adapters::process::{self, Finished, Patience, Probe, Spec, Stop};
+use unstuck_adapters::process::{self, Finished, Patience, Spec, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::id::{Blob, Digest};
+use unstuck_core::id::{Blob, Digest, Millis};
+use unstuck_core::workflow::Probe;
 use unstuck_store::blobs::{BlobStore, BlobWriter, MemoryBlobs};
 
 const GRACE: Duration = Duration::from_millis(200);
@@ -670,8 +671,8 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
         let mut bench = Bench::new();
         let probe = Probe {
             command: says.to_owned(),
-            interval: Duration::from_millis(100),
-            timeout: Duration::from_millis(500),
+            interval: Millis(100),
+            timeout: Millis(500),
             stall_threshold: 2,
         };
         let patience = Patience { probe: Some(probe), ..Patience::ENDLESS };

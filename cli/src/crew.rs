@@ -47,6 +47,10 @@ pub fn installed(program: &str) -> Option<PathBuf> {
 pub fn missing(workflow: &Workflow) -> Vec<String> {
     let all = workflow.everybody().into_iter();
     all.filter_map(|(step, worker)| {
+        if !worker.can_be_started() {
+            let kind = worker.kind.as_str();
+            return Some(format!("step {}: a {kind} worker without a client cannot be started", step.id));
+        }
         let client = worker.client.as_deref().filter(|_| worker.wrap.is_none())?;
         let gone = installed(&client.program).is_none();
         gone.then(|| {

@@ -102,7 +102,12 @@ impl RunState {
         Ok(batch.events)
     }
 
-    fn admits(&self, command: &Command) -> Result<(), Rejection> {
+    /// Says whether a command fits the state.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] when it does not.
+    pub fn admits(&self, command: &Command) -> Result<(), Rejection> {
         match (&self.phase, command) {
             (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
             (Phase::Empty, _) => return Err(Rejection::NotStarted),

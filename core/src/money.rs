@@ -87,6 +87,12 @@ impl PartialEq for ModelPattern {
 
 impl Eq for ModelPattern {}
 
+/// Writes an amount of money, in millionths of a US dollar, exactly and as short as it goes: `0.25`.
+pub fn exact_dollars(micro_usd: u64) -> String {
+    let text = format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 impl Prices {
     /// Says whether there is a price for a model.
     pub fn know(&self, model: &str) -> bool {
@@ -704,6 +710,15 @@ mod tests {
             let (counted, each) = (counted.spent(), each.spent());
             prop_assert_eq!((counted.tokens.input, counted.micro_usd()), total);
             prop_assert_eq!((counted.tokens, counted.reported), (each.tokens, each.reported));
+        }
+    }
+
+    #[test]
+    fn money_is_written_in_dollars() {
+        for (micro, expected) in
+            [(1_000_000, "1"), (1_500_000, "1.5"), (1, "0.000001"), (0, "0"), (10_000_000, "10")]
+        {
+            assert_eq!(exact_dollars(micro), expected);
         }
     }
 }

@@ -67,6 +67,11 @@ impl RunState {
         ledger
     }
 
+    /// Returns what the calls have spent that are over.
+    pub fn spent_by_ended_calls(&self) -> Spent {
+        self.ledger.spent()
+    }
+
     /// Returns what the run may spend, what a person added included.
     pub fn budget(&self) -> Budget {
         let configured = self.workflow().map(|it| it.budget).unwrap_or_default();
@@ -168,7 +173,7 @@ impl RunState {
 }
 
 /// Adds what a call told. One that did not go on with a conversation began it.
-pub fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
+fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
     let session = call.and_then(|call| call.session.as_deref());
     if call.is_some_and(|call| !call.continues) {
         ledger.begin(&reading.client, session, reading);

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::clip;
 use crate::reading::Trouble;
 
 /// The class of a failure; it decides whether and how long to wait before a retry.
@@ -182,11 +183,10 @@ fn reported(stdout: &str, stderr: &str) -> Option<Failure> {
 }
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
-    text.rsplit(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(head)
-}
-
-fn head(line: &str) -> &str {
-    &line[..line.floor_char_boundary(LINE_BYTES_MAX)]
+    text.rsplit(['\n', '\r'])
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| clip::head(line, LINE_BYTES_MAX))
 }
 
 fn describe(line: &str, trouble: Trouble) -> Failure {

@@ -300,6 +300,31 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Returns a worker of whom nothing else is said: it may do nothing yet, and works in the workspace root.
+    pub fn new(kind: WorkerKind, instructions: impl Into<String>) -> Self {
+        Self {
+            kind,
+            instructions: instructions.into(),
+            command: None,
+            capabilities: Vec::new(),
+            model: None,
+            variant: None,
+            default_args: Vec::new(),
+            workspace: ".".to_owned(),
+            max_steps: None,
+            client: None,
+            wrap: None,
+            isolated: false,
+            fallback: Vec::new(),
+        }
+    }
+
+    /// Says whether it is known what is to be started for it. Never run what this says no to: the prompt of an agent
+    /// is no script.
+    pub fn can_be_started(&self) -> bool {
+        self.client.is_some() || self.command.is_some() || self.kind == WorkerKind::Custom
+    }
+
     /// Says whether somebody has to be paid for what it does: a script of one's own costs nothing.
     pub fn is_paid(&self) -> bool {
         self.kind != WorkerKind::Custom
@@ -346,6 +371,21 @@ impl WorkerKind {
             Self::OpenCode => "OPENCODE",
             Self::Client => "CLIENT",
         }
+    }
+
+    /// The kinds that have a client of their own, and its name.
+    const OF_CLIENTS: [(Self, &str); 3] =
+        [(Self::ClaudeCode, "claude"), (Self::CodexCli, "codex"), (Self::OpenCode, "opencode")];
+
+    /// Returns the kind that a client of this name is recorded as.
+    pub fn of_client(name: &str) -> Self {
+        let own = Self::OF_CLIENTS.into_iter().find(|(_, client)| *client == name);
+        own.map_or(Self::Client, |(kind, _)| kind)
+    }
+
+    /// Returns the name of the client that such a worker always is.
+    pub fn client_name(self) -> Option<&'static str> {
+        Self::OF_CLIENTS.into_iter().find(|(kind, _)| *kind == self).map(|(_, client)| client)
     }
 }
 

@@ -13,6 +13,7 @@ use unstuck_adapters::reset_time;
 use unstuck_adapters::schema::strict;
 use unstuck_core::client::launch::{self, Plan, Request};
 use unstuck_core::client::{Client, Decoder};
+use unstuck_core::clip;
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
@@ -169,10 +170,8 @@ impl<'a> Listener<'a> {
         if hopeless.is_some() {
             (reading.end, reading.trouble) = (CallEnd::Failed, hopeless);
         }
-        outcome.answer = end_of(answer.unwrap_or_default());
+        outcome.answer = clip::tail(&answer.unwrap_or_default(), Outcome::ANSWER_MAX).to_owned();
         outcome.reading = Some(Box::new(reading));
-        // That note is about a text which is not the answer here.
-        outcome.notes.retain(|note| !note.starts_with("the answer is the last"));
     }
 
     /// Where a client does not say which model answers, it is the one that it was asked for.
@@ -228,6 +227,10 @@ impl Audience for Listener<'_> {
         self.tell_of(progress);
     }
 
+    fn reads_output(&self) -> bool {
+        true
+    }
+
     fn has_moved(&mut self) -> bool {
         self.decoder.has_moved()
     }
@@ -248,13 +251,6 @@ impl Audience for Listener<'_> {
             (None, false) => None,
         }
     }
-}
-
-/// Returns the end of an answer, of at most as many bytes as an event holds.
-fn end_of(mut answer: String) -> String {
-    let from = answer.ceil_char_boundary(answer.len().saturating_sub(Outcome::ANSWER_MAX));
-    answer.drain(..from);
-    answer
 }
 
 /// Finds out when the limit ends that a process ran into, if its output names the moment.

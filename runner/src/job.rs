@@ -19,9 +19,7 @@ use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{
-    Check, CheckBy, CheckCommand, Probe, Step, Subworkflow, Work, Worker, WorkerKind,
-};
+use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
 use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
@@ -137,6 +135,10 @@ fn process_of(
     // Without the dots in it: a worker is told this path.
     let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace).components().collect();
     let facts = facts(world, asked, &folder)?;
+    if !worker.can_be_started() {
+        let kind = worker.kind.as_str();
+        return Err(io::Error::other(format!("a {kind} worker without a client cannot be started")));
+    }
     let Some(client) = &worker.client else {
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
         let spec = spec_of(world, asked, facts, argv, cwd);
@@ -182,18 +184,12 @@ fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>
         patience: Patience {
             idle: Duration::from_millis(asked.step.idle_timeout.0),
             verdict: facts.decision_file.map(PathBuf::from),
-            probe: asked.step.probe.as_ref().filter(|_| asked.inquiry.is_none()).map(probe),
+            probe: asked.step.probe.clone().filter(|_| asked.inquiry.is_none()),
         },
         asks: Vec::new(),
         grace: world.grace,
         mark: format!("{}/{}", world.mark(), asked.due.step),
     }
-}
-
-fn probe(probe: &Probe) -> process::Probe {
-    let Probe { command, interval, timeout, stall_threshold } = probe;
-    let [interval, timeout] = [interval, timeout].map(|it| Duration::from_millis(it.0));
-    process::Probe { command: command.clone(), interval, timeout, stall_threshold: *stall_threshold }
 }
 
 fn suite(

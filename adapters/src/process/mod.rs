@@ -50,7 +50,7 @@ use crate::redact::Redactor;
 
 pub use self::group::{count_leftovers, end_leftovers};
 pub use self::lines::Lines;
-pub use self::probe::{Probe, Says};
+pub use self::probe::Says;
 pub use self::silence::Patience;
 
 /// The environment variable that marks a process and all that come from it. Marks of runs within
@@ -133,6 +133,11 @@ pub trait Audience: Send {
 
     /// Takes a piece of standard output without its secrets.
     fn output(&mut self, _piece: &[u8]) {}
+
+    /// Says whether it makes an answer of its own out of standard output, so that nobody minds where that is cut.
+    fn reads_output(&self) -> bool {
+        false
+    }
 
     /// Says whether the last piece was more than a sign that it waits.
     fn has_moved(&mut self) -> bool {
@@ -438,7 +443,7 @@ impl<'a> Supervised<'a> {
     /// Ends it when there is nothing more to wait for.
     fn on_look(&mut self) {
         if let Some(probe) = self.silence.probe(Instant::now()) {
-            probe.ask(self.cwd.clone(), self.ask_probe.clone());
+            probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
         }
         let last_line = self.out.last_line().or_else(|| self.err.last_line()).unwrap_or_default();
         let busy = self.group.processor_time();
@@ -529,7 +534,7 @@ impl<'a> Supervised<'a> {
         let out = self.out.finish(audience).await;
         let err = self.err.finish(audience).await;
         let mut notes = self.notes;
-        if out.cut {
+        if out.cut && !audience.reads_output() {
             notes.push(format!(
                 "the answer is the last {} KiB of standard output",
                 Outcome::ANSWER_MAX / 1024

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use unstuck_core::clip;
 use unstuck_core::completion::{Completion, Pattern, Template};
 
 use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
@@ -294,16 +295,17 @@ fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
         evidence.push_str("(empty)\n\n");
         return;
     }
-    let start = text.ceil_char_boundary(text.len().saturating_sub(EVIDENCE_MAX));
-    if start > 0 {
+    let end = clip::tail(text, EVIDENCE_MAX);
+    let left_out = text.len() - end.len();
+    if left_out > 0 {
         let place = failed.whole.map_or_else(|| "the record of the run".to_owned(), str::to_owned);
         let _infallible = writeln!(
             evidence,
-            "(the first {start} of {} bytes are left out; the whole is in {place})\n",
+            "(the first {left_out} of {} bytes are left out; the whole is in {place})\n",
             text.len()
         );
     }
-    evidence.push_str(&fenced(&text[start..]));
+    evidence.push_str(&fenced(end));
     evidence.push('\n');
 }
 

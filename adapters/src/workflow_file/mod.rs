@@ -37,7 +37,7 @@ pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
 
-pub use client::{Clients, kind_of_client, known_clients, named};
+pub use client::{Clients, known_clients, named};
 pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, quick};

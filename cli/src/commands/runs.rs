@@ -124,7 +124,7 @@ fn waits(row: &Row) -> Option<&(Timestamp, String)> {
 
 /// Returns what a run has spent, in words; nothing where no call was paid for.
 fn spent(row: &Row) -> String {
-    let spent = &row.story.spent;
+    let spent = row.story.spent();
     if spent.calls == 0 { String::new() } else { spent.to_string() }
 }
 
@@ -168,7 +168,7 @@ fn as_json(row: &Row) -> serde_json::Value {
         "iterations": row.story.iterations().count(),
         "needs": row.story.needs(),
         "waits_until": waits(row).map(|(until, _)| until),
-        "spent": screen::spent_json(&row.story.spent),
+        "spent": screen::spent_json(row.story.spent()),
         "next": next(row),
     })
 }

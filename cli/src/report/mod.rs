@@ -83,10 +83,10 @@ impl Page {
         let word = story.outcome.map_or("NOT ENDED", unstuck_core::event::RunOutcome::as_str);
         let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
         let took = text::span(story.last_at.since(story.started_at));
-        let cost = if story.spent.cost_unknown() == story.spent.calls {
+        let cost = if story.spent().cost_unknown() == story.spent().calls {
             "cost not known".to_owned()
         } else {
-            format!("cost {}", story.spent)
+            format!("cost {}", story.spent())
         };
         let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
         let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
@@ -97,7 +97,7 @@ impl Page {
 
     /// What the run cost in dollars, if that is known of every call.
     fn cost_usd(&self) -> Option<f64> {
-        let spent = &self.report.story.spent;
+        let spent = self.report.story.spent();
         (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))
     }
 }

@@ -142,7 +142,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
 
 /// What all calls have cost, in words; nothing where none was paid for.
 fn spent(story: &Story) -> String {
-    if story.spent.calls == 0 { String::new() } else { format!(", cost {}", story.spent) }
+    if story.spent().calls == 0 { String::new() } else { format!(", cost {}", story.spent()) }
 }
 
 /// The verdicts that the end rests on, with their event numbers.
@@ -217,7 +217,7 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
 }
 
 /// What all calls have cost, as data.
-pub fn spent_json(spent: &Spent) -> serde_json::Value {
+pub fn spent_json(spent: Spent) -> serde_json::Value {
     serde_json::json!({
         "calls": spent.calls,
         "micro_usd": spent.micro_usd(),
@@ -252,7 +252,7 @@ pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
         "last_event": story.last_seq,
         "deciding_step": story.deciding_step,
         "needs": story.needs(),
-        "spent": spent_json(&story.spent),
+        "spent": spent_json(story.spent()),
         "steps": story.steps,
         "notes": story.notes,
     })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::money;
 use crate::workflow::Capability;
 
 /// The longest prompt that is given as an argument: Linux takes 128 KiB of each.
@@ -275,7 +276,7 @@ impl<'a> Planner<'a> {
             ("model", request.model.map(str::to_owned)),
             ("variant", variant.map(str::to_owned)),
             ("turns", request.turns.map(|turns| turns.to_string())),
-            ("usd", request.micro_usd.map(usd)),
+            ("usd", request.micro_usd.map(money::exact_dollars)),
             ("session", session.map(str::to_owned)),
             ("schema", request.schema.map(str::to_owned)),
             ("schema_file", Some(file("schema.json"))),
@@ -379,12 +380,6 @@ fn parts(template: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Writes money as a client takes it: in dollars.
-fn usd(micro: u64) -> String {
-    let text = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,15 +397,6 @@ mod tests {
         ];
         for (template, expected) in cases {
             assert_eq!(parts(template).collect::<Vec<_>>(), *expected, "{template}");
-        }
-    }
-
-    #[test]
-    fn money_is_written_in_dollars() {
-        for (micro, expected) in
-            [(1_000_000, "1"), (1_500_000, "1.5"), (1, "0.000001"), (0, "0"), (10_000_000, "10")]
-        {
-            assert_eq!(usd(micro), expected);
         }
     }
 }

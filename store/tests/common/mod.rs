@@ -42,19 +42,10 @@ pub fn answer(text: &str) -> Fact {
 
 pub fn workflow() -> Workflow {
     let worker = Worker {
-        kind: WorkerKind::ClaudeCode,
-        instructions: "Make the tests pass.\n\"Quoted\" and \u{1F600}.".to_owned(),
-        command: None,
-        capabilities: Vec::new(),
         model: Some("any".to_owned()),
-        variant: None,
         default_args: vec!["--verbose".to_owned()],
-        workspace: ".".to_owned(),
         max_steps: Some(40),
-        client: None,
-        wrap: None,
-        isolated: false,
-        fallback: Vec::new(),
+        ..Worker::new(WorkerKind::ClaudeCode, "Make the tests pass.\n\"Quoted\" and \u{1F600}.")
     };
     let step = Step {
         id: "fix".into(),
