@@ -473,8 +473,8 @@ impl Site {
         Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
     }
 
-    /// Takes a child run up again, with what a person has given its parent since. One that has ended, and has
-    /// nothing to go on with, ended so: or, however it had ended, since this is what it lacks.
+    /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
+    /// did, or now for the money or the time that it lacks.
     async fn child_again(&self, folder: &RunFolder, place: Place) -> Result<Ended, Error> {
         let refused = match self.take_up(folder, TakeUp::AsChild(Box::new(place)), true).await {
             Ok(ended) => return Ok(ended),
