@@ -724,7 +724,6 @@ fn prompt(failed: &[Failed<'_>], completion: &Completion, declared: Option<Decla
         iteration: 2,
         stage: 1,
         uv: &uv,
-        input_text: None,
         allowed: &allowed,
     })
 }

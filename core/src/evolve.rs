@@ -140,9 +140,7 @@ impl RunState {
         self.run_goes_on(place, event.add_iterations);
         self.clock.extra = self.clock.extra.plus(event.add_time);
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
-        let more = |so_far: Option<u64>, add: u64| Some(so_far.unwrap_or(0).saturating_add(add));
-        self.extra_budget.micro_usd = more(self.extra_budget.micro_usd, event.add_micro_usd);
-        self.extra_budget.tokens = more(self.extra_budget.tokens, event.add_tokens);
+        self.add_budget(event);
         if let Some(hint) = &event.hint {
             self.tell_unfinished_steps(hint);
         }
@@ -259,7 +257,7 @@ impl RunState {
                 Some(drift) => step.drift = (**drift).clone(),
                 None => step.drift.put_back.clear(),
             }
-            if event.outcome.exit != Exit::Stopped {
+            if !event.outcome.exit.is_stopped() {
                 step.worked = Some(place.seq);
                 step.stalled = stalled(&event.outcome);
                 step.conversation = event.outcome.reading.as_deref().and_then(conversation);

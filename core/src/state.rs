@@ -13,7 +13,7 @@ use crate::event::{
 };
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
-use crate::money::Spent;
+use crate::money::Ledger;
 use crate::reading::Progress;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
@@ -31,8 +31,10 @@ pub struct RunState {
     pub(crate) phase: Phase,
     pub(crate) clock: Clock,
     pub(crate) weather_wait: Millis,
-    pub(crate) spent: Spent,
+    pub(crate) ledger: Ledger,
     pub(crate) extra_budget: Budget,
+    /// What the run that this one is a part of lets it spend.
+    pub(crate) allowance: Budget,
     pub(crate) extra_iterations: u32,
     /// In the order of the workflow.
     pub(crate) steps: Vec<StepState>,

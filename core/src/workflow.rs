@@ -62,6 +62,20 @@ impl Workflow {
     pub fn step(&self, id: &StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == *id)
     }
+
+    /// Returns all who may be asked in it and in the child runs of its steps, each with its step.
+    pub fn everybody(&self) -> Vec<(&Step, &Worker)> {
+        let mut all = Vec::new();
+        for step in &self.steps {
+            let works = [Purpose::Work, Purpose::Diagnosis].into_iter().filter_map(|it| step.worker(it));
+            let judges = [Inquiry::Check, Inquiry::Closer].into_iter().filter_map(|it| step.checker(it));
+            all.extend(works.chain(judges).flat_map(Worker::chain).map(|worker| (step, worker)));
+            if let Work::Subworkflow(child) = &step.work {
+                all.extend(child.workflow.everybody());
+            }
+        }
+        all
+    }
 }
 
 /// What a run may spend, with all that it asks anybody.
@@ -73,6 +87,33 @@ pub struct Budget {
     /// Most tokens, of every kind together; `None` is no bound.
     #[serde(default)]
     pub tokens: Option<u64>,
+    /// It is enough to count what is told: there may be calls of which nobody knows what they cost.
+    #[serde(default)]
+    pub accepts_unknown: bool,
+}
+
+impl Budget {
+    /// Returns what may be spent if a person adds this; what has no bound needs no more.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let sum = |bound: Option<u64>, more: Option<u64>| Some(bound?.saturating_add(more.unwrap_or(0)));
+        Self {
+            micro_usd: sum(self.micro_usd, more.micro_usd),
+            tokens: sum(self.tokens, more.tokens),
+            accepts_unknown: self.accepts_unknown || more.accepts_unknown,
+        }
+    }
+
+    /// Returns what may be spent by a part of somebody who may spend so much.
+    #[must_use]
+    pub fn within(self, whole: Self) -> Self {
+        let least = |[a, b]: [Option<u64>; 2]| a.into_iter().chain(b).min();
+        Self {
+            micro_usd: least([self.micro_usd, whole.micro_usd]),
+            tokens: least([self.tokens, whole.tokens]),
+            accepts_unknown: self.accepts_unknown || whole.accepts_unknown,
+        }
+    }
 }
 
 /// What to do when a worker's service is limited or out of order.
@@ -282,6 +323,11 @@ impl Worker {
     /// is no script.
     pub fn can_be_started(&self) -> bool {
         self.client.is_some() || self.command.is_some() || self.kind == WorkerKind::Custom
+    }
+
+    /// Says whether somebody has to be paid for what it does: a script of one's own costs nothing.
+    pub fn is_paid(&self) -> bool {
+        self.kind != WorkerKind::Custom
     }
 
     /// Returns who does its work at this place of the chain: itself at 0.

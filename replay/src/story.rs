@@ -228,7 +228,7 @@ impl Story {
     }
 
     /// Returns what all calls have spent that are over.
-    pub fn spent(&self) -> &Spent {
+    pub fn spent(&self) -> Spent {
         self.state.spent_by_ended_calls()
     }
 
@@ -352,21 +352,21 @@ impl Story {
 
     /// Goes on to the state after an event. What a call has cost that ended with it is counted in its iteration too.
     fn count(&mut self, event: &Event) {
-        let known = |spent: &Spent| {
-            (spent.calls, spent.micro_usd(), spent.cost_unknown(), spent.tokens.total(), spent.tokens_unknown)
-        };
-        let before = known(self.spent());
+        let before = self.spent();
         self.state = std::mem::take(&mut self.state).evolve(event);
-        let after = known(self.spent());
-        let Some((step, iteration)) = call_ended_by(&event.fact).filter(|_| after.0 > before.0) else {
-            return;
-        };
+        let now = self.spent();
+        let ended = call_ended_by(&event.fact).filter(|_| now.calls > before.calls);
+        let Some((step, iteration)) = ended else { return };
+        let money = now.micro_usd().saturating_sub(before.micro_usd());
+        let tokens = now.tokens.total().saturating_sub(before.tokens.total());
+        let tell_money = now.cost_unknown() == before.cost_unknown();
+        let tell_tokens = now.tokens_unknown == before.tokens_unknown;
         let Some(iteration) = self.iteration(step, iteration, event.at) else { return };
         let is_first = iteration.paid_calls == 0;
         let sum = |sum: Option<u64>, more: Option<u64>| if is_first { more } else { Some(sum? + more?) };
-        iteration.paid_calls += after.0 - before.0;
-        iteration.micro_usd = sum(iteration.micro_usd, (after.2 == before.2).then(|| after.1 - before.1));
-        iteration.tokens = sum(iteration.tokens, (after.4 == before.4).then(|| after.3 - before.3));
+        iteration.paid_calls += now.calls - before.calls;
+        iteration.micro_usd = sum(iteration.micro_usd, tell_money.then_some(money));
+        iteration.tokens = sum(iteration.tokens, tell_tokens.then_some(tokens));
     }
 
     fn concluded(&mut self, conclusion: &Conclusion, event: &Event) {

@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use unstuck_adapters::process::{Audience, Enough, Pipe};
 use unstuck_adapters::reset_time;
+use unstuck_adapters::schema::strict;
 use unstuck_core::client::launch::{self, Plan, Request};
 use unstuck_core::client::{Client, Decoder};
 use unstuck_core::clip;
@@ -57,7 +59,8 @@ pub(crate) fn plan(
         Some(conversation) => launch::Session::Continued(&conversation.id),
         None => launch::Session::New(Some(&fresh)),
     };
-    let schema = schema(asked);
+    let schema =
+        schema(asked).map(|it| if client.launch.strict_schema { strict(&it) } else { it }.to_string());
     let request = Request {
         prompt: asked.prompt,
         folder: &folder.to_string_lossy(),
@@ -91,15 +94,15 @@ fn money_left(asked: &Asked<'_>) -> Option<u64> {
 }
 
 /// Returns the schema that the answer has to meet.
-fn schema(asked: &Asked<'_>) -> Option<String> {
+fn schema(asked: &Asked<'_>) -> Option<Value> {
     let completion = asked.step.completion.as_ref()?;
     let form = match asked.inquiry {
         None => &completion.answer_of(asked.due.iteration)?.form,
-        Some(Inquiry::Closer) => return Some(unstuck_core::closer::SCHEMA.to_owned()),
+        Some(Inquiry::Closer) => return serde_json::from_str(unstuck_core::closer::SCHEMA).ok(),
         Some(_) => return None,
     };
     match form {
-        Form::Json { schema, .. } => schema.as_ref().map(ToString::to_string),
+        Form::Json { schema, .. } => schema.clone(),
         Form::TextPattern(_) => None,
     }
 }

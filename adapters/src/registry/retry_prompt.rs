@@ -80,8 +80,6 @@ pub struct Request<'a> {
     pub stage: u32,
     /// Values of `{uv-name}`, those of the step among them.
     pub uv: &'a BTreeMap<String, String>,
-    /// The value of `{input_text}`.
-    pub input_text: Option<&'a str>,
     /// The values that each field of an answer may have.
     pub allowed: &'a [(String, Vec<String>)],
 }
@@ -161,8 +159,7 @@ fn told(group: &Group<'_>, request: &Request<'_>, prompt: &mut RetryPrompt) -> B
     if let Some(template) = group.template {
         match Parsed::parse(&template.text, Names::Any) {
             Ok(parsed) => {
-                let variables =
-                    Variables { uv: request.uv, input_text: request.input_text, custom: &template.custom };
+                let variables = Variables { custom: &template.custom, ..Variables::of(request.uv) };
                 let rendered = parsed.render(&values(group, request), &variables);
                 section(&mut prompt.text, &rendered.text);
                 prompt.files.push(template.file.clone());

@@ -32,8 +32,6 @@ pub struct Launch {
     pub preset: Vec<String>,
     /// Goes on with the conversation `${session}`. Behind all others, so that it may be a subcommand.
     pub resume: Vec<String>,
-    /// Goes on in a copy of the conversation `${session}`; behind all others, too.
-    pub fork: Vec<String>,
     /// Asks for an answer by the schema `${schema}` or `${schema_file}`.
     pub schema: Vec<String>,
     /// Objects of a schema have to be closed, and all their properties required.
@@ -145,8 +143,6 @@ pub enum Session<'a> {
     New(Option<&'a str>),
     /// This one goes on.
     Continued(&'a str),
-    /// A copy of this one goes on.
-    Forked(&'a str),
 }
 
 /// How a call is started.
@@ -175,7 +171,6 @@ pub enum Wish {
     Turns,
     Money,
     Resume,
-    Fork,
     Schema,
     Isolation,
 }
@@ -189,7 +184,6 @@ impl Wish {
             Self::Turns => "a bound of turns",
             Self::Money => "a bound of money",
             Self::Resume => "to go on with a conversation",
-            Self::Fork => "to go on in a copy of a conversation",
             Self::Schema => "a schema of the answer",
             Self::Isolation => "a configuration of its own",
         }
@@ -276,7 +270,7 @@ impl<'a> Planner<'a> {
         let variant = request.variant.map(|name| launch.variants.get(name).map_or(name, String::as_str));
         let session = match request.session {
             Session::New(preset) => preset,
-            Session::Continued(id) | Session::Forked(id) => Some(id),
+            Session::Continued(id) => Some(id),
         };
         let values = [
             ("model", request.model.map(str::to_owned)),
@@ -311,7 +305,6 @@ impl<'a> Planner<'a> {
             Session::New(None) => Vec::new(),
             Session::New(Some(_)) => self.args(&launch.preset),
             Session::Continued(_) => self.wish(true, &launch.resume, Wish::Resume),
-            Session::Forked(_) => self.wish(true, &launch.fork, Wish::Fork),
         }
     }
 
@@ -336,8 +329,6 @@ impl<'a> Planner<'a> {
         let session = match request.session {
             Session::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
             Session::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
-            // The copy gets a name of its own.
-            Session::Forked(_) => None,
         };
         Plan {
             argv,

@@ -12,6 +12,7 @@ use unstuck_core::event::{
     WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{CallEnd, Cost, Counts, Progress, Reading, Retrying, Scope, Trouble, Usage};
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
@@ -140,6 +141,16 @@ fn usage() -> Usage {
     Usage { input: 700, cached: 2100, cache_write: 50, output: 65, reasoning: 12, scope: Scope::Session }
 }
 
+fn spent() -> Spent {
+    Spent {
+        calls: 4,
+        reported: Sum { micro_usd: 1_210_000, calls: 2 },
+        derived: Sum { micro_usd: 400_000, calls: 1 },
+        tokens: Tokens { input: 10, cached: 20, cache_write: 4, output: 2, reasoning: 1 },
+        tokens_unknown: 1,
+    }
+}
+
 fn counts() -> Counts {
     Counts { tools: 5, tools_failed: 1, retries: 2, denied: 3, unparsed: 4 }
 }
@@ -223,6 +234,8 @@ pub fn observations() -> Vec<Observation> {
             add_time: Millis(3_600_000),
             add_micro_usd: 2_500_000,
             add_tokens: 1_000_000,
+            accept_unknown_cost: true,
+            allowance: Some(Budget { micro_usd: Some(4_000_000), tokens: None, accepts_unknown: false }),
             hint: Some("look at line 12".to_owned()),
             workflow_digest: None,
             program: "0.1.0".to_owned(),
@@ -286,7 +299,7 @@ pub fn observations() -> Vec<Observation> {
     ];
     let taken = |moment| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot()), moment });
     all.extend(moments.into_iter().map(taken));
-    let child = ChildEnd { run: "ba9876543210".into(), end: RunOutcome::Stuck };
+    let child = ChildEnd { run: "ba9876543210".into(), end: RunOutcome::Stuck, spent: spent() };
     let exits = [
         Exit::Code(0),
         Exit::Signal(9),
