@@ -1,0 +1,169 @@
+//! Which commands fit a state.
+
+use super::Command;
+use crate::event::{
+    CheckFinished, Lost, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished, WorkerProgressed,
+};
+use crate::id::{Attempt, Iteration, Millis, StepId};
+use crate::spending::Overspent;
+use crate::state::{Phase, RunState, StepPhase, StepState};
+use crate::workflow::{OnFailure, Step};
+
+/// Why a command is refused. Nothing is recorded then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The first event of a run is `RunStarted`.
+    #[error("the run has not been started")]
+    NotStarted,
+    /// A run is started once.
+    #[error("the run has been started already")]
+    AlreadyStarted,
+    /// The run is over.
+    #[error("the run has ended: {}", .0.as_str())]
+    Ended(RunOutcome),
+    /// There is nothing to resume.
+    #[error("the run is complete")]
+    AlreadyComplete,
+    /// A loop is at its bound.
+    #[error("the last allowed iteration is over")]
+    NeedsIterations,
+    /// The run is at its bound.
+    #[error("the time of the run is over")]
+    NeedsTime,
+    /// A person must answer first.
+    #[error("the run waits for an answer")]
+    NeedsAnswer,
+    /// The run is at its bound.
+    #[error("the money of the run is spent: {0}")]
+    NeedsMoney(Overspent),
+    /// Nobody asked.
+    #[error("the run does not wait for an answer")]
+    NothingToAnswer,
+    /// Nothing is waited for.
+    #[error("the run does not wait for anything")]
+    NothingToWaitFor,
+    /// The command is about a try that is not due, or not in flight.
+    #[error("step {step}: try {attempt} of iteration {iteration} is not {expected}")]
+    NotExpected {
+        /// The step.
+        step: StepId,
+        /// The iteration.
+        iteration: Iteration,
+        /// The try.
+        attempt: Attempt,
+        /// What it would have to be.
+        expected: &'static str,
+    },
+}
+
+impl RunState {
+    /// Says whether a command fits the state.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] when it does not.
+    pub fn admits(&self, command: &Command) -> Result<(), Rejection> {
+        match (&self.phase, command) {
+            (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
+            (Phase::Empty, _) => return Err(Rejection::NotStarted),
+            (_, Observation::RunStarted(_)) => return Err(Rejection::AlreadyStarted),
+            (_, Observation::LogRepaired(_) | Observation::SnapshotTaken(_)) => return Ok(()),
+            (_, Observation::RunResumed(event)) => return self.admits_resume(event),
+            (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(_)) => return Ok(()),
+            (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
+            (_, Observation::Kicked) if !self.is_waiting() => return Err(Rejection::NothingToWaitFor),
+            (Phase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
+            (Phase::Stopping(why, _), Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
+                return Err(Rejection::Ended(*why));
+            }
+            (Phase::Active | Phase::Stopping(..), _) => {}
+        }
+        match command {
+            Observation::WorkerStarted(e) => {
+                self.expects(&e.step, e.iteration, e.attempt, "due as work", |phase| {
+                    *phase == StepPhase::WorkDue
+                })
+            }
+            Observation::CheckStarted(e) => {
+                self.expects(&e.step, e.iteration, e.attempt, "due as a check", |phase| {
+                    *phase == StepPhase::CheckDue
+                })
+            }
+            Observation::WorkerProgressed(WorkerProgressed { step, iteration, attempt, .. }) => {
+                self.expects(step, *iteration, *attempt, "in flight", StepPhase::is_in_flight)
+            }
+            Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, .. })
+            | Observation::WorkerLost(Lost { step, iteration, attempt, .. }) => {
+                self.expects(step, *iteration, *attempt, "in flight as work", |phase| {
+                    matches!(phase, StepPhase::Working(_))
+                })
+            }
+            Observation::CheckFinished(CheckFinished { step, iteration, attempt, .. })
+            | Observation::CheckLost(Lost { step, iteration, attempt, .. }) => {
+                self.expects(step, *iteration, *attempt, "in flight as a check", |phase| {
+                    matches!(phase, StepPhase::Checking(_))
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn admits_resume(&self, event: &RunResumed) -> Result<(), Rejection> {
+        let Phase::Ended(outcome, _) = self.phase else { return Ok(()) };
+        let out_of_time = self.time_allowed().is_some_and(|allowed| self.clock.used >= allowed);
+        match outcome {
+            RunOutcome::Complete => Err(Rejection::AlreadyComplete),
+            RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
+            _ if out_of_time && event.add_time == Millis(0) => Err(Rejection::NeedsTime),
+            _ if let Some(bound) = self.overspent_with(event) => Err(Rejection::NeedsMoney(bound)),
+            _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_go_on(step, at)) => {
+                Err(Rejection::NeedsIterations)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says whether a resume gives a step something to do.
+    fn can_go_on(&self, step: &Step, at: &StepState) -> bool {
+        match &at.phase {
+            StepPhase::Pending => !step.depends_on.iter().any(|on| self.is_closed(on)),
+            StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_)) => false,
+            StepPhase::Ended(_) => !self.needs_iterations(step, at),
+            _ => true,
+        }
+    }
+
+    /// Says whether a step has ended in a way that its dependents cannot start after.
+    pub(super) fn is_closed(&self, id: &StepId) -> bool {
+        let Some((step, at)) = self.step(id) else { return false };
+        let continues = step.on_failure == OnFailure::Continue;
+        at.phase.end().is_some_and(|end| !end.lets_dependents_run(continues))
+    }
+
+    /// Says whether a step can only go on with an iteration that it does not have.
+    pub(super) fn needs_iterations(&self, step: &Step, at: &StepState) -> bool {
+        let goes_on_in_next = matches!(
+            at.phase,
+            StepPhase::Ended(
+                StepEnd::IterationsExhausted | StepEnd::AttemptsExhausted(_) | StepEnd::Stuck(_)
+            )
+        );
+        goes_on_in_next && at.iteration >= self.max_iterations(step, at)
+    }
+
+    fn expects(
+        &self,
+        step: &StepId,
+        iteration: Iteration,
+        attempt: Attempt,
+        expected: &'static str,
+        fits: impl Fn(&StepPhase) -> bool,
+    ) -> Result<(), Rejection> {
+        let at = self.step(step).map(|(_, at)| at);
+        if at.is_some_and(|at| fits(&at.phase) && at.iteration == iteration && at.attempt == attempt) {
+            return Ok(());
+        }
+        Err(Rejection::NotExpected { step: step.clone(), iteration, attempt, expected })
+    }
+}

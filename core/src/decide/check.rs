@@ -1,0 +1,136 @@
+//! What follows when a check has left.
+
+use super::weather::needs_person;
+use super::{Batch, kind_of};
+use crate::claim::{
+    CheckFailure, Claim, commands_claim, contradicted_by_exit, cut_short, exit_beside_file, exit_verdict,
+    is_retryable, recorded, resolve, sentence, stands_although_failed, with_failures, with_timeout,
+};
+use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
+use crate::gate;
+use crate::id::{Attempt, Iteration, Seq};
+use crate::prompt;
+use crate::state::{RunState, StepState};
+use crate::weather;
+use crate::workflow::{CheckBy, CheckCommand, Step};
+
+impl Batch {
+    /// The check has left: its exit code, or its answer, is a claim, or it could not run.
+    pub(super) fn check_ended(&mut self, before: &RunState, event: &CheckFinished, cause: Seq) {
+        let Some((step, at)) = before.step(&event.step) else { return };
+        let Some(check) = &step.check else { return };
+        if event.outcome.exit == Exit::Stopped {
+            return;
+        }
+        if let Some(why) = &event.outcome.fatal {
+            return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
+        }
+        if let Exit::Asks(question) = &event.outcome.exit {
+            return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
+        }
+        let id = &event.check_id;
+        let evidence: Vec<Seq> = at.worked.into_iter().chain([cause]).collect();
+        match at.inquiry {
+            Inquiry::Check => {}
+            Inquiry::Preflight => return self.preflight_ended(step, event, evidence),
+            Inquiry::Conditions => return self.conditions_ended(step, at, check, event, evidence),
+            Inquiry::Closer => return self.closer_ended(step, at, check, event, evidence),
+        }
+        match &check.by {
+            CheckBy::Exit(_) => match exit_verdict(&event.outcome) {
+                Ok(decision) => {
+                    let resolution = resolve(&event.decision_file, "", "", Some(id));
+                    let claim = exit_beside_file(decision, &event.decision_file, resolution, id);
+                    let claim = with_failures(claim, &event.commands);
+                    self.verdict(step, check, with_timeout(claim, &event.outcome), evidence);
+                }
+                Err(failure) => self.check_failed(step, at, event, failure, evidence),
+            },
+            CheckBy::Agent(_) => {
+                let prompt = prompt::check(before, step, at, id);
+                let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, Some(id));
+                match event.outcome.failure(kind_of(step, at)) {
+                    Some(failure) if !stands_although_failed(&resolution) => {
+                        self.check_could_not_run(step, at, event, &failure, evidence);
+                    }
+                    failure => {
+                        let failure = failure.or_else(|| cut_short(&event.outcome));
+                        let claim = Claim::from_resolution(resolution, Some(id.clone()));
+                        let claim = contradicted_by_exit(claim, failure.as_ref(), "check");
+                        self.verdict(step, check, claim, evidence);
+                    }
+                }
+            }
+            CheckBy::Commands(commands) => match commands_claim(commands, event, at.baseline.as_deref()) {
+                Ok(_) if event.iteration == Iteration::BASELINE => {
+                    self.baseline_taken(step, commands, event, evidence);
+                }
+                Ok(claim) => self.verdict(step, check, claim, evidence),
+                Err(failure) => self.check_could_not_run(step, at, event, &failure, evidence),
+            },
+            CheckBy::Claim | CheckBy::Conditions => {}
+        }
+    }
+
+    /// It is known what fails before anybody has worked.
+    fn baseline_taken(
+        &mut self,
+        step: &Step,
+        commands: &[CheckCommand],
+        event: &CheckFinished,
+        evidence: Vec<Seq>,
+    ) {
+        match gate::no_baseline(commands, &event.commands) {
+            Some(why) => self.end_step(&step.id, StepEnd::NoBaseline(why), evidence),
+            None => self.request_work(&step.id, Iteration(1), Attempt(1)),
+        }
+    }
+
+    fn check_failed(
+        &mut self,
+        step: &Step,
+        then: &StepState,
+        event: &CheckFinished,
+        failure: CheckFailure,
+        evidence: Vec<Seq>,
+    ) {
+        match failure {
+            CheckFailure::CouldNotRun(failure) => {
+                self.check_could_not_run(step, then, event, &failure, evidence)
+            }
+            CheckFailure::OtherCode(failure) => {
+                self.end_step(&step.id, StepEnd::CheckFailed(failure), evidence)
+            }
+        }
+    }
+
+    /// `then` is where the step stood while the check was in flight.
+    pub(super) fn check_could_not_run(
+        &mut self,
+        step: &Step,
+        then: &StepState,
+        event: &CheckFinished,
+        failure: &weather::Failure,
+        evidence: Vec<Seq>,
+    ) {
+        if let Some(needs) = needs_person(then.whom(step), failure) {
+            return self.blocked(&step.id, needs, evidence);
+        }
+        if self.falls_back(step, Next::Check, then, failure) {
+            let at = self.at(&step.id);
+            let (what, claim, attempt) = (then.inquiry, at.claim.clone(), at.attempt);
+            return self.ask(&step.id, event.iteration, attempt, what, claim);
+        }
+        let at = self.at(&step.id);
+        let (tries, retries) = (at.weather_tries, at.check_retries);
+        let class = failure.class;
+        if let Some(wait) = self.weather_wait(step, failure, &event.outcome, tries) {
+            self.wait(step, wait, Next::Check, WaitReason::Weather(class), sentence(failure));
+        } else if is_retryable(class) && retries < step.max_retries.max(2) {
+            let wait = self.backoff(step, class, retries);
+            self.wait(step, wait, Next::Check, WaitReason::CheckRetry(class), sentence(failure));
+        } else {
+            self.end_step(&step.id, StepEnd::CheckCouldNotRun(recorded(failure)), evidence);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! How a run goes on by itself: which steps start, which are skipped, and when it ends; and how it goes on after a
+//! crash or an end.
+
+use super::Batch;
+use crate::completion;
+use crate::event::{Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd};
+use crate::id::{Attempt, Iteration, Seq, StepId};
+use crate::state::{Phase, StepPhase};
+use crate::workflow::{CheckBy, Step, Workflow};
+
+impl Batch {
+    /// Skips, starts and ends what follows from the state and the time.
+    pub(super) fn settle(&mut self, cause: Seq) {
+        let Some(plan) = self.state.plan.clone() else { return };
+        let workflow = &plan.started.workflow;
+        if self.state.phase == Phase::Active {
+            if self.state.time_limit().is_some_and(|limit| self.at >= limit) {
+                self.stop(RunOutcome::TimeLimit, cause);
+            } else {
+                self.skip_unreachable(workflow);
+                self.take_up_due(workflow);
+                self.start_ready(workflow);
+                if self.state.is_broke() {
+                    self.stop(RunOutcome::SpendLimit, cause);
+                }
+            }
+        }
+        match self.state.phase {
+            Phase::Stopping(why, since) if self.state.in_flight().next().is_none() => {
+                self.end_run(workflow, Some(why), since);
+            }
+            Phase::Active if self.state.steps.iter().all(|step| step.phase.end().is_some()) => {
+                self.end_run(workflow, None, cause);
+            }
+            _ => {}
+        }
+    }
+
+    fn skip_unreachable(&mut self, workflow: &Workflow) {
+        loop {
+            let skipped = workflow.steps.iter().find_map(|step| {
+                let pending = self.at(&step.id).phase == StepPhase::Pending;
+                let culprit =
+                    pending.then(|| step.depends_on.iter().find(|on| self.state.is_closed(on)))??;
+                Some((step.id.clone(), culprit.clone()))
+            });
+            let Some((step, culprit)) = skipped else { return };
+            let evidence = self.at(&culprit).ended.into_iter().collect();
+            self.end_step(&step, StepEnd::Skipped(culprit), evidence);
+        }
+    }
+
+    fn take_up_due(&mut self, workflow: &Workflow) {
+        for step in &workflow.steps {
+            let at = self.at(&step.id);
+            let StepPhase::Waiting { until, then, .. } = at.phase else { continue };
+            if until > self.at {
+                continue;
+            }
+            let (iteration, attempt) = (at.iteration, at.attempt);
+            match then {
+                Next::Work => self.request_work(&step.id, iteration, attempt),
+                Next::Check => self.request_check(&step.id, iteration, attempt),
+            }
+        }
+    }
+
+    fn start_ready(&mut self, workflow: &Workflow) {
+        let places = self.state.places();
+        for step in &workflow.steps {
+            let active = self.state.steps.iter().filter(|step| step.phase.is_active()).count();
+            if active >= places {
+                return;
+            }
+            let ready = self.at(&step.id).phase == StepPhase::Pending
+                && step
+                    .depends_on
+                    .iter()
+                    .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
+            let preflight = step.completion.as_ref().is_some_and(|it| it.asks(completion::Phase::Preflight));
+            match (ready, preflight) {
+                (false, _) => {}
+                (true, true) => {
+                    self.ask(&step.id, Iteration::BASELINE, Attempt(1), Inquiry::Preflight, None);
+                }
+                (true, false) => self.begin_work(step),
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self, why: RunOutcome, cause: Seq) {
+        if self.state.phase == Phase::Active {
+            self.push(Conclusion::RunStopping(RunStopping { why, evidence: vec![cause] }));
+        }
+    }
+
+    fn end_run(&mut self, workflow: &Workflow, why: Option<RunOutcome>, cause: Seq) {
+        let ended = |id: &StepId| self.at(id).phase.end().cloned().zip(self.at(id).ended);
+        // The step that failed first decides; what came after it may be its consequence.
+        let deciding = workflow
+            .steps
+            .iter()
+            .filter_map(|step| {
+                let (end, seq) = ended(&step.id)?;
+                Some((seq, step.id.clone(), end.outcome()?))
+            })
+            .filter(|(_, _, outcome)| why.is_none() || why == Some(*outcome))
+            .min_by_key(|(seq, ..)| *seq);
+        let incomplete = |step: &&Step| matches!(ended(&step.id), Some((StepEnd::Incomplete, _)));
+        let incomplete_steps = workflow.steps.iter().filter(incomplete).map(|step| step.id.clone()).collect();
+        let (outcome, step, evidence) = match (why, deciding) {
+            (Some(RunOutcome::Blocked) | None, Some((seq, step, outcome))) => {
+                (outcome, Some(step), vec![seq])
+            }
+            (Some(why), _) => (why, None, vec![cause]),
+            (None, None) => {
+                let ends = self.state.steps.iter().filter_map(|step| step.ended);
+                (RunOutcome::Complete, None, ends.collect())
+            }
+        };
+        self.push(Conclusion::RunEnded(RunEnded { outcome, step, incomplete_steps, evidence }));
+    }
+
+    /// What was in flight when the supervisor died is begun again. It costs no retry.
+    pub(super) fn try_again(&mut self, lost: &Lost) {
+        let at = self.at(&lost.step);
+        let (due, attempt) = (at.phase.clone(), at.attempt);
+        match due {
+            StepPhase::WorkDue => self.request_work(&lost.step, lost.iteration, attempt),
+            StepPhase::CheckDue => self.request_check(&lost.step, lost.iteration, attempt),
+            _ => {}
+        }
+    }
+
+    /// Lets steps that had not ended well go on where they ended.
+    pub(super) fn reopen_ended_steps(&mut self, answered: bool) {
+        let Some(plan) = self.state.plan.clone() else { return };
+        for step in &plan.started.workflow.steps {
+            let at = self.at(&step.id);
+            let StepPhase::Ended(end) = &at.phase else { continue };
+            if self.state.needs_iterations(step, at) {
+                continue;
+            }
+            let (iteration, attempt) = (at.iteration, at.attempt);
+            // Who was asked last is asked again; a worker that is its own check has to work again.
+            let claim = at.inquiry == Inquiry::Check
+                && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
+            match end {
+                StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
+                StepEnd::Blocked(_) if !answered => {}
+                StepEnd::Blocked(_)
+                | StepEnd::IterationsExhausted
+                | StepEnd::AttemptsExhausted(_)
+                | StepEnd::Stuck(_) => {
+                    self.request_work(&step.id, iteration.next(), Attempt(1));
+                }
+                StepEnd::CheckFailed(_)
+                | StepEnd::CheckCouldNotRun(_)
+                | StepEnd::ConditionFailed(_)
+                | StepEnd::Undecidable(_)
+                | StepEnd::WaitExpired
+                    if !claim =>
+                {
+                    self.request_check(&step.id, iteration, attempt);
+                }
+                _ if iteration == Iteration::BASELINE => self.request_check(&step.id, iteration, attempt),
+                _ => self.request_work(&step.id, iteration, attempt),
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How a claim is put beside the evidence, and how a loop goes on from there.
+
+use super::Batch;
+use crate::claim::Claim;
+use crate::convergence::Stall;
+use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
+use crate::id::{Attempt, Iteration, Millis, Seq};
+use crate::scope;
+use crate::state::Changed;
+use crate::verdict::Decision;
+use crate::workflow::{Check, CheckBy, OnExhausted, Step};
+
+/// How often an external job is asked for, where the verdict does not say.
+const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
+const JOB_POLL_MIN: Millis = Millis::from_secs(1);
+const JOB_POLL_MAX: Millis = Millis::from_secs(3600);
+
+impl Batch {
+    /// Puts a claim beside the evidence and says how the step goes on.
+    pub(super) fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
+        let claim = self.with_answer(step, check, claim);
+        let (needs, retry_after) = (claim.needs.clone(), claim.retry_after);
+        let event = self.judge(step, claim, evidence.clone());
+        if event.decision == Decision::Complete && self.verifies(step, &event) {
+            return;
+        }
+        let (decision, parse_failures, iteration) = (event.decision, event.parse_failures, event.iteration);
+        let last_problem = event.problems.last().cloned();
+        let seq = self.push(Conclusion::VerdictReached(event));
+        let evidence: Vec<Seq> = evidence.into_iter().chain([seq]).collect();
+        match decision {
+            Decision::Complete => self.end_step(&step.id, StepEnd::Complete, evidence),
+            Decision::Blocked => {
+                let needs = needs.unwrap_or_else(|| "the checker did not say what".to_owned());
+                self.blocked(&step.id, needs, evidence);
+            }
+            Decision::Waiting => self.wait_for_job(step, check, retry_after, evidence),
+            Decision::None if parse_failures >= check.max_parse_failures => {
+                let problem = last_problem.unwrap_or_else(|| "nothing was said".to_owned());
+                self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
+            }
+            Decision::Incomplete | Decision::None => {
+                if !self.given_up(step, &evidence) && !self.stalled(step, iteration, &evidence) {
+                    self.next_iteration(step, iteration, evidence);
+                }
+            }
+        }
+    }
+
+    fn judge(&self, step: &Step, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
+        let at = self.at(&step.id);
+        let unread = claim.decision == Decision::None;
+        let mut event = VerdictReached {
+            step: step.id.clone(),
+            iteration: at.iteration,
+            check_id: claim.check_id,
+            decision: claim.decision,
+            claimed: claim.claimed,
+            source: claim.source,
+            reasons: claim.reasons,
+            fingerprints: claim.fingerprints,
+            problems: claim.problems,
+            parse_failures: if unread { at.parse_failures.saturating_add(1) } else { 0 },
+            evidence,
+        };
+        if event.decision == Decision::Complete && step.require_change && at.changed == Changed::No {
+            event.claimed = Some(Decision::Complete);
+            event.decision = Decision::Incomplete;
+            event.reasons = vec![
+                "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
+            ];
+        }
+        let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+        if event.decision == Decision::Complete && claims && !at.drift.put_back.is_empty() {
+            event.claimed = Some(Decision::Complete);
+            event.decision = Decision::Incomplete;
+            event.reasons = vec![
+                "scope: a part of the work was out of scope and was put back after the claim".to_owned(),
+            ];
+            event.fingerprints.push("scope:put_back".to_owned());
+        }
+        if event.decision == Decision::Incomplete
+            && let Some(stalled) = &at.stalled
+        {
+            event.reasons.insert(0, stalled.clone());
+            event.fingerprints.push("stall:idle".to_owned());
+        }
+        if matches!(event.decision, Decision::Complete | Decision::Incomplete)
+            && let Some(policy) = &step.convergence
+            && let Some(violation) = scope::violation(policy, &at.drift)
+        {
+            event.claimed = event.claimed.or(Some(event.decision));
+            event.decision = Decision::Incomplete;
+            event.reasons.splice(0..0, violation.reasons);
+            event.fingerprints.extend(violation.fingerprints);
+        }
+        event
+    }
+
+    /// Raises the stage if the loop gets nowhere; returns whether that ended its work.
+    pub(super) fn stalled(&mut self, step: &Step, iteration: Iteration, evidence: &[Seq]) -> bool {
+        let Some(policy) = &step.convergence else { return false };
+        let convergence = &self.at(&step.id).convergence;
+        let Some(Stall { cause, key, count }) = convergence.stall(policy) else { return false };
+        let from = convergence.stage();
+        let last = policy.max_stage.max(from);
+        // Who changes nothing does not begin to because of a narrower task.
+        let to = if cause == StallCause::NoChange { last } else { from.next().min(last) };
+        let raised = StageRaised { step: step.id.clone(), iteration, from, to, cause, key, count };
+        let seq = self.push(Conclusion::StageRaised(raised));
+        let stops = to >= policy.max_stage && policy.fail_on_max_stage;
+        if stops && policy.diagnose_with.is_some() {
+            let attempt = self.at(&step.id).work_attempt.next();
+            self.request(&step.id, iteration, attempt, Purpose::Diagnosis);
+        } else if stops {
+            let evidence = evidence.iter().copied().chain([seq]).collect();
+            self.end_step(&step.id, StepEnd::Stuck(cause), evidence);
+        }
+        stops
+    }
+
+    pub(super) fn next_iteration(&mut self, step: &Step, iteration: Iteration, evidence: Vec<Seq>) {
+        let at = self.at(&step.id);
+        if iteration < self.state.max_iterations(step, at) {
+            return self.request_work(&step.id, iteration.next(), Attempt(1));
+        }
+        let end = match step.on_exhausted {
+            OnExhausted::Abort => StepEnd::IterationsExhausted,
+            OnExhausted::Continue => StepEnd::Incomplete,
+        };
+        self.end_step(&step.id, end, evidence);
+    }
+
+    fn wait_for_job(&mut self, step: &Step, check: &Check, retry_after: Option<Millis>, evidence: Vec<Seq>) {
+        let wait = retry_after.unwrap_or(JOB_POLL_DEFAULT);
+        let wait = Millis(wait.0.clamp(JOB_POLL_MIN.0, JOB_POLL_MAX.0));
+        let since = self.at(&step.id).waiting_since.unwrap_or(self.at);
+        if self.at.after(wait).since(since) > step.timeout {
+            return self.end_step(&step.id, StepEnd::WaitExpired, evidence);
+        }
+        let then = if check.by == CheckBy::Claim { Next::Work } else { Next::Check };
+        self.wait(step, wait, then, WaitReason::ExternalJob, "an external job is still running".to_owned());
+    }
+}

@@ -1,0 +1,144 @@
+//! What follows when a worker has left.
+
+use super::weather::needs_person;
+use super::{Batch, kind_of};
+use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, recorded, resolve, sentence};
+use crate::completion::Completion;
+use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
+use crate::id::{Attempt, Seq};
+use crate::prompt;
+use crate::reading::Trouble;
+use crate::state::{RunState, StepPhase, StepState};
+use crate::verdict::Decision;
+use crate::weather;
+use crate::workflow::{Check, CheckBy, OnFailure, Step};
+
+impl Batch {
+    /// The worker has left: its step is complete, or is checked, or has failed.
+    pub(super) fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
+        let Some((step, at)) = before.step(&event.step) else { return };
+        if event.outcome.exit.is_stopped() {
+            return;
+        }
+        if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::SpendLimit) {
+            // What it may spend is a part of what this run may spend, so both go on when a person gives more.
+            return self.stop(RunOutcome::SpendLimit, cause);
+        }
+        if at.purpose == Purpose::Diagnosis {
+            return self.diagnosed(step, at, event, cause);
+        }
+        if let Some(why) = &event.outcome.fatal {
+            return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
+        }
+        if let Exit::Asks(question) = &event.outcome.exit {
+            return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
+        }
+        let failure = event.outcome.failure(kind_of(step, at));
+        let Some(check) = &step.check else {
+            return match failure {
+                Some(failure) => self.worker_failed(step, at, event, failure, cause),
+                None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
+            };
+        };
+        if check.by == CheckBy::Conditions && failure.is_none() {
+            return self.answered(step, check, event, cause);
+        }
+        if check.by == CheckBy::Claim {
+            return self.claim_ended(before, step, at, check, event, failure, cause);
+        }
+        match failure {
+            // What it did until then is looked at, and that it stalled is among what is found.
+            Some(_) if event.outcome.exit == Exit::Idle && check.by != CheckBy::Conditions => {
+                self.request_check(&step.id, event.iteration, Attempt(1));
+            }
+            Some(failure) => self.worker_failed(step, at, event, failure, cause),
+            None => self.request_check(&step.id, event.iteration, Attempt(1)),
+        }
+    }
+
+    /// The worker that is its own check has left.
+    #[expect(clippy::too_many_arguments, reason = "one call, and each is something else")]
+    fn claim_ended(
+        &mut self,
+        before: &RunState,
+        step: &Step,
+        at: &StepState,
+        check: &Check,
+        event: &WorkerFinished,
+        failure: Option<weather::Failure>,
+        cause: Seq,
+    ) {
+        let check_id = match &at.phase {
+            StepPhase::Working(in_flight) => in_flight.check_id.clone(),
+            _ => None,
+        };
+        let registry = step.completion.as_ref().map(Completion::as_written).unwrap_or_default();
+        let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
+        let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
+        match failure {
+            Some(_) if resolution.decision == Decision::None && event.outcome.exit == Exit::Idle => {
+                let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
+                self.verdict(step, check, claim, vec![cause]);
+            }
+            Some(failure) if resolution.decision == Decision::None => {
+                self.worker_failed(step, at, event, failure, cause)
+            }
+            failure => {
+                let failure = failure.or_else(|| cut_short(&event.outcome));
+                let claim = contradicted_by_exit(
+                    Claim::from_resolution(resolution, check_id),
+                    failure.as_ref(),
+                    "worker",
+                );
+                self.verdict(step, check, claim, vec![cause]);
+            }
+        }
+    }
+
+    /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.
+    fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
+        if let Some(failure) = event.outcome.failure(kind_of(step, at))
+            && let Some(wait) = self.weather_wait(step, &failure, &event.outcome, at.weather_tries)
+        {
+            let why = WaitReason::Weather(failure.class);
+            return self.wait(step, wait, Next::Work, why, sentence(&failure));
+        }
+        // Only a stage that was raised asks for a diagnosis.
+        let Some((stall, _)) = at.convergence.raised_for() else { return };
+        self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
+    }
+
+    /// `then` is where the step stood while the worker was at work.
+    pub(super) fn worker_failed(
+        &mut self,
+        step: &Step,
+        then: &StepState,
+        event: &WorkerFinished,
+        failure: weather::Failure,
+        cause: Seq,
+    ) {
+        if let Some(needs) = needs_person(then.whom(step), &failure) {
+            return self.blocked(&step.id, needs, vec![cause]);
+        }
+        let continued = then.phase.in_flight().and_then(|it| it.call.as_ref()).is_some_and(|it| it.continues);
+        if continued && matches!(failure.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow)) {
+            // The conversation is forgotten, so this happens once.
+            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
+        }
+        if self.falls_back(step, Next::Work, then, &failure) {
+            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
+        }
+        let at = self.at(&step.id);
+        let retries_left = step.on_failure == OnFailure::Retry && at.retries < step.max_retries;
+        let (tries, retries) = (at.weather_tries, at.retries);
+        let class = failure.class;
+        if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, tries) {
+            self.wait(step, wait, Next::Work, WaitReason::Weather(class), sentence(&failure));
+        } else if retries_left && is_retryable(class) {
+            let wait = self.backoff(step, class, retries);
+            self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
+        } else {
+            self.end_step(&step.id, StepEnd::WorkerFailed(recorded(&failure)), vec![cause]);
+        }
+    }
+}
