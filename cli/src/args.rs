@@ -53,6 +53,7 @@ pub enum Command {
     /// Run a workflow file, or a goal with a worker and checks.
     Run(Box<run::Args>),
     /// List runs, the ones that need a person first.
+    #[command(visible_alias = "status")]
     Runs(runs::Args),
     /// Show a run: its steps, iterations and verdicts.
     Show(show::Args),

@@ -138,7 +138,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
 }
 
 /// What all calls have cost, in words; nothing where none was paid for.
-fn spent(story: &Story) -> String {
+pub fn spent(story: &Story) -> String {
     if story.spent.calls == 0 { String::new() } else { format!(", cost {}", story.spent) }
 }
 
