@@ -44,6 +44,7 @@ impl Loader<'_> {
                 tokens: top.whole("max_tokens").map(u64::from),
             },
             prices: None,
+            notify: top.owned("notify"),
             branch: self.branch_rules(&top, &steps),
             steps,
         })

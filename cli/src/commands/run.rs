@@ -96,6 +96,9 @@ pub struct Args {
     /// Most time of the run, such as 90m [default: as the file says, or 4h].
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
+    /// A command that is run when the run has ended, but for Ctrl-C; it reads a summary as JSON [default: as the file says].
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    notify: Option<String>,
     /// What the run may spend, and what the workers may do.
     #[command(flatten)]
     means: Means,
@@ -359,6 +362,9 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     if let Some(timeout) = args.max_time {
         started.workflow.timeout = timeout;
     }
+    if args.notify.is_some() {
+        started.workflow.notify.clone_from(&args.notify);
+    }
     args.means.bound(&mut started.workflow, workspace)?;
     can_run(&started.workflow)?;
     holds_no_secret(&started.workflow, &args.driving.redactor())?;
@@ -570,8 +576,15 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
         };
         (step, conditions.filter_map(command).collect())
     });
+    let is_secret = |text: &String| redactor.redact_text(text).1 > 0;
+    if workflow.notify.as_ref().is_some_and(is_secret) {
+        return Err(Error::usage(
+            "notify: the command holds the value of a variable that is secret by its name",
+        )
+        .hint("read it from the environment there instead, such as \"$API_KEY\""));
+    }
     for (step, executed) in of_workers.chain(of_validators) {
-        if executed.iter().any(|text| redactor.redact_text(text).1 > 0) {
+        if executed.iter().any(is_secret) {
             return Err(Error::usage(format!(
                 "step {}: its script or command holds the value of a variable that is secret by its name",
                 step.id
@@ -662,6 +675,7 @@ where
             Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
         })?;
     }
+    runtime.block_on(super::notify::notify(&story, &ended, short, &summary, &driving.redactor()));
     Ok(u8::try_from(status).unwrap_or(1))
 }
 
