@@ -39,7 +39,8 @@ pub async fn notify(story: &Story, ended: &Ended, short: &str, summary: &Value, 
     let outcome = notify::notify(notice, redactor).await;
     if outcome.exit != Exit::Code(0) {
         let said = outcome.stderr_tail.lines().rfind(|line| !line.trim().is_empty());
-        let said = said.map_or_else(String::new, |line| format!(": {}", text::plain(&text::cut(line.trim(), 200))));
+        let said =
+            said.map_or_else(String::new, |line| format!(": {}", text::plain(&text::cut(line.trim(), 200))));
         eprintln!(
             "note: nobody was told of the end: `{}` {}{said}",
             text::cut(command, 60),

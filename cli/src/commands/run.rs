@@ -25,10 +25,12 @@ use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::hint;
+use unstuck_store::lease::{Holder, Lease};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
+use super::detach;
 use crate::args::{self, Global};
 use crate::branches::{self, BranchArgs, Branches};
 use crate::error::{Error, Result, chain};
@@ -102,6 +104,9 @@ pub struct Args {
     /// What the run may spend, and what the workers may do.
     #[command(flatten)]
     means: Means,
+    /// Work in the background; `unstuck status` and `unstuck stop` know of it.
+    #[arg(short, long)]
+    detach: bool,
     /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
     #[arg(long)]
     worktree: bool,
@@ -299,6 +304,9 @@ pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
 
 /// Runs the workflow.
 pub fn run(global: &Global, args: Args) -> Result {
+    if global.detached {
+        return in_background(global, &args.driving, detach::taken_over()?);
+    }
     let workspace = project::directory(global)?;
     let mut started = started(&workspace, &args)?;
     let runs = Project::locate(global)?;
@@ -313,22 +321,49 @@ pub fn run(global: &Global, args: Args) -> Result {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
     })?;
-    let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();
-    let short = match &runs {
-        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
-        None => started.run.to_string(),
-    };
-    let on = branches.facts.as_ref().and_then(|facts| facts.startup_branch.as_deref());
-    let mut header = screen::header(&started, &short, on);
-    if let Some(before) = runs.as_ref().and_then(|runs| before(runs, &known, &started.workspace)) {
-        header.push_str(&format!("\n  before   {before}"));
-    }
+    let (mut header, short) = header(&started, runs.as_ref(), &branches);
     if let (Some(own), Some(runs)) = (&own, &runs) {
         header.push_str(&worktrees::note(own, runs));
     }
-    let run = started.run.clone();
-    let shown = Shown { run, short, header, before: Story::default() };
-    drive(&args.driving, runs, branches, &shown, |site| async move { site.start(started).await })
+    if args.detach {
+        return detach::start(runs.as_ref(), &started, &short);
+    }
+    begin(&args.driving, runs, branches, started, header, short)
+}
+
+/// Carries out a run that was prepared by the command that was typed.
+fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Result {
+    let runs = Project::locate(global)?;
+    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
+    let branches = driving.branches.look(Path::new(&started.workspace), rules, false)?;
+    let (header, short) = header(&started, runs.as_ref(), &branches);
+    begin(driving, runs, branches, started, header, short)
+}
+
+fn begin(
+    driving: &Driving,
+    runs: Option<Runs>,
+    branches: Branches,
+    started: RunStarted,
+    header: String,
+    short: String,
+) -> Result {
+    let shown = Shown { run: started.run.clone(), short, header, before: Story::default() };
+    drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
+}
+
+/// Returns what is said first, and the shortest name of the run.
+fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (String, String) {
+    let known = runs.and_then(|runs| runs.runs().ok()).unwrap_or_default();
+    let short = match runs {
+        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
+        None => started.run.to_string(),
+    };
+    let mut header = screen::header(started, &short, branches.facts.as_ref());
+    if let Some(before) = runs.and_then(|runs| before(runs, &known, &started.workspace)) {
+        header.push_str(&format!("\n  before   {before}"));
+    }
+    (header, short)
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
@@ -654,13 +689,18 @@ where
         })?;
     let guard = super::guard::start(run);
     let ended = runtime.block_on(async {
-        let site =
-            site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
+        let site = site(
+            driving,
+            runs.clone(),
+            branches,
+            Arc::clone(&screen) as Arc<dyn Watcher>,
+            listen_to_signals(),
+        );
         go(site).await
     });
     drop(guard);
     let story = screen.finish();
-    let ended = ended.map_err(|error| explained(&error, short))?;
+    let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
     let status = ended.outcome.exit_status();
     let summary = screen::end_json(&story, status);
     let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
@@ -778,8 +818,20 @@ fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     receive
 }
 
+/// Returns the run that somebody works on.
+fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
+    let known = runs.runs().ok()?;
+    let process = |holder: &Holder| (holder.pid, holder.pid_start);
+    let is_driven = |entry: &&RunEntry| {
+        let of_run = Lease::holder(&runs.run(&entry.run).lease()).filter(|it| !it.released);
+        of_run.is_some_and(|it| process(&it) == process(holder))
+    };
+    let run = &known.iter().find(is_driven)?.run;
+    Some(project::shortest(run, known.iter().map(|entry| &entry.run)))
+}
+
 /// Says what stopped the supervisor, and how to go on.
-pub fn explained(error: &launch::Error, short: &str) -> Error {
+pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Error {
     use unstuck_core::Rejection;
     use unstuck_store::lease::AcquireError;
     use unstuck_store::opening::OpenError;
@@ -816,8 +868,15 @@ pub fn explained(error: &launch::Error, short: &str) -> Error {
             "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
         )),
         launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
-        launch::Error::WorkspaceBusy { .. } => Error::usage(message)
-            .hint("see what runs: unstuck runs    or give this one a checkout of its own: unstuck run --worktree ..."),
+        launch::Error::WorkspaceBusy { holder, .. } => {
+            let other = holder.as_ref().and_then(|holder| driven_by(runs?, holder));
+            let look = other.map_or_else(
+                || "see what runs: unstuck runs".to_owned(),
+                |run| format!("look on: unstuck events {run} -f    stop it: unstuck stop {run}"),
+            );
+            Error::usage(message)
+                .hint(format!("{look}    or give this one a checkout of its own: unstuck run --worktree ..."))
+        }
         launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
             Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
         }

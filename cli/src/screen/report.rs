@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use unstuck_adapters::environment::BranchFacts;
 use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
@@ -13,9 +14,9 @@ use unstuck_replay::Story;
 use crate::{crew, text};
 
 /// Says what is about to run, and within which bounds.
-pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String {
+pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
     let workflow = &started.workflow;
-    let on = branch.map_or_else(String::new, |branch| format!(" on {branch}"));
+    let on = branch.map_or_else(String::new, on);
     let mut lines = vec![format!(
         "unstuck {} · run {} · {} in {}{on}",
         env!("CARGO_PKG_VERSION"),
@@ -64,8 +65,17 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
         lines.push(format!("  warning  {}", text::wrap(warning, text::width(), 11)));
     }
     lines.push(format!("  log      unstuck events {short} -f"));
-    lines.push("  stop     Ctrl-C (finishes the record; twice: at once)".to_owned());
+    let stop = format!("Ctrl-C, or unstuck stop {short} (finishes the record; twice: at once)");
+    lines.push(format!("  stop     {}", text::wrap(&stop, text::width(), 11)));
+    lines.push("  detach   unstuck run -d".to_owned());
     lines.join("\n")
+}
+
+/// `on main@4e2a9d1`, as far as there is a branch and a commit.
+fn on(facts: &BranchFacts) -> String {
+    let branch = facts.startup_branch.as_deref().unwrap_or("no branch");
+    let commit = facts.startup_head_sha.as_deref().and_then(|sha| sha.get(..7));
+    format!(" on {branch}{}", commit.map_or_else(String::new, |commit| format!("@{commit}")))
 }
 
 /// The first line of a script that says something.
