@@ -36,7 +36,7 @@ use crate::branches::{self, BranchArgs, Branches};
 use crate::error::{Error, Result, chain};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::{crew, system, worktrees};
+use crate::{crew, system, text, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -296,7 +296,7 @@ impl Reading {
 pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
     workflow_file::load(path, options).map_err(|rejected| {
         let path = named;
-        let problems = crate::text::count(rejected.complaints.len(), "problem");
+        let problems = text::count(rejected.complaints.len(), "problem");
         Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render().trim_end()))
             .hint(format!("mend the file, then: unstuck check {}", path.display()))
     })
@@ -360,10 +360,26 @@ fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (St
         None => started.run.to_string(),
     };
     let mut header = screen::header(started, &short, branches.facts.as_ref());
+    if runs.is_some() {
+        let files = files(started, branches, &short);
+        header.push_str(&format!("\n  files    {}", text::wrap(&files, text::width(), 11)));
+    }
     if let Some(before) = runs.and_then(|runs| before(runs, &known, &started.workspace)) {
-        header.push_str(&format!("\n  before   {before}"));
+        header.push_str(&format!("\n  before   {}", text::wrap(&before, text::width(), 11)));
     }
     (header, short)
+}
+
+/// Says how much of the workspace is in no commit, and how all of it comes back.
+fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
+    let uncommitted = branches.facts.as_ref().map(|_| worktree::uncommitted(Path::new(&started.workspace)));
+    let what = match uncommitted {
+        None => "in no git repository; ".to_owned(),
+        Some(Ok(0)) => "all committed; ".to_owned(),
+        Some(Ok(files)) => format!("{files} uncommitted; "),
+        Some(Err(_)) => String::new(),
+    };
+    format!("{what}kept before each iteration: unstuck undo {short}@first")
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
@@ -453,7 +469,7 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
                     "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
                 )
             })?;
-            eprintln!("worker: {} (the first that is installed; choose with --with)", client.name);
+            note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
             workflow_file::named(&client.name, &args.what, known)
         }
     };
@@ -464,6 +480,11 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
     let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
     let fallback = found.fallback.iter().cloned().map(with).collect();
     Ok(Worker { model, fallback, ..with(found) })
+}
+
+/// Says what was chosen where nothing was said.
+fn note(what: &str) {
+    eprintln!("{}", text::wrap(what, text::width(), 2));
 }
 
 /// Returns how the project is tested, and says so: nobody should be surprised by what is run.
@@ -483,7 +504,7 @@ fn detected(workspace: &Path) -> Result<String> {
     } else {
         format!("; not taken: {}; choose with --check", others.join(", "))
     };
-    eprintln!("check: {command} (found {file}{others})");
+    note(&format!("check: {command} (found {file}{others})"));
     Ok(command)
 }
 

@@ -8,7 +8,7 @@ use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
-use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Work, Worker, Workflow};
+use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
 use crate::{crew, text};
@@ -17,13 +17,13 @@ use crate::{crew, text};
 pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
     let workflow = &started.workflow;
     let on = branch.map_or_else(String::new, on);
-    let mut lines = vec![format!(
-        "unstuck {} · run {} · {} in {}{on}",
+    let head = format!(
+        "unstuck {} · run {short} · {} in {}{on}",
         env!("CARGO_PKG_VERSION"),
-        text::bold(short),
         workflow.name,
         started.workspace
-    )];
+    );
+    let mut lines = vec![text::wrap(&head, text::width(), 2).replacen(short, &text::bold(short), 1)];
     for step in &workflow.steps {
         let by = match &step.work {
             Work::Worker(worker) => {
@@ -87,6 +87,14 @@ fn limits(workflow: &Workflow) -> String {
     let loops = workflow.steps.iter().filter(|step| step.check.is_some());
     let loops: Vec<String> =
         loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
+    let stall = |step: &Step| step.convergence.as_ref().map(|it| it.stall_threshold);
+    let stall = workflow.steps.iter().filter_map(stall).filter(|it| *it < u32::MAX).min();
+    let stall = stall.map(|repeats| {
+        format!(
+            "another strategy after {}",
+            text::count(usize::try_from(repeats).unwrap_or(usize::MAX), "repeat")
+        )
+    });
     let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
     let Budget { micro_usd, tokens } = workflow.budget;
     let cap = match (micro_usd, tokens) {
@@ -97,7 +105,8 @@ fn limits(workflow: &Workflow) -> String {
             Some(caps.collect::<Vec<_>>().join(" · "))
         }
     };
-    let parts = loops.into_iter().chain([text::span(workflow.timeout)]).chain(cap).chain(concurrency);
+    let parts =
+        loops.into_iter().chain([text::span(workflow.timeout)]).chain(cap).chain(stall).chain(concurrency);
     parts.collect::<Vec<_>>().join(" · ")
 }
 
@@ -106,14 +115,12 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
     let took = story.last_at.since(story.started_at);
-    let mut lines = vec![format!(
-        "{} after {}, {}{}   exit {}",
-        text::painted(outcome),
-        text::count(iterations, "iteration"),
-        text::span(took),
-        spent(story),
-        outcome.exit_status()
-    )];
+    let (word, painted) = (outcome.as_str(), text::painted(outcome));
+    let iterations = text::count(iterations, "iteration");
+    let head = format!("{word} after {iterations}, {}{}", text::span(took), spent(story));
+    let exit = format!("   exit {}", outcome.exit_status());
+    let room = text::width().saturating_sub(exit.len());
+    let mut lines = vec![text::wrap(&head, room, 2).replacen(word, &painted, 1) + &exit];
     let indent = 12;
     for step in &story.steps {
         let Some(sentence) = &step.end_sentence else { continue };
@@ -122,7 +129,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
-    lines.push(format!("  evidence  {}", evidence(story)));
+    lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
     let incomplete: Vec<&str> = story
         .steps
         .iter()
