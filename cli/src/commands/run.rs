@@ -19,7 +19,7 @@ use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, Millis, RunId, Seq};
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{
-    Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
+    Baseline, Budget, Capability, CheckBy, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
@@ -417,7 +417,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
         started.workflow.notify.clone_from(&args.notify);
     }
     args.means.bound(&mut started.workflow, workspace)?;
-    can_run(&started.workflow)?;
+    can_run(&started.workflow, workspace)?;
     holds_no_secret(&started.workflow, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
@@ -583,7 +583,8 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter_map(of_step).collect()
 }
 
-/// Says which validators of a workflow name a program that is not there. A step before theirs may bring it.
+/// Says which workers, checks and validators of a workflow name a program that is not there. A step before theirs may
+/// bring it.
 pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
 }
@@ -598,21 +599,37 @@ fn missing_of_step(step: &Step) -> Vec<String> {
         }
         _ => None,
     };
-    let nested = match &step.work {
-        Work::Subworkflow(child) => missing_programs(&child.workflow),
-        Work::Worker(_) => Vec::new(),
+    let commands = match step.check.as_ref().map(|check| &check.by) {
+        Some(CheckBy::Commands(commands)) => commands.iter().map(|command| command.run.as_str()).collect(),
+        _ => Vec::new(),
     };
-    conditions.filter_map(missing).chain(nested).collect()
+    let missing_of = |what: &str, command: &str| {
+        let program = validators::missing_program(command)?;
+        Some(format!("step {}: {what} `{command}` cannot run: there is no program {program}", step.id))
+    };
+    let checks = commands.into_iter().filter_map(|command| missing_of("the check", command));
+    let work = match &step.work {
+        Work::Subworkflow(child) => missing_programs(&child.workflow),
+        Work::Worker(worker) => {
+            let command = worker.command.as_deref().filter(|_| worker.wrap.is_none());
+            command.and_then(|command| missing_of("the worker", command)).into_iter().collect()
+        }
+    };
+    conditions.filter_map(missing).chain(checks).chain(work).collect()
 }
 
 /// Refuses what cannot be run, before anything is paid for.
-fn can_run(workflow: &Workflow) -> Result<()> {
+fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = crew::missing(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
     match missing_programs(workflow).into_iter().next() {
         None => Ok(()),
-        Some(why) => Err(Error::usage(why).hint("install it, or mend the command of the validator")),
+        Some(why) => {
+            let tests = test_command::detect(workspace).into_iter().next();
+            let tests = tests.map_or_else(String::new, |it| format!("; this project has: {}", it.command));
+            Err(Error::usage(why).hint(format!("install it, or mend the command{tests}")))
+        }
     }
 }
 
