@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::failure::{self, Confidence, Failure, Fingerprint};
 use unstuck_core::gate::{self, CommandResult};
@@ -176,8 +177,7 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
         (_, true) => outcome.answer.clone(),
         (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
     };
-    let text = text.trim_end();
-    text[text.ceil_char_boundary(text.len().saturating_sub(CommandResult::TAIL_MAX))..].to_owned()
+    clip::tail(text.trim_end(), CommandResult::TAIL_MAX).to_owned()
 }
 
 /// Says whether running it again may show something else. What hangs or cannot be run is not tried again.

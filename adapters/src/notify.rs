@@ -39,6 +39,7 @@ pub async fn notify(notice: Notice, redactor: &Redactor) -> Outcome {
         stdin: summary.into_bytes(),
         limit: LIMIT,
         patience: Patience::ENDLESS,
+        asks: Vec::new(),
         grace: Duration::from_secs(1),
         mark,
     };

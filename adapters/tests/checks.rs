@@ -22,6 +22,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
             patience: Patience { idle: Duration::from_secs(60), verdict: None, probe: None },
+            asks: Vec::new(),
             grace: Duration::from_secs(1),
             mark: "unstuck-test-of-checks".to_owned(),
         };

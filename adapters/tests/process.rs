@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unstuck_adapters::process::{self, Finished, Patience, Probe, Spec, Stop};
+use unstuck_adapters::process::{self, Finished, Patience, Spec, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::id::{Blob, Digest};
+use unstuck_core::id::{Blob, Digest, Millis};
+use unstuck_core::workflow::Probe;
 use unstuck_store::blobs::{BlobStore, BlobWriter, MemoryBlobs};
 
 const GRACE: Duration = Duration::from_millis(200);
@@ -42,6 +43,7 @@ impl Bench {
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
             patience: Patience::ENDLESS,
+            asks: Vec::new(),
             grace: GRACE,
             mark: self.mark(),
         }
@@ -354,6 +356,39 @@ async fn a_process_is_stopped_on_request() {
     }
 }
 
+/// A client may be asked in its own way first; what it leaves behind, and who does not hear it, is asked as all others.
+#[tokio::test]
+async fn a_process_is_asked_to_end_by_its_own_signals_first() {
+    use unstuck_core::client::StopSignal::{Int, Term};
+    let hears = r#"trap 'echo INT; exit 3' INT; trap 'echo TERM; exit 4' TERM; echo ready >left; while :; do sleep 0.02; done"#;
+    let deaf =
+        "trap 'echo INT' INT; trap 'echo TERM; exit 4' TERM; echo ready >left; while :; do sleep 0.02; done";
+    let leaves = r#"(trap '' INT; trap 'echo TERM; exit' TERM; echo ready >left; while :; do sleep 0.02; done) & trap 'echo INT; exit 3' INT; while :; do sleep 0.02; done"#;
+    for (asks, script, expected) in [
+        (vec![], hears, "TERM\n"),
+        (vec![Term], hears, "TERM\n"),
+        (vec![Int], hears, "INT\n"),
+        (vec![Term, Int], hears, "TERM\n"),
+        (vec![Int], deaf, "INT\nTERM\n"),
+        (vec![Int], leaves, "INT\nTERM\n"),
+    ] {
+        let mut bench = Bench::new();
+        let (sender, signal) = watch::channel(Stop::Run);
+        let path = bench.folder.path().join("left");
+        tokio::spawn(async move {
+            while !path.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            sender.send(Stop::Stop).unwrap();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        });
+        let spec = Spec { asks: asks.clone(), ..bench.bash(script) };
+        let finished = bench.run_until(spec, signal).await;
+        assert_eq!((finished.exit, finished.answer.as_str()), (Exit::Stopped, expected), "{asks:?} {script}");
+    }
+}
+
 #[tokio::test]
 async fn a_second_request_does_not_wait_for_the_grace() {
     let mut bench = Bench::new();
@@ -636,8 +671,8 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
         let mut bench = Bench::new();
         let probe = Probe {
             command: says.to_owned(),
-            interval: Duration::from_millis(100),
-            timeout: Duration::from_millis(500),
+            interval: Millis(100),
+            timeout: Millis(500),
             stall_threshold: 2,
         };
         let patience = Patience { probe: Some(probe), ..Patience::ENDLESS };

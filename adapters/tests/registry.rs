@@ -683,19 +683,9 @@ fn a_closer_judges_with_the_worker_of_the_step_and_reads_only() {
         "the closer names no worker"
     );
     let worker = Worker {
-        kind: WorkerKind::ClaudeCode,
-        instructions: "Do it".to_owned(),
-        command: None,
         capabilities: vec![Capability::Read, Capability::Edit],
         model: Some("m".to_owned()),
-        variant: None,
-        default_args: Vec::new(),
-        workspace: ".".to_owned(),
-        max_steps: None,
-        client: None,
-        wrap: None,
-        isolated: false,
-        fallback: Vec::new(),
+        ..Worker::new(WorkerKind::ClaudeCode, "Do it")
     };
     let step = StepRef { worker: Some(worker), ..step_ref("issue") };
     let closer = registry.completion(&step).expect("it is defined").closer.expect("it has one");
@@ -709,6 +699,20 @@ fn a_closer_judges_with_the_worker_of_the_step_and_reads_only() {
     );
 }
 
+#[test]
+fn a_closer_that_nobody_knows_how_to_start_is_refused() {
+    let prompt = ("prompts/steps/complete/issue/f_default.md", "Is it done?");
+    let prompts: Vec<(&str, &str)> = PROMPTS.iter().copied().chain([prompt]).collect();
+    for (kind, refused) in [("CODEX_CLI", false), ("COMMAND", true), ("CLIENT", true)] {
+        let closer = json!({"c3": "issue", "required": ["tests"], "worker": kind});
+        let registry =
+            loaded(&with(example(), &[("/completionSteps/complete.issue/closer", closer)]), &prompts);
+        let worker = Worker::new(WorkerKind::ClaudeCode, "Do it");
+        let found = registry.completion(&StepRef { worker: Some(worker), ..step_ref("issue") });
+        assert_eq!(found.is_err(), refused, "{kind}: {found:?}");
+    }
+}
+
 /// Writes the prompt of one check of the example.
 fn prompt(failed: &[Failed<'_>], completion: &Completion, declared: Option<Declared<'_>>) -> RetryPrompt {
     let uv = BTreeMap::from([("issue".to_owned(), "214".to_owned())]);
@@ -720,7 +724,6 @@ fn prompt(failed: &[Failed<'_>], completion: &Completion, declared: Option<Decla
         iteration: 2,
         stage: 1,
         uv: &uv,
-        input_text: None,
         allowed: &allowed,
     })
 }

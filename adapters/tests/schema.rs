@@ -238,6 +238,34 @@ fn parts_are_merged_where_that_is_exact() {
 }
 
 #[test]
+fn a_strict_service_gets_closed_objects_whose_properties_are_all_required() {
+    let any = || json!({"type": "string"});
+    let strict = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    for (schema, expected) in [
+        (json!({"type": "object", "properties": {"a": any()}}), strict(json!({"a": any()}), json!(["a"]))),
+        (
+            json!({"type": "object", "properties": {"a": any(), "b": any()}, "required": ["b"], "additionalProperties": true}),
+            strict(json!({"a": any(), "b": any()}), json!(["a", "b"])),
+        ),
+        (
+            json!({"type": "array", "items": {"properties": {"a": {"type": "object", "properties": {"b": any()}}}}}),
+            json!({"type": "array", "items": {
+                "properties": {"a": strict(json!({"b": any()}), json!(["b"]))}, "required": ["a"], "additionalProperties": false
+            }}),
+        ),
+        // A map is none of those objects, and what must not be met must not be met more often.
+        (
+            json!({"type": "object", "additionalProperties": any()}),
+            json!({"type": "object", "additionalProperties": any()}),
+        ),
+        (json!({"not": {"properties": {"a": any()}}}), json!({"not": {"properties": {"a": any()}}})),
+        (any(), any()),
+    ] {
+        assert_eq!(schema::strict(&schema), expected, "{schema}");
+    }
+}
+
+#[test]
 fn objects_are_closed_where_that_changes_nothing_else() {
     let none = || json!({});
     let branch = |name: &str| json!({"properties": {name: {"type": "string"}}});

@@ -1304,8 +1304,8 @@ mod not_yet {
             flow.yaml:9:117: steps.a.stall.probe.on_probe_error: found "none"; expected one of ignore, stall, terminal
             flow.yaml:9:140: steps.a.stall.probe.stall_threshold: found the number 0; expected an integer of at least 1
         "#]];
-        a_registry_is_not_run_yet: step("completion_conditions: [tests-pass, {validator: lint, params: {a: 1}}]\nregistry_step: {name: s, uv: {a: b}}").replace("steps:", "steps_registry: .agent/r.json\nsteps:") => expect![[r#"
-            ./.agent/r.json: steps registries and built-in validators are read from the disk only
+        a_registry_is_read_from_the_disk: step("completion_conditions: [tests-pass, {validator: lint, params: {a: 1}}]\nregistry_step: {name: s, uv: {a: b}}").replace("steps:", "steps_registry: .agent/r.json\nsteps:") => expect![[r#"
+            ./.agent/r.json: steps registries are read from the disk only
         "#]];
         keys_of_a_registry_have_types: step("completion_conditions: [1, {params: {}}]\nregistry_step: [s]").replace("steps:", "steps_registry: ../r.json\nsteps:") => expect![[r#"
             flow.yaml:4:17: steps_registry: found "../r.json": ".." leads out; expected a relative path without ".."

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Access;
-use unstuck_core::event::{Inquiry, Purpose};
-use unstuck_core::workflow::{Step, Work, Worker, WorkerKind, Workflow};
+use unstuck_core::workflow::{Budget, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 
 use crate::error::{Error, Result};
@@ -44,27 +43,14 @@ pub fn installed(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())
 }
 
-/// Returns all who may be asked in a workflow, each with its step.
-pub fn everybody(workflow: &Workflow) -> Vec<(&Step, &Worker)> {
-    let mut all = Vec::new();
-    for step in &workflow.steps {
-        all.extend(of(step).flat_map(Worker::chain).map(|worker| (step, worker)));
-        if let Work::Subworkflow(child) = &step.work {
-            all.extend(everybody(&child.workflow));
-        }
-    }
-    all
-}
-
-fn of(step: &Step) -> impl Iterator<Item = &Worker> {
-    let works = [Purpose::Work, Purpose::Diagnosis].into_iter().filter_map(|it| step.worker(it));
-    works.chain([Inquiry::Check, Inquiry::Closer].into_iter().filter_map(|it| step.checker(it)))
-}
-
 /// Says which clients of a workflow are not here. One that is wrapped may be in the container.
 pub fn missing(workflow: &Workflow) -> Vec<String> {
-    let all = everybody(workflow).into_iter();
+    let all = workflow.everybody().into_iter();
     all.filter_map(|(step, worker)| {
+        if !worker.can_be_started() {
+            let kind = worker.kind.as_str();
+            return Some(format!("step {}: a {kind} worker without a client cannot be started", step.id));
+        }
         let client = worker.client.as_deref().filter(|_| worker.wrap.is_none())?;
         let gone = installed(&client.program).is_none();
         gone.then(|| {
@@ -77,19 +63,57 @@ pub fn missing(workflow: &Workflow) -> Vec<String> {
     .collect()
 }
 
-/// Says who cannot be held to the bounds of a workflow, since they do not tell what they spend.
-pub fn untold(workflow: &Workflow) -> Vec<String> {
-    let budget = workflow.budget;
-    let told = |worker: &Worker| {
-        let client = worker.client.as_deref();
-        let tokens = client.is_some_and(Client::tells_tokens);
-        let money = client.is_some_and(Client::tells_cost) || tokens && workflow.prices.is_some();
-        (budget.micro_usd.is_none() || money) && (budget.tokens.is_none() || tokens)
+/// Refuses a workflow that cannot be held to its bounds. `prices` is the file that its prices stand in.
+pub fn can_be_held(workflow: &Workflow, prices: Option<&Path>) -> Result<()> {
+    let why = |words: &str, who: &[String]| {
+        format!("the run cannot be held to its bound: {words}: {}", who.join(", "))
     };
-    let paid = everybody(workflow).into_iter().filter(|(_, worker)| worker.kind != WorkerKind::Custom);
-    paid.filter(|(_, worker)| !told(worker))
-        .map(|(step, worker)| format!("step {}: {}", step.id, name(worker)))
-        .collect()
+    let untold = among_paid(workflow, |worker, budget| {
+        let tokens = worker.client.as_deref().is_some_and(Client::tells_tokens);
+        let money = tells_cost(worker) || tokens && workflow.prices.is_some();
+        let told = (budget.micro_usd.is_none() || money) && (budget.tokens.is_none() || tokens);
+        (!told).then(|| name(worker))
+    });
+    if !untold.is_empty() {
+        return Err(Error::usage(why("these do not tell what they spend", &untold))
+            .hint("--accept-unknown-cost counts what is told; or give the prices of tokens: docs/money.md"));
+    }
+    let Some((known, file)) = workflow.prices.as_ref().zip(prices) else { return Ok(()) };
+    let unpriced = among_paid(workflow, |worker, budget| {
+        let model = worker.model.as_ref().filter(|_| budget.micro_usd.is_some() && !tells_cost(worker))?;
+        (!known.know(model)).then(|| format!("{model} ({})", name(worker)))
+    });
+    if unpriced.is_empty() {
+        return Ok(());
+    }
+    let file = file.display();
+    Err(Error::usage(why(&format!("{file} has no price for these models"), &unpriced)).hint(format!(
+        "add a price for it to {file}: docs/money.md; or --accept-unknown-cost counts what is told"
+    )))
+}
+
+fn tells_cost(worker: &Worker) -> bool {
+    worker.client.as_deref().is_some_and(Client::tells_cost)
+}
+
+/// Asks something of all who are paid, with the bounds that hold for them, and returns what there is to say, with the
+/// step that it is about.
+fn among_paid(workflow: &Workflow, say: impl Fn(&Worker, Budget) -> Option<String>) -> Vec<String> {
+    let mut all = vec![workflow];
+    let mut said = Vec::new();
+    while let Some(workflow) = all.pop() {
+        let paid = workflow.everybody().into_iter().filter(|(_, worker)| worker.is_paid());
+        said.extend(paid.filter_map(|(step, worker)| {
+            Some(format!("step {}: {}", step.id, say(worker, workflow.budget)?))
+        }));
+        all.extend(workflow.steps.iter().filter_map(|step| match &step.work {
+            Work::Subworkflow(child) => Some(&*child.workflow),
+            Work::Worker(_) => None,
+        }));
+    }
+    said.sort_unstable();
+    said.dedup();
+    said
 }
 
 /// Returns how a worker is called for people.
@@ -104,7 +128,7 @@ pub fn name(worker: &Worker) -> String {
 /// Says what the clients of a workflow may do, by their names.
 pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, &str> {
     let mut all: BTreeMap<&str, &str> = BTreeMap::new();
-    for (name, words, access) in everybody(workflow).into_iter().filter_map(|(_, worker)| grant(worker)) {
+    for (name, words, access) in workflow.everybody().into_iter().filter_map(|(_, worker)| grant(worker)) {
         // Who may do anything at one place may be asked nothing less at another.
         if access == Access::All || !all.contains_key(name) {
             all.insert(name, words);
@@ -121,7 +145,7 @@ fn grant(worker: &Worker) -> Option<(&str, &str, Access)> {
 
 /// Asks a person, once in a project, whether a client may do anything: on a terminal, or by an option.
 pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -> Result<()> {
-    let bare = everybody(workflow).into_iter().filter(|(_, worker)| worker.wrap.is_none());
+    let bare = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
     let free = bare.filter_map(|(_, worker)| grant(worker)).filter(|(_, _, access)| *access == Access::All);
     let mut asked: Vec<(&str, &str)> = free.map(|(name, words, _)| (name, words)).collect();
     asked.retain(|(_, words)| !words.is_empty());

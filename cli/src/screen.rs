@@ -18,7 +18,7 @@ use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
 use self::live::Live;
-pub use self::report::{commands, end, end_json, header, next, spent, spent_json};
+pub use self::report::{commands, end, end_json, header, more_to_spend, next, spent, spent_json};
 use crate::text;
 
 /// How a run is shown.

@@ -23,6 +23,7 @@ use crate::id::{Attempt, Digest, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::prompt;
 use crate::reading::Trouble;
 use crate::scope;
+use crate::spending::Overspent;
 use crate::state::{Changed, Phase, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::{self, ErrorClass};
@@ -60,8 +61,8 @@ pub enum Rejection {
     #[error("the run waits for an answer")]
     NeedsAnswer,
     /// The run is at its bound.
-    #[error("the money of the run is spent")]
-    NeedsMoney,
+    #[error("the money of the run is spent: {0}")]
+    NeedsMoney(Overspent),
     /// Nobody asked.
     #[error("the run does not wait for an answer")]
     NothingToAnswer,
@@ -101,7 +102,12 @@ impl RunState {
         Ok(batch.events)
     }
 
-    fn admits(&self, command: &Command) -> Result<(), Rejection> {
+    /// Says whether a command fits the state.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] when it does not.
+    pub fn admits(&self, command: &Command) -> Result<(), Rejection> {
         match (&self.phase, command) {
             (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
             (Phase::Empty, _) => return Err(Rejection::NotStarted),
@@ -154,7 +160,7 @@ impl RunState {
             RunOutcome::Complete => Err(Rejection::AlreadyComplete),
             RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
             _ if out_of_time && event.add_time == Millis(0) => Err(Rejection::NeedsTime),
-            _ if self.overspent().is_some_and(|it| !it.is_mended_by(event)) => Err(Rejection::NeedsMoney),
+            _ if let Some(bound) = self.overspent_with(event) => Err(Rejection::NeedsMoney(bound)),
             _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_go_on(step, at)) => {
                 Err(Rejection::NeedsIterations)
             }
@@ -240,8 +246,12 @@ impl Batch {
     /// The worker has left: its step is complete, or is checked, or has failed.
     fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
         let Some((step, at)) = before.step(&event.step) else { return };
-        if event.outcome.exit == Exit::Stopped {
+        if event.outcome.exit.is_stopped() {
             return;
+        }
+        if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::SpendLimit) {
+            // What it may spend is a part of what this run may spend, so both go on when a person gives more.
+            return self.stop(RunOutcome::SpendLimit, cause);
         }
         if at.purpose == Purpose::Diagnosis {
             return self.diagnosed(step, at, event, cause);

@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::answer::AnswerSeen;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use crate::money::Spent;
 use crate::reading::{Progress, Reading};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
 use crate::verdict::{self, Decision, Refusal};
 use crate::weather::ErrorClass;
-use crate::workflow::Workflow;
+use crate::workflow::{Budget, Workflow};
 
 /// One immutable fact of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +143,10 @@ pub struct RunResumed {
     pub add_micro_usd: u64,
     /// Tokens that the run may use beyond its bound.
     pub add_tokens: u64,
+    /// From now on it is enough to count what is told.
+    pub accept_unknown_cost: bool,
+    /// What the run may spend in its life, where it is a part of another.
+    pub allowance: Option<Budget>,
     /// What a person wants the worker to know.
     pub hint: Option<String>,
     /// SHA-256 of the workflow file now, if it could be read.
@@ -389,6 +394,12 @@ impl Exit {
     pub fn could_not_run(&self) -> bool {
         matches!(self, Self::CouldNotStart(_) | Self::Code(126 | 127))
     }
+
+    /// Says whether we ended it since the run is stopping.
+    pub fn is_stopped(&self) -> bool {
+        let interrupted = |child: &ChildEnd| matches!(child.end, RunOutcome::Interrupted(_));
+        matches!(self, Self::Stopped) || matches!(self, Self::Child(child) if interrupted(child))
+    }
 }
 
 /// How a child run ended, and which one it was.
@@ -398,6 +409,9 @@ pub struct ChildEnd {
     pub run: RunId,
     /// Its end.
     pub end: RunOutcome,
+    /// What it has spent in its life.
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 /// What was found where the verdict was to be written.

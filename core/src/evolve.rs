@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::answer::AnswerSeen;
+use crate::clip;
 use crate::convergence::Signal;
 use crate::declaration::{Intent, intent};
 use crate::event::{
@@ -37,6 +38,11 @@ struct Place {
 }
 
 impl RunState {
+    /// Folds all events of a log.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        events.into_iter().fold(Self::default(), Self::evolve)
+    }
+
     /// Folds one recorded event. Total: every decodable event leads to a valid state.
     #[must_use]
     pub fn evolve(mut self, event: &Event) -> Self {
@@ -91,6 +97,8 @@ impl RunState {
             Observation::SnapshotTaken(event) => Some(&*event.snapshot),
             _ => None,
         };
+        let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
+        self.left_unseen = snapshot.is_none() && (self.left_unseen || ran);
         // Most iterations change something, most pauses nothing.
         let Some(snapshot) = snapshot.filter(|it| self.last_snapshot.as_deref() != Some(*it)) else { return };
         let snapshot = Arc::new(snapshot.clone());
@@ -132,9 +140,7 @@ impl RunState {
         self.run_goes_on(place, event.add_iterations);
         self.clock.extra = self.clock.extra.plus(event.add_time);
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
-        let more = |so_far: Option<u64>, add: u64| Some(so_far.unwrap_or(0).saturating_add(add));
-        self.extra_budget.micro_usd = more(self.extra_budget.micro_usd, event.add_micro_usd);
-        self.extra_budget.tokens = more(self.extra_budget.tokens, event.add_tokens);
+        self.add_budget(event);
         if let Some(hint) = &event.hint {
             self.tell_unfinished_steps(hint);
         }
@@ -251,11 +257,11 @@ impl RunState {
                 Some(drift) => step.drift = (**drift).clone(),
                 None => step.drift.put_back.clear(),
             }
-            if event.outcome.exit != Exit::Stopped {
+            if !event.outcome.exit.is_stopped() {
                 step.worked = Some(place.seq);
                 step.stalled = stalled(&event.outcome);
                 step.conversation = event.outcome.reading.as_deref().and_then(conversation);
-                step.feedback.said = end_of(&event.outcome.answer, Feedback::SAID_MAX);
+                step.feedback.said = clip::tail(event.outcome.answer.trim(), Feedback::SAID_MAX).to_owned();
                 step.answered(event.answer.clone());
             }
             Fold::Done
@@ -596,17 +602,11 @@ fn is_of_answer(fingerprint: &str) -> bool {
 /// Returns the end of what a check printed, for the next prompt.
 fn shown_output(outcome: &Outcome) -> String {
     let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
-    end_of(text, Feedback::OUTPUT_MAX)
+    clip::tail(text.trim(), Feedback::OUTPUT_MAX).to_owned()
 }
 
 /// Returns what a worker found out; `None` where it came to no end, or said nothing.
 fn diagnosis(outcome: &Outcome) -> Option<String> {
-    let text = end_of(&outcome.answer, Feedback::DIAGNOSIS_MAX);
+    let text = clip::tail(outcome.answer.trim(), Feedback::DIAGNOSIS_MAX).to_owned();
     (!text.is_empty() && outcome.exit != Exit::Stopped).then_some(text)
-}
-
-/// Returns the end of a text, of at most so many bytes.
-fn end_of(text: &str, max: usize) -> String {
-    let text = text.trim();
-    text[text.ceil_char_boundary(text.len().saturating_sub(max))..].to_owned()
 }

@@ -20,6 +20,7 @@ pub mod event;
 pub mod answer;
 mod claim;
 pub mod client;
+pub mod clip;
 pub mod closer;
 pub mod convergence;
 pub mod decide;

@@ -9,7 +9,8 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
-use crate::reading::{Cost, Reading, Scope, Usage};
+use crate::id::RunId;
+use crate::reading::{CallEnd, Cost, Reading, Scope, Usage};
 
 /// Prices by model; the first that fits counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +87,18 @@ impl PartialEq for ModelPattern {
 
 impl Eq for ModelPattern {}
 
+/// Writes an amount of money, in millionths of a US dollar, exactly and as short as it goes: `0.25`.
+pub fn exact_dollars(micro_usd: u64) -> String {
+    let text = format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 impl Prices {
+    /// Says whether there is a price for a model.
+    pub fn know(&self, model: &str) -> bool {
+        self.0.iter().any(|price| price.model.fits(model))
+    }
+
     /// Returns what these tokens cost, rounded up; nothing where no price is for the model.
     pub fn cost(&self, usage: &Usage, model: &str) -> Option<u64> {
         let price = self.0.iter().find(|price| price.model.fits(model))?;
@@ -103,8 +115,8 @@ impl Prices {
     }
 }
 
-/// What the calls of a run have spent so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What calls have spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Calls that were made.
     pub calls: u64,
@@ -116,8 +128,17 @@ pub struct Spent {
     pub tokens: Tokens,
     /// Calls that do not tell their tokens.
     pub tokens_unknown: u64,
+}
+
+/// What a run has spent so far, and what has to be known to go on counting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    own: Spent,
+    /// By what they told last, which is all that they have ever spent: so each is counted once.
+    children: BTreeMap<RunId, Spent>,
     /// What the conversations have counted so far, by client and session.
     counters: BTreeMap<String, BTreeMap<String, Counters>>,
+    unpriced: Option<String>,
 }
 
 /// Money, and how many calls it is of.
@@ -131,8 +152,14 @@ pub struct Sum {
 
 impl Sum {
     fn add(&mut self, micro_usd: u64) {
-        self.micro_usd = self.micro_usd.saturating_add(micro_usd);
-        self.calls = self.calls.saturating_add(1);
+        *self = self.plus(Self { micro_usd, calls: 1 });
+    }
+
+    fn plus(self, more: Self) -> Self {
+        Self {
+            micro_usd: self.micro_usd.saturating_add(more.micro_usd),
+            calls: self.calls.saturating_add(more.calls),
+        }
     }
 }
 
@@ -159,25 +186,72 @@ struct Counters {
 }
 
 impl Spent {
+    /// Returns the money that is known to be spent, in millionths of a US dollar: never more than was spent.
+    pub fn micro_usd(&self) -> u64 {
+        self.reported.micro_usd.saturating_add(self.derived.micro_usd)
+    }
+
+    /// Returns how many calls are missing from [`Self::micro_usd`].
+    pub fn cost_unknown(&self) -> u64 {
+        self.calls.saturating_sub(self.reported.calls).saturating_sub(self.derived.calls)
+    }
+
+    fn plus(self, more: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(more.calls),
+            reported: self.reported.plus(more.reported),
+            derived: self.derived.plus(more.derived),
+            tokens: self.tokens.plus(more.tokens),
+            tokens_unknown: self.tokens_unknown.saturating_add(more.tokens_unknown),
+        }
+    }
+}
+
+impl Ledger {
+    /// Returns what has been spent in all.
+    pub fn spent(&self) -> Spent {
+        self.children.values().fold(self.own, Spent::plus)
+    }
+
+    /// Returns what has been spent by all but this child run.
+    pub fn spent_beside(&self, child: &RunId) -> Spent {
+        let others = self.children.iter().filter(|(run, _)| *run != child);
+        others.map(|(_, spent)| spent).fold(self.own, Spent::plus)
+    }
+
+    /// Returns the model of the first call that was done without anybody knowing what it cost; empty where it has no
+    /// name.
+    pub fn unpriced(&self) -> Option<&str> {
+        self.unpriced.as_deref()
+    }
+
+    /// Takes note of what a child run has spent in its life so far.
+    pub fn add_child(&mut self, child: &RunId, spent: Spent) {
+        self.children.insert(child.clone(), spent);
+    }
+
     /// Adds a call. `session` is the conversation it was to go on with or to begin; a name that the client itself
     /// tells comes before it.
     ///
     /// Numbers of a whole conversation count as far as they exceed those of the call before in it. A number
     /// that went down is of a client that counts anew, and counts whole.
     pub fn add(&mut self, client: &str, session: Option<&str>, reading: &Reading, prices: Option<&Prices>) {
-        self.calls = self.calls.saturating_add(1);
         let session = reading.session.as_deref().or(session);
         let usage = reading.usage.map(|usage| self.usage_of_call(client, session, usage));
         let cost = reading.cost.filter(|cost| is_told(cost, reading.usage.as_ref()));
         let cost = cost.map(|cost| self.cost_of_call(client, session, cost));
-        match &usage {
-            Some(usage) => self.tokens.add(usage),
-            None => self.tokens_unknown = self.tokens_unknown.saturating_add(1),
+        let own = &mut self.own;
+        own.calls = own.calls.saturating_add(1);
+        match usage {
+            Some(usage) => own.tokens = own.tokens.plus(usage.into()),
+            None => own.tokens_unknown = own.tokens_unknown.saturating_add(1),
         }
         if let Some(micro_usd) = cost {
-            self.reported.add(micro_usd);
+            own.reported.add(micro_usd);
         } else if let Some(micro_usd) = usage.and_then(|usage| derived(&usage, reading, prices)) {
-            self.derived.add(micro_usd);
+            own.derived.add(micro_usd);
+        } else if reading.end == CallEnd::Done {
+            self.unpriced.get_or_insert_with(|| reading.model.clone().unwrap_or_default());
         }
     }
 
@@ -191,18 +265,8 @@ impl Spent {
 
     /// Adds a call that tells nothing, such as one that was lost in a crash.
     pub fn add_untold(&mut self) {
-        self.calls = self.calls.saturating_add(1);
-        self.tokens_unknown = self.tokens_unknown.saturating_add(1);
-    }
-
-    /// Returns the money that is known to be spent, in millionths of a US dollar: never more than was spent.
-    pub fn micro_usd(&self) -> u64 {
-        self.reported.micro_usd.saturating_add(self.derived.micro_usd)
-    }
-
-    /// Returns how many calls are missing from [`Self::micro_usd`].
-    pub fn cost_unknown(&self) -> u64 {
-        self.calls.saturating_sub(self.reported.calls).saturating_sub(self.derived.calls)
+        self.own.calls = self.own.calls.saturating_add(1);
+        self.own.tokens_unknown = self.own.tokens_unknown.saturating_add(1);
     }
 
     fn usage_of_call(&mut self, client: &str, session: Option<&str>, usage: Usage) -> Usage {
@@ -269,12 +333,21 @@ impl Tokens {
         [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
     }
 
-    fn add(&mut self, usage: &Usage) {
-        self.input = self.input.saturating_add(usage.input);
-        self.cached = self.cached.saturating_add(usage.cached);
-        self.cache_write = self.cache_write.saturating_add(usage.cache_write);
-        self.output = self.output.saturating_add(usage.output);
-        self.reasoning = self.reasoning.saturating_add(usage.reasoning);
+    fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+            output: self.output.saturating_add(more.output),
+            reasoning: self.reasoning.saturating_add(more.reasoning),
+        }
+    }
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Self {
+        let Usage { input, cached, cache_write, output, reasoning, scope: _ } = usage;
+        Self { input, cached, cache_write, output, reasoning }
     }
 }
 
@@ -328,7 +401,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reading::{CallEnd, Counts};
+    use crate::reading::Counts;
 
     /// A price of $1, $0.10, $1.25 and $10 for a million.
     fn prices(patterns: &[&str]) -> Prices {
@@ -429,11 +502,11 @@ mod tests {
     }
 
     fn spent(calls: &[(Option<Usage>, Option<Cost>)], prices: Option<&Prices>) -> Spent {
-        let mut spent = Spent::default();
+        let mut ledger = Ledger::default();
         for (usage, cost) in calls {
-            spent.add("claude", Some("s-1"), &reading(*usage, *cost), prices);
+            ledger.add("claude", Some("s-1"), &reading(*usage, *cost), prices);
         }
-        spent
+        ledger.spent()
     }
 
     fn check(calls: &[(Option<Usage>, Option<Cost>)], expected: &Expect) {
@@ -498,19 +571,19 @@ mod tests {
 
     #[test]
     fn a_conversation_that_begins_again_under_the_same_name_counts_whole() {
-        let mut spent = Spent::default();
+        let mut ledger = Ledger::default();
         let told = Reading { session: Some("s".to_owned()), ..reading(None, usd(600_000, Scope::Session)) };
-        spent.add("claude", None, &told, None);
-        spent.add("claude", None, &told, None);
-        assert_eq!(spent.micro_usd(), 600_000);
-        spent.begin("claude", None, &told);
-        spent.add("claude", None, &told, None);
-        assert_eq!(spent.micro_usd(), 1_200_000);
+        ledger.add("claude", None, &told, None);
+        ledger.add("claude", None, &told, None);
+        assert_eq!(ledger.spent().micro_usd(), 600_000);
+        ledger.begin("claude", None, &told);
+        ledger.add("claude", None, &told, None);
+        assert_eq!(ledger.spent().micro_usd(), 1_200_000);
     }
 
     #[test]
     fn counters_are_kept_by_client_and_session() {
-        let mut spent = Spent::default();
+        let mut ledger = Ledger::default();
         let told = |session: Option<&str>, micro| Reading {
             session: session.map(str::to_owned),
             ..reading(None, usd(micro, Scope::Session))
@@ -524,10 +597,11 @@ mod tests {
             ("claude", Some("a"), Some("b"), 21, 68),
             ("claude", None, None, 21, 89),
         ] {
-            spent.add(client, preset, &told(session, micro), None);
-            assert_eq!(spent.micro_usd(), sum, "{client} {preset:?} {session:?}");
+            ledger.add(client, preset, &told(session, micro), None);
+            assert_eq!(ledger.spent().micro_usd(), sum, "{client} {preset:?} {session:?}");
         }
-        spent.add_untold();
+        ledger.add_untold();
+        let spent = ledger.spent();
         assert_eq!((spent.calls, spent.cost_unknown(), spent.tokens_unknown), (8, 1, 8));
     }
 
@@ -562,47 +636,69 @@ mod tests {
             .prop_map(|(client, session, usage, cost)| (client, session, reading(usage, cost)))
     }
 
-    fn fold(mut spent: Spent, calls: &[Call]) -> Spent {
+    fn fold(mut ledger: Ledger, calls: &[Call]) -> Ledger {
         let table = prices(&["*"]);
         for (client, session, reading) in calls {
-            spent.add(client, Some(session), reading, Some(&table));
+            ledger.add(client, Some(session), reading, Some(&table));
         }
-        spent
+        ledger
     }
 
     proptest! {
         #[test]
         fn sums_never_fall(calls in vec(call(), 0..30)) {
-            let mut spent = Spent::default();
+            let mut ledger = Ledger::default();
             for call in &calls {
-                let next = fold(spent.clone(), std::slice::from_ref(call));
-                prop_assert!(next.micro_usd() >= spent.micro_usd());
-                prop_assert!(next.tokens.input >= spent.tokens.input);
-                prop_assert!(next.tokens.output >= spent.tokens.output);
-                prop_assert!(next.cost_unknown() >= spent.cost_unknown());
-                spent = next;
+                let before = ledger.spent();
+                ledger = fold(ledger, std::slice::from_ref(call));
+                let now = ledger.spent();
+                prop_assert!(now.micro_usd() >= before.micro_usd());
+                prop_assert!(now.tokens.input >= before.tokens.input);
+                prop_assert!(now.tokens.output >= before.tokens.output);
+                prop_assert!(now.cost_unknown() >= before.cost_unknown());
             }
-            prop_assert_eq!(spent.calls, calls.len() as u64);
+            prop_assert_eq!(ledger.spent().calls, calls.len() as u64);
+        }
+
+        #[test]
+        fn a_child_run_counts_once_however_often_it_ends(
+            calls in vec(call(), 0..10),
+            ends in vec((0..3_u8, 0..10_usize), 0..10),
+        ) {
+            let mut ledger = fold(Ledger::default(), &calls);
+            let own = ledger.spent();
+            let child = |name: u8| RunId::new(name.to_string());
+            let mut last = [Spent::default(); 3];
+            for (name, length) in ends {
+                let told = fold(Ledger::default(), &calls[..length.min(calls.len())]).spent();
+                last[usize::from(name)] = told;
+                ledger.add_child(&child(name), told);
+            }
+            let all = last.iter().fold(own, Spent::plus);
+            prop_assert_eq!(ledger.spent(), all);
+            prop_assert_eq!(ledger.spent_beside(&child(0)), last[1..].iter().fold(own, Spent::plus));
+            let saved = serde_json::to_string(&ledger).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Ledger>(&saved).unwrap(), ledger);
         }
 
         #[test]
         fn a_saved_fold_goes_on_as_if_it_had_not_been_saved(calls in vec(call(), 0..30), at in 0..30_usize) {
             let (head, tail) = calls.split_at(at.min(calls.len()));
-            let saved = serde_json::to_string(&fold(Spent::default(), head)).unwrap();
+            let saved = serde_json::to_string(&fold(Ledger::default(), head)).unwrap();
             let resumed = fold(serde_json::from_str(&saved).unwrap(), tail);
-            prop_assert_eq!(resumed, fold(Spent::default(), &calls));
+            prop_assert_eq!(resumed, fold(Ledger::default(), &calls));
         }
 
         #[test]
         fn how_conversations_alternate_does_not_matter(calls in vec(call(), 0..30)) {
             let mut sorted = calls.clone();
             sorted.sort_by_key(|(client, session, _)| (*client, *session));
-            prop_assert_eq!(fold(Spent::default(), &sorted), fold(Spent::default(), &calls));
+            prop_assert_eq!(fold(Ledger::default(), &sorted), fold(Ledger::default(), &calls));
         }
 
         #[test]
         fn a_conversation_that_counts_up_costs_its_last_number(steps in vec((1..1000_u64, 1..1000_u64), 1..30)) {
-            let (mut counted, mut each) = (Spent::default(), Spent::default());
+            let (mut counted, mut each) = (Ledger::default(), Ledger::default());
             let mut total = (0, 0);
             for (input, micro) in steps {
                 total = (total.0 + input, total.1 + micro);
@@ -611,8 +707,18 @@ mod tests {
                 counted.add("codex", Some("s"), &so_far, None);
                 each.add("codex", Some("s"), &alone, None);
             }
+            let (counted, each) = (counted.spent(), each.spent());
             prop_assert_eq!((counted.tokens.input, counted.micro_usd()), total);
             prop_assert_eq!((counted.tokens, counted.reported), (each.tokens, each.reported));
+        }
+    }
+
+    #[test]
+    fn money_is_written_in_dollars() {
+        for (micro, expected) in
+            [(1_000_000, "1"), (1_500_000, "1.5"), (1, "0.000001"), (0, "0"), (10_000_000, "10")]
+        {
+            assert_eq!(exact_dollars(micro), expected);
         }
     }
 }

@@ -1,14 +1,16 @@
 //! What a run may spend, and what it has spent.
 
-use crate::event::{Call, Exit, Outcome, RunResumed};
-use crate::id::{Attempt, Iteration, StepId};
-use crate::money::{Prices, Spent};
+use std::fmt;
+
+use crate::event::{Call, Exit, Next, Outcome, RunResumed};
+use crate::id::{Attempt, Iteration, RunId, StepId};
+use crate::money::{Ledger, Prices, Spent, dollars};
 use crate::reading::Reading;
 use crate::state::{InFlight, RunState, StepState};
-use crate::workflow::{Budget, Step, WorkerKind};
+use crate::workflow::{Budget, Step, Work, Worker};
 
 /// A bound that is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Overspent {
     /// Of money, in millionths of a US dollar.
     Money {
@@ -24,57 +26,110 @@ pub enum Overspent {
         /// The bound.
         bound: u64,
     },
+    /// Nobody can say: a call was done whose client tells no cost, and there is no price for its model.
+    Unknown {
+        /// The model; empty if it has no name.
+        model: String,
+    },
 }
 
-impl Overspent {
-    /// Says whether a person who takes the run up again gives it enough to go on.
-    pub(crate) fn is_mended_by(&self, order: &RunResumed) -> bool {
-        let (spent, bound, more) = match *self {
-            Self::Money { spent, bound } => (spent, bound, order.add_micro_usd),
-            Self::Tokens { spent, bound } => (spent, bound, order.add_tokens),
-        };
-        spent < bound.saturating_add(more)
+/// What was spent and what may be, in words.
+impl fmt::Display for Overspent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Money { spent, bound } => write!(f, "{} of {}", dollars(*spent), dollars(*bound)),
+            Self::Tokens { spent, bound } => write!(f, "{spent} of {bound} tokens"),
+            Self::Unknown { model } => {
+                let model = if model.is_empty() { "a model without a name" } else { model };
+                write!(f, "nobody knows what was spent: {model} has no price, and its client tells no money")
+            }
+        }
     }
 }
 
 impl RunState {
     /// Returns what the run has spent; of what is in flight, what it has told so far.
     pub fn spent(&self) -> Spent {
-        let mut spent = self.spent.clone();
+        self.ledger_so_far().spent()
+    }
+
+    fn ledger_so_far(&self) -> Ledger {
+        let mut ledger = self.ledger.clone();
         let prices = self.workflow().and_then(|workflow| workflow.prices.as_ref());
         for (_, at) in self.in_flight() {
             let in_flight = at.phase.in_flight();
             if let Some((call, progress)) =
                 in_flight.and_then(|it| it.call.as_ref().zip(it.progress.as_ref()))
             {
-                add(&mut spent, Some(call), &progress.so_far(&call.client), prices);
+                add(&mut ledger, Some(call), &progress.so_far(&call.client), prices);
             }
         }
-        spent
+        ledger
+    }
+
+    /// Returns what the calls have spent that are over.
+    pub fn spent_by_ended_calls(&self) -> Spent {
+        self.ledger.spent()
     }
 
     /// Returns what the run may spend, what a person added included.
     pub fn budget(&self) -> Budget {
-        let Budget { micro_usd, tokens } = self.workflow().map(|it| it.budget).unwrap_or_default();
-        let more = |bound: Option<u64>, extra: Option<u64>| Some(bound?.saturating_add(extra.unwrap_or(0)));
+        let configured = self.workflow().map(|it| it.budget).unwrap_or_default();
+        configured.plus(self.extra_budget).within(self.allowance)
+    }
+
+    /// Returns what a person has added to the bounds of the run.
+    pub fn extra_budget(&self) -> Budget {
+        self.extra_budget
+    }
+
+    /// Returns what a child run may spend in its life: what all others have left of the budget.
+    pub fn allowance_of(&self, child: &RunId) -> Budget {
+        let (budget, others) = (self.budget(), self.ledger_so_far().spent_beside(child));
         Budget {
-            micro_usd: more(micro_usd, self.extra_budget.micro_usd),
-            tokens: more(tokens, self.extra_budget.tokens),
+            micro_usd: budget.micro_usd.map(|bound| bound.saturating_sub(others.micro_usd())),
+            tokens: budget.tokens.map(|bound| bound.saturating_sub(others.tokens.total())),
+            ..budget
         }
     }
 
-    /// Returns the bound that is reached, if one is.
+    /// Takes note of what a person gives the run who takes it up again.
+    pub(crate) fn add_budget(&mut self, order: &RunResumed) {
+        let more = Budget {
+            micro_usd: Some(order.add_micro_usd),
+            tokens: Some(order.add_tokens),
+            accepts_unknown: order.accept_unknown_cost,
+        };
+        self.extra_budget = more.plus(self.extra_budget);
+        self.allowance = order.allowance.unwrap_or_default();
+    }
+
+    /// Returns the bound that is still reached if a person who takes the run up again gives it this.
+    pub(crate) fn overspent_with(&self, order: &RunResumed) -> Option<Overspent> {
+        let mut after = self.clone();
+        after.add_budget(order);
+        after.overspent()
+    }
+
+    /// Returns the bound that is reached, or cannot be kept, if there is one.
     pub fn overspent(&self) -> Option<Overspent> {
         let budget = self.budget();
-        if budget == Budget::default() {
+        if (budget.micro_usd, budget.tokens) == (None, None) {
             return None;
         }
         let spent = self.spent();
         let (money, tokens) = (spent.micro_usd(), spent.tokens.total());
         let reached = |bound: Option<u64>, spent: u64| bound.filter(|bound| spent >= *bound);
-        reached(budget.micro_usd, money).map(|bound| Overspent::Money { spent: money, bound }).or_else(|| {
-            reached(budget.tokens, tokens).map(|bound| Overspent::Tokens { spent: tokens, bound })
-        })
+        reached(budget.micro_usd, money)
+            .map(|bound| Overspent::Money { spent: money, bound })
+            .or_else(|| {
+                reached(budget.tokens, tokens).map(|bound| Overspent::Tokens { spent: tokens, bound })
+            })
+            .or_else(|| {
+                let unknown =
+                    self.ledger.unpriced().filter(|_| budget.micro_usd.is_some() && !budget.accepts_unknown);
+                unknown.map(|model| Overspent::Unknown { model: model.to_owned() })
+            })
     }
 
     /// Says whether the next thing that is done, or is being done, costs anything although nothing is left. What
@@ -85,7 +140,7 @@ impl RunState {
     }
 
     /// Counts what the call has cost that is in flight as this try of a step; one without an outcome was lost, and
-    /// only what it had told is known.
+    /// only what it had told is known. A child run tells all that it has ever spent when it ends.
     pub(crate) fn count_cost(
         &mut self,
         id: &StepId,
@@ -96,8 +151,11 @@ impl RunState {
         let Some((step, at)) = self.step(id) else { return };
         let is_meant = at.iteration == iteration && at.attempt == attempt;
         let Some(InFlight { call, progress, .. }) = at.phase.in_flight().filter(|_| is_meant) else { return };
+        if let Some(Exit::Child(child)) = outcome.map(|it| &it.exit) {
+            return self.ledger.add_child(&child.run, child.spent);
+        }
         let never_ran = outcome.is_some_and(|it| matches!(it.exit, Exit::CouldNotStart(_)));
-        if !at.is_paid(step) || never_ran {
+        if !at.whom(step).is_some_and(Worker::is_paid) || never_ran {
             return;
         }
         let so_far = || call.as_ref().zip(progress.as_ref()).map(|(call, told)| told.so_far(&call.client));
@@ -108,24 +166,30 @@ impl RunState {
         let call = call.as_deref().cloned();
         let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
         match reading {
-            Some(reading) => add(&mut self.spent, call.as_ref(), &reading, prices),
-            None => self.spent.add_untold(),
+            Some(reading) => add(&mut self.ledger, call.as_ref(), &reading, prices),
+            None => self.ledger.add_untold(),
         }
     }
 }
 
 /// Adds what a call told. One that did not go on with a conversation began it.
-pub fn add(spent: &mut Spent, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
+fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
     let session = call.and_then(|call| call.session.as_deref());
     if call.is_some_and(|call| !call.continues) {
-        spent.begin(&reading.client, session, reading);
+        ledger.begin(&reading.client, session, reading);
     }
-    spent.add(&reading.client, session, reading, prices);
+    ledger.add(&reading.client, session, reading, prices);
 }
 
 impl StepState {
-    /// Says whether somebody has to be paid for what the step does now: a script of one's own costs nothing.
+    /// Says whether somebody has to be paid for what the step does now.
     fn is_paid(&self, step: &Step) -> bool {
-        self.whom(step).is_some_and(|worker| worker.kind != WorkerKind::Custom)
+        match (self.whom(step), &step.work) {
+            (Some(worker), _) => worker.is_paid(),
+            (None, Work::Subworkflow(child)) if self.phase.turn() == Some(Next::Work) => {
+                child.workflow.everybody().into_iter().any(|(_, worker)| worker.is_paid())
+            }
+            (None, _) => false,
+        }
     }
 }

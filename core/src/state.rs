@@ -13,7 +13,7 @@ use crate::event::{
 };
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
-use crate::money::Spent;
+use crate::money::Ledger;
 use crate::reading::Progress;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
@@ -31,13 +31,17 @@ pub struct RunState {
     pub(crate) phase: Phase,
     pub(crate) clock: Clock,
     pub(crate) weather_wait: Millis,
-    pub(crate) spent: Spent,
+    pub(crate) ledger: Ledger,
     pub(crate) extra_budget: Budget,
+    /// What the run that this one is a part of lets it spend.
+    pub(crate) allowance: Budget,
     pub(crate) extra_iterations: u32,
     /// In the order of the workflow.
     pub(crate) steps: Vec<StepState>,
     pub(crate) first_snapshot: Option<Arc<Snapshot>>,
     pub(crate) last_snapshot: Option<Arc<Snapshot>>,
+    /// Something has run since, and nobody has looked at what it left.
+    pub(crate) left_unseen: bool,
 }
 
 /// What the first event said; never changes.
@@ -286,7 +290,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 1;
+    pub const REDUCER_VERSION: u32 = 2;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -301,6 +305,11 @@ impl RunState {
     /// Returns what the workspace was when it was last looked at.
     pub fn last_snapshot(&self) -> Option<&Snapshot> {
         self.last_snapshot.as_deref()
+    }
+
+    /// Says whether the run itself may have changed the workspace since it was last looked at.
+    pub fn may_have_changed_workspace(&self) -> bool {
+        self.left_unseen || self.in_flight().next().is_some()
     }
 
     /// Returns when the newest event was recorded.

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::clip;
 use crate::reading::Trouble;
 
 /// The class of a failure; it decides whether and how long to wait before a retry.
@@ -182,11 +183,10 @@ fn reported(stdout: &str, stderr: &str) -> Option<Failure> {
 }
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
-    text.rsplit(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(head)
-}
-
-fn head(line: &str) -> &str {
-    &line[..line.floor_char_boundary(LINE_BYTES_MAX)]
+    text.rsplit(['\n', '\r'])
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| clip::head(line, LINE_BYTES_MAX))
 }
 
 fn describe(line: &str, trouble: Trouble) -> Failure {
@@ -203,21 +203,33 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant and tested")
 }
 
-/// The whole line is a report of a worker CLI, with or without brackets, a marker or a prefix.
+/// The whole line is a report of a worker CLI, with or without brackets, a mark or a prefix.
 static REPORTED: LazyLock<Regex> = LazyLock::new(|| {
-    regex(concat!(
-        r"(?i)^[\[(*⎿●✗×!\s]*(?:error:\s*)?(?:failed to authenticate\.\s*)?(?:",
-        r"api error\s*[:(]",
-        r"|you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){0,3}limit(?:\s*$|\s*[·.,;|:!(—–-]|\s+resets?\b)",
-        r"|claude (?:ai |code )?usage limit reached",
-        r"|(?:5-hour|weekly|session|usage) limit reached(?:\s*$|\s*[·.,;|:!(∙—–-]|\s+resets?\b)",
-        r")"
+    regex(&format!(
+        concat!(
+            r"(?i)^(?:{mark}|[\[(*✗×!\s])*(?:error:\s*)?(?:failed to authenticate\.\s*)?(?:",
+            r"api error\s*[:(]",
+            r"|(?:you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){{0,3}}limit",
+            r"|you['’]?(?:ve| have) exhausted your capacity on this model",
+            r"|(?:5-hour|weekly|session|(?:the )?usage) limit (?:has been )?reached",
+            r")(?:\s*$|\s*[·.,;|:!(∙—–-]|\s+resets?\b)",
+            r"|claude (?:ai |code )?usage limit reached",
+            r"|free usage exceeded(?:\s*$|, (?:add credits|subscribe)\b)",
+            r")"
+        ),
+        mark = MARK
     ))
 });
 
-/// What may stand before an error phrase: nothing, or the head of an error, a field of JSON, a stack
+/// A picture at the beginning of a line, as clients set one before what they report. Those that stand before the name of
+/// a test that passed or failed are none: what it is called may be any phrase.
+const MARK: &str = r"[\p{So}\x{fe0f}--[✓✔✅☑✗✘❌❎]]";
+
+/// What may stand before an error phrase: nothing, or a mark, the head of an error, a field of JSON, a stack
 /// trace. Prose ("we hit a rate limit in ...") has words there.
-const HEAD: &str = r#"(?:^|\(\d+\)|[:\["'({=>|]|error|failed|fatal|warning|exception)[\s"'\[({]*"#;
+fn head_of_phrase() -> String {
+    format!(r#"(?:^(?:{MARK}|\s)*|\(\d+\)|[:\["'({{=>|]|error|failed|fatal|warning|exception)[\s"'\[({{]*"#)
+}
 
 static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     use Trouble::{Auth, BadRequest, Credit, Network, RateLimit, Server};
@@ -226,15 +238,17 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
             r#"(?i)(?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b"#
         )
     };
-    let at_head = |phrases: &str| format!(r"(?i){HEAD}(?:{phrases})");
+    let head = head_of_phrase();
+    let at_head = |phrases: &str| format!(r"(?i){head}(?:{phrases})");
     [
         (
             RateLimit,
             at_head(concat!(
                 r"(?:\w+[ -]){0,2}rate[ -]?limit(?:ed)?(?: (?:was |has been )?(?:exceeded|reached|hit)|\s*(?:error)?\s*(?:$|[:.;,(]))",
                 r"|(?:429[ :]+)?too many requests\b|you (?:have )?exceeded your current quota|quota exceeded",
-                r"|(?:\w+[ -]){0,2}(?:usage|session|weekly|request|token|5-hour|daily|monthly) limit (?:exceeded|reached|hit)",
+                r"|(?:\w+[ -]){0,2}(?:usage|session|weekly|request|token|5-hour|daily|monthly) limit (?:was |has been )?(?:exceeded|reached|hit)",
                 r"|you['’]?(?:ve| have) (?:hit|reached) your (?:[\w-]+ ){0,3}limit",
+                r"|you['’]?(?:ve| have) exhausted your (?:[\w-]+ ){0,3}(?:capacity|quota)\b|free usage exceeded\b",
                 r"|rate_limit_(?:error|exceeded)\b|insufficient_quota\b|resource_exhausted\b|usage_limit_reached\b",
                 r"|429 (?:\w+ ){0,3}rate[ -]?limit",
                 r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[\W])",

@@ -65,6 +65,20 @@ impl Workflow {
     pub fn step(&self, id: &StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == *id)
     }
+
+    /// Returns all who may be asked in it and in the child runs of its steps, each with its step.
+    pub fn everybody(&self) -> Vec<(&Step, &Worker)> {
+        let mut all = Vec::new();
+        for step in &self.steps {
+            let works = [Purpose::Work, Purpose::Diagnosis].into_iter().filter_map(|it| step.worker(it));
+            let judges = [Inquiry::Check, Inquiry::Closer].into_iter().filter_map(|it| step.checker(it));
+            all.extend(works.chain(judges).flat_map(Worker::chain).map(|worker| (step, worker)));
+            if let Work::Subworkflow(child) = &step.work {
+                all.extend(child.workflow.everybody());
+            }
+        }
+        all
+    }
 }
 
 /// What a run may spend, with all that it asks anybody.
@@ -76,6 +90,33 @@ pub struct Budget {
     /// Most tokens, of every kind together; `None` is no bound.
     #[serde(default)]
     pub tokens: Option<u64>,
+    /// It is enough to count what is told: there may be calls of which nobody knows what they cost.
+    #[serde(default)]
+    pub accepts_unknown: bool,
+}
+
+impl Budget {
+    /// Returns what may be spent if a person adds this; what has no bound needs no more.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let sum = |bound: Option<u64>, more: Option<u64>| Some(bound?.saturating_add(more.unwrap_or(0)));
+        Self {
+            micro_usd: sum(self.micro_usd, more.micro_usd),
+            tokens: sum(self.tokens, more.tokens),
+            accepts_unknown: self.accepts_unknown || more.accepts_unknown,
+        }
+    }
+
+    /// Returns what may be spent by a part of somebody who may spend so much.
+    #[must_use]
+    pub fn within(self, whole: Self) -> Self {
+        let least = |[a, b]: [Option<u64>; 2]| a.into_iter().chain(b).min();
+        Self {
+            micro_usd: least([self.micro_usd, whole.micro_usd]),
+            tokens: least([self.tokens, whole.tokens]),
+            accepts_unknown: self.accepts_unknown || whole.accepts_unknown,
+        }
+    }
 }
 
 /// What to do when a worker's service is limited or out of order.
@@ -262,6 +303,36 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Returns a worker of whom nothing else is said: it may do nothing yet, and works in the workspace root.
+    pub fn new(kind: WorkerKind, instructions: impl Into<String>) -> Self {
+        Self {
+            kind,
+            instructions: instructions.into(),
+            command: None,
+            capabilities: Vec::new(),
+            model: None,
+            variant: None,
+            default_args: Vec::new(),
+            workspace: ".".to_owned(),
+            max_steps: None,
+            client: None,
+            wrap: None,
+            isolated: false,
+            fallback: Vec::new(),
+        }
+    }
+
+    /// Says whether it is known what is to be started for it. Never run what this says no to: the prompt of an agent
+    /// is no script.
+    pub fn can_be_started(&self) -> bool {
+        self.client.is_some() || self.command.is_some() || self.kind == WorkerKind::Custom
+    }
+
+    /// Says whether somebody has to be paid for what it does: a script of one's own costs nothing.
+    pub fn is_paid(&self) -> bool {
+        self.kind != WorkerKind::Custom
+    }
+
     /// Returns who does its work at this place of the chain: itself at 0.
     pub fn at(&self, place: u32) -> &Self {
         self.chain().nth(place as usize).unwrap_or(self)
@@ -303,6 +374,21 @@ impl WorkerKind {
             Self::OpenCode => "OPENCODE",
             Self::Client => "CLIENT",
         }
+    }
+
+    /// The kinds that have a client of their own, and its name.
+    const OF_CLIENTS: [(Self, &str); 3] =
+        [(Self::ClaudeCode, "claude"), (Self::CodexCli, "codex"), (Self::OpenCode, "opencode")];
+
+    /// Returns the kind that a client of this name is recorded as.
+    pub fn of_client(name: &str) -> Self {
+        let own = Self::OF_CLIENTS.into_iter().find(|(_, client)| *client == name);
+        own.map_or(Self::Client, |(kind, _)| kind)
+    }
+
+    /// Returns the name of the client that such a worker always is.
+    pub fn client_name(self) -> Option<&'static str> {
+        Self::OF_CLIENTS.into_iter().find(|(kind, _)| *kind == self).map(|(_, client)| client)
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use unstuck_core::Observation;
 use unstuck_core::decide::Rejection;
 use unstuck_core::event::{
-    Conclusion, Exit, Fact, LogRepaired, Outcome, RunInterrupted, RunOutcome, RunResumed, StepEnd,
-    WaitReason, WorkerFinished, WorkerStarted,
+    Conclusion, Exit, Fact, LogRepaired, Outcome, RunInterrupted, RunOutcome, RunResumed, SnapshotMoment,
+    SnapshotTaken, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{Changed, Phase};
-use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::testing::{Act, Script, World, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
@@ -101,6 +101,22 @@ fn an_interrupted_run_goes_on_although_another_step_is_at_its_bound() {
     assert_eq!(world.state.outcome(), Some(RunOutcome::IterationLimit));
     assert_eq!(world.give(resumed(0)), Err(Rejection::NeedsIterations));
     world.give(resumed(1)).expect("with an iteration more a can go on");
+}
+
+#[test]
+fn what_a_worker_left_that_nobody_could_look_at_may_be_its_own() {
+    let mut world = World::start(Workflow::of_steps(vec![step("a")]), Script::default());
+    let look = |content, moment| {
+        Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(content)), moment })
+    };
+    world.give(look(1, SnapshotMoment::Resumed)).expect("always");
+    assert!(!world.state.may_have_changed_workspace(), "nothing has run");
+    begin(&mut world, "a");
+    assert!(world.state.may_have_changed_workspace(), "it is under way");
+    stop(&mut world, "a", None);
+    assert!(world.state.may_have_changed_workspace(), "no snapshot was taken after it");
+    world.give(look(2, SnapshotMoment::Ended)).expect("always");
+    assert!(!world.state.may_have_changed_workspace(), "now somebody has looked");
 }
 
 #[test]

@@ -62,6 +62,17 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
         ("You've hit your limit · resets 1pm (Asia/Seoul)", "RETRYABLE_RATE_LIMIT"),
         ("You’ve reached your weekly usage limit.", "RETRYABLE_RATE_LIMIT"),
         ("Claude AI usage limit reached|1700000000", "RETRYABLE_RATE_LIMIT"),
+        ("■ You've hit your usage limit. Upgrade to Pro, or try again in 3 hours.", "RETRYABLE_RATE_LIMIT"),
+        ("🖐  The usage limit has been reached", "RETRYABLE_RATE_LIMIT"),
+        ("🖐\u{fe0f} Rate limit reached", "RETRYABLE_RATE_LIMIT"),
+        ("⚠ 503 Service Unavailable", "RETRYABLE_SERVICE"),
+        ("■ Error: The usage limit has been reached", "RETRYABLE_RATE_LIMIT"),
+        (
+            "You have exhausted your capacity on this model. Your quota will reset after 4h28m20s.",
+            "RETRYABLE_RATE_LIMIT",
+        ),
+        ("Error: You've exhausted your daily quota on this model.", "RETRYABLE_RATE_LIMIT"),
+        ("Free usage exceeded, add credits https://example.com", "RETRYABLE_RATE_LIMIT"),
         ("error: insufficient_quota", "RETRYABLE_RATE_LIMIT"),
         ("API Error: 529 overloaded", "RETRYABLE_RATE_LIMIT"),
         (
@@ -109,6 +120,14 @@ fn numbers_and_prose_are_no_error_phrases() {
         "error: 429 lines are too long",
         "error handling for 503 added",
         "the rate limit test failed",
+        "✓ rate limit exceeded",
+        "✔ the usage limit has been reached",
+        "✗ too many requests",
+        "❌ quota exceeded",
+        "■ a page for those who hit the rate limit in the API",
+        "🖐 stop: we say so when the usage limit has been reached",
+        "the text says that free usage exceeded what was planned",
+        "I wrote \u{2018}You have exhausted your capacity on this model\u{2019} into the message",
     ] {
         assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), "NON_RETRYABLE", "{line}");
         assert_eq!(class(classify(false, ExitKind::Code(0), line, line)), "none", "{line}");
@@ -125,6 +144,10 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
         "API Error: Connection error.",
         "You've hit your limit · resets 1pm (Asia/Seoul)",
         "Claude AI usage limit reached|1700000000",
+        "■ You've hit your usage limit. Upgrade to Pro, or try again in 3 hours.",
+        "🖐 The usage limit has been reached",
+        "You have exhausted your capacity on this model. Your quota will reset after 4h28m20s.",
+        "Free usage exceeded, subscribe to go on https://example.com",
     ] {
         for script in [false, true] {
             for code in [0, 1] {
@@ -140,6 +163,11 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
     for line in [
         "You've hit your limit of patience with this test, fixed",
         "The API Error: 529 case is now handled",
+        "■ You've hit your usage limit of this test, fixed",
+        "The usage limit has been reached in two tests, which pass now",
+        "You have exhausted your capacity on this model is what it says now",
+        "Free usage exceeded, so the counter is reset now",
+        "✓ The usage limit has been reached",
         "we hit a rate limit in the API design",
     ] {
         assert_eq!(classify(false, ExitKind::Code(0), line, ""), None, "{line}");
@@ -160,6 +188,11 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
         ("HTTP 429", None, None),
         // As clients of 2025 and 2026 write it.
         ("5-hour limit reached ∙ resets 2am", Some("2am"), None),
+        (
+            "🖐 You have exhausted your capacity on this model. Your quota will reset after 4h28m20s.",
+            Some("after 4h28m20s"),
+            Some(16_100_000),
+        ),
         (
             "Weekly limit reached · resets 10am (Asia/Seoul) · /upgrade to Max or turn on /extra-usage",
             Some("10am (Asia/Seoul)"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use unstuck_core::event::{Conclusion, StageRaised, StallCause};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::prompt::fenced;
-use unstuck_core::{Event, Fact, RunState, view};
+use unstuck_core::{Event, Fact, view};
 
 use crate::describe::stall;
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
@@ -21,7 +21,7 @@ const SHOWN_MAX: usize = 10;
 pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMap<&'static str, String>> {
     let story = Story::of(events);
     let of_step = story.steps.iter().find(|it| it.id == *step)?;
-    let state = events.iter().fold(RunState::default(), RunState::evolve);
+    let state = story.state();
     let (policy, at) = state.step(step)?;
     let raised = raised(events, step);
     let pretty = |value: Value| format!("{value:#}\n");
@@ -31,7 +31,7 @@ pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMa
         ("current_failures.json", pretty(json!(of_step.iterations.last().map(|it| &it.commands)))),
         ("failure_fingerprint_history.json", pretty(of_step.iterations.iter().map(history).collect())),
         ("completion_reasons.json", pretty(of_step.iterations.iter().map(reasons).collect())),
-        ("state.json", pretty(view::standing(&state, policy, at))),
+        ("state.json", pretty(view::standing(state, policy, at))),
         ("scope.json", pretty(view::scope(policy, at))),
         (
             "stage-transition.json",

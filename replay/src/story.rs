@@ -2,18 +2,16 @@
 
 use serde::Serialize;
 use unstuck_core::event::{
-    Call, CheckFinished, Conclusion, Exit, Inquiry, Next, Observation, Outcome, Purpose, RunOutcome, StepEnd,
+    CheckFinished, Conclusion, Exit, Observation, Outcome, Purpose, RunOutcome, StepEnd,
 };
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
-use unstuck_core::money::{Prices, Spent};
+use unstuck_core::money::Spent;
 use unstuck_core::scope::Drift;
-use unstuck_core::spending;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
-use unstuck_core::workflow::WorkerKind;
-use unstuck_core::{Event, Fact};
+use unstuck_core::{Event, Fact, RunState};
 
 use crate::describe::{describe, sentence_of_end};
 
@@ -42,10 +40,9 @@ pub struct Story {
     pub steps: Vec<StepStory>,
     /// What was odd, with the event that says so.
     pub notes: Vec<(Seq, String)>,
-    /// What all calls have spent.
-    pub spent: Spent,
+    /// The state after the newest event.
     #[serde(skip)]
-    prices: Option<Prices>,
+    state: RunState,
     #[serde(skip)]
     workflow_digest: Option<Digest>,
 }
@@ -69,12 +66,6 @@ pub struct StepStory {
     pub waits: Option<(Timestamp, String)>,
     #[serde(skip)]
     purpose: Purpose,
-    /// Who works for it, and who judges.
-    #[serde(skip)]
-    who: [Option<WorkerKind>; 2],
-    /// How its client was called last.
-    #[serde(skip)]
-    call: Option<Box<Call>>,
 }
 
 /// What a command of a check showed, as people read it.
@@ -202,6 +193,8 @@ pub struct IterationStory {
     pub micro_usd: Option<u64>,
     /// Tokens that its calls used; `None` where not all of them tell.
     pub tokens: Option<u64>,
+    #[serde(skip)]
+    paid_calls: u64,
     /// The event of the verdict.
     pub verdict: Option<Seq>,
     /// The stage after it, where it was raised.
@@ -226,6 +219,17 @@ impl Story {
             Fact::Observed(observation) => self.observed(observation, event),
             Fact::Concluded(conclusion) => self.concluded(conclusion, event),
         }
+        self.count(event);
+    }
+
+    /// Returns the state after the newest event.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// Returns what all calls have spent that are over.
+    pub fn spent(&self) -> Spent {
+        self.state.spent_by_ended_calls()
     }
 
     /// Returns all iterations with their steps.
@@ -255,7 +259,6 @@ impl Story {
                 self.started_at = event.at;
                 self.steps = started.workflow.steps.iter().map(StepStory::new).collect();
                 self.notes.extend(started.warnings.iter().map(|warning| (event.seq, warning.clone())));
-                self.prices = started.workflow.prices.clone();
                 self.workflow_digest = started.workflow_digest;
             }
             Observation::RunResumed(resumed) => {
@@ -269,7 +272,6 @@ impl Story {
                 (self.outcome, self.ended, self.deciding_step) = (None, None, None);
             }
             Observation::WorkerStarted(e) => {
-                self.called(&e.step, e.call.clone());
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.worker_calls += 1;
                 }
@@ -277,14 +279,12 @@ impl Story {
             // The baseline is no iteration.
             Observation::CheckStarted(e) if e.iteration == Iteration::BASELINE => {}
             Observation::CheckStarted(e) => {
-                self.called(&e.step, e.call.clone());
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.check_calls += 1;
                 }
             }
             Observation::WorkerFinished(e) => {
                 self.finished(&e.step, e.iteration, &e.outcome, event);
-                self.count(&e.step, e.iteration, &e.outcome, Next::Work, event);
                 let files = self.files(&e.step, e.drift.as_deref());
                 let purpose = self.steps.iter().find(|it| it.id == e.step).map(|it| it.purpose);
                 let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
@@ -308,9 +308,6 @@ impl Story {
             Observation::CheckFinished(e) => {
                 let failed_before = self.failed_before(&e.step, e.iteration);
                 self.finished(&e.step, e.iteration, &e.outcome, event);
-                if e.commands.is_empty() && e.validators.is_empty() {
-                    self.count(&e.step, e.iteration, &e.outcome, Next::Check, event);
-                }
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());
                     iteration.said = lines.map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
@@ -353,34 +350,23 @@ impl Story {
         }
     }
 
-    fn called(&mut self, step: &StepId, call: Option<Box<Call>>) {
-        if let Some(step) = self.steps.iter_mut().find(|it| it.id == *step) {
-            step.call = call;
-        }
-    }
-
-    /// Counts what a call has cost, in the run and in its iteration.
-    fn count(&mut self, id: &StepId, iteration: Iteration, outcome: &Outcome, what: Next, event: &Event) {
-        let step = self.steps.iter().find(|it| it.id == *id);
-        let kind = step.and_then(|step| step.who[usize::from(what == Next::Check)]);
-        let call = step.and_then(|step| step.call.clone());
-        let never_ran = matches!(outcome.exit, Exit::CouldNotStart(_));
-        if kind.is_none_or(|kind| kind == WorkerKind::Custom) || never_ran {
-            return;
-        }
-        let before = (self.spent.cost_unknown(), self.spent.tokens_unknown);
-        let so_far = (self.spent.micro_usd(), self.spent.tokens.total());
-        match &outcome.reading {
-            Some(reading) => spending::add(&mut self.spent, call.as_deref(), reading, self.prices.as_ref()),
-            None => self.spent.add_untold(),
-        }
-        let money = (self.spent.cost_unknown() == before.0).then(|| self.spent.micro_usd() - so_far.0);
-        let tokens = (self.spent.tokens_unknown == before.1).then(|| self.spent.tokens.total() - so_far.1);
-        let Some(iteration) = self.iteration(id, iteration, event.at) else { return };
-        let is_first = iteration.worker_calls + iteration.check_calls <= 1;
+    /// Goes on to the state after an event. What a call has cost that ended with it is counted in its iteration too.
+    fn count(&mut self, event: &Event) {
+        let before = self.spent();
+        self.state = std::mem::take(&mut self.state).evolve(event);
+        let now = self.spent();
+        let ended = call_ended_by(&event.fact).filter(|_| now.calls > before.calls);
+        let Some((step, iteration)) = ended else { return };
+        let money = now.micro_usd().saturating_sub(before.micro_usd());
+        let tokens = now.tokens.total().saturating_sub(before.tokens.total());
+        let tell_money = now.cost_unknown() == before.cost_unknown();
+        let tell_tokens = now.tokens_unknown == before.tokens_unknown;
+        let Some(iteration) = self.iteration(step, iteration, event.at) else { return };
+        let is_first = iteration.paid_calls == 0;
         let sum = |sum: Option<u64>, more: Option<u64>| if is_first { more } else { Some(sum? + more?) };
-        iteration.micro_usd = sum(iteration.micro_usd, money);
-        iteration.tokens = sum(iteration.tokens, tokens);
+        iteration.paid_calls += now.calls - before.calls;
+        iteration.micro_usd = sum(iteration.micro_usd, tell_money.then_some(money));
+        iteration.tokens = sum(iteration.tokens, tell_tokens.then_some(tokens));
     }
 
     fn concluded(&mut self, conclusion: &Conclusion, event: &Event) {
@@ -469,25 +455,24 @@ impl IterationStory {
     }
 }
 
+/// Returns the step and the iteration of a call that has ended. The baseline is no iteration.
+fn call_ended_by(fact: &Fact) -> Option<(&StepId, Iteration)> {
+    let Fact::Observed(observation) = fact else { return None };
+    let (step, iteration) = match observation {
+        Observation::WorkerFinished(e) => (&e.step, e.iteration),
+        Observation::CheckFinished(e) => (&e.step, e.iteration),
+        Observation::WorkerLost(e) | Observation::CheckLost(e) => (&e.step, e.iteration),
+        _ => return None,
+    };
+    Some((step, iteration)).filter(|_| iteration != Iteration::BASELINE)
+}
+
 impl StepStory {
     fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
         let (end, end_sentence, waits, purpose) = (None, None, None, Purpose::Work);
-        let judge = [Inquiry::Check, Inquiry::Closer].into_iter().find_map(|it| step.checker(it));
-        let who = [step.worker(Purpose::Work), judge].map(|it| it.map(|worker| worker.kind));
-        Self {
-            who,
-            call: None,
-            waits,
-            id: step.id.clone(),
-            max_iterations,
-            baseline,
-            iterations,
-            end,
-            end_sentence,
-            purpose,
-        }
+        Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, purpose }
     }
 }
 
@@ -513,6 +498,7 @@ impl IterationStory {
             problems: Vec::new(),
             micro_usd: None,
             tokens: None,
+            paid_calls: 0,
             verdict: None,
             raised_to: None,
         }

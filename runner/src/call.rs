@@ -5,12 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use unstuck_adapters::process::{Audience, Enough, Pipe};
 use unstuck_adapters::reset_time;
+use unstuck_adapters::schema::strict;
 use unstuck_core::client::launch::{self, Plan, Request};
 use unstuck_core::client::{Client, Decoder};
+use unstuck_core::clip;
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
@@ -56,7 +59,8 @@ pub(crate) fn plan(
         Some(conversation) => launch::Session::Continued(&conversation.id),
         None => launch::Session::New(Some(&fresh)),
     };
-    let schema = schema(asked);
+    let schema =
+        schema(asked).map(|it| if client.launch.strict_schema { strict(&it) } else { it }.to_string());
     let request = Request {
         prompt: asked.prompt,
         folder: &folder.to_string_lossy(),
@@ -90,15 +94,15 @@ fn money_left(asked: &Asked<'_>) -> Option<u64> {
 }
 
 /// Returns the schema that the answer has to meet.
-fn schema(asked: &Asked<'_>) -> Option<String> {
+fn schema(asked: &Asked<'_>) -> Option<Value> {
     let completion = asked.step.completion.as_ref()?;
     let form = match asked.inquiry {
         None => &completion.answer_of(asked.due.iteration)?.form,
-        Some(Inquiry::Closer) => return Some(unstuck_core::closer::SCHEMA.to_owned()),
+        Some(Inquiry::Closer) => return serde_json::from_str(unstuck_core::closer::SCHEMA).ok(),
         Some(_) => return None,
     };
     match form {
-        Form::Json { schema, .. } => schema.as_ref().map(ToString::to_string),
+        Form::Json { schema, .. } => schema.clone(),
         Form::TextPattern(_) => None,
     }
 }
@@ -164,10 +168,8 @@ impl<'a> Listener<'a> {
         if hopeless.is_some() {
             (reading.end, reading.trouble) = (CallEnd::Failed, hopeless);
         }
-        outcome.answer = end_of(answer.unwrap_or_default());
+        outcome.answer = clip::tail(&answer.unwrap_or_default(), Outcome::ANSWER_MAX).to_owned();
         outcome.reading = Some(Box::new(reading));
-        // That note is about a text which is not the answer here.
-        outcome.notes.retain(|note| !note.starts_with("the answer is the last"));
     }
 
     /// Where a client does not say which model answers, it is the one that it was asked for.
@@ -222,6 +224,10 @@ impl Audience for Listener<'_> {
         self.tell_of(progress);
     }
 
+    fn reads_output(&self) -> bool {
+        true
+    }
+
     fn has_moved(&mut self) -> bool {
         self.decoder.has_moved()
     }
@@ -242,13 +248,6 @@ impl Audience for Listener<'_> {
             (None, false) => None,
         }
     }
-}
-
-/// Returns the end of an answer, of at most as many bytes as an event holds.
-fn end_of(mut answer: String) -> String {
-    let from = answer.ceil_char_boundary(answer.len().saturating_sub(Outcome::ANSWER_MAX));
-    answer.drain(..from);
-    answer
 }
 
 /// Finds out when the limit ends that a process ran into, if its output names the moment.

@@ -11,21 +11,20 @@ use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::client::Client;
-use unstuck_core::event::{Call, ChildEnd, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
+use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
 use unstuck_core::gate::CommandResult;
-use unstuck_core::id::{CheckId, Digest, Millis};
+use unstuck_core::id::{CheckId, Digest, Millis, RunId};
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::scope;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{
-    Check, CheckBy, CheckCommand, Probe, Step, Subworkflow, Work, Worker, WorkerKind,
-};
+use unstuck_core::workflow::{Check, CheckBy, CheckCommand, Step, Subworkflow, Work, Worker, WorkerKind};
 use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};
+use crate::launch::child_run_id;
 use crate::machine::{Machine, Place};
 use crate::perform::decision_path;
 use crate::validation::Validation;
@@ -82,7 +81,8 @@ impl Job {
             (Work::Subworkflow(child), None) if at.purpose == Purpose::Work => {
                 let parent =
                     Parent { run: world.run.clone(), step: step.id.clone(), iteration: asked.due.iteration };
-                Self::Child(Box::new((parent, child.clone(), place(world, asked))))
+                let place = place(world, asked, &child_run_id(&parent));
+                Self::Child(Box::new((parent, child.clone(), place)))
             }
             (_, Some(Inquiry::Preflight | Inquiry::Conditions)) => {
                 let facts = facts(world, asked, &folder(world, asked))?;
@@ -110,7 +110,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn place(world: &Machine, asked: &Asked<'_>) -> Place {
+fn place(world: &Machine, asked: &Asked<'_>, child: &RunId) -> Place {
     let Asked { state, at, .. } = *asked;
     Place {
         mark: world.mark(),
@@ -118,6 +118,9 @@ fn place(world: &Machine, asked: &Asked<'_>) -> Place {
         workspace: world.workspace.to_string_lossy().into_owned(),
         context_dir: state.workflow().map_or_else(String::new, |workflow| workflow.context_dir.clone()),
         extra_iterations: state.extra_iterations(),
+        extra_budget: state.extra_budget(),
+        allowance: state.allowance_of(child),
+        prices: state.workflow().and_then(|workflow| workflow.prices.clone()),
         hint: at.feedback.from_person.last().cloned(),
     }
 }
@@ -132,6 +135,10 @@ fn process_of(
     // Without the dots in it: a worker is told this path.
     let cwd = asked.copy.unwrap_or(&world.workspace).join(&worker.workspace).components().collect();
     let facts = facts(world, asked, &folder)?;
+    if !worker.can_be_started() {
+        let kind = worker.kind.as_str();
+        return Err(io::Error::other(format!("a {kind} worker without a client cannot be started")));
+    }
     let Some(client) = &worker.client else {
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
         let spec = spec_of(world, asked, facts, argv, cwd);
@@ -147,6 +154,7 @@ fn process_of(
     let argv = wrapped(worker, plan.argv.into_iter().map(OsString::from).collect());
     let mut spec = spec_of(world, asked, facts, argv, cwd);
     spec.env.extend(plan.env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
+    spec.asks.clone_from(&client.stop);
     spec.stdin = plan.stdin.unwrap_or_default().into_bytes();
     let process = Process { spec, kind: worker.kind, client: Some(client), model: worker.model.clone() };
     Ok((Job::Process(Box::new(process)), Some(Box::new(call))))
@@ -176,17 +184,12 @@ fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>
         patience: Patience {
             idle: Duration::from_millis(asked.step.idle_timeout.0),
             verdict: facts.decision_file.map(PathBuf::from),
-            probe: asked.step.probe.as_ref().filter(|_| asked.inquiry.is_none()).map(probe),
+            probe: asked.step.probe.clone().filter(|_| asked.inquiry.is_none()),
         },
+        asks: Vec::new(),
         grace: world.grace,
         mark: format!("{}/{}", world.mark(), asked.due.step),
     }
-}
-
-fn probe(probe: &Probe) -> process::Probe {
-    let Probe { command, interval, timeout, stall_threshold } = probe;
-    let [interval, timeout] = [interval, timeout].map(|it| Duration::from_millis(it.0));
-    process::Probe { command: command.clone(), interval, timeout, stall_threshold: *stall_threshold }
 }
 
 fn suite(
@@ -364,12 +367,13 @@ async fn child_run(
     let overlap = if child.exports_replace { Overlap::Replace } else { Overlap::Merge };
     let exports = child.exports.clone();
     let mut outcome = match world.children.run(parent, child, place, stop).await {
-        Ok(ChildEnd { end: RunOutcome::Interrupted(_), .. }) => Outcome::of(Exit::Stopped),
         Ok(end) => Outcome::of(Exit::Child(end)),
         Err(why) => broken(why),
     };
     outcome.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
-    if let Exit::Child(child) = &outcome.exit {
+    if let Exit::Child(child) = &outcome.exit
+        && !outcome.exit.is_stopped()
+    {
         let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
         match artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap) {
             Ok(missing) => outcome.notes.extend(missing),

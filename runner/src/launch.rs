@@ -16,7 +16,7 @@ use unstuck_core::event::{
 use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Subworkflow, Workflow};
-use unstuck_core::{Observation, RunState};
+use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::lease::{AcquireError, Holder, Lease};
 use unstuck_store::opening::{Finding, OpenError};
@@ -137,12 +137,7 @@ pub enum TakeUp {
     /// A person answered what it needed.
     Answer(AnswerGiven),
     /// It goes on as a part of another run, with what a person has given that one since.
-    AsChild {
-        /// Iterations of every loop of the parent beyond its bound.
-        extra_iterations: u32,
-        /// What a person said last.
-        hint: Option<String>,
-    },
+    AsChild(Box<Place>),
 }
 
 /// Returns a name for a new run: the random end of a fresh UUIDv7.
@@ -153,7 +148,7 @@ pub fn new_run_id() -> RunId {
 
 /// Returns the name of the run that carries out an iteration of a step: always the same, so that a
 /// resumed parent finds its child.
-fn child_run_id(parent: &Parent) -> RunId {
+pub(crate) fn child_run_id(parent: &Parent) -> RunId {
     let name = format!("{}/{}/{}", parent.run, parent.step, parent.iteration);
     RunId::new(Digest::of(name.as_bytes()).to_string()[..12].to_owned())
 }
@@ -191,12 +186,7 @@ impl Site {
         runner.record(match how {
             TakeUp::Resume(order) => Observation::RunResumed(order),
             TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
-            TakeUp::AsChild { extra_iterations, hint } => {
-                let add_iterations = extra_iterations.saturating_sub(runner.state().extra_iterations());
-                let hint = hint.filter(|_| add_iterations > 0);
-                let program = program();
-                Observation::RunResumed(RunResumed { add_iterations, hint, program, ..RunResumed::default() })
-            }
+            TakeUp::AsChild(place) => Observation::RunResumed(as_child(runner.state(), *place)),
         })?;
         if let Some(snapshot) = drifted {
             let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed };
@@ -223,7 +213,7 @@ impl Site {
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
         let started = runner.state().started().cloned();
         let (Some(project), Some(started)) = (&self.project, started) else {
-            return Err(crate::Error::Rejected(unstuck_core::Rejection::NotStarted).into());
+            return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
         let context_dir = &started.workflow.context_dir;
         let snapshots = snapshots::open(project, Path::new(&started.workspace), context_dir)?;
@@ -246,7 +236,7 @@ impl Site {
         let (log, opening) = RunLog::open_for_writing(folder)?;
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
-            return Err(crate::Error::Rejected(unstuck_core::Rejection::NotStarted).into());
+            return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
         let workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
         let mut runner = self.runner(log, &started, state);
@@ -262,9 +252,10 @@ impl Site {
         let state = runner.state();
         let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else { return Ok(None) };
         let Some(now) = runner.look() else { return Ok(None) };
-        // What a lost attempt left is nobody's edit. It is recorded while the attempt still counts as under
-        // way: if this supervisor dies too, the next one must not take it for a person's.
-        if state.in_flight().next().is_some() {
+        // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken. It is recorded
+        // while the attempt still counts as under way: if this supervisor dies too, the next one must not take it for
+        // a person's.
+        if state.may_have_changed_workspace() {
             return Ok(Some(now).filter(|now| **now != *last));
         }
         let mut files = runner.drift(last, &now);
@@ -473,29 +464,33 @@ impl Site {
         // A folder without its format is a run whose making was cut short, which is none.
         let known = self.folder(&run).filter(|folder| folder.format().exists());
         let ended = match known {
-            Some(folder) => self.child_again(&folder, &place).await,
+            Some(folder) => self.child_again(&folder, place).await,
             None => {
                 let (workflow, file) = (*child.workflow, child.path);
-                let started = child_started(run.clone(), parent, workflow, file, place);
-                self.start(started).await.map(|ended| ended.outcome)
+                self.start(child_started(run.clone(), parent, workflow, file, place)).await
             }
         };
-        ended.map(|end| ChildEnd { run, end }).map_err(|error| format!("the child run failed: {error}"))
+        let ended = ended.map_err(|error| format!("the child run failed: {error}"))?;
+        Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
     }
 
-    /// Takes a child run up again, with what a person has given its parent since. One that has ended, and has
-    /// nothing to go on with, ended so.
-    async fn child_again(&self, folder: &RunFolder, place: &Place) -> Result<RunOutcome, Error> {
-        let how = TakeUp::AsChild { extra_iterations: place.extra_iterations, hint: place.hint.clone() };
-        let refused = match self.take_up(folder, how, true).await {
-            Ok(ended) => return Ok(ended.outcome),
+    /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
+    /// did, or now for the money or the time that it lacks.
+    async fn child_again(&self, folder: &RunFolder, place: Place) -> Result<Ended, Error> {
+        let refused = match self.take_up(folder, TakeUp::AsChild(Box::new(place)), true).await {
+            Ok(ended) => return Ok(ended),
             Err(error) => error,
         };
-        if !matches!(refused, Error::Run(crate::Error::Rejected(_))) {
-            return Err(refused);
-        }
+        let Error::Run(crate::Error::Rejected(why)) = &refused else { return Err(refused) };
+        let lacks = match why {
+            Rejection::NeedsMoney(_) => Some(RunOutcome::SpendLimit),
+            Rejection::NeedsTime => Some(RunOutcome::TimeLimit),
+            _ => None,
+        };
         let (log, _) = RunLog::open_for_writing(folder)?;
-        fold(&log)?.outcome().ok_or(refused)
+        let state = fold(&log)?;
+        let outcome = lacks.or(state.outcome()).ok_or(refused)?;
+        Ok(Ended { outcome, state })
     }
 }
 
@@ -507,6 +502,8 @@ fn child_started(
     place: Place,
 ) -> RunStarted {
     workflow.timeout = workflow.timeout.at_most(place.limit);
+    workflow.budget = workflow.budget.within(place.allowance);
+    workflow.prices = workflow.prices.or(place.prices);
     workflow.context_dir = format!("{}/_subworkflows/{}/{run}", place.context_dir, parent.step);
     RunStarted {
         run,
@@ -517,6 +514,26 @@ fn child_started(
         parent: Some(parent),
         program: program(),
         warnings: Vec::new(),
+    }
+}
+
+/// Returns what a child run gets when it is taken up again: what a person has given its parent and not it yet.
+fn as_child(state: &RunState, place: Place) -> RunResumed {
+    let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
+    let (given, had) = (place.extra_budget, state.extra_budget());
+    let more = |given: Option<u64>, had: Option<u64>| given.unwrap_or(0).saturating_sub(had.unwrap_or(0));
+    let add_micro_usd = more(given.micro_usd, had.micro_usd);
+    let add_tokens = more(given.tokens, had.tokens);
+    let is_given_more = add_iterations > 0 || add_micro_usd > 0 || add_tokens > 0;
+    RunResumed {
+        add_iterations,
+        add_micro_usd,
+        add_tokens,
+        accept_unknown_cost: given.accepts_unknown,
+        allowance: Some(place.allowance),
+        hint: place.hint.filter(|_| is_given_more),
+        program: program(),
+        ..RunResumed::default()
     }
 }
 

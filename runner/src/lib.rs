@@ -199,7 +199,7 @@ impl<W: World> Runner<W> {
             () = self.clock.reach(deadline) => Some(Observation::DeadlinePassed),
             () = self.world.kicked(), if self.state.is_waiting() => Some(Observation::Kicked),
             // What is told of something that has ended since is old.
-            Some(told) = self.told.recv() => Some(told).filter(|it| self.state.decide(it.clone(), self.clock.now()).is_ok()),
+            Some(told) = self.told.recv() => Some(told).filter(|it| self.state.admits(it).is_ok()),
         }
     }
 

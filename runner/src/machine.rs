@@ -14,7 +14,8 @@ use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId};
-use unstuck_core::workflow::Subworkflow;
+use unstuck_core::money::Prices;
+use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_store::blobs::BlobStore;
 
@@ -84,6 +85,12 @@ pub struct Place {
     pub context_dir: String,
     /// Iterations that a person has given every loop of the parent beyond its bound, and so of the child.
     pub extra_iterations: u32,
+    /// What a person has added to the budget of the parent, and so to that of the child.
+    pub extra_budget: Budget,
+    /// What the child may spend in its life.
+    pub allowance: Budget,
+    /// What tokens cost, as the parent knows it.
+    pub prices: Option<Prices>,
     /// What a person said last.
     pub hint: Option<String>,
 }

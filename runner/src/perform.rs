@@ -281,7 +281,7 @@ pub(crate) async fn perform(
     if let (Some(lock), None) = (lock, &outcome.fatal) {
         outcome.fatal = lock.check_after(&step.id, succeeded(&outcome)).err();
     }
-    let stopped = outcome.exit == Exit::Stopped;
+    let stopped = outcome.exit.is_stopped();
     let decides = matches!(inquiry, None | Some(Inquiry::Check));
     let file =
         check.as_ref().filter(|_| decides && !stopped).and_then(|(check, id)| decision_path(check, Some(id)));

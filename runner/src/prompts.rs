@@ -244,7 +244,6 @@ fn answering(
         iteration: at.feedback.iteration.0,
         stage: at.convergence.stage().0,
         uv,
-        input_text: None,
         allowed: &allowed,
     });
     files.extend(written.files);

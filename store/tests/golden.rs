@@ -185,7 +185,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
         CheckStarted CheckFinished CheckLost LogRepaired SnapshotTaken SnapshotMoment Snapshot Drift Purpose Standing Checkout LeftOut
         WorkRequested CheckRequested WaitRequested VerdictReached StageRaised StepEnded RunStopping RunEnded
         WorkerProgressed Kicked FallbackTaken Call Progress Retrying Reading CallEnd Trouble Usage Cost Scope Counts
-        Blob Outcome Exit ChildEnd DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
+        Blob Budget Outcome Exit ChildEnd Spent Sum Tokens DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
         Failure RunOutcome
         CommandResult Failed Location FailureSource Confidence Tests
         ValidatorResult ValidatorOutcome Report Severity Param AnswerSeen AnswerOrigin Refused Violation Inquiry Claimed

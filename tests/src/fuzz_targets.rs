@@ -3,14 +3,14 @@
 //! `fuzz/` runs them on what libFuzzer makes up, `tests/fuzz_seeds.rs` on the committed seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use std::{fs, io};
 
 use unstuck_adapters::import::{self, Kind, Source, Wishes};
 use unstuck_adapters::prompt_template::{Names, Params, Parsed, Variables};
-use unstuck_adapters::registry::{Registry, front_matter};
-use unstuck_adapters::workflow_file::{self, Complaint, Files, Options, Rejected};
+use unstuck_adapters::registry::front_matter;
+use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_adapters::{answer, clients, schema};
 use unstuck_core::Event;
 use unstuck_core::answer::Sources;
@@ -377,11 +377,11 @@ fn check_answer(resolved: &schema::Resolved, messages: &[String]) {
 /// Whatever a file of another loop holds, and whatever it is called: it is refused with complaints about that file, or
 /// there is a workflow that its reader takes, the same twice.
 pub fn import(data: &[u8]) {
-    let prompt = [(PathBuf::from("PROMPT.md"), b"Mend the parser.\n".to_vec())].into();
+    let prompt = BTreeMap::from([(PathBuf::from("PROMPT.md"), b"Mend the parser.\n".to_vec())]);
     for path in ["PROMPT.md", "prd.json", "ralph.yml"] {
         let source = Source { path, bytes: data };
         let options = Options { workspace: PathBuf::new(), ..Options::default() };
-        let read = || import::import(&source, &Wishes::default(), &options, &InMemory(&prompt));
+        let read = || import::import(&source, &Wishes::default(), &options, &prompt);
         let found = read();
         assert_eq!(found, read(), "the same file becomes the same");
         match found {
@@ -400,27 +400,6 @@ pub fn import(data: &[u8]) {
                     check_shown(&complaint.render());
                 }
             }
-        }
-    }
-}
-
-/// Files in memory, with the built-in validators.
-struct InMemory<'a>(&'a BTreeMap<PathBuf, Vec<u8>>);
-
-impl Files for InMemory<'_> {
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.0.read(path)
-    }
-
-    fn registry(
-        &self,
-        path: Option<&Path>,
-        workspace: &Path,
-        asked: &[String],
-    ) -> Result<(Registry, Vec<Complaint>), Rejected> {
-        match path {
-            Some(_) => self.0.registry(path, workspace, asked),
-            None => Ok((Registry::built_in(), Vec::new())),
         }
     }
 }

@@ -98,7 +98,6 @@ const LAUNCH: &[Key] = &[
     texts("usd"),
     texts("preset"),
     texts("resume"),
-    texts("fork"),
     texts("schema"),
     flag("strict_schema"),
     part("read", Part::Grant),

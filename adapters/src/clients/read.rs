@@ -118,7 +118,6 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
         usd: templates(view, "usd"),
         preset: templates(view, "preset"),
         resume: templates(view, "resume"),
-        fork: templates(view, "fork"),
         schema: templates(view, "schema"),
         strict_schema: view.flag("strict_schema").unwrap_or_default(),
         read,
@@ -139,7 +138,6 @@ const ONE_OF: &[(&str, &[&str])] = &[
     ("usd", &["usd"]),
     ("preset", &["session"]),
     ("resume", &["session"]),
-    ("fork", &["session"]),
     ("schema", &["schema", "schema_file"]),
 ];
 

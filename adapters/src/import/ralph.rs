@@ -111,15 +111,11 @@ fn client(input: &mut Input<'_>, entries: &[Entry]) {
 }
 
 fn worker(input: &mut Input<'_>, line: u32, name: &str) {
-    let kind = match name {
-        "claude" => WorkerKind::ClaudeCode,
-        "codex" => WorkerKind::CodexCli,
-        "opencode" => WorkerKind::OpenCode,
-        _ => {
-            let what = format!("the worker {}", quoted(name));
-            return input.left(line, what, "name its command line: unstuck import --with COMMAND");
-        }
-    };
+    let kind = WorkerKind::of_client(name);
+    if kind == WorkerKind::Client {
+        let what = format!("the worker {}", quoted(name));
+        return input.left(line, what, "name its command line: unstuck import --with COMMAND");
+    }
     if input.wishes.with.is_none() {
         input.carried(line, format!("{} works", kind.as_str()));
         input.draft.worker(kind, None);

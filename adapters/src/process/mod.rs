@@ -2,7 +2,7 @@
 //!
 //! What counts is the *exit* of the process, not the end of its output. When it has exited, what it
 //! left behind is given [`LINGER`] to finish by itself (so that `exec > >(tee log)` works), then it
-//! is asked to end (TERM), and after the grace it is made to (KILL).
+//! is asked to end (TERM), and after the grace it is made to (KILL). Some clients are asked by another signal first.
 //!
 //! What belongs to a process, on Linux: all in its session and process group, all that carry its
 //! mark in their environment ([`MARK`]), and all descendants of those. A process that clears its
@@ -31,11 +31,13 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
+use std::vec;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
+use unstuck_core::client;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
 use unstuck_store::blobs::BlobStore;
@@ -48,7 +50,7 @@ use crate::redact::Redactor;
 
 pub use self::group::{count_leftovers, end_leftovers};
 pub use self::lines::Lines;
-pub use self::probe::{Probe, Says};
+pub use self::probe::Says;
 pub use self::silence::Patience;
 
 /// The environment variable that marks a process and all that come from it. Marks of runs within
@@ -88,7 +90,9 @@ pub struct Spec {
     pub limit: Duration,
     /// How long it may be silent.
     pub patience: Patience,
-    /// Time between TERM and KILL.
+    /// The signals that ask it to end, before TERM.
+    pub asks: Vec<client::StopSignal>,
+    /// Time between these signals, and between TERM and KILL.
     pub grace: Duration,
     /// Names it among all processes: run id and step. Blanks are replaced.
     pub mark: String,
@@ -105,7 +109,7 @@ pub enum Stop {
     /// Go on.
     #[default]
     Run,
-    /// End: TERM, and KILL after the grace.
+    /// End: as its client wants to be asked, then TERM, and KILL after the grace.
     Stop,
     /// End at once: KILL.
     StopNow,
@@ -129,6 +133,11 @@ pub trait Audience: Send {
 
     /// Takes a piece of standard output without its secrets.
     fn output(&mut self, _piece: &[u8]) {}
+
+    /// Says whether it makes an answer of its own out of standard output, so that nobody minds where that is cut.
+    fn reads_output(&self) -> bool {
+        false
+    }
 
     /// Says whether the last piece was more than a sign that it waits.
     fn has_moved(&mut self) -> bool {
@@ -239,6 +248,8 @@ struct Supervised<'a> {
     duration: Option<Duration>,
     cwd: PathBuf,
     silence: Silence,
+    /// How it will be asked to end; TERM is the last way.
+    asks: vec::IntoIter<client::StopSignal>,
     grace: Duration,
     phase: Phase,
     /// When its time is up.
@@ -268,7 +279,12 @@ impl<'a> Supervised<'a> {
         begun: Instant,
     ) -> Self {
         let (ask_probe, said) = mpsc::unbounded_channel();
+        let mut asks = spec.asks;
+        if !asks.contains(&client::StopSignal::Term) {
+            asks.push(client::StopSignal::Term);
+        }
         Self {
+            asks: asks.into_iter(),
             ask_probe,
             said,
             group: Group::new(child.id(), &spec.mark),
@@ -377,10 +393,13 @@ impl<'a> Supervised<'a> {
         self.status = Some(status);
         self.stdin = None;
         let now = Instant::now();
-        if self.phase == Phase::Working {
-            self.phase = Phase::Lingering { until: now + LINGER };
-        }
         self.wake = now + POLL;
+        match self.phase {
+            Phase::Working => self.phase = Phase::Lingering { until: now + LINGER },
+            // What a client leaves behind does not know its signals.
+            Phase::Asked { .. } if self.asks.len() > 0 => self.ask(),
+            _ => {}
+        }
     }
 
     fn on_stop(&mut self, asked: Stop) {
@@ -404,7 +423,7 @@ impl<'a> Supervised<'a> {
             }
             Phase::Lingering { until } if now >= until => self.ask(),
             Phase::Lingering { .. } => self.wake = now + POLL,
-            Phase::Asked { until } => self.look_again(until, Self::kill),
+            Phase::Asked { until } => self.look_again(until, Self::ask),
             Phase::Killed { until } => self.look_again(until, Self::give_up),
             Phase::Over => {}
         }
@@ -424,7 +443,7 @@ impl<'a> Supervised<'a> {
     /// Ends it when there is nothing more to wait for.
     fn on_look(&mut self) {
         if let Some(probe) = self.silence.probe(Instant::now()) {
-            probe.ask(self.cwd.clone(), self.ask_probe.clone());
+            probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
         }
         let last_line = self.out.last_line().or_else(|| self.err.last_line()).unwrap_or_default();
         let busy = self.group.processor_time();
@@ -447,11 +466,20 @@ impl<'a> Supervised<'a> {
         }
     }
 
+    /// Asks it to end in the next way, and makes it if there is none left.
     fn ask(&mut self) {
-        self.signal(How::Ask);
+        let Some(signal) = self.next_ask() else { return self.kill() };
+        self.signal(How::Ask(signal));
         self.wake = Instant::now() + if self.status.is_some() { POLL } else { self.grace };
         self.phase = Phase::Asked { until: Instant::now() + self.grace };
         self.idle = false;
+    }
+
+    fn next_ask(&mut self) -> Option<client::StopSignal> {
+        match self.status {
+            Some(_) => self.asks.by_ref().last().map(|_| client::StopSignal::Term),
+            None => self.asks.next(),
+        }
     }
 
     fn kill(&mut self) {
@@ -506,7 +534,7 @@ impl<'a> Supervised<'a> {
         let out = self.out.finish(audience).await;
         let err = self.err.finish(audience).await;
         let mut notes = self.notes;
-        if out.cut {
+        if out.cut && !audience.reads_output() {
             notes.push(format!(
                 "the answer is the last {} KiB of standard output",
                 Outcome::ANSWER_MAX / 1024

@@ -7,19 +7,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::sync::mpsc::UnboundedSender;
-
-/// A command that knows more of a process than its output and its processor time show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probe {
-    /// Run by `sh -c` in the working folder of the process.
-    pub command: String,
-    /// How long the process is silent before it is asked, and between two times.
-    pub interval: Duration,
-    /// How long the command may take; longer is no answer.
-    pub timeout: Duration,
-    /// So many times in a row it has to say that the process stalls; at least 1.
-    pub stall_threshold: u32,
-}
+use unstuck_core::workflow::Probe;
 
 /// What a probe says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +25,14 @@ pub enum Says {
 /// So much of what a probe prints is read: one word counts.
 const OUTPUT_MAX: u64 = 4096;
 
-impl Probe {
-    /// Asks, and tells what was said.
-    pub(super) fn ask(&self, cwd: PathBuf, tell: UnboundedSender<Says>) {
-        let Self { command, timeout, .. } = self.clone();
-        tokio::spawn(async move {
-            let says = tokio::time::timeout(timeout, answer(&command, cwd)).await.unwrap_or(Says::Nothing);
-            // The process may be gone by now.
-            let _nobody = tell.send(says);
-        });
-    }
+/// Asks, and tells what was said.
+pub(super) fn ask(probe: Probe, cwd: PathBuf, tell: UnboundedSender<Says>) {
+    tokio::spawn(async move {
+        let timeout = Duration::from_millis(probe.timeout.0);
+        let says = tokio::time::timeout(timeout, answer(&probe.command, cwd)).await.unwrap_or(Says::Nothing);
+        // The process may be gone by now.
+        let _nobody = tell.send(says);
+    });
 }
 
 /// A word on its first line, or else its exit code.

@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use unstuck_core::event::Exit;
 use unstuck_core::question::{Asking, asking};
+use unstuck_core::workflow::Probe;
 
-use super::probe::{Probe, Says};
+use super::probe::Says;
 
 /// How long a verdict or a prompt must have been the last sign of life.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -34,6 +35,10 @@ pub struct Patience {
 impl Patience {
     /// Never ends a process for its silence.
     pub const ENDLESS: Self = Self { idle: Duration::MAX, verdict: None, probe: None };
+}
+
+fn interval(probe: &Probe) -> Duration {
+    Duration::from_millis(probe.interval.0)
 }
 
 /// The silence of one process.
@@ -62,7 +67,7 @@ impl Silence {
     pub(super) fn probe(&mut self, now: Instant) -> Option<Probe> {
         let probe = self.patience.probe.clone()?;
         let quiet_since = self.since.max(self.probed);
-        (now - quiet_since >= probe.interval).then(|| {
+        (now - quiet_since >= interval(&probe)).then(|| {
             self.probed = now;
             probe
         })
@@ -88,7 +93,7 @@ impl Silence {
 
     /// Returns when to look again, if ever.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        let shortest = self.patience.probe.as_ref().map_or(Duration::MAX, |probe| probe.interval);
+        let shortest = self.patience.probe.as_ref().map_or(Duration::MAX, interval);
         let shortest = shortest.min(self.patience.idle);
         let pause = (shortest / 8).clamp(LOOK_MIN, LOOK_MAX);
         (shortest < Duration::MAX).then(|| self.looked + pause)

@@ -27,10 +27,10 @@ mod tree;
 
 use crate::clients;
 use crate::prompt_template::Params;
+use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
-use crate::workflow_file::{Rejected, kind_of_client};
 pub(crate) use json::{parse as parse_json, value as json_value};
 use load::near_or_list;
 pub use starter::starter;
@@ -340,8 +340,8 @@ impl Found<'_> {
 
 /// Returns the built-in client of a kind of worker.
 fn client_of_kind(kind: WorkerKind) -> Option<Box<Client>> {
-    let built_in = clients::all().find(|client| kind_of_client(&client.name) == kind);
-    built_in.filter(|_| kind != WorkerKind::Client).map(|client| Box::new(Client::clone(&client)))
+    let name = kind.client_name()?;
+    clients::all().find(|client| client.name == name).map(|client| Box::new(Client::clone(&client)))
 }
 
 /// Makes a judge of what the file says and who works on the step.
@@ -354,25 +354,24 @@ fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Refused>
         ));
     };
     // What was said of a worker of another kind means nothing to this one.
-    let same = worker.filter(|it| it.kind == kind);
+    let same = worker.filter(|it| it.kind == kind).cloned();
+    let mut base = same.unwrap_or_else(|| Worker::new(kind, ""));
+    base.client = base.client.or_else(|| client_of_kind(kind));
+    if !base.can_be_started() {
+        let what = format!("the closer's worker {} is nobody that can be started", kind.as_str());
+        return Err(Refused::new(
+            what,
+            "name one of those of the workflow, or CLAUDE_CODE, CODEX_CLI or OPENCODE",
+        ));
+    }
     Ok(Closer {
         worker: Worker {
-            kind,
             instructions: String::new(),
-            command: same.and_then(|it| it.command.clone()),
             capabilities: spec.capabilities.iter().filter_map(|it| capability(it)).collect(),
-            model: spec.model.clone().or_else(|| same.and_then(|it| it.model.clone())),
-            variant: same.and_then(|it| it.variant.clone()),
-            default_args: same.map(|it| it.default_args.clone()).unwrap_or_default(),
-            workspace: worker.map_or_else(|| ".".to_owned(), |it| it.workspace.clone()),
-            max_steps: same.and_then(|it| it.max_steps),
-            client: match same {
-                Some(worker) => worker.client.clone(),
-                None => client_of_kind(kind),
-            },
-            wrap: same.and_then(|it| it.wrap.clone()),
-            isolated: same.is_some_and(|it| it.isolated),
+            model: spec.model.clone().or(base.model),
+            workspace: worker.map_or(base.workspace, |it| it.workspace.clone()),
             fallback: Vec::new(),
+            ..base
         },
         prompt: spec.prompt.clone(),
         required: spec.required.clone(),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use unstuck_core::clip;
 use unstuck_core::completion::{Completion, Pattern, Template};
 
 use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
@@ -79,8 +80,6 @@ pub struct Request<'a> {
     pub stage: u32,
     /// Values of `{uv-name}`, those of the step among them.
     pub uv: &'a BTreeMap<String, String>,
-    /// The value of `{input_text}`.
-    pub input_text: Option<&'a str>,
     /// The values that each field of an answer may have.
     pub allowed: &'a [(String, Vec<String>)],
 }
@@ -160,8 +159,7 @@ fn told(group: &Group<'_>, request: &Request<'_>, prompt: &mut RetryPrompt) -> B
     if let Some(template) = group.template {
         match Parsed::parse(&template.text, Names::Any) {
             Ok(parsed) => {
-                let variables =
-                    Variables { uv: request.uv, input_text: request.input_text, custom: &template.custom };
+                let variables = Variables { custom: &template.custom, ..Variables::of(request.uv) };
                 let rendered = parsed.render(&values(group, request), &variables);
                 section(&mut prompt.text, &rendered.text);
                 prompt.files.push(template.file.clone());
@@ -297,16 +295,17 @@ fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
         evidence.push_str("(empty)\n\n");
         return;
     }
-    let start = text.ceil_char_boundary(text.len().saturating_sub(EVIDENCE_MAX));
-    if start > 0 {
+    let end = clip::tail(text, EVIDENCE_MAX);
+    let left_out = text.len() - end.len();
+    if left_out > 0 {
         let place = failed.whole.map_or_else(|| "the record of the run".to_owned(), str::to_owned);
         let _infallible = writeln!(
             evidence,
-            "(the first {start} of {} bytes are left out; the whole is in {place})\n",
+            "(the first {left_out} of {} bytes are left out; the whole is in {place})\n",
             text.len()
         );
     }
-    evidence.push_str(&fenced(&text[start..]));
+    evidence.push_str(&fenced(end));
     evidence.push('\n');
 }
 

@@ -28,6 +28,15 @@ pub(super) fn for_worker(schema: &Value) -> (Value, Vec<String>) {
     (copy, notes)
 }
 
+/// Returns the copy for a service that takes closed objects only, whose properties are all required. What meets it
+/// meets the schema.
+pub fn strict(schema: &Value) -> Value {
+    let (mut copy, _) = for_worker(schema);
+    close(&mut copy);
+    require_all(&mut copy);
+    copy
+}
+
 /// Applies to the same value as the schema around it.
 const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
@@ -150,6 +159,20 @@ fn shut(schema: &mut Value, way: &mut Vec<String>, notes: &mut Vec<String>) {
         way.push(keyword.clone());
         each_schema(keyword, value, &mut |schema| shut(schema, way, notes));
         way.pop();
+    }
+}
+
+/// Makes every property of a closed object a required one.
+fn require_all(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    let names =
+        map.get("properties").and_then(Value::as_object).map(|it| it.keys().cloned().collect::<Vec<_>>());
+    if let Some(names) = names.filter(|_| map.get("additionalProperties") == Some(&Value::Bool(false))) {
+        map.insert("required".to_owned(), names.into());
+    }
+    let bounded = map.contains_key("maxContains");
+    for (keyword, value) in map.iter_mut().filter(|(keyword, _)| !is_open(keyword, bounded)) {
+        each_schema(keyword, value, &mut require_all);
     }
 }
 

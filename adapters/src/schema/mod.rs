@@ -19,6 +19,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub use self::close::strict;
 pub use self::files::Schemas;
 pub use crate::workflow_file::Complaint;
 

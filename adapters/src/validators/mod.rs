@@ -189,6 +189,7 @@ impl Bench<'_> {
             limit,
             // Its time limit ends it, and says so.
             patience: Patience { idle: limit.saturating_mul(2), verdict: None, probe: None },
+            asks: Vec::new(),
             grace: self.place.grace,
             mark: self.place.mark.clone(),
         }

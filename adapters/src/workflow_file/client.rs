@@ -44,16 +44,6 @@ pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
     if complaints.is_empty() { Ok(known) } else { Err(Rejected { complaints }) }
 }
 
-/// Returns what kind of worker a client is called in the log.
-pub fn kind_of_client(name: &str) -> WorkerKind {
-    match name {
-        "claude" => WorkerKind::ClaudeCode,
-        "codex" => WorkerKind::CodexCli,
-        "opencode" => WorkerKind::OpenCode,
-        _ => WorkerKind::Client,
-    }
-}
-
 impl Loader<'_> {
     /// Reads the descriptions that hold for a workflow.
     pub(super) fn clients(&mut self, top: &View<'_>) -> Clients {
@@ -79,24 +69,19 @@ impl Loader<'_> {
         kind: WorkerKind,
         known: &Clients,
     ) -> Option<Box<Client>> {
-        let name = match kind {
-            WorkerKind::Custom | WorkerKind::Command => {
-                self.no_effect(task, "client", &format!("a {} worker is none", kind.as_str()));
-                return None;
-            }
-            WorkerKind::ClaudeCode => "claude".to_owned(),
-            WorkerKind::CodexCli => "codex".to_owned(),
-            WorkerKind::OpenCode => "opencode".to_owned(),
-            WorkerKind::Client => {
-                let named = task.text("client");
-                let help = format!("expected one of {}", names(known));
-                self.need(task, "client", named.is_some(), &help);
-                named?.0
-            }
-        };
-        if kind != WorkerKind::Client {
-            self.no_effect(task, "client", "it goes with worker: CLIENT");
+        if matches!(kind, WorkerKind::Custom | WorkerKind::Command) {
+            self.no_effect(task, "client", &format!("a {} worker is none", kind.as_str()));
+            return None;
         }
+        let name = if let Some(name) = kind.client_name() {
+            self.no_effect(task, "client", "it goes with worker: CLIENT");
+            name.to_owned()
+        } else {
+            let named = task.text("client");
+            let help = format!("expected one of {}", names(known));
+            self.need(task, "client", named.is_some(), &help);
+            named?.0
+        };
         let found = known.get(&name).map(|client| Box::new(Client::clone(client)));
         if found.is_none() {
             let path = task.own.path.key("client");
@@ -127,7 +112,7 @@ impl Loader<'_> {
 /// means nothing to it.
 pub fn in_place_of(first: &Worker, client: &Client) -> Worker {
     Worker {
-        kind: kind_of_client(&client.name),
+        kind: WorkerKind::of_client(&client.name),
         command: None,
         model: None,
         variant: None,
@@ -151,20 +136,10 @@ pub fn named(with: &str, instructions: &str, known: &Clients) -> Worker {
 
 fn worker(kind: WorkerKind, instructions: &str, command: Option<String>) -> Worker {
     Worker {
-        kind,
-        instructions: instructions.to_owned(),
         command,
         // A command line cannot be held back from anything.
         capabilities: vec![Capability::Read, Capability::Edit, Capability::RunTests, Capability::RunCommands],
-        model: None,
-        variant: None,
-        default_args: Vec::new(),
-        workspace: ".".to_owned(),
-        max_steps: None,
-        client: None,
-        wrap: None,
-        isolated: false,
-        fallback: Vec::new(),
+        ..Worker::new(kind, instructions)
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
 
-pub use client::{Clients, kind_of_client, known_clients, named};
+pub use client::{Clients, known_clients, named};
 pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, quick};
@@ -140,9 +140,10 @@ pub trait Files {
         workspace: &Path,
         asked: &[String],
     ) -> Result<(Registry, Vec<Complaint>), Rejected> {
-        let _nothing_to_read = asked;
-        let what = "steps registries and built-in validators are read from the disk only";
-        Err(Rejected { complaints: vec![Complaint::of_file(path.unwrap_or(workspace), what)] })
+        let _nothing_to_read = (workspace, asked);
+        let Some(path) = path else { return Ok((Registry::built_in(), Vec::new())) };
+        let what = "steps registries are read from the disk only";
+        Err(Rejected { complaints: vec![Complaint::of_file(path, what)] })
     }
 
     /// Returns the clients that are known in a workspace: without a disk those that are built in.

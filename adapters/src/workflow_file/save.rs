@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::Millis;
+use unstuck_core::money;
 use unstuck_core::workflow::{
     Baseline, Check, CheckBy, Convergence, Gate, Session, Work, Worker, WorkerKind, Workflow,
 };
@@ -40,7 +41,9 @@ fn written(workflow: &Workflow) -> String {
         "version: \"1\"".to_owned(),
         format!("timeout: {} # of the whole run", span(workflow.timeout)),
     ];
-    lines.extend(workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", exact_usd(it))));
+    lines.extend(
+        workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", money::exact_dollars(it))),
+    );
     lines.extend(workflow.budget.tokens.map(|it| format!("max_tokens: {it}")));
     lines.extend(
         workflow.notify.as_ref().map(|it| format!("notify: {} # when the run has ended", quoted(it))),
@@ -88,11 +91,6 @@ fn who(worker: &Worker) -> impl Iterator<Item = String> {
     ]
     .into_iter()
     .flatten()
-}
-
-/// Returns an amount of money as a file has it.
-fn exact_usd(micro_usd: u64) -> String {
-    format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000)
 }
 
 fn check(check: &Check) -> Vec<String> {

@@ -42,6 +42,7 @@ impl Loader<'_> {
             budget: Budget {
                 micro_usd: top.micro_usd("max_usd"),
                 tokens: top.whole("max_tokens").map(u64::from),
+                accepts_unknown: false,
             },
             prices: None,
             notify: top.owned("notify"),

@@ -143,19 +143,6 @@ fn what_is_asked_for_is_passed_on_or_named() {
         goose run -i - --output-format stream-json -q   not: to go on with a conversation
     "#]],
     );
-    check(
-        &Request { session: Session::Forked("S"), capabilities: all, ..REQUEST },
-        expect![[r#"
-            claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S --fork-session
-            codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -   not: to go on in a copy of a conversation
-            opencode run --format json --auto --session S --fork
-            gemini --output-format stream-json --skip-trust --approval-mode yolo   not: to go on in a copy of a conversation
-            qwen --output-format stream-json --approval-mode yolo --resume S --fork-session
-            pi -p --mode json --fork S
-            aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md   not: to go on in a copy of a conversation
-            goose run -i - --output-format stream-json -q   not: to go on in a copy of a conversation
-        "#]],
-    );
     let extra = ["--x".to_owned(), "${model}".to_owned()];
     check(
         &Request { extra: &extra, isolated: true, capabilities: all, ..REQUEST },
@@ -198,7 +185,6 @@ fn a_conversation_has_a_name_before_the_start_where_the_client_takes_one() {
     assert_eq!(session("claude", Session::New(Some("U"))).as_deref(), Some("U"));
     assert_eq!(session("codex", Session::New(Some("U"))), None);
     assert_eq!(session("codex", Session::Continued("S")).as_deref(), Some("S"));
-    assert_eq!(session("claude", Session::Forked("S")), None, "the copy has a name of its own");
     assert_eq!(session("aider", Session::Continued("S")), None);
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use unstuck_core::RunState;
 use unstuck_core::event::RunResumed;
 use unstuck_runner::launch::{self, TakeUp};
 use unstuck_runner::machine::KICK;
@@ -29,8 +30,7 @@ pub fn kick(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     let events = found.begun()?;
-    let waits = waits(&events);
-    if !waits {
+    if !RunState::of(&events).is_waiting() {
         return Err(Error::usage(format!("run {} does not wait for anything", found.short()))
             .hint(format!("unstuck show {}", found.short())));
     }
@@ -43,8 +43,4 @@ pub fn kick(global: &Global, args: &Args) -> Result {
     }
     let order = RunResumed { program: launch::program(), ..RunResumed::default() };
     resume::take_up(&project, &found, &events, &args.driving, TakeUp::Resume(order), false)
-}
-
-fn waits(events: &[unstuck_core::Event]) -> bool {
-    events.iter().fold(unstuck_core::RunState::default(), unstuck_core::RunState::evolve).is_waiting()
 }

@@ -34,6 +34,9 @@ pub struct Args {
     /// Let the run use so many tokens beyond its bound.
     #[arg(long, value_name = "N")]
     add_tokens: Option<u64>,
+    /// Keep to the bounds as far as the workers tell what they spend.
+    #[arg(long)]
+    accept_unknown_cost: bool,
     /// Go on although files were changed since the run came to rest.
     #[arg(long)]
     accept_drift: bool,
@@ -47,7 +50,17 @@ pub struct Args {
 
 /// Goes on.
 pub fn resume(global: &Global, args: Args) -> Result {
-    let Args { run, add_iterations, add_time, add_usd, add_tokens, accept_drift, hint, driving } = args;
+    let Args {
+        run,
+        add_iterations,
+        add_time,
+        add_usd,
+        add_tokens,
+        accept_unknown_cost,
+        accept_drift,
+        hint,
+        driving,
+    } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
     let events = found.begun()?;
@@ -61,6 +74,8 @@ pub fn resume(global: &Global, args: Args) -> Result {
         add_time: add_time.unwrap_or_default(),
         add_micro_usd: add_usd.unwrap_or_default(),
         add_tokens: add_tokens.unwrap_or_default(),
+        accept_unknown_cost,
+        allowance: None,
         hint,
         workflow_digest: run::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),

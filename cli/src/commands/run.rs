@@ -170,21 +170,17 @@ struct Means {
 impl Means {
     /// Puts into a workflow what it may spend.
     fn bound(&self, workflow: &mut Workflow, workspace: &Path) -> Result<()> {
-        let Budget { micro_usd, tokens } = workflow.budget;
-        workflow.budget =
-            Budget { micro_usd: self.max_usd.or(micro_usd), tokens: self.max_tokens.or(tokens) };
+        let Budget { micro_usd, tokens, .. } = workflow.budget;
+        workflow.budget = Budget {
+            micro_usd: self.max_usd.or(micro_usd),
+            tokens: self.max_tokens.or(tokens),
+            accepts_unknown: self.accept_unknown_cost,
+        };
         let found = prices::find(self.prices.as_deref(), workspace)
             .map_err(|rejected| Error::usage(rejected.render().trim_end()).hint("see docs/money.md"))?;
-        workflow.prices = found.map(|(_, prices)| prices);
-        let untold = crew::untold(workflow);
-        if !untold.is_empty() && !self.accept_unknown_cost {
-            return Err(Error::usage(format!(
-                "the run cannot be held to its bound: these do not tell what they spend: {}",
-                untold.join(", ")
-            ))
-            .hint("--accept-unknown-cost counts what is told; or give the prices of tokens: docs/money.md"));
-        }
-        Ok(())
+        let (file, prices) = found.unzip();
+        workflow.prices = prices;
+        if self.accept_unknown_cost { Ok(()) } else { crew::can_be_held(workflow, file.as_deref()) }
     }
 }
 
@@ -636,7 +632,7 @@ fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
 /// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
 /// record, which is what a run goes by.
 fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
-    let of_workers = crew::everybody(workflow).into_iter().map(|(step, worker)| {
+    let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
         (step, words.chain([&worker.workspace]).cloned().collect::<Vec<String>>())
@@ -879,7 +875,9 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
             let hint = match rejection {
                 Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
                 Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
-                Rejection::NeedsMoney => format!("unstuck resume {short} --add-usd 5"),
+                Rejection::NeedsMoney(bound) => {
+                    format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
+                }
                 Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
                 Rejection::AlreadyComplete => format!("unstuck show {short}"),
                 _ => format!("unstuck show {short}"),

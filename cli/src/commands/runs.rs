@@ -1,8 +1,9 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
+use unstuck_core::RunState;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::Timestamp;
-use unstuck_core::{RunState, money};
+use unstuck_core::money::{self, Spent};
 use unstuck_replay::Story;
 use unstuck_store::state_dir::RunEntry;
 
@@ -44,6 +45,7 @@ struct Row {
     entry: RunEntry,
     short: String,
     story: Story,
+    spent: Spent,
     standing: Standing,
     /// What can be typed about it.
     next: String,
@@ -113,7 +115,7 @@ fn row(found: Found) -> Row {
             first.map_or_else(|| format!("unstuck resume {short}"), |(command, _)| command)
         }
     };
-    Row { entry: found.entry, short, story, standing, next }
+    Row { entry: found.entry, short, spent: story.spent(), story, standing, next }
 }
 
 fn word(row: &Row) -> &'static str {
@@ -135,7 +137,7 @@ fn waits(row: &Row) -> Option<&(Timestamp, String)> {
 /// Returns what these runs have spent, as short as it can be said; nothing where no call was paid for.
 fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
     let (mut calls, mut unknown, mut micro_usd) = (0, 0, 0_u64);
-    for Row { story: Story { spent, .. }, .. } in rows {
+    for Row { spent, .. } in rows {
         calls += spent.calls;
         unknown += spent.cost_unknown();
         micro_usd = micro_usd.saturating_add(spent.micro_usd());
@@ -203,7 +205,7 @@ fn as_json(row: &Row) -> serde_json::Value {
         "iterations": row.story.iterations().count(),
         "needs": row.story.needs(),
         "waits_until": waits(row).map(|(until, _)| until),
-        "spent": screen::spent_json(&row.story.spent),
+        "spent": screen::spent_json(row.spent),
         "next": row.next,
     })
 }
@@ -232,10 +234,16 @@ mod tests {
             let last_at = Timestamp(minutes * 60_000);
             let mut story = Story::default();
             (story.outcome, story.last_at) = (outcome, last_at);
-            story.spent.calls = 1;
-            story.spent.reported =
-                micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
-            Row { entry, short: short.to_owned(), story, standing, next: format!("unstuck why {short}") }
+            let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
+            let spent = Spent { calls: 1, reported, ..Spent::default() };
+            Row {
+                entry,
+                short: short.to_owned(),
+                story,
+                spent,
+                standing,
+                next: format!("unstuck why {short}"),
+            }
         });
         rows.collect()
     }

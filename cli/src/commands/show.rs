@@ -1,7 +1,6 @@
 //! `unstuck show`: a run on one screen.
 
 use unstuck_core::event::StepEnd;
-use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
 use crate::args::Global;
@@ -30,7 +29,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
         let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);
         println!("{:#}", screen::end_json(&story, status));
     } else {
-        print(&found, &story, &events);
+        print(&found, &story);
     }
     match error {
         Some(error) => Err(found.unreadable(&error)),
@@ -38,7 +37,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
 }
 
-fn print(found: &Found, story: &Story, events: &[Event]) {
+fn print(found: &Found, story: &Story) {
     println!("run {} · {} in {}", text::bold(found.short()), story.workflow, story.workspace);
     println!("started {} UTC · {} events", text::moment(story.started_at), story.last_seq);
     for step in &story.steps {
@@ -57,10 +56,9 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
             println!("  {}", row(step, iteration));
         }
     }
-    let state = events.iter().fold(RunState::default(), RunState::evolve);
     println!();
     match story.outcome {
-        Some(_) => println!("{}", screen::end(story, &state, found.short(), None)),
+        Some(_) => println!("{}", screen::end(story, story.state(), found.short(), None)),
         None if found.is_live() => println!(
             "running, for {} so far\nnext: unstuck events {} -f",
             text::span(text::now().since(story.started_at)),

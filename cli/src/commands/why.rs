@@ -57,7 +57,7 @@ pub fn why(global: &Global, args: &Args) -> Result {
 }
 
 fn known_step(events: &[unstuck_core::Event], step: &StepId) -> Result<()> {
-    let state = events.iter().fold(unstuck_core::RunState::default(), unstuck_core::RunState::evolve);
+    let state = unstuck_core::RunState::of(events);
     if state.step(step).is_some() {
         return Ok(());
     }

@@ -52,7 +52,7 @@ pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) ->
 /// Returns what the log alone tells.
 pub fn of_log(events: &[Event], name: &str) -> Page {
     let report = Report::of(events);
-    let state = events.iter().fold(RunState::default(), RunState::evolve);
+    let state = RunState::of(events);
     Page {
         next: next(&report, &state, name),
         changes: BTreeMap::new(),

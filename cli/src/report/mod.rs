@@ -99,7 +99,7 @@ impl Page {
 
     /// What the run cost in dollars, if that is known of every call.
     fn cost_usd(&self) -> Option<f64> {
-        let spent = &self.report.story.spent;
+        let spent = self.report.story.spent();
         (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))
     }
 }

@@ -96,7 +96,7 @@ fn limits(workflow: &Workflow) -> String {
         )
     });
     let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
-    let Budget { micro_usd, tokens } = workflow.budget;
+    let Budget { micro_usd, tokens, .. } = workflow.budget;
     let cap = match (micro_usd, tokens) {
         (None, None) if crew::permissions(workflow).is_empty() => None,
         (None, None) => Some("no spend cap (--max-usd sets one)".to_owned()),
@@ -129,6 +129,9 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
+    if let Some(bound) = state.overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
+        lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
+    }
     lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
     let incomplete: Vec<&str> = story
         .steps
@@ -156,7 +159,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
 
 /// What all calls have cost, in words; nothing where none was paid for.
 pub fn spent(story: &Story) -> String {
-    if story.spent.calls == 0 { String::new() } else { format!(", cost {}", story.spent) }
+    if story.spent().calls == 0 { String::new() } else { format!(", cost {}", story.spent()) }
 }
 
 /// The verdicts that the end rests on, with their event numbers.
@@ -213,7 +216,8 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
         }
         RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
         RunOutcome::SpendLimit => {
-            vec![row(format!("unstuck resume {short} {}", more_to_spend(state)), "go on")]
+            let option = more_to_spend(state.overspent().as_ref());
+            vec![row(format!("unstuck resume {short} {option}"), "go on")]
         }
         RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
             vec![row(
@@ -230,7 +234,7 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
 }
 
 /// What all calls have cost, as data.
-pub fn spent_json(spent: &Spent) -> serde_json::Value {
+pub fn spent_json(spent: Spent) -> serde_json::Value {
     serde_json::json!({
         "calls": spent.calls,
         "micro_usd": spent.micro_usd(),
@@ -242,10 +246,11 @@ pub fn spent_json(spent: &Spent) -> serde_json::Value {
 }
 
 /// Returns the option that lets a run go on which has spent what it may.
-pub fn more_to_spend(state: &RunState) -> &'static str {
-    match state.overspent() {
+pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
+    match bound {
         Some(Overspent::Tokens { .. }) => "--add-tokens 1000000",
-        _ => "--add-usd 5",
+        Some(Overspent::Unknown { .. }) => "--accept-unknown-cost",
+        Some(Overspent::Money { .. }) | None => "--add-usd 5",
     }
 }
 
@@ -264,7 +269,7 @@ pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
         "last_event": story.last_seq,
         "deciding_step": story.deciding_step,
         "needs": story.needs(),
-        "spent": spent_json(&story.spent),
+        "spent": spent_json(story.spent()),
         "steps": story.steps,
         "notes": story.notes,
     })

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::rule::{Counted, Problem, Told};
 use super::trouble::{is_hopeless, status_of, trouble_of};
 use super::{Client, Meaning};
+use crate::clip::{head, tail};
 use crate::id::Millis;
 use crate::reading::{Cost, Counts, Progress, Reading, Retrying, Trouble, Usage};
 use crate::weather;
@@ -147,7 +148,7 @@ impl Fold {
         if !goes_on {
             self.words.clear();
         }
-        self.words.push_str(end_of(text, Progress::TEXT_MAX));
+        self.words.push_str(tail(text, Progress::TEXT_MAX));
         keep_end(&mut self.words, Progress::TEXT_MAX);
     }
 
@@ -229,16 +230,8 @@ fn clipped(text: &str) -> String {
     head(text, Progress::TEXT_MAX).to_owned()
 }
 
-fn head(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
-}
-
-fn end_of(text: &str, bytes: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
-}
-
 /// Keeps so many bytes at the end of a text.
 pub(super) fn keep_end(text: &mut String, bytes: usize) {
-    let from = text.len() - end_of(text, bytes).len();
+    let from = text.len() - tail(text, bytes).len();
     text.drain(..from);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::money;
 use crate::workflow::Capability;
 
 /// The longest prompt that is given as an argument: Linux takes 128 KiB of each.
@@ -31,8 +32,6 @@ pub struct Launch {
     pub preset: Vec<String>,
     /// Goes on with the conversation `${session}`. Behind all others, so that it may be a subcommand.
     pub resume: Vec<String>,
-    /// Goes on in a copy of the conversation `${session}`; behind all others, too.
-    pub fork: Vec<String>,
     /// Asks for an answer by the schema `${schema}` or `${schema_file}`.
     pub schema: Vec<String>,
     /// Objects of a schema have to be closed, and all their properties required.
@@ -144,8 +143,6 @@ pub enum Session<'a> {
     New(Option<&'a str>),
     /// This one goes on.
     Continued(&'a str),
-    /// A copy of this one goes on.
-    Forked(&'a str),
 }
 
 /// How a call is started.
@@ -174,7 +171,6 @@ pub enum Wish {
     Turns,
     Money,
     Resume,
-    Fork,
     Schema,
     Isolation,
 }
@@ -188,7 +184,6 @@ impl Wish {
             Self::Turns => "a bound of turns",
             Self::Money => "a bound of money",
             Self::Resume => "to go on with a conversation",
-            Self::Fork => "to go on in a copy of a conversation",
             Self::Schema => "a schema of the answer",
             Self::Isolation => "a configuration of its own",
         }
@@ -275,13 +270,13 @@ impl<'a> Planner<'a> {
         let variant = request.variant.map(|name| launch.variants.get(name).map_or(name, String::as_str));
         let session = match request.session {
             Session::New(preset) => preset,
-            Session::Continued(id) | Session::Forked(id) => Some(id),
+            Session::Continued(id) => Some(id),
         };
         let values = [
             ("model", request.model.map(str::to_owned)),
             ("variant", variant.map(str::to_owned)),
             ("turns", request.turns.map(|turns| turns.to_string())),
-            ("usd", request.micro_usd.map(usd)),
+            ("usd", request.micro_usd.map(money::exact_dollars)),
             ("session", session.map(str::to_owned)),
             ("schema", request.schema.map(str::to_owned)),
             ("schema_file", Some(file("schema.json"))),
@@ -310,7 +305,6 @@ impl<'a> Planner<'a> {
             Session::New(None) => Vec::new(),
             Session::New(Some(_)) => self.args(&launch.preset),
             Session::Continued(_) => self.wish(true, &launch.resume, Wish::Resume),
-            Session::Forked(_) => self.wish(true, &launch.fork, Wish::Fork),
         }
     }
 
@@ -335,8 +329,6 @@ impl<'a> Planner<'a> {
         let session = match request.session {
             Session::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
             Session::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
-            // The copy gets a name of its own.
-            Session::Forked(_) => None,
         };
         Plan {
             argv,
@@ -388,12 +380,6 @@ fn parts(template: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Writes money as a client takes it: in dollars.
-fn usd(micro: u64) -> String {
-    let text = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,15 +397,6 @@ mod tests {
         ];
         for (template, expected) in cases {
             assert_eq!(parts(template).collect::<Vec<_>>(), *expected, "{template}");
-        }
-    }
-
-    #[test]
-    fn money_is_written_in_dollars() {
-        for (micro, expected) in
-            [(1_000_000, "1"), (1_500_000, "1.5"), (1, "0.000001"), (0, "0"), (10_000_000, "10")]
-        {
-            assert_eq!(usd(micro), expected);
         }
     }
 }

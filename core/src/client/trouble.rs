@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::{Meaning, Problem};
 use crate::reading::Trouble;
-use crate::weather::{self, ErrorClass, ExitKind};
+use crate::weather::{self, ExitKind};
 
 /// Says what an error means.
 pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
@@ -80,14 +80,8 @@ fn by_status(status: u16) -> Option<Trouble> {
 }
 
 fn by_weather(message: &str) -> Option<Trouble> {
-    let class = weather::classify(false, ExitKind::Code(1), "", message)?;
-    class.phrase?;
-    Some(match class.class {
-        ErrorClass::RetryableRateLimit => Trouble::RateLimit,
-        ErrorClass::RetryableService => Trouble::Server,
-        ErrorClass::RetryableNetwork => Trouble::Network,
-        _ => return None,
-    })
+    let failure = weather::classify(false, ExitKind::Code(1), "", message)?;
+    failure.trouble.filter(|_| weather::is_weather(failure.class))
 }
 
 fn regex(pattern: &str) -> Regex {

@@ -33,5 +33,5 @@ use crate::{Event, RunState};
 
 /// Folds events from the beginning.
 pub fn fold(events: &[Event]) -> RunState {
-    events.iter().fold(RunState::default(), RunState::evolve)
+    RunState::of(events)
 }

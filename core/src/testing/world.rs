@@ -382,21 +382,7 @@ pub fn run_started(workflow: Workflow) -> RunStarted {
 
 /// Returns a worker with these instructions.
 pub fn script_worker(kind: WorkerKind, instructions: &str) -> Worker {
-    Worker {
-        kind,
-        instructions: instructions.to_owned(),
-        command: None,
-        capabilities: vec![Capability::Read],
-        model: None,
-        variant: None,
-        default_args: Vec::new(),
-        workspace: ".".to_owned(),
-        max_steps: None,
-        client: None,
-        wrap: None,
-        isolated: false,
-        fallback: Vec::new(),
-    }
+    Worker { capabilities: vec![Capability::Read], ..Worker::new(kind, instructions) }
 }
 
 /// Returns a step that is done once, without a check.

@@ -9,6 +9,7 @@ use super::checklist::{self, Item};
 use super::custom;
 use super::report::{Report, Subject};
 use super::{Extractor, Facts, ValidatorOutcome};
+use crate::clip;
 use crate::completion::{Run, Validator};
 use crate::event::Exit;
 use crate::failure::{self, Failure, FailureSet, Output, What};
@@ -204,10 +205,10 @@ pub fn bounded(value: Value) -> Value {
 
 /// Returns a text, or the end of a long one behind a note.
 fn end_of(text: &str) -> String {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(TEXT_MAX));
-    match start {
+    let end = clip::tail(text, TEXT_MAX);
+    match text.len() - end.len() {
         0 => text.to_owned(),
-        start => format!("… {start} bytes before this are left out\n{}", &text[start..]),
+        left_out => format!("… {left_out} bytes before this are left out\n{end}"),
     }
 }
 

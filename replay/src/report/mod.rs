@@ -7,6 +7,7 @@ mod spans;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use unstuck_core::clip;
 use unstuck_core::event::{Conclusion, Observation, Outcome};
 use unstuck_core::id::{Blob, Iteration, Seq, Stage, StepId};
 use unstuck_core::verdict::Decision;
@@ -177,8 +178,8 @@ impl StepReport {
     fn answered(&mut self, iteration: Iteration, event: Seq, outcome: &Outcome) {
         let text = outcome.answer.trim_end();
         if !text.is_empty() {
-            let left_out = text.ceil_char_boundary(text.len().saturating_sub(ANSWER_MAX));
-            let text = text[left_out..].to_owned();
+            let end = clip::tail(text, ANSWER_MAX);
+            let (left_out, text) = (text.len() - end.len(), end.to_owned());
             self.iteration(iteration).answered.push(Answered { event, text, left_out });
         }
     }

@@ -8,12 +8,14 @@ use unstuck_core::event as domain;
 use unstuck_core::failure::{self, Fingerprint};
 use unstuck_core::gate;
 use unstuck_core::id::{self, Attempt, CheckId, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
+use unstuck_core::money;
 use unstuck_core::reading;
 use unstuck_core::scope;
 use unstuck_core::snapshot;
 use unstuck_core::validator;
 use unstuck_core::verdict;
 use unstuck_core::weather;
+use unstuck_core::workflow;
 
 use super::v1;
 
@@ -152,7 +154,11 @@ impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
 record! {
     v1::Blob = id::Blob { digest, size }
     v1::Parent = domain::Parent { run, step, iteration }
-    v1::RunResumed = domain::RunResumed { add_iterations, add_time, add_micro_usd, add_tokens, hint, workflow_digest, program }
+    v1::RunResumed = domain::RunResumed {
+        add_iterations, add_time, add_micro_usd, add_tokens, accept_unknown_cost, allowance, hint, workflow_digest,
+        program,
+    }
+    v1::Budget = workflow::Budget { micro_usd, tokens, accepts_unknown }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text }
     v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
@@ -199,7 +205,10 @@ record! {
         exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal, reading,
         resets_at,
     }
-    v1::ChildEnd = domain::ChildEnd { run, end }
+    v1::ChildEnd = domain::ChildEnd { run, end, spent }
+    v1::Spent = money::Spent { calls, reported, derived, tokens, tokens_unknown }
+    v1::Sum = money::Sum { micro_usd, calls }
+    v1::Tokens = money::Tokens { input, cached, cache_write, output, reasoning }
     v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
     v1::CheckRequested = domain::CheckRequested { step, iteration, attempt, what, claim }
     v1::Claimed = domain::Claimed { check_id, source, reasons, problems, evidence }

@@ -40,9 +40,18 @@ pub struct RunResumed {
     pub add_time: u64,
     pub add_micro_usd: u64,
     pub add_tokens: u64,
+    pub accept_unknown_cost: bool,
+    pub allowance: Option<Budget>,
     pub hint: Option<String>,
     pub workflow_digest: Option<Digest>,
     pub program: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    pub micro_usd: Option<u64>,
+    pub tokens: Option<u64>,
+    pub accepts_unknown: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -615,6 +624,31 @@ pub enum Exit {
 pub struct ChildEnd {
     pub run: String,
     pub end: RunOutcome,
+    pub spent: Spent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    pub calls: u64,
+    pub reported: Sum,
+    pub derived: Sum,
+    pub tokens: Tokens,
+    pub tokens_unknown: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    pub micro_usd: u64,
+    pub calls: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub cached: u64,
+    pub cache_write: u64,
+    pub output: u64,
+    pub reasoning: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use unstuck_core::event::{
     WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
+use unstuck_core::money::{Spent, Sum, Tokens};
 use unstuck_core::reading::{CallEnd, Cost, Counts, Progress, Reading, Retrying, Scope, Trouble, Usage};
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
@@ -41,19 +42,10 @@ pub fn answer(text: &str) -> Fact {
 
 pub fn workflow() -> Workflow {
     let worker = Worker {
-        kind: WorkerKind::ClaudeCode,
-        instructions: "Make the tests pass.\n\"Quoted\" and \u{1F600}.".to_owned(),
-        command: None,
-        capabilities: Vec::new(),
         model: Some("any".to_owned()),
-        variant: None,
         default_args: vec!["--verbose".to_owned()],
-        workspace: ".".to_owned(),
         max_steps: Some(40),
-        client: None,
-        wrap: None,
-        isolated: false,
-        fallback: Vec::new(),
+        ..Worker::new(WorkerKind::ClaudeCode, "Make the tests pass.\n\"Quoted\" and \u{1F600}.")
     };
     let step = Step {
         id: "fix".into(),
@@ -150,6 +142,16 @@ fn usage() -> Usage {
     Usage { input: 700, cached: 2100, cache_write: 50, output: 65, reasoning: 12, scope: Scope::Session }
 }
 
+fn spent() -> Spent {
+    Spent {
+        calls: 4,
+        reported: Sum { micro_usd: 1_210_000, calls: 2 },
+        derived: Sum { micro_usd: 400_000, calls: 1 },
+        tokens: Tokens { input: 10, cached: 20, cache_write: 4, output: 2, reasoning: 1 },
+        tokens_unknown: 1,
+    }
+}
+
 fn counts() -> Counts {
     Counts { tools: 5, tools_failed: 1, retries: 2, denied: 3, unparsed: 4 }
 }
@@ -233,6 +235,8 @@ pub fn observations() -> Vec<Observation> {
             add_time: Millis(3_600_000),
             add_micro_usd: 2_500_000,
             add_tokens: 1_000_000,
+            accept_unknown_cost: true,
+            allowance: Some(Budget { micro_usd: Some(4_000_000), tokens: None, accepts_unknown: false }),
             hint: Some("look at line 12".to_owned()),
             workflow_digest: None,
             program: "0.1.0".to_owned(),
@@ -296,7 +300,7 @@ pub fn observations() -> Vec<Observation> {
     ];
     let taken = |moment| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot()), moment });
     all.extend(moments.into_iter().map(taken));
-    let child = ChildEnd { run: "ba9876543210".into(), end: RunOutcome::Stuck };
+    let child = ChildEnd { run: "ba9876543210".into(), end: RunOutcome::Stuck, spent: spent() };
     let exits = [
         Exit::Code(0),
         Exit::Signal(9),

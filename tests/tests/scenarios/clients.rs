@@ -255,6 +255,8 @@ fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_an
     let own = program(&stage, "agent.sh", "echo COMPLETE >&2\ntouch \"$SCRATCH/own\"\nexec claude \"$@\"");
     stage.write(".unstuck/workers.yaml", format!("workers:\n  at-work: {{like: claude, program: {own}}}\n"));
     stage.unstuck(&["workers", "at-work"]).with_status(0).says(&own);
+    stage.unstuck(&["probe", "worker", "at-work"]).with_status(1).says("failed");
+    stage.unstuck(&["probe", "worker", "at-wrok"]).with_status(64).complains("did you mean at-work?");
     stage
         .unstuck(&["run", "mend it", "--claim", "--with", "at-work"])
         .with_status(64)

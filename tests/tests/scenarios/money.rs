@@ -22,7 +22,7 @@ fn s37_a_run_that_is_out_of_money_stops_and_goes_on_when_it_gets_more() {
     let calls = stage.client_calls();
     assert_eq!(calls.len(), 3);
     // What is left is also told to the client, which keeps to it as well as it can.
-    let bounds: Vec<&str> = calls.iter().filter_map(|call| bound(call)).collect();
+    let bounds: Vec<&str> = calls.iter().filter_map(bound).collect();
     assert_eq!(bounds, ["1", "0.4", "0.8"]);
     stage.verify();
 }
@@ -57,6 +57,55 @@ fn s37_what_a_conversation_has_counted_before_is_not_counted_again() {
     let told: Vec<u64> = readings(&stage).iter().filter_map(|it| it["usage"]["input"].as_u64()).collect();
     assert_eq!(told, [900, 1800, 2700], "it counts the conversation");
     stage.verify();
+}
+
+/// Writes `parent.yaml`, whose step `first` is a child run in which a client works.
+fn parent(stage: &Stage, top_of_child: &str, more_steps: &str) {
+    let check = "{worker: CUSTOM, instructions: test -e notes, capabilities: [READ]}";
+    stage.workflow(
+        top_of_child,
+        &format!("worker: CLAUDE_CODE\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\nmax_iterations: 9\ncompletion_check: {check}"),
+    );
+    let head = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  first: {workflow: flow.yaml}\n";
+    stage.write("parent.yaml", format!("{head}{more_steps}"));
+}
+
+#[test]
+fn s37_child_runs_spend_what_their_parent_has_left() {
+    let mends = |dollars: f64| json!([{"cost": dollars}, {"write": {"path": "notes", "content": "mended\n"}}, {"say": "I mended it."}]);
+    let stage = with("claude", &json!([costs(0.6), costs(0.6), mends(0.3), mends(0.2)]));
+    parent(&stage, "", "  second: {workflow: flow.yaml, depends_on: [first]}\n");
+    let run = ["run", "parent.yaml", "--yes", "--max-usd", "1"];
+    stage.unstuck(&run).with_status(2).says("OUT OF MONEY").says("cost $1.20 (reported)");
+    stage.unstuck(&["resume"]).with_status(64).complains("--add-usd");
+    stage.unstuck(&["resume", "--add-usd", "1"]).with_status(0).says("cost $1.70 (reported)");
+    let calls = stage.client_calls();
+    let bounds: Vec<&str> = calls.iter().filter_map(bound).map(|it| it.get(..4).unwrap_or(it)).collect();
+    assert_eq!(bounds, ["1", "0.4", "0.8", "0.49"]);
+    let told = stage.facts("worker_finished");
+    let children = told.iter().map(|it| &it["outcome"]["exit"]["child"]);
+    let cents = children.map(|it| it["spent"]["reported"]["micro_usd"].as_u64().map(|it| it / 10_000));
+    assert_eq!(cents.collect::<Vec<_>>(), [Some(120), Some(150), Some(20)]);
+    stage.unstuck(&["report"]).with_status(0).says("cost $1.70 (reported)");
+    stage.verify();
+}
+
+#[test]
+fn s37_a_bound_that_only_a_child_run_has_goes_up_with_that_of_its_parent() {
+    for (top, more, cost) in
+        [("max_usd: 1\n", "--add-usd", "1"), ("max_tokens: 1000\n", "--add-tokens", "9000")]
+    {
+        let looks =
+            json!([{"cost": 0.6}, {"usage": {"input": 500, "output": 100}}, {"say": "I have only looked."}]);
+        let stage = with("claude", &json!([looks, looks, mends()]));
+        parent(&stage, top, "");
+        stage.unstuck(&["run", "parent.yaml", "--yes"]).with_status(2).says("OUT OF MONEY");
+        assert_eq!(stage.client_calls().len(), 2, "{top}");
+        stage.unstuck(&["resume"]).with_status(2);
+        assert_eq!(stage.client_calls().len(), 2, "{top}");
+        stage.unstuck(&["resume", more, cost]).with_status(0);
+        stage.verify();
+    }
 }
 
 #[test]
@@ -105,4 +154,41 @@ fn s37_conversations_that_begin_under_the_same_name_are_counted_whole() {
     run(&stage, "claude", &["--max-usd", "1"]).with_status(2).says("OUT OF MONEY");
     assert_eq!(stage.facts("worker_finished").len(), 2);
     stage.verify();
+}
+
+/// A price file for one model.
+const ONE_PRICE: &str =
+    "prices:\n  - {model: \"priced-*\", input: 3, cached: 0.3, cache_write: 3.75, output: 15}\n";
+
+#[test]
+fn s38_a_model_without_a_price_is_refused_or_ends_the_run_after_its_first_call() {
+    let usage = json!({"usage": {"input": 1000, "output": 100}});
+    let looks = json!([usage, {"say": "I have only looked."}]);
+    let stage = with("codex", &json!([looks, looks, mends()]));
+    stage.write(".unstuck/prices.yaml", ONE_PRICE);
+    run(&stage, "codex", &["--max-usd", "5", "--model", "other"])
+        .with_status(64)
+        .complains(".unstuck/prices.yaml has no price for these models: step work: other (codex)")
+        .complains("--accept-unknown-cost");
+    assert_eq!(stage.client_calls().len(), 0);
+    run(&stage, "codex", &["--max-usd", "5"])
+        .with_status(2)
+        .says("nobody knows what was spent: a model without a name has no price")
+        .says("--accept-unknown-cost");
+    assert_eq!(stage.client_calls().len(), 1);
+    stage.unstuck(&["resume", "--add-usd", "5"]).with_status(64).complains("--accept-unknown-cost");
+    stage.unstuck(&["resume", "--accept-unknown-cost"]).with_status(0);
+    assert_eq!(stage.client_calls().len(), 3);
+    stage.verify();
+}
+
+#[test]
+fn s38_a_cost_that_may_stay_unknown_ends_nothing() {
+    for options in [&["--max-usd", "5", "--accept-unknown-cost"][..], &[]] {
+        let stage =
+            with("codex", &json!([[{"usage": {"input": 9, "output": 9}}, {"say": "I look."}], mends()]));
+        stage.write(".unstuck/prices.yaml", ONE_PRICE);
+        run(&stage, "codex", options).with_status(0);
+        assert_eq!(stage.client_calls().len(), 2, "{options:?}");
+    }
 }

@@ -207,8 +207,8 @@ fn s48_a_worker_that_wrote_its_verdict_and_stays_is_ended() {
 #[test]
 fn s49_a_worker_that_says_nothing_and_computes_is_left_alone() {
     let stage = Stage::repository();
-    let busy = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done";
-    run_script(&stage, busy, "idle_timeout: 1s").with_status(0);
+    let busy = "end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done";
+    run_script(&stage, busy, "idle_timeout: 2s").with_status(0);
     let asleep = Stage::repository();
     run_script(&asleep, "sleep 999", "idle_timeout: 1s").with_status(5).says("it had done nothing");
     asleep.leaves_nothing_running();

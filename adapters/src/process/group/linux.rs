@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    self as sys, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group,
-    pidfd_open, pidfd_send_signal, test_kill_process_group, waitid,
+    self as sys, Pid, PidfdFlags, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+    pidfd_send_signal, test_kill_process_group, waitid,
 };
+
+use unstuck_core::client::StopSignal;
 
 use super::super::procfs::{self, Process};
 use super::{How, Identity, clean_mark};
@@ -151,7 +153,7 @@ pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
         if left.is_empty() || Instant::now() > give_up {
             return u32::try_from(ended.len()).unwrap_or(u32::MAX);
         }
-        let how = if Instant::now() < grace { How::Ask } else { How::Kill };
+        let how = if Instant::now() < grace { How::Ask(StopSignal::Term) } else { How::Kill };
         for process in &left {
             if how == How::Kill || asked.insert(identity(process)) {
                 send(process, how);
@@ -208,14 +210,5 @@ fn send(process: &Process, how: How) {
 fn bury(process: &Process) {
     if let Some(pid) = Pid::from_raw(process.pid) {
         let _not_ours = waitid(WaitId::Pid(pid), WaitIdOptions::NOHANG | WaitIdOptions::EXITED);
-    }
-}
-
-impl How {
-    fn signal(self) -> Signal {
-        match self {
-            Self::Ask => Signal::TERM,
-            Self::Kill => Signal::KILL,
-        }
     }
 }

@@ -26,15 +26,30 @@ use self::unix as platform;
 #[cfg(windows)]
 use self::windows as platform;
 
+#[cfg(unix)]
+use rustix::process::Signal;
+use unstuck_core::client::StopSignal;
+
 pub(super) use platform::{Group, adopt_orphans, leave_terminal};
 
 /// How a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Asked to.
-    Ask,
+    /// Asked to, by this signal; on Windows there is only one.
+    Ask(StopSignal),
     /// Made to.
     Kill,
+}
+
+#[cfg(unix)]
+impl How {
+    fn signal(self) -> Signal {
+        match self {
+            Self::Ask(StopSignal::Int) => Signal::INT,
+            Self::Ask(StopSignal::Term) => Signal::TERM,
+            Self::Kill => Signal::KILL,
+        }
+    }
 }
 
 /// Process id and start time: no two processes have both.

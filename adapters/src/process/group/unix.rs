@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group, setsid, test_kill_process_group};
+use rustix::process::{Pid, kill_process_group, setsid, test_kill_process_group};
 
 use super::{How, Identity};
 
@@ -57,12 +57,8 @@ impl Group {
     /// Signals the group, and returns it.
     pub(crate) fn signal(&self, how: How) -> Vec<Identity> {
         let members = self.members();
-        let signal = match how {
-            How::Ask => Signal::TERM,
-            How::Kill => Signal::KILL,
-        };
         if let Some(leader) = self.leader.filter(|_| !members.is_empty() || self.leader_runs) {
-            let _already_gone = kill_process_group(leader, signal);
+            let _already_gone = kill_process_group(leader, how.signal());
         }
         members
     }

@@ -67,8 +67,8 @@ impl Group {
         let members = self.members();
         match (how, self.leader.filter(|_| self.leader_runs), &self.job) {
             // Who has no terminal in common with us does not hear it, and is ended after the grace.
-            (How::Ask, Some(leader), _) => drop(interrupt(leader)),
-            (How::Ask, None, _) | (How::Kill, _, None) => {}
+            (How::Ask(_), Some(leader), _) => drop(interrupt(leader)),
+            (How::Ask(_), None, _) | (How::Kill, _, None) => {}
             (How::Kill, _, Some(job)) => drop(job.end()),
         }
         members

@@ -62,7 +62,7 @@ pub fn probe(global: &Global, args: &Args) -> Result {
         Piece::Validator(args) => validator::validator(global, args),
         Piece::Prompt(args) => prompt::prompt(global, args),
         Piece::Schema(args) => schema::schema(args),
-        Piece::Worker(args) => worker::worker(args),
+        Piece::Worker(args) => worker::worker(global, args),
     }
 }
 

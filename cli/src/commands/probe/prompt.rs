@@ -80,7 +80,6 @@ fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPro
         iteration: args.attempt,
         stage: 1,
         uv: &uv,
-        input_text: None,
         allowed: &[],
     })
 }

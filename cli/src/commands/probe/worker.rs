@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -12,13 +13,14 @@ use unstuck_core::client::{Client, Decoder, Problem, Seen, Told};
 use unstuck_core::event::Exit;
 use unstuck_core::reading::{CallEnd, Reading};
 
+use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, text};
+use crate::{crew, exit, project, text};
 
 /// Arguments of `unstuck probe worker`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A built-in worker, such as claude, or a file of workers: FILE for the only one in it, FILE#name.
+    /// A worker that is known here, such as claude, or a file of workers: FILE for the only one in it, FILE#name.
     #[arg(value_name = "NAME|FILE[#NAME]")]
     worker: String,
     /// The exit code of the call.
@@ -36,8 +38,8 @@ pub struct Args {
 }
 
 /// Reads standard input as the output of a call.
-pub fn worker(args: &Args) -> Result {
-    let client = client(&args.worker)?;
+pub fn worker(global: &Global, args: &Args) -> Result {
+    let client = client(global, &args.worker)?;
     let stderr = match &args.stderr {
         Some(file) => fs::read(file)
             .map_err(|error| Error::usage(format!("cannot read {}: {error}", file.display())))?,
@@ -64,18 +66,15 @@ pub fn worker(args: &Args) -> Result {
     Ok(if reading.end == CallEnd::Done { exit::OK } else { exit::DIFFERENT })
 }
 
-/// Returns the description that is meant.
-fn client(name: &str) -> Result<Arc<Client>> {
-    if let Some(client) = clients::find(name) {
-        return Ok(client);
+/// Returns the description that is meant: by the name that it has in a run here, or by its file.
+fn client(global: &Global, named: &str) -> Result<Arc<Client>> {
+    let (file, name) = named.split_once('#').map_or((named, None), |(file, name)| (file, Some(name)));
+    let is_file = name.is_some() || Path::new(file).is_file();
+    if clients::find(named).is_some() || !is_file {
+        return known(global, named);
     }
-    let (file, name) = name.split_once('#').map_or((name, None), |(file, name)| (file, Some(name)));
-    let text = fs::read_to_string(file).map_err(|error| {
-        let near = nearest(file, clients::names()).map(|near| format!("did you mean {near}?"));
-        let known = || format!("built in are {}", clients::names().collect::<Vec<_>>().join(", "));
-        Error::usage(format!("\"{file}\" is no built-in worker, and cannot be read as a file: {error}"))
-            .hint(near.unwrap_or_else(known))
-    })?;
+    let text =
+        fs::read_to_string(file).map_err(|error| Error::usage(format!("cannot read {file}: {error}")))?;
     let mut found = clients::read(file, &text).map_err(|problems| refusal(&problems))?;
     let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
     let only = if found.len() == 1 { found.pop_first().map(|(_, client)| client) } else { None };
@@ -83,6 +82,18 @@ fn client(name: &str) -> Result<Arc<Client>> {
     named
         .map(Arc::new)
         .ok_or_else(|| Error::usage(format!("{file} has {names}")).hint(format!("say which: {file}#NAME")))
+}
+
+/// Returns a built-in worker, or one of the files of workers.
+fn known(global: &Global, name: &str) -> Result<Arc<Client>> {
+    let known = crew::known(&project::directory(global)?)?;
+    known.get(name).cloned().ok_or_else(|| {
+        let near =
+            nearest(name, known.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+        let names = || format!("known are {}", known.keys().cloned().collect::<Vec<_>>().join(", "));
+        Error::usage(format!("\"{name}\" is no worker that is known here, and no file"))
+            .hint(near.unwrap_or_else(names))
+    })
 }
 
 fn refusal(problems: &[Complaint]) -> Error {
