@@ -375,7 +375,7 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
         Some(Ok(files)) => format!("{files} uncommitted; "),
         Some(Err(_)) => String::new(),
     };
-    format!("{what}kept before each iteration: unstuck undo {short}@first")
+    format!("{what}kept as they are now: unstuck undo {short}@first")
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
