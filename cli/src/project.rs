@@ -239,7 +239,12 @@ impl Found {
 /// Completes a half-typed run.
 fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let global = Global { directory: None, store: std::env::var("UNSTUCK_STORE").ok(), verbose: false };
+    let global = Global {
+        directory: None,
+        store: std::env::var("UNSTUCK_STORE").ok(),
+        verbose: false,
+        detached: false,
+    };
     let entries = Project::open(&global).and_then(|project| project.entries()).unwrap_or_default();
     let fits = entries.into_iter().filter(|entry| entry.run.as_str().starts_with(&*typed));
     let candidates =

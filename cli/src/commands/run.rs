@@ -19,22 +19,24 @@ use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, Millis, RunId, Seq};
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{
-    Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
+    Baseline, Budget, Capability, CheckBy, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
 use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::hint;
+use unstuck_store::lease::{Holder, Lease};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
+use super::detach;
 use crate::args::{self, Global};
 use crate::branches::{self, BranchArgs, Branches};
 use crate::error::{Error, Result, chain};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::{crew, system, worktrees};
+use crate::{crew, system, text, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -96,9 +98,15 @@ pub struct Args {
     /// Most time of the run, such as 90m [default: as the file says, or 4h].
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
+    /// A command that is run when the run has ended, but for Ctrl-C; it reads a summary as JSON [default: as the file says].
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    notify: Option<String>,
     /// What the run may spend, and what the workers may do.
     #[command(flatten)]
     means: Means,
+    /// Work in the background; `unstuck status` and `unstuck stop` know of it.
+    #[arg(short, long)]
+    detach: bool,
     /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
     #[arg(long)]
     worktree: bool,
@@ -284,7 +292,7 @@ impl Reading {
 pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
     workflow_file::load(path, options).map_err(|rejected| {
         let path = named;
-        let problems = crate::text::count(rejected.complaints.len(), "problem");
+        let problems = text::count(rejected.complaints.len(), "problem");
         Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render().trim_end()))
             .hint(format!("mend the file, then: unstuck check {}", path.display()))
     })
@@ -292,6 +300,9 @@ pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
 
 /// Runs the workflow.
 pub fn run(global: &Global, args: Args) -> Result {
+    if global.detached {
+        return in_background(global, &args.driving, detach::taken_over()?);
+    }
     let workspace = project::directory(global)?;
     let mut started = started(&workspace, &args)?;
     let runs = Project::locate(global)?;
@@ -306,22 +317,65 @@ pub fn run(global: &Global, args: Args) -> Result {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
     })?;
-    let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();
-    let short = match &runs {
-        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
-        None => started.run.to_string(),
-    };
-    let on = branches.facts.as_ref().and_then(|facts| facts.startup_branch.as_deref());
-    let mut header = screen::header(&started, &short, on);
-    if let Some(before) = runs.as_ref().and_then(|runs| before(runs, &known, &started.workspace)) {
-        header.push_str(&format!("\n  before   {before}"));
-    }
+    let (mut header, short) = header(&started, runs.as_ref(), &branches);
     if let (Some(own), Some(runs)) = (&own, &runs) {
         header.push_str(&worktrees::note(own, runs));
     }
-    let run = started.run.clone();
-    let shown = Shown { run, short, header, before: Story::default() };
-    drive(&args.driving, runs, branches, &shown, |site| async move { site.start(started).await })
+    if args.detach {
+        return detach::start(runs.as_ref(), &started, &short);
+    }
+    begin(&args.driving, runs, branches, started, header, short)
+}
+
+/// Carries out a run that was prepared by the command that was typed.
+fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Result {
+    let runs = Project::locate(global)?;
+    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
+    let branches = driving.branches.look(Path::new(&started.workspace), rules, false)?;
+    let (header, short) = header(&started, runs.as_ref(), &branches);
+    begin(driving, runs, branches, started, header, short)
+}
+
+fn begin(
+    driving: &Driving,
+    runs: Option<Runs>,
+    branches: Branches,
+    started: RunStarted,
+    header: String,
+    short: String,
+) -> Result {
+    let shown = Shown { run: started.run.clone(), short, header, before: Story::default() };
+    drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
+}
+
+/// Returns what is said first, and the shortest name of the run.
+fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (String, String) {
+    let known = runs.and_then(|runs| runs.runs().ok()).unwrap_or_default();
+    let short = match runs {
+        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
+        None => started.run.to_string(),
+    };
+    let mut header = screen::header(started, &short, branches.facts.as_ref());
+    if runs.is_some() {
+        let files = files(started, branches, &short);
+        header.push_str(&format!("\n  files    {}", text::wrap(&files, text::width(), 11)));
+    }
+    if let Some(before) = runs.and_then(|runs| before(runs, &known, &started.workspace)) {
+        header.push_str(&format!("\n  before   {}", text::wrap(&before, text::width(), 11)));
+    }
+    (header, short)
+}
+
+/// Says how much of the workspace is in no commit, and how all of it comes back.
+fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
+    let uncommitted = branches.facts.as_ref().map(|_| worktree::uncommitted(Path::new(&started.workspace)));
+    let what = match uncommitted {
+        None => "in no git repository; ".to_owned(),
+        Some(Ok(0)) => "all committed; ".to_owned(),
+        Some(Ok(files)) => format!("{files} uncommitted; "),
+        Some(Err(_)) => String::new(),
+    };
+    format!("{what}kept as they are now: unstuck undo {short}@first")
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
@@ -355,8 +409,11 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     if let Some(timeout) = args.max_time {
         started.workflow.timeout = timeout;
     }
+    if args.notify.is_some() {
+        started.workflow.notify.clone_from(&args.notify);
+    }
     args.means.bound(&mut started.workflow, workspace)?;
-    can_run(&started.workflow)?;
+    can_run(&started.workflow, workspace)?;
     holds_no_secret(&started.workflow, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
@@ -408,7 +465,7 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
                     "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
                 )
             })?;
-            eprintln!("worker: {} (the first that is installed; choose with --with)", client.name);
+            note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
             workflow_file::named(&client.name, &args.what, known)
         }
     };
@@ -419,6 +476,11 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
     let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
     let fallback = found.fallback.iter().cloned().map(with).collect();
     Ok(Worker { model, fallback, ..with(found) })
+}
+
+/// Says what was chosen where nothing was said.
+fn note(what: &str) {
+    eprintln!("{}", text::wrap(what, text::width(), 2));
 }
 
 /// Returns how the project is tested, and says so: nobody should be surprised by what is run.
@@ -438,7 +500,7 @@ fn detected(workspace: &Path) -> Result<String> {
     } else {
         format!("; not taken: {}; choose with --check", others.join(", "))
     };
-    eprintln!("check: {command} (found {file}{others})");
+    note(&format!("check: {command} (found {file}{others})"));
     Ok(command)
 }
 
@@ -517,7 +579,8 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter_map(of_step).collect()
 }
 
-/// Says which validators of a workflow name a program that is not there. A step before theirs may bring it.
+/// Says which workers, checks and validators of a workflow name a program that is not there. A step before theirs may
+/// bring it.
 pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
 }
@@ -532,21 +595,37 @@ fn missing_of_step(step: &Step) -> Vec<String> {
         }
         _ => None,
     };
-    let nested = match &step.work {
-        Work::Subworkflow(child) => missing_programs(&child.workflow),
-        Work::Worker(_) => Vec::new(),
+    let commands = match step.check.as_ref().map(|check| &check.by) {
+        Some(CheckBy::Commands(commands)) => commands.iter().map(|command| command.run.as_str()).collect(),
+        _ => Vec::new(),
     };
-    conditions.filter_map(missing).chain(nested).collect()
+    let missing_of = |what: &str, command: &str| {
+        let program = validators::missing_program(command)?;
+        Some(format!("step {}: {what} `{command}` cannot run: there is no program {program}", step.id))
+    };
+    let checks = commands.into_iter().filter_map(|command| missing_of("the check", command));
+    let work = match &step.work {
+        Work::Subworkflow(child) => missing_programs(&child.workflow),
+        Work::Worker(worker) => {
+            let command = worker.command.as_deref().filter(|_| worker.wrap.is_none());
+            command.and_then(|command| missing_of("the worker", command)).into_iter().collect()
+        }
+    };
+    conditions.filter_map(missing).chain(checks).chain(work).collect()
 }
 
 /// Refuses what cannot be run, before anything is paid for.
-fn can_run(workflow: &Workflow) -> Result<()> {
+fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = crew::missing(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
     match missing_programs(workflow).into_iter().next() {
         None => Ok(()),
-        Some(why) => Err(Error::usage(why).hint("install it, or mend the command of the validator")),
+        Some(why) => {
+            let tests = test_command::detect(workspace).into_iter().next();
+            let tests = tests.map_or_else(String::new, |it| format!("; this project has: {}", it.command));
+            Err(Error::usage(why).hint(format!("install it, or mend the command{tests}")))
+        }
     }
 }
 
@@ -566,8 +645,15 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
         };
         (step, conditions.filter_map(command).collect())
     });
+    let is_secret = |text: &String| redactor.redact_text(text).1 > 0;
+    if workflow.notify.as_ref().is_some_and(is_secret) {
+        return Err(Error::usage(
+            "notify: the command holds the value of a variable that is secret by its name",
+        )
+        .hint("read it from the environment there instead, such as \"$API_KEY\""));
+    }
     for (step, executed) in of_workers.chain(of_validators) {
-        if executed.iter().any(|text| redactor.redact_text(text).1 > 0) {
+        if executed.iter().any(is_secret) {
             return Err(Error::usage(format!(
                 "step {}: its script or command holds the value of a variable that is secret by its name",
                 step.id
@@ -637,13 +723,18 @@ where
         })?;
     let guard = super::guard::start(run);
     let ended = runtime.block_on(async {
-        let site =
-            site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
+        let site = site(
+            driving,
+            runs.clone(),
+            branches,
+            Arc::clone(&screen) as Arc<dyn Watcher>,
+            listen_to_signals(),
+        );
         go(site).await
     });
     drop(guard);
     let story = screen.finish();
-    let ended = ended.map_err(|error| explained(&error, short))?;
+    let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
     let status = ended.outcome.exit_status();
     let summary = screen::end_json(&story, status);
     let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
@@ -658,6 +749,7 @@ where
             Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
         })?;
     }
+    runtime.block_on(super::notify::notify(&story, &ended, short, &summary, &driving.redactor()));
     Ok(u8::try_from(status).unwrap_or(1))
 }
 
@@ -760,8 +852,20 @@ fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
     receive
 }
 
+/// Returns the run that somebody works on.
+fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
+    let known = runs.runs().ok()?;
+    let process = |holder: &Holder| (holder.pid, holder.pid_start);
+    let is_driven = |entry: &&RunEntry| {
+        let of_run = Lease::holder(&runs.run(&entry.run).lease()).filter(|it| !it.released);
+        of_run.is_some_and(|it| process(&it) == process(holder))
+    };
+    let run = &known.iter().find(is_driven)?.run;
+    Some(project::shortest(run, known.iter().map(|entry| &entry.run)))
+}
+
 /// Says what stopped the supervisor, and how to go on.
-pub fn explained(error: &launch::Error, short: &str) -> Error {
+pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Error {
     use unstuck_core::Rejection;
     use unstuck_store::lease::AcquireError;
     use unstuck_store::opening::OpenError;
@@ -800,8 +904,15 @@ pub fn explained(error: &launch::Error, short: &str) -> Error {
             "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
         )),
         launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
-        launch::Error::WorkspaceBusy { .. } => Error::usage(message)
-            .hint("see what runs: unstuck runs    or give this one a checkout of its own: unstuck run --worktree ..."),
+        launch::Error::WorkspaceBusy { holder, .. } => {
+            let other = holder.as_ref().and_then(|holder| driven_by(runs?, holder));
+            let look = other.map_or_else(
+                || "see what runs: unstuck runs".to_owned(),
+                |run| format!("look on: unstuck events {run} -f    stop it: unstuck stop {run}"),
+            );
+            Error::usage(message)
+                .hint(format!("{look}    or give this one a checkout of its own: unstuck run --worktree ..."))
+        }
         launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
             Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
         }

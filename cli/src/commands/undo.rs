@@ -48,7 +48,7 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let git = if args.git { GitFolder::BringBack } else { GitFolder::Leave };
     let undone = run::quiet_site(project.runs().clone())
         .undo(&found.folder, seen.seq, seen.snapshot, git)
-        .map_err(|error| run::explained(&error, found.short()))?;
+        .map_err(|error| run::explained(&error, found.short(), Some(project.runs())))?;
     let what = match seen.work.filter(|_| seen.before) {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
         None => format!("at event {}", seen.seq),
