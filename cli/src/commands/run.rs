@@ -4,39 +4,30 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
-use tokio::sync::watch;
-use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Clients, Loaded, Options, QuickOptions};
 use unstuck_adapters::{prices, validators, worktree};
 use unstuck_core::completion::{self, Condition};
-use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
-use unstuck_core::id::{Digest, Millis, RunId, Seq};
-use unstuck_core::state::StepState;
+use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, CheckBy, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
-use unstuck_runner::launch::{self, Ended, Site};
-use unstuck_runner::{Interrupt, Watcher};
-use unstuck_store::hint;
-use unstuck_store::lease::{Holder, Lease};
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
+use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
 use super::detach;
 use crate::args::{self, Global};
-use crate::branches::{self, BranchArgs, Branches};
-use crate::error::{Error, Result, chain};
+use crate::branches::{self, Branches};
+use crate::driving::{self, Driving, Shown};
+use crate::error::{Error, Result};
 use crate::project::{self, Project};
-use crate::screen::{self, Mode, Screen};
-use crate::{crew, system, text, worktrees};
+use crate::screen;
+use crate::{crew, text, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -253,26 +244,6 @@ pub struct Reading {
     strict: bool,
 }
 
-/// How a run is shown, and what is asked of branches.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct Driving {
-    /// Print the log as JSON lines, and a summary as the last line.
-    #[arg(long)]
-    json: bool,
-    /// Print the end only.
-    #[arg(short, long, conflicts_with = "json")]
-    quiet: bool,
-    /// Write the summary to this file as well, as JSON.
-    #[arg(long, value_name = "FILE")]
-    summary: Option<PathBuf>,
-    /// Also take the values of these variables for secrets.
-    #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
-    secrets: Vec<String>,
-    /// What is asked of branches.
-    #[command(flatten)]
-    pub branches: BranchArgs,
-}
-
 impl Reading {
     /// Returns what the reader of workflow files wants to know.
     pub fn options(&self, workspace: &Path, iterations: Option<u32>) -> Options {
@@ -345,7 +316,7 @@ fn begin(
     short: String,
 ) -> Result {
     let shown = Shown { run: started.run.clone(), short, header, before: Story::default() };
-    drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
+    driving::drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
 }
 
 /// Returns what is said first, and the shortest name of the run.
@@ -662,265 +633,4 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl Driving {
-    fn redactor(&self) -> Redactor {
-        Redactor::from_environment(std::env::vars_os(), &self.secrets)
-    }
-
-    /// Finds out before the first step, not after the last.
-    fn summary_can_be_written(&self) -> Result<()> {
-        let Some(path) = &self.summary else { return Ok(()) };
-        let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        opened
-            .map(|_| ())
-            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
-    }
-
-    /// Returns how the run is shown.
-    pub fn mode(&self) -> Mode {
-        match (self.json, self.quiet) {
-            (true, _) => Mode::Json,
-            (_, true) => Mode::Quiet,
-            _ => Mode::Plain,
-        }
-    }
-}
-
-/// Which run is shown, and what was seen of it before.
-pub struct Shown {
-    /// The run.
-    pub run: RunId,
-    /// Its shortest name.
-    pub short: String,
-    /// What is said first, once the run has begun.
-    pub header: String,
-    /// What the log holds already.
-    pub before: Story,
-}
-
-/// Drives a run to its end and reports it.
-pub fn drive<F>(
-    driving: &Driving,
-    runs: Option<Runs>,
-    branches: Branches,
-    shown: &Shown,
-    go: impl FnOnce(Site) -> F,
-) -> Result
-where
-    F: Future<Output = std::result::Result<Ended, launch::Error>>,
-{
-    let Shown { run, short, header, before } = shown;
-    let folder = runs.as_ref().map(|runs| runs.run(run));
-    let mirror = folder.as_ref().map(RunFolder::mirror);
-    let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
-    let runtime = room_to_listen()
-        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
-        .map_err(|error| {
-            Error::usage(format!("cannot start: {error}"))
-                .hint(format!("{}, then try again", hint::for_io(&error)))
-        })?;
-    let guard = super::guard::start(run);
-    let ended = runtime.block_on(async {
-        let site = site(
-            driving,
-            runs.clone(),
-            branches,
-            Arc::clone(&screen) as Arc<dyn Watcher>,
-            listen_to_signals(),
-        );
-        go(site).await
-    });
-    drop(guard);
-    let story = screen.finish();
-    let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
-    let status = ended.outcome.exit_status();
-    let summary = screen::end_json(&story, status);
-    let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
-    if driving.json {
-        println!("{summary}");
-    } else {
-        println!("\n{}", screen::end(&story, &ended.state, short, diagnosis.as_deref()));
-    }
-    if let Some(path) = &driving.summary {
-        let text = format!("{summary:#}\n");
-        std::fs::write(path, text).map_err(|error| {
-            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
-        })?;
-    }
-    runtime.block_on(super::notify::notify(&story, &ended, short, &summary, &driving.redactor()));
-    Ok(u8::try_from(status).unwrap_or(1))
-}
-
-/// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
-fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
-    let is_stuck = |at: &StepState| matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
-    let (step, _) = ended.state.steps().find(|(_, at)| is_stuck(at))?;
-    let folder = folder?;
-    let events = RunLog::open_for_reading(folder)
-        .ok()?
-        .read(Seq(1))
-        .ok()?
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .ok()?;
-    let started = ended.state.started()?;
-    let to = match started.workflow_file {
-        // The views of a run with a file are in its workspace.
-        Some(_) => {
-            let context = Path::new(&started.workspace).join(&started.workflow.context_dir);
-            context.join(step.id.as_str()).join("_convergence")
-        }
-        None => folder.artifacts().join("diagnosis").join(step.id.as_str()),
-    };
-    match super::artifacts::write(&events, &step.id, short, &to) {
-        Ok(()) => Some(to.join("diagnosis.md")),
-        Err(error) => {
-            tracing::warn!(%error, "the diagnosis was not written; unstuck artifacts prints it");
-            None
-        }
-    }
-}
-
-fn site(
-    driving: &Driving,
-    project: Option<Runs>,
-    branches: Branches,
-    watcher: Arc<dyn Watcher>,
-    interrupts: watch::Receiver<Option<Interrupt>>,
-) -> Site {
-    Site {
-        project,
-        watcher,
-        redactor: driving.redactor(),
-        interrupts,
-        branch: branches.facts,
-        branch_lock: branches.lock,
-        protected_branches: branches.protected,
-        allow_protected_branch: branches.allow_protected,
-        verbose: false,
-        grace: Spec::GRACE,
-        parent: None,
-        parent_mark: None,
-    }
-}
-
-/// Nobody looks on.
-struct Nobody;
-
-impl Watcher for Nobody {
-    fn recorded(&self, _: &[unstuck_core::Event], _: &unstuck_core::RunState) {}
-    fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
-}
-
-/// Returns a site for what runs no worker.
-pub fn quiet_site(runs: Runs) -> Site {
-    let (_, nobody_interrupts) = watch::channel(None);
-    site(&Driving::default(), Some(runs), Branches::default(), Arc::new(Nobody), nobody_interrupts)
-}
-
-/// Opens the snapshots of the workspace of a run.
-pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
-    let workspace = Path::new(&started.workspace);
-    unstuck_runner::snapshots::open(runs, workspace, &started.workflow.context_dir)
-        .map_err(|error| of_snapshots(&error))
-}
-
-/// Says what went wrong with snapshots.
-pub fn of_snapshots(error: &unstuck_adapters::snapshot::Error) -> Error {
-    let about = match error {
-        unstuck_adapters::snapshot::Error::NotEmpty { .. } => Error::usage(error),
-        _ => Error::store(error),
-    };
-    about.hint_if(error.hint())
-}
-
-/// Looks whether there are descriptors: what listens to signals panics where it gets none.
-fn room_to_listen() -> io::Result<()> {
-    const DESCRIPTORS: usize = 8;
-    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open(system::NULL_DEVICE)).collect();
-    room.map(drop)
-}
-
-/// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
-fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
-    let (send, receive) = watch::channel(None);
-    // Before any worker is started.
-    system::on_interrupt(move |signal| {
-        send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
-    });
-    receive
-}
-
-/// Returns the run that somebody works on.
-fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
-    let known = runs.runs().ok()?;
-    let process = |holder: &Holder| (holder.pid, holder.pid_start);
-    let is_driven = |entry: &&RunEntry| {
-        let of_run = Lease::holder(&runs.run(&entry.run).lease()).filter(|it| !it.released);
-        of_run.is_some_and(|it| process(&it) == process(holder))
-    };
-    let run = &known.iter().find(is_driven)?.run;
-    Some(project::shortest(run, known.iter().map(|entry| &entry.run)))
-}
-
-/// Says what stopped the supervisor, and how to go on.
-pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Error {
-    use unstuck_core::Rejection;
-    use unstuck_store::lease::AcquireError;
-    use unstuck_store::opening::OpenError;
-    let message = chain(error);
-    match error {
-        launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
-            let hint = match rejection {
-                Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
-                Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
-                Rejection::NeedsMoney(bound) => {
-                    format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
-                }
-                Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
-                Rejection::AlreadyComplete => format!("unstuck show {short}"),
-                _ => format!("unstuck show {short}"),
-            };
-            Error::usage(message).hint(hint)
-        }
-        launch::Error::Run(unstuck_runner::Error::Store(append)) => {
-            Error::store(error).hint_if(append.hint())
-        }
-        launch::Error::Open(open) => {
-            let hint = open.hint();
-            match open {
-                OpenError::Locked { .. } => {
-                    Error::usage(message).hint(format!("look on: unstuck events {short} -f"))
-                }
-                OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
-                _ => Error::store(error).hint_if(hint),
-            }
-        }
-        launch::Error::Workspace { source: AcquireError::Io { source, .. }, .. } => {
-            Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
-        }
-        launch::Error::Drift { .. } => Error::usage(message).hint(format!(
-            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
-        )),
-        launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
-        launch::Error::WorkspaceBusy { holder, .. } => {
-            let other = holder.as_ref().and_then(|holder| driven_by(runs?, holder));
-            let look = other.map_or_else(
-                || "see what runs: unstuck runs".to_owned(),
-                |run| format!("look on: unstuck events {run} -f    stop it: unstuck stop {run}"),
-            );
-            Error::usage(message)
-                .hint(format!("{look}    or give this one a checkout of its own: unstuck run --worktree ..."))
-        }
-        launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
-            Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
-        }
-        _ => Error::store(error).hint(format!("unstuck resume {short}")),
-    }
-}
-
-/// Returns the digest of a workflow file as it is now.
-pub fn digest_now(file: Option<&str>) -> Option<Digest> {
-    std::fs::read(file?).ok().map(|bytes| Digest::of(&bytes))
 }

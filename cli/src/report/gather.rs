@@ -14,7 +14,7 @@ use unstuck_store::blobs::BlobStore;
 
 use super::changes::Changes;
 use super::{Excerpt, Page, Told};
-use crate::commands::run;
+use crate::driving;
 use crate::error::Result;
 use crate::project::{Found, Project};
 use crate::screen;
@@ -39,7 +39,7 @@ pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) ->
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
     // Where there are none, opening them would make the folder for them.
     let opened = match snapshots::folder(project.runs()).exists() {
-        true => run::snapshots(project.runs(), started).map_err(|error| error.message().to_owned()),
+        true => driving::snapshots(project.runs(), started).map_err(|error| error.message().to_owned()),
         false => Err("no snapshots of this run are kept here".to_owned()),
     };
     match opened {
