@@ -126,7 +126,7 @@ where
     if driving.json {
         println!("{summary}");
     } else {
-        println!("\n{}", screen::end(&story, &ended.state, short, diagnosis.as_deref()));
+        println!("\n{}", screen::end(&story, short, diagnosis.as_deref()));
     }
     if let Some(path) = &driving.summary {
         let text = format!("{summary:#}\n");

@@ -20,7 +20,7 @@ pub async fn notify(story: &Story, ended: &Ended, short: &str, summary: &Value, 
     if matches!(ended.outcome, RunOutcome::Interrupted(_)) {
         return;
     }
-    let next = screen::next(story, &ended.state, short).into_iter().next();
+    let next = screen::next(story, short).into_iter().next();
     let notice = Notice {
         command: command.clone(),
         cwd: PathBuf::from(&started.workspace),

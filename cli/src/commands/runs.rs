@@ -1,6 +1,5 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
-use unstuck_core::RunState;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::Timestamp;
 use unstuck_core::money::{self, Spent};
@@ -110,8 +109,7 @@ fn row(found: Found) -> Row {
         Standing::Waiting => format!("unstuck kick {short}"),
         Standing::Running => format!("unstuck events {short} -f"),
         _ => {
-            let state = events.iter().fold(RunState::default(), RunState::evolve);
-            let first = screen::next(&story, &state, &short).into_iter().next();
+            let first = screen::next(&story, &short).into_iter().next();
             first.map_or_else(|| format!("unstuck resume {short}"), |(command, _)| command)
         }
     };

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
-use unstuck_core::RunState;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
 use unstuck_core::money::{self, Spent};
@@ -111,7 +110,7 @@ fn limits(workflow: &Workflow) -> String {
 }
 
 /// Says how a run ended, on which evidence, and what to type next.
-pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path>) -> String {
+pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
     let took = story.last_at.since(story.started_at);
@@ -129,7 +128,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
-    if let Some(bound) = state.overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
+    if let Some(bound) = story.state().overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
         lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
     }
     lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
@@ -153,7 +152,7 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
         lines.push(format!("  diagnosis {}", path.display()));
     }
     lines.push("next:".to_owned());
-    lines.extend(commands(&next(story, state, short), text::width()));
+    lines.extend(commands(&next(story, short), text::width()));
     lines.join("\n")
 }
 
@@ -185,9 +184,9 @@ pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<It
 
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
 /// the run has not ended.
-pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String)> {
+pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     let Some(outcome) = story.outcome else { return Vec::new() };
-    let more = state.steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
+    let more = story.state().steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
     let row = |command: String, what: &str| (command, what.to_owned());
     let ends = || story.steps.iter().filter_map(|step| step.end.as_ref());
     if ends().any(|end| matches!(end, StepEnd::CheckCouldNotRun(_) | StepEnd::NoBaseline(_)))
@@ -216,7 +215,7 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
         }
         RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
         RunOutcome::SpendLimit => {
-            let option = more_to_spend(state.overspent().as_ref());
+            let option = more_to_spend(story.state().overspent().as_ref());
             vec![row(format!("unstuck resume {short} {option}"), "go on")]
         }
         RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
