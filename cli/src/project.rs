@@ -221,7 +221,11 @@ impl Found {
     pub fn started<'a>(&self, events: &'a [Event]) -> Result<&'a RunStarted> {
         match events.first().map(|event| &event.fact) {
             Some(Fact::Observed(Observation::RunStarted(started))) => Ok(started),
-            _ => Err(Error::usage(format!("run {} was never started", self.short)).hint("unstuck runs")),
+            _ => Err(Error::usage(format!(
+                "run {} was never started: its first event did not get durable",
+                self.short
+            ))
+            .hint("start it again: unstuck run ...")),
         }
     }
 
