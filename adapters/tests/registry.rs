@@ -721,6 +721,7 @@ fn prompt(failed: &[Failed<'_>], completion: &Completion, declared: Option<Decla
         completion,
         failed,
         declared,
+        attempt: 1,
         iteration: 2,
         stage: 1,
         uv: &uv,

@@ -29,7 +29,7 @@ pub struct Completion {
     /// What the answer of the worker has to look like.
     pub answer: Option<AnswerFormat>,
     /// The same for the answers after the first, where the file says something else for them.
-    pub later_answer: Option<AnswerFormat>,
+    pub later_answer: LaterAnswer,
     /// What an answer that declares completion has to look like, too.
     pub final_answer: Option<AnswerFormat>,
     /// A judge that has the last word.
@@ -47,8 +47,12 @@ pub struct Completion {
 impl Completion {
     /// Returns the form of the answer of an iteration.
     pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
-        let later = self.later_answer.as_ref().filter(|_| iteration > Iteration(1));
-        later.or(self.answer.as_ref())
+        match &self.later_answer {
+            _ if iteration <= Iteration(1) => self.answer.as_ref(),
+            LaterAnswer::Same => self.answer.as_ref(),
+            LaterAnswer::Any => None,
+            LaterAnswer::Other(format) => Some(format),
+        }
     }
 
     /// Says whether any condition is asked in this phase.
@@ -229,6 +233,19 @@ pub struct AnswerFormat {
     /// Answers an answer of another form; `None` for the built-in text.
     #[serde(default)]
     pub template: Option<Template>,
+}
+
+/// What the answers after the first have to look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaterAnswer {
+    /// As the first one.
+    #[default]
+    Same,
+    /// Like nothing: the prompt that is sent for them asks for no form.
+    Any,
+    /// Like this.
+    Other(AnswerFormat),
 }
 
 /// The form of an answer.

@@ -370,7 +370,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "a closer that babbles closes nothing",
             with_closer(two()),
             vec![Done, Found("++"), Babbles],
-            "iteration 2 Check [closer:unreadable]",
+            "iteration 2 Check [closer:format:#:required]",
         ),
         (
             "repeats are bounded by the chain",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use serde_json::Value;
 use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
@@ -10,6 +11,7 @@ use unstuck_core::id::Millis;
 use unstuck_core::validator::pattern::Word;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
+use super::answers::Answer;
 use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
@@ -410,11 +412,13 @@ impl Loader<'_> {
     }
 
     /// Resolves what an answer has to look like.
-    fn answer(&mut self, raw: &RawStep) -> Option<AnswerFormat> {
+    fn answer(&mut self, raw: &RawStep) -> Option<Answer> {
         let RawAnswer { form, retry } = raw.answer.as_ref()?;
         let template = retry.as_ref().and_then(|address| self.retry_prompt(address));
-        let form = match form {
-            RawForm::Any => Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() },
+        let (form, open) = match form {
+            RawForm::Any => {
+                (Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() }, None)
+            }
             RawForm::Inline(schema, at) => {
                 let source = format!("{} of the registry", at.path.as_str());
                 let resolved = self.schemas.resolve_inline(schema, &source);
@@ -429,16 +433,21 @@ impl Loader<'_> {
                 if let Err(error) = SuccessWhen::parse(&format!("matches:{pattern}")) {
                     at.error(self.report, error.to_string(), "");
                 }
-                Form::TextPattern(pattern.clone())
+                (Form::TextPattern(pattern.clone()), None)
             }
         };
-        Some(AnswerFormat { form, template })
+        Some(Answer { format: AnswerFormat { form, template }, open })
     }
 
-    /// Takes a schema that was resolved; passes on what is wrong with it, and what its author should know.
-    fn schema(&mut self, resolved: Result<Resolved, Vec<Complaint>>, at: &At) -> Option<Form> {
+    /// Takes a schema that was resolved, and how it was before its objects were closed; passes on what is wrong with it,
+    /// and what its author should know.
+    fn schema(
+        &mut self,
+        resolved: Result<Resolved, Vec<Complaint>>,
+        at: &At,
+    ) -> Option<(Form, Option<Value>)> {
         match resolved {
-            Ok(Resolved { schema, source, digests, warnings, .. }) => {
+            Ok(Resolved { open, schema, source, digests, warnings, .. }) => {
                 for warning in warnings {
                     self.report.adopt_warning(at.place, warning);
                 }
@@ -449,7 +458,7 @@ impl Loader<'_> {
                     at.error(self.report, what, help);
                     return None;
                 }
-                Some(form)
+                Some((form, Some(open)))
             }
             Err(complaints) => {
                 for complaint in complaints {

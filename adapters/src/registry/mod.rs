@@ -10,11 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::client::Client;
-use unstuck_core::completion::{
-    AnswerFormat, Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator,
-};
+use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
 use unstuck_core::workflow::{Worker, WorkerKind};
 
+mod answers;
 pub mod builtin;
 pub mod front_matter;
 pub(crate) mod json;
@@ -25,6 +24,7 @@ pub mod retry_prompt;
 mod starter;
 mod tree;
 
+use self::answers::Answer;
 use crate::clients;
 use crate::prompt_template::Params;
 use crate::workflow_file::Rejected;
@@ -60,7 +60,7 @@ struct Own {
     bounded: bool,
     /// Those that it declares, and those that its prompt has.
     variables: BTreeSet<String>,
-    answer: Option<AnswerFormat>,
+    answer: Option<Answer>,
 }
 
 /// A step with conditions.
@@ -71,7 +71,7 @@ struct End {
     guesses: Vec<Pattern>,
     on_failure: OnFailed,
     max_attempts: u32,
-    answer: Option<AnswerFormat>,
+    answer: Option<Answer>,
     closer: Option<CloserSpec>,
     variables: Vec<String>,
     /// What answers each pattern in this step.
@@ -316,12 +316,15 @@ impl Found<'_> {
                 return Err(Refused::new(format!("there is no prompt {file} for {name}"), "write it"));
             }
         }
-        let answer = initial.or(continuation).and_then(|own| own.answer.clone());
-        let later = continuation.and_then(|own| own.answer.clone());
+        let own = initial.or(continuation).map(|own| own.answer.as_ref());
+        let later = initial.and(continuation).map(|own| own.answer.as_ref());
+        let forms = answers::forms(own.flatten(), later, end.and_then(|end| end.answer.as_ref()))
+            .map_err(|(what, help)| Refused::new(format!("{name}: {what}"), help))?;
         let completion = Completion {
             prompts: load::step_prompts(initial, continuation, end),
-            later_answer: later.filter(|later| answer.as_ref() != Some(later)),
-            answer,
+            answer: forms.first,
+            later_answer: forms.later,
+            final_answer: forms.last,
             max_attempts: ATTEMPTS,
             ..Completion::default()
         };
@@ -330,7 +333,6 @@ impl Found<'_> {
             conditions: end.conditions.clone(),
             on_failure: end.on_failure,
             max_attempts: end.max_attempts,
-            final_answer: end.answer.clone(),
             fallback: end.fallback.clone(),
             guesses: end.guesses.clone(),
             ..completion

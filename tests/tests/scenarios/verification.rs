@@ -95,6 +95,63 @@ fn with_answers(stage: &Stage) {
     );
 }
 
+/// Adds a schema for the end of the step to that of its answers; `of_work` says whether those have one.
+fn ends_with(stage: &Stage, last: &Value, of_work: bool) {
+    let schemas = json!({"$defs": {
+        "work": {"type": "object", "required": ["status"], "properties": {
+            "status": {"enum": ["in_progress", "completed"]}, "touched": {"type": "array"}}},
+        "last": last,
+    }});
+    stage.write(".agent/fixer/schemas/issue.schema.json", schemas.to_string());
+    let path = stage.workspace().join(".agent/fixer/steps_registry.json");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let mut all: Value = serde_json::from_str(&text).expect("JSON");
+    let reference = |name: &str| json!({"file": "issue.schema.json", "schema": name});
+    all["completionSteps"]["complete.issue"]["outputSchemaRef"] = reference("last");
+    if of_work {
+        all["steps"] =
+            json!({"initial.issue": {"c2": "initial", "c3": "issue", "outputSchemaRef": reference("work")}});
+        stage.write(".agent/fixer/prompts/steps/initial/issue/f_default.md", "Work.\n");
+    }
+    std::fs::write(&path, all.to_string()).expect("the workspace is ours");
+}
+
+const SAYS_MORE_EACH_TIME: &str = r#"
+prompt=$(cat)
+case $UNSTUCK_ITERATION in
+1) echo '{"status": "in_progress"}' ;;
+2) echo '{"status": "completed"}' ;;
+*) echo '{"status": "completed", "touched": [], "validation": {"tests_passed": true}}' ;;
+esac
+"#;
+
+#[test]
+fn an_answer_that_declares_completion_meets_two_schemas_that_each_close_the_other_out() {
+    let last = json!({"type": "object", "required": ["status", "validation"], "properties": {
+        "status": {"const": "completed"}, "validation": {"type": "object", "required": ["tests_passed"],
+        "properties": {"tests_passed": {"type": "boolean"}}}}});
+    for of_work in [true, false] {
+        let stage = Stage::repository();
+        let passes =
+            json!({"tests-pass": {"type": "command", "command": "true", "successWhen": "exitCode:0"}});
+        registry(&stage, &passes, &json!({}));
+        ends_with(&stage, &last, of_work);
+        flow(
+            &stage,
+            &SAYS_MORE_EACH_TIME.replace("\"touched\": [], ", if of_work { "\"touched\": [], " } else { "" }),
+            "",
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        let [first, _, third] = &prompts(&stage)[..] else { panic!("three iterations") };
+        assert!(
+            first.contains("If it says that the work is complete") && first.contains("\"validation\""),
+            "{first}"
+        );
+        assert!(third.contains("validation: is missing"), "{third}");
+        stage.verify();
+    }
+}
+
 #[test]
 fn s11_a_claim_while_tests_fail_is_answered_with_the_prompt_of_its_pattern() {
     let stage = Stage::repository();

@@ -77,6 +77,7 @@ fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPro
         completion,
         failed: &[failed],
         declared: None,
+        attempt: args.attempt,
         iteration: args.attempt,
         stage: 1,
         uv: &uv,
