@@ -300,7 +300,8 @@ fn of_validator<'a>(
             Exit::Code(code) => Some(code),
             _ => None,
         },
-        stdout: &result.tail,
+        stdout: &result.stdout_end,
+        stderr: &result.stderr_end,
         occurrence: occurrence(at, &fingerprints),
         fingerprints,
         ..Failed::default()

@@ -11,7 +11,7 @@ use std::time::Duration;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_adapters::stamp::stamp;
-use unstuck_adapters::validators::{self, Place};
+use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
 use unstuck_core::completion::{Condition, Phase};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
@@ -109,6 +109,7 @@ impl Validation {
                 workspace: world.workspace.clone(),
                 environment,
                 limit: Duration::from_millis(asked.limit.0),
+                output_max: OUTPUT_MAX,
                 grace: world.grace,
                 mark: format!("{}/{}", world.mark(), asked.due.step),
                 hidden: world.own_folders(asked.state),

@@ -27,13 +27,16 @@ use unstuck_core::validator::{
 use unstuck_store::blobs::BlobStore;
 
 use crate::branch::MISLEADING;
-use crate::checks::{tail, whole};
+use crate::checks::whole;
 use crate::environment::PREFIXES;
 use crate::folder;
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 
 use self::hiding::Hiding;
+
+/// Most bytes that a validator may print: an endless one must not fill the disk.
+pub const OUTPUT_MAX: u64 = 64 << 20;
 
 /// Variables that change what `sh` does before the command begins.
 const OF_SHELLS: [&str; 3] = ["ENV", "BASH_ENV", "CDPATH"];
@@ -47,6 +50,8 @@ pub struct Place {
     pub environment: Vec<(OsString, Option<OsString>)>,
     /// Most time of all together.
     pub limit: Duration,
+    /// Most bytes that one may print; [`OUTPUT_MAX`].
+    pub output_max: u64,
     /// Time between TERM and KILL.
     pub grace: Duration,
     /// Names the processes among all others.
@@ -187,6 +192,7 @@ impl Bench<'_> {
             env,
             stdin: Vec::new(),
             limit,
+            output_max: self.place.output_max,
             // Its time limit ends it, and says so.
             patience: Patience { idle: limit.saturating_mul(2), verdict: None, probe: None },
             asks: Vec::new(),
@@ -224,6 +230,12 @@ impl Bench<'_> {
             let limit = spoken(Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
             found = ValidatorOutcome::CouldNotRun(format!("it exceeded its time limit of {limit}"));
         }
+        if outcome.exit == Exit::Flooded {
+            found = ValidatorOutcome::CouldNotRun(format!(
+                "it printed more than {} bytes, all that a validator may",
+                self.place.output_max
+            ));
+        }
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
         let mut told = Told::of(validator, &found, &facts);
         if let Some(said) = said {
@@ -234,7 +246,6 @@ impl Bench<'_> {
             exit: outcome.exit.clone(),
             stdout: outcome.stdout,
             stderr: outcome.stderr,
-            tail: tail(&outcome),
             ..result_of(validator, found, told)
         }
     }
@@ -349,7 +360,8 @@ fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: Told) -> Va
         duration: Millis(0),
         stdout: None,
         stderr: None,
-        tail: String::new(),
+        stdout_end: told.stdout,
+        stderr_end: told.stderr,
         error: told.error,
         report: told.report,
         params: told.params,

@@ -71,6 +71,7 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
     let place = Place {
         environment: Vec::new(),
         limit: twice,
+        output_max: validators::OUTPUT_MAX,
         grace: Duration::from_secs(5),
         mark: format!("unstuck-probe-{}", std::process::id()),
         hidden: vec![workspace.join(".unstuck"), workspace.join("context")],
