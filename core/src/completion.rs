@@ -42,6 +42,8 @@ pub struct Completion {
     pub guesses: Vec<Pattern>,
     /// Values of `{uv-name}` in every prompt.
     pub uv: BTreeMap<String, String>,
+    /// Validators whose program was not there when the run was begun; it is looked for again before the first work.
+    pub doubted: Vec<String>,
 }
 
 impl Completion {
@@ -65,12 +67,18 @@ impl Completion {
         self.conditions.iter().filter(move |it| it.validator.phase == phase)
     }
 
+    /// Says whether anything is asked before the first work.
+    pub fn asks_first(&self) -> bool {
+        self.asks(Phase::Preflight) || !self.doubted.is_empty()
+    }
+
     /// Returns the most time that these conditions may take together: each may be tried twice, and what hangs takes
     /// a while to end.
     pub fn limit(&self, phase: Phase) -> Millis {
         const TO_END: Millis = Millis::from_secs(20);
         let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
-        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(twice(it)))
+        let to_look = if phase == Phase::Preflight && !self.doubted.is_empty() { TO_END } else { Millis(0) };
+        self.asked(phase).fold(to_look, |sum, it| sum.plus(twice(it)))
     }
 }
 

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -115,24 +116,38 @@ pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>)
     params::check(command, names, |name| is_ours(name) || std::env::var_os(name).is_some())
 }
 
-/// Returns the program that a command line begins with, if that is a plain name and there is no such program. What a
-/// shell would have to read first is not looked into.
-pub fn missing_program(command: &str) -> Option<&str> {
-    const OF_THE_SHELL: &[&str] = &[
-        "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export",
-        "false", "fc", "fg", "for", "getopts", "hash", "if", "jobs", "kill", "local", "printf", "pwd",
-        "read", "readonly", "return", "set", "shift", "test", "times", "trap", "true", "type", "ulimit",
-        "umask", "unalias", "unset", "until", "wait", "while", "echo", "time",
-    ];
+/// Returns the program that a command line consists of, if that is a plain name and a shell knows no such program. Of a
+/// line that is more than one command, only running it tells.
+pub fn missing_program<'a>(
+    command: &'a str,
+    environment: &[(OsString, Option<OsString>)],
+) -> Option<&'a str> {
     let name = command.split_whitespace().next()?;
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c))
         && name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if !is_plain || OF_THE_SHELL.contains(&name) {
+    if !is_plain || command.trim().contains(|c| "|&;(){}$`\n".contains(c)) {
         return None;
     }
-    let path = std::env::var_os("PATH")?;
-    let is_there = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
-    (!is_there).then_some(name)
+    let mut look = Command::new("sh");
+    look.args(["-c", "command -v \"$1\"", "sh", name]).stdin(Stdio::null()).stdout(Stdio::null());
+    for (variable, value) in environment {
+        match value {
+            Some(value) => look.env(variable, value),
+            None => look.env_remove(variable),
+        };
+    }
+    let found = look.stderr(Stdio::null()).status().ok()?;
+    (!found.success()).then_some(name)
+}
+
+/// Returns the result of a validator whose program is not there; `None` where only running it tells.
+pub fn absent(
+    validator: &Validator,
+    environment: &[(OsString, Option<OsString>)],
+) -> Option<ValidatorResult> {
+    let (Run::Command(command) | Run::Custom(command)) = &validator.run else { return None };
+    let program = missing_program(command, environment)?;
+    Some(unrun(validator, &format!("there is no program {program}")))
 }
 
 /// What all validators of a check share.

@@ -18,6 +18,7 @@ use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, Millis, RunId, Seq};
 use unstuck_core::state::StepState;
+use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
@@ -362,6 +363,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;
     }
+    doubt(&mut started.workflow);
     Ok(started)
 }
 
@@ -517,36 +519,43 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter_map(of_step).collect()
 }
 
-/// Says which validators of a workflow name a program that is not there. A step before theirs may bring it.
+/// Says which validators of a workflow name a program that is not there.
 pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
-    workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
+    let of_step = |step: &Step| {
+        let nested = match &step.work {
+            Work::Subworkflow(child) => missing_programs(&child.workflow),
+            Work::Worker(_) => Vec::new(),
+        };
+        let absent = step.completion.iter().flat_map(|it| &it.conditions).filter_map(absent);
+        let told = absent.map(|it| format!("step {}: {}", step.id, it.error)).collect::<Vec<_>>();
+        told.into_iter().chain(nested)
+    };
+    workflow.steps.iter().flat_map(of_step).collect()
 }
 
-fn missing_of_step(step: &Step) -> Vec<String> {
-    let conditions = step.completion.iter().flat_map(|it| &it.conditions);
-    let missing = |condition: &Condition| match &condition.validator.run {
-        completion::Run::Command(command) | completion::Run::Custom(command) => {
-            let program = validators::missing_program(command)?;
-            let name = &condition.validator.name;
-            Some(format!("step {}: validator {name} cannot run: there is no program {program}", step.id))
+/// Has the programs that are not there looked for again before the first work of their steps: who misses one then is
+/// told so before anything is paid for, and can go on once it is there.
+fn doubt(workflow: &mut Workflow) {
+    for step in &mut workflow.steps {
+        if let Work::Subworkflow(child) = &mut step.work {
+            doubt(&mut child.workflow);
         }
-        _ => None,
-    };
-    let nested = match &step.work {
-        Work::Subworkflow(child) => missing_programs(&child.workflow),
-        Work::Worker(_) => Vec::new(),
-    };
-    conditions.filter_map(missing).chain(nested).collect()
+        if let Some(completion) = &mut step.completion {
+            completion.doubted =
+                completion.conditions.iter().filter_map(absent).map(|it| it.validator).collect();
+        }
+    }
+}
+
+fn absent(condition: &Condition) -> Option<ValidatorResult> {
+    validators::absent(&condition.validator, &[])
 }
 
 /// Refuses what cannot be run, before anything is paid for.
 fn can_run(workflow: &Workflow) -> Result<()> {
-    if let Some(why) = crew::missing(workflow).into_iter().next() {
-        return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
-    }
-    match missing_programs(workflow).into_iter().next() {
+    match crew::missing(workflow).into_iter().next() {
         None => Ok(()),
-        Some(why) => Err(Error::usage(why).hint("install it, or mend the command of the validator")),
+        Some(why) => Err(Error::usage(why).hint("install it; unstuck workers shows which are here")),
     }
 }
 

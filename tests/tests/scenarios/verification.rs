@@ -239,6 +239,39 @@ fn s33_a_validator_that_cannot_run_is_the_operators_problem_and_no_iteration() {
 }
 
 #[test]
+fn s33_a_program_that_is_not_there_is_missed_before_anything_is_paid_for() {
+    let stage = Stage::repository();
+    let missing = json!({"lint": {"type": "command", "command": "lintt --all", "successWhen": "exitCode:0"}});
+    registry(&stage, &missing, &json!({}));
+    flow(&stage, "cat >/dev/null; echo call >>$SCRATCH/calls", "");
+    stage.unstuck(&["check", "flow.yaml"]).with_status(0).complains("there is no program lintt");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("validator lint could not run");
+    assert_eq!(stage.calls(), 0);
+    stage.unstuck(&["resume"]).with_status(5);
+    let bin = stage.workspace().join(".git/bin");
+    std::fs::create_dir(&bin).expect("the workspace is ours");
+    std::os::unix::fs::symlink("/bin/true", bin.join("lintt")).expect("the workspace is ours");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("it is set"));
+    let stage = stage.with_variable("PATH", &path);
+    stage.unstuck(&["resume"]).with_status(0);
+    assert_eq!(stage.calls(), 1);
+    stage.verify();
+}
+
+#[test]
+fn a_line_of_which_only_a_shell_can_tell_is_not_refused() {
+    let stage = Stage::repository();
+    let lines = json!({
+        "either": {"type": "command", "command": "lintt || true", "successWhen": "exitCode:0"},
+        "builtin": {"type": "command", "command": "type cd", "successWhen": "exitCode:0"},
+    });
+    registry(&stage, &lines, &json!({}));
+    flow(&stage, "cat >/dev/null", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
 fn s32_a_validator_that_hangs_is_tried_twice_and_ended_with_all_it_started() {
     let stage = Stage::repository();
     let hangs = json!({"lint": {"type": "command", "command": "echo try >>$SCRATCH/tries; sleep 999 & wait", "successWhen": "exitCode:0", "timeout": "1s"}});
