@@ -38,6 +38,7 @@ pub async fn notify(notice: Notice, redactor: &Redactor) -> Outcome {
         env: env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))).collect(),
         stdin: summary.into_bytes(),
         limit: LIMIT,
+        output_max: u64::MAX,
         patience: Patience::ENDLESS,
         asks: Vec::new(),
         grace: Duration::from_secs(1),

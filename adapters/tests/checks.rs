@@ -21,6 +21,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             env: Vec::new(),
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
+            output_max: u64::MAX,
             patience: Patience { idle: Duration::from_secs(60), verdict: None, probe: None },
             asks: Vec::new(),
             grace: Duration::from_secs(1),

@@ -42,6 +42,7 @@ impl Bench {
             env: Vec::new(),
             stdin: Vec::new(),
             limit: Duration::from_secs(60),
+            output_max: u64::MAX,
             patience: Patience::ENDLESS,
             asks: Vec::new(),
             grace: GRACE,
@@ -654,6 +655,22 @@ async fn a_silent_process_is_ended_for_what_it_is_up_to() {
         };
         let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn who_prints_more_than_it_may_is_ended_and_what_it_printed_till_then_is_kept() {
+    for (script, want) in [
+        ("yes", Exit::Flooded),
+        ("yes >&2", Exit::Flooded),
+        ("head -c 600000 /dev/zero; head -c 600000 /dev/zero >&2; exec sleep 300", Exit::Flooded),
+        ("head -c 500000 /dev/zero; head -c 500000 /dev/zero >&2", Exit::Code(0)),
+    ] {
+        let mut bench = Bench::new();
+        let finished = bench.run(Spec { output_max: 1_000_000, ..bench.bash(script) }).await;
+        assert_eq!(finished.exit, want, "{script}");
+        let kept: u64 = [&finished.stdout, &finished.stderr].into_iter().flatten().map(|it| it.size).sum();
+        assert!((900_000..=1_000_000).contains(&kept), "{script}: {kept}");
     }
 }
 

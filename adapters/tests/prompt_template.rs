@@ -250,12 +250,27 @@ fn a_fence_is_longer_than_what_it_holds() {
 
 #[test]
 fn it_is_known_which_names_were_shown() {
-    let parsed =
-        Parsed::parse("{{a}}{{#each b}}{{this}}{{/each}}{{#if c}}{{d}}{{/if}}{{#if e}}{{/if}}", Names::Any)
-            .expect("a template");
-    let params: Params = json!({"a": 1, "b": [], "d": 1, "e": 1}).as_object().cloned().expect("a map");
-    let shown = parsed.render(&params, &Variables::of(&Texts::new())).shown;
-    assert_eq!(shown, ["a", "b"].map(str::to_owned).into());
+    let params =
+        json!({"a": 1, "e": 1, "none": [], "o": {"x": 1}, "l": [{"x": 1}, {"x": 2, "y": [3]}], "m": [4]});
+    let params: Params = params.as_object().cloned().expect("a map");
+    for (template, names) in [
+        ("{{a}}", vec!["a"]),
+        ("{{#if a}}{{/if}}{{#if c}}{{e}}{{/if}}", vec![]),
+        ("{{#each none}}{{this}}{{/each}}", vec!["none"]),
+        ("{{#each m}}{{/each}}", vec![]),
+        ("{{#each m}}{{@index}} {{a}}{{/each}}", vec!["a"]),
+        ("{{#each m}}{{this}}{{/each}}", vec!["m"]),
+        ("{{o}} {{l}}", vec!["l", "o"]),
+        ("{{o.x}} {{l.0}} {{o.no}}", vec![]),
+        ("{{#each l}}{{this.x}}{{/each}}", vec!["l"]),
+        ("{{#each l}}{{#each this.y}}{{this}}{{/each}}{{/each}}", vec![]),
+        ("{{#each l}}{{#if this.y}}{{this.x}}{{/if}}{{/each}}", vec![]),
+        ("{{#each l}}{{#each m}}{{this}}{{/each}}{{/each}}", vec!["m"]),
+    ] {
+        let parsed = Parsed::parse(template, Names::Any).expect("a template");
+        let shown = parsed.render(&params, &Variables::of(&Texts::new())).shown;
+        assert_eq!(shown.iter().map(String::as_str).collect::<Vec<_>>(), names, "{template}");
+    }
 }
 
 fn hostile() -> impl Strategy<Value = String> {

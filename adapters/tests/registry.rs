@@ -48,7 +48,7 @@ fn agent(registry: &Value, files: &[(&str, &str)]) -> TempDir {
 
 /// Reads a registry; returns it, or its complaints, and below them the warnings.
 fn load(folder: &TempDir) -> (Option<Registry>, String) {
-    match Registry::load(&folder.path().join(REGISTRY), folder.path(), &[]) {
+    match Registry::load(&folder.path().join(REGISTRY), folder.path(), Some(&[])) {
         Ok((registry, warnings)) => {
             (Some(registry), warnings.iter().map(|it| format!("warning: {it}\n")).collect())
         }
@@ -322,19 +322,19 @@ fn all_problems_are_found_in_one_pass() {
             R:30:9: completionPatterns.red.params[0]: validator "own" does not supply "failedTests"; add it to extractParams of the validator, or take it out of params
             R:31:9: completionPatterns.red.params[1]: validator "own" does not supply "errorOutput"; add it to extractParams of the validator, or take it out of params
             R:34:9: completionPatterns.red.semanticMatch[0]: `[` is no regular expression: unclosed character class; correct it
-            R:45:24: completionSteps."complete.issue".completionConditions[0].validator: there is no validator "git-clear"; did you mean "git-clean"?
+            R:45:24: completionSteps."complete.issue".completionConditions[0].validator: there is no validator "git-clear"; did you mean "git-clean"? there are git-clean, guess, note, own, tests-pass
             R:49:18: completionSteps."complete.issue".completionConditions[1].params.a: found a map; expected text, a number, true or false, or a list of these
             R:66:26: completionSteps."complete.issue".outputSchemaRef: found the text "issue.schema.json#/$defs/work"; write it as {"file":"issue.schema.json","schema":"#/$defs/work"}
             R:69:19: pathTemplate: {c4} is no part of an address; there are {c1}, {c2}, {c3}, {edition}, {adaptation}
             R:74:9: steps."continuation.issue".adaptationChain[1]: there is no prompt "steps/continuation/issue/f_default_narow.md"; write it, or take the element out
             R:75:9: steps."continuation.issue".adaptationChain[2]: found "a/b": the character '/'; an element has letters, digits, ".", "_" and "-"
             R:82:13: steps."initial.issue".c3: found "../../etc": the character '/'; expected a name without slashes
-            R:92:25: validators.git-clean.extractParams.changedFiles: there is no extractor "parseChangedFile"; did you mean "parseChangedFiles"?
+            R:92:25: validators.git-clean.extractParams.changedFiles: there is no extractor "parseChangedFile"; did you mean "parseChangedFiles"? there are parseChangedFiles, parseStagedFiles, parseUnstagedFiles, parseUntrackedFiles, parseTestOutput, failedTests, errorOutput, parseTypeErrors, errors, extractFiles, files, parseLintErrors, lintErrors, lintFiles, parseFormatOutput, formatFiles, generateDiff, diff, parseBranchName, parseRemoteStatus, parseMergeStatus, stdout, stderr, exitCode, missingPaths, expectedPath
             R:95:22: validators.git-clean.successWhen: `notEmpty` is no condition; the nearest form is `empty`
             R:101:22: validators.guess.semanticConfig.checkType: found "vibes"; expected one of commit-message, coverage-check, file-relevance
             R:113:5: validators.own.command: missing; a custom validator needs it
             R:122:14: validators.tests-pass.extractParams.y: "expectedPath" is for file validators; choose another extractor
-            R:124:25: validators.tests-pass.failurePattern: there is no pattern "rod"; did you mean "red"?
+            R:124:25: validators.tests-pass.failurePattern: there is no pattern "rod"; did you mean "red"? there are dirty, note, red
             R:126:18: validators.tests-pass.timeout: found "10": the number 10 without a unit; expected a duration such as "90s" or "1h30m"
         "##]],
     );
@@ -396,6 +396,73 @@ fn a_missing_prompt_is_an_error_beside_others_and_a_warning_without() {
 }
 
 #[test]
+fn a_validator_that_nobody_asks_is_an_error_unless_it_is_tried_alone() {
+    let registry = with(
+        example(),
+        &[("/completionSteps/complete.issue/completionConditions", json!([{"validator": "tests-pass"}]))],
+    );
+    let folder = agent(&registry, PROMPTS);
+    let load = |asked: Option<&[String]>| match Registry::load(
+        &folder.path().join(REGISTRY),
+        folder.path(),
+        asked,
+    ) {
+        Ok(_) => String::new(),
+        Err(rejected) => rejected.complaints.iter().map(|it| format!("{}:{it}\n", it.line > 0)).collect(),
+    };
+    let said = load(Some(&["note".to_owned()]));
+    assert!(
+        said.starts_with("true:") && said.contains("validators.git-clean: no step asks this validator"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(load(None), "");
+}
+
+#[test]
+fn a_custom_validator_needs_no_condition_and_a_command_does() {
+    let custom = |kind: &str| {
+        let own = json!({"type": kind, "command": "./own.sh", "failurePattern": "red"});
+        with(
+            example(),
+            &[
+                ("/validators/own", own),
+                ("/completionPatterns/red/params", Value::Null),
+                (
+                    "/completionSteps/complete.issue/completionConditions",
+                    json!(["git-clean", "note", "tests-pass", "own"].map(|it| json!({"validator": it}))),
+                ),
+            ],
+        )
+    };
+    assert_eq!(load(&agent(&custom("custom"), PROMPTS)).1, "");
+    assert!(load(&agent(&custom("command"), PROMPTS)).1.contains("validators.own.successWhen: missing"));
+}
+
+#[test]
+fn what_is_wrong_with_a_schema_as_a_whole_is_told_where_it_is_named() {
+    let schemas = (
+        "schemas/s.json",
+        r##"{"$defs": {"nothing": {"allOf": [{"type": "string"}, {"type": "object"}]}}}"##,
+    );
+    let files: Vec<(&str, &str)> = PROMPTS.iter().copied().chain([schemas]).collect();
+    for (file, name, expected) in [
+        ("t.json", "x", "there is no file t.json in the folder of the schemas"),
+        ("s.json", "x", "s.json"),
+        ("s.json", "##/x", "s.json"),
+        ("s.json", "nothing", "s.json#/$defs/nothing: nothing meets this schema"),
+        ("http://x/t.json", "x", "http://x/t.json"),
+    ] {
+        let reference = json!({"file": file, "schema": name});
+        let registry = with(example(), &[("/completionSteps/complete.issue/outputSchemaRef", reference)]);
+        let said = load(&agent(&registry, &files)).1;
+        let place = "completionSteps.\"complete.issue\".outputSchemaRef";
+        assert!(said.contains(place) && said.contains(expected), "{said}");
+        assert!(said.starts_with(".agent/fixer/steps_registry.json:") && !said.contains(":0:"), "{said}");
+    }
+}
+
+#[test]
 fn what_is_not_run_yet_is_said_once() {
     let registry = with(
         example(),
@@ -413,7 +480,10 @@ fn what_is_not_run_yet_is_said_once() {
                 "/validators/guess",
                 json!({"type": "semantic", "failurePattern": "red", "semanticConfig": {"checkType": "commit-message"}}),
             ),
-            ("/completionSteps/complete.issue/completionConditions", json!([{"validator": "guess"}])),
+            (
+                "/completionSteps/complete.issue/completionConditions",
+                json!(["git-clean", "note", "tests-pass", "guess"].map(|it| json!({"validator": it}))),
+            ),
         ],
     );
     let mut prompts = PROMPTS.to_vec();
@@ -422,18 +492,15 @@ fn what_is_not_run_yet_is_said_once() {
         &registry,
         &prompts,
         &expect![[r#"
-        warning: R:30:5: completionSteps."complete.issue": the prompt "steps/complete/issue/f_default.md" of a closer is not used; add closer {"c3": "issue"} to the step, or delete the file
-        warning: R:44:3: not supported yet: step routing (entryStep) (R:44); the run goes on without it
-        warning: R:53:7: not supported yet: step routing (structuredGate) (R:53, R:69); the run goes on without it
-        warning: R:60:11: not supported yet: step routing (onPass.next) (R:60); the run goes on without it
-        warning: R:62:9: not supported yet: action blocks (responseFormat.type: action-block) (R:62); the run goes on without it
-        warning: R:63:11: not supported yet: action blocks (blockType) (R:63); the run goes on without it
-        warning: R:68:7: not supported yet: model of a registry step (R:68); the run goes on without it
-        warning: R:76:5: validators.git-clean: no step of the registry asks this validator; name it in the conditions of a step, or in completion_conditions of a workflow
-        warning: R:85:5: not supported yet: semantic validators (R:85); the run goes on without it
-        warning: R:92:5: validators.note: no step of the registry asks this validator; name it in the conditions of a step, or in completion_conditions of a workflow
-        warning: R:97:5: validators.tests-pass: no step of the registry asks this validator; name it in the conditions of a step, or in completion_conditions of a workflow
-    "#]],
+            warning: R:30:5: completionSteps."complete.issue": the prompt "steps/complete/issue/f_default.md" of a closer is not used; add closer {"c3": "issue"} to the step, or delete the file
+            warning: R:53:3: not supported yet: step routing (entryStep) (R:53); the run goes on without it
+            warning: R:62:7: not supported yet: step routing (structuredGate) (R:62, R:78); the run goes on without it
+            warning: R:69:11: not supported yet: step routing (onPass.next) (R:69); the run goes on without it
+            warning: R:71:9: not supported yet: action blocks (responseFormat.type: action-block) (R:71); the run goes on without it
+            warning: R:72:11: not supported yet: action blocks (blockType) (R:72); the run goes on without it
+            warning: R:77:7: not supported yet: model of a registry step (R:77); the run goes on without it
+            warning: R:94:5: not supported yet: semantic validators (R:94); the run goes on without it
+        "#]],
     );
 }
 
@@ -485,23 +552,24 @@ fn conditions_can_be_named_without_a_step() {
         params: json!({"paths": ["a b", "c/"]}).as_object().cloned().expect("a map"),
         ..wanted("note")
     };
-    let found = registry
-        .conditions(&[wanted("tests-pass"), files, wanted("lint-check")], Some("issue"), project.path())
-        .expect("all are known");
-    assert_eq!(found[0].validator.pattern.templates[0].file, "steps/retry/issue/f_failed_red.md");
+    let condition = |wanted: &Wanted, step: Option<&str>| registry.condition(wanted, step, project.path());
+    let [tests, files, lint] = [wanted("tests-pass"), files, wanted("lint-check")]
+        .map(|it| condition(&it, Some("issue")).expect("it is known").expect("it is run"));
+    assert_eq!(tests.validator.pattern.templates[0].file, "steps/retry/issue/f_failed_red.md");
     assert_eq!(
-        found[1].validator.run,
+        files.validator.run,
         Run::Files(vec!["CHANGELOG.md".to_owned(), "a b".to_owned(), "c/".to_owned()])
     );
-    assert_eq!(found[2].validator.run, Run::Command("cargo clippy --all-targets -- -D warnings".to_owned()));
-    let alone = registry.conditions(&[wanted("tests-pass")], None, project.path()).expect("it is known");
-    assert!(alone[0].validator.pattern.templates.is_empty());
-    let refused =
-        registry.conditions(&[wanted("test-pass")], None, project.path()).expect_err("it is not known");
+    assert_eq!(lint.validator.run, Run::Command("cargo clippy --all-targets -- -D warnings".to_owned()));
+    let alone = condition(&wanted("tests-pass"), None).expect("it is known").expect("it is run");
+    assert!(alone.validator.pattern.templates.is_empty());
+    let refused = |name: &str| condition(&wanted(name), None).expect_err("it is not known").to_string();
     assert_eq!(
-        refused.to_string(),
-        "the registry defines no validator \"test-pass\"; did you mean \"tests-pass\"?"
+        refused("test-pass"),
+        "the registry defines no validator \"test-pass\"; did you mean \"tests-pass\"? there are git-clean, \
+         note, tests-pass, type-check, lint-check, format-check, files, command, checklist"
     );
+    assert_eq!(refused("files"), "files has no paths; write params: {paths: [..]}");
 }
 
 #[test]
@@ -541,6 +609,7 @@ fn the_tree_can_lie_elsewhere() {
             ("/pathTemplate", json!("{c3}/{c2}-{edition}-{adaptation}.txt")),
             ("/pathTemplateNoAdaptation", json!("{c3}/{c2}-{edition}.txt")),
             ("/completionSteps", Value::Null),
+            ("/validators", Value::Null),
             ("/steps/continuation.issue", Value::Null),
         ],
     );
@@ -550,9 +619,9 @@ fn the_tree_can_lie_elsewhere() {
     let completion = registry.expect(&said).completion(&step_ref("issue")).expect("it is defined");
     assert_eq!(completion.prompts.expect("it has prompts").initial.file, "issue/initial-default.txt");
 
-    let plain =
-        with(example(), &[("/completionSteps", Value::Null), ("/steps/continuation.issue", Value::Null)])
-            .to_string();
+    let nothing =
+        ["/completionSteps", "/validators", "/steps/continuation.issue"].map(|it| (it, Value::Null));
+    let plain = with(example(), &nothing).to_string();
     let app = ".agent/climpt/config/fixer-steps-app.yml";
     let user = ".agent/climpt/config/fixer-steps-user.yml";
     let rules = "params:\n  two:\n    directiveType:\n      pattern: ^(initial|retry)$\n    layerType:\n      pattern: ^project$\n";
@@ -580,13 +649,19 @@ fn phases_follow_their_lists() {
         &[
             ("/completionSteps/complete.issue/completionConditions", Value::Null),
             ("/completionSteps/complete.issue/preflightConditions", json!([{"validator": "note"}])),
-            ("/completionSteps/complete.issue/postLLMConditions", json!([{"validator": "tests-pass"}])),
+            (
+                "/completionSteps/complete.issue/postLLMConditions",
+                json!([{"validator": "tests-pass"}, {"validator": "git-clean"}]),
+            ),
         ],
     );
     let completion = loaded(&registry, PROMPTS).completion(&step_ref("issue")).expect("it is defined");
     let phases: Vec<(&str, Phase)> =
         completion.conditions.iter().map(|it| (it.validator.name.as_str(), it.validator.phase)).collect();
-    assert_eq!(phases, [("note", Phase::Preflight), ("tests-pass", Phase::AfterWork)]);
+    assert_eq!(
+        phases,
+        [("note", Phase::Preflight), ("tests-pass", Phase::AfterWork), ("git-clean", Phase::AfterWork)]
+    );
     let contradiction = with(registry, &[("/validators/note/phase", json!("postllm"))]);
     let said = load(&agent(&contradiction, PROMPTS)).1;
     assert!(
@@ -721,6 +796,7 @@ fn prompt(failed: &[Failed<'_>], completion: &Completion, declared: Option<Decla
         completion,
         failed,
         declared,
+        attempt: 1,
         iteration: 2,
         stage: 1,
         uv: &uv,
@@ -943,8 +1019,8 @@ fn the_nth_occurrence_is_answered_by_the_nth_template() {
 #[test]
 fn files_are_named_from_the_workspace() {
     let folder = agent(&json!({"agentId": 1}), &[]);
-    let rejected =
-        Registry::load(&folder.path().join(REGISTRY), folder.path(), &[]).expect_err("agentId is a number");
+    let rejected = Registry::load(&folder.path().join(REGISTRY), folder.path(), Some(&[]))
+        .expect_err("agentId is a number");
     assert_eq!(rejected.complaints[0].file, REGISTRY);
     assert!(Path::new(&rejected.complaints[0].file).is_relative());
 }

@@ -58,6 +58,7 @@ fn place(workspace: &Path) -> Place {
     Place {
         workspace: workspace.to_owned(),
         environment: Vec::new(),
+        output_max: validators::OUTPUT_MAX,
         limit: Duration::from_secs(60),
         grace: Duration::from_secs(1),
         mark: "unstuck-test-of-validators".to_owned(),
@@ -240,6 +241,33 @@ fn a_signal_or_the_time_limit_is_tried_once_more() {
     for tries in ["tries", "hung"] {
         assert_eq!(fs::read_to_string(folder.path().join(tries)).unwrap().lines().count(), 2, "{tries}");
     }
+}
+
+#[test]
+fn who_prints_without_end_could_not_run_and_is_not_tried_again() {
+    let folder = folder();
+    let place = Place { output_max: 100_000, ..place(folder.path()) };
+    let results = run_in(&place, &[command("floods", "echo x >> tries; yes", "exitCode:0", &[])]);
+    expect![[r#"
+        floods CouldNotRun("it printed more than 100000 bytes, all that a validator may") "validator floods could not run: it printed more than 100000 bytes, all that a validator may"
+    "#]].assert_eq(&told(&results, folder.path()));
+    assert_eq!(fs::read_to_string(folder.path().join("tries")).unwrap().lines().count(), 1);
+    assert!(results[0].stdout.as_ref().unwrap().size <= place.output_max);
+}
+
+#[test]
+fn what_a_prompt_shows_of_both_outputs_is_kept_apart() {
+    let folder = folder();
+    let long = "seq 1 9999; echo err >&2; exit 1";
+    let results = run_in(
+        &place(folder.path()),
+        &[command("long", long, "exitCode:0", &[]), command("passes", "seq 3", "exitCode:0", &[])],
+    );
+    assert_eq!(results[0].stderr_end, "err\n");
+    let stdout = &results[0].stdout_end;
+    assert!(stdout.starts_with("… ") && stdout.contains(" bytes before this are left out\n"), "{stdout}");
+    assert!(stdout.ends_with("9998\n9999\n") && stdout.len() < 17 * 1024, "{stdout}");
+    assert_eq!((&results[1].stdout_end[..], &results[1].stderr_end[..]), ("", ""));
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod exit;
 mod explained;
 mod logins;
 mod moment;
+mod programs;
 mod project;
 mod report;
 mod screen;

@@ -224,7 +224,7 @@ impl Outcome {
             Exit::TimedOut | Exit::Idle => weather::ExitKind::TimedOut,
             Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
             Exit::Stopped | Exit::Settled => weather::ExitKind::Code(0),
-            Exit::Asks(_) | Exit::Hopeless => weather::ExitKind::Code(1),
+            Exit::Asks(_) | Exit::Hopeless | Exit::Flooded => weather::ExitKind::Code(1),
             Exit::Child(child) => return child_failure(child.end, child.run.as_str()),
         };
         let mut failure =
@@ -239,6 +239,7 @@ impl Outcome {
             ),
             Exit::CouldNotStart(why) => why.clone(),
             Exit::Asks(question) => format!("waited for an answer to {question:?}"),
+            Exit::Flooded => "ended: it printed more than it may".to_owned(),
             Exit::Stopped | Exit::Settled | Exit::Hopeless | Exit::Child(_) => String::new(),
         };
         let last_line =

@@ -38,6 +38,21 @@ pub const SCHEMA: &str = r#"{
 }
 "#;
 
+/// Returns the schema that an answer has to meet to be read: [`SCHEMA`] without what does no harm.
+///
+/// Fields that nobody asked for are left alone, as are pending actions and evidence of another kind; [`Report::read`]
+/// complains of these.
+pub fn readable() -> Value {
+    let mut schema: Value = serde_json::from_str(SCHEMA).expect("the schema is a constant and tested");
+    for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {
+        let object = schema.pointer_mut(place).and_then(Value::as_object_mut);
+        let object = object.expect("the schema is a constant and tested");
+        object.remove("additionalProperties");
+        object.get_mut("properties").and_then(Value::as_object_mut).map(|it| it.remove(ignored));
+    }
+    schema
+}
+
 /// What a closer answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -188,12 +203,14 @@ impl Report {
             )
         });
         let actions = self.pending.iter().map(|action| format!("- {action}"));
-        let missing = self.missing(required).map(|id| format!("- {}", Open::Missing(id.clone())));
-        let twice = self.twice().into_iter().map(|id| format!("- {}", Open::Twice(id.to_owned())));
+        let open = self.open(required);
+        let listed = |it: &Open| matches!(it, Open::Item(_) | Open::Pending);
+        // That not all is complete is news only where nothing else says so.
+        let problems = open.iter().filter(|it| !listed(it) && (**it != Open::NotAll || open.len() == 1));
         let blocks = [
             block("Incomplete items:\n", items),
             block("Required actions:\n", actions),
-            block("Problems of the checklist:\n", missing.chain(twice)),
+            block("Problems of the checklist:\n", problems.map(|it| format!("- {it}"))),
             block("Summary: ", std::iter::once(self.summary.clone())),
         ];
         let blocks = blocks.into_iter().filter(|block| !block.is_empty());
@@ -319,6 +336,17 @@ mod tests {
     }
 
     #[test]
+    fn what_nothing_else_says_is_told_of_the_whole() {
+        let told = |checklist: Value| {
+            let answer = json!({"checklist": checklist, "allComplete": false, "summary": "s"});
+            Report::read(&answer).unwrap().retry_text(&[])
+        };
+        let whole = "Completion validation failed:\n\nProblems of the checklist:\n";
+        assert_eq!(told(json!([item("a", true)])), format!("{whole}- allComplete is false\n\nSummary: s"));
+        assert_eq!(told(json!([])), format!("{whole}- the checklist is empty\n\nSummary: s"));
+    }
+
+    #[test]
     fn what_is_odd_and_harmless_is_noted() {
         let mut first = item("a", true);
         first["evidence"] = json!(7);
@@ -331,7 +359,11 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_json() {
-        serde_json::from_str::<Value>(SCHEMA).unwrap();
+    fn what_does_no_harm_is_not_asked_for() {
+        let schema = readable();
+        assert_eq!(schema.get("additionalProperties"), None);
+        assert_eq!(schema.pointer("/properties/pendingActions"), None);
+        assert_eq!(schema.pointer("/properties/checklist/items/properties/evidence"), None);
+        assert_eq!(schema.pointer("/properties/checklist/items/additionalProperties"), None);
     }
 }

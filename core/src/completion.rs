@@ -29,7 +29,7 @@ pub struct Completion {
     /// What the answer of the worker has to look like.
     pub answer: Option<AnswerFormat>,
     /// The same for the answers after the first, where the file says something else for them.
-    pub later_answer: Option<AnswerFormat>,
+    pub later_answer: LaterAnswer,
     /// What an answer that declares completion has to look like, too.
     pub final_answer: Option<AnswerFormat>,
     /// A judge that has the last word.
@@ -42,13 +42,19 @@ pub struct Completion {
     pub guesses: Vec<Pattern>,
     /// Values of `{uv-name}` in every prompt.
     pub uv: BTreeMap<String, String>,
+    /// Validators whose program was not there when the run was begun; it is looked for again before the first work.
+    pub doubted: Vec<String>,
 }
 
 impl Completion {
     /// Returns the form of the answer of an iteration.
     pub fn answer_of(&self, iteration: Iteration) -> Option<&AnswerFormat> {
-        let later = self.later_answer.as_ref().filter(|_| iteration > Iteration(1));
-        later.or(self.answer.as_ref())
+        match &self.later_answer {
+            _ if iteration <= Iteration(1) => self.answer.as_ref(),
+            LaterAnswer::Same => self.answer.as_ref(),
+            LaterAnswer::Any => None,
+            LaterAnswer::Other(format) => Some(format),
+        }
     }
 
     /// Says whether any condition is asked in this phase.
@@ -61,12 +67,18 @@ impl Completion {
         self.conditions.iter().filter(move |it| it.validator.phase == phase)
     }
 
+    /// Says whether anything is asked before the first work.
+    pub fn asks_first(&self) -> bool {
+        self.asks(Phase::Preflight) || !self.doubted.is_empty()
+    }
+
     /// Returns the most time that these conditions may take together: each may be tried twice, and what hangs takes
     /// a while to end.
     pub fn limit(&self, phase: Phase) -> Millis {
         const TO_END: Millis = Millis::from_secs(20);
         let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
-        self.asked(phase).fold(Millis(0), |sum, it| sum.plus(twice(it)))
+        let to_look = if phase == Phase::Preflight && !self.doubted.is_empty() { TO_END } else { Millis(0) };
+        self.asked(phase).fold(to_look, |sum, it| sum.plus(twice(it)))
     }
 }
 
@@ -229,6 +241,19 @@ pub struct AnswerFormat {
     /// Answers an answer of another form; `None` for the built-in text.
     #[serde(default)]
     pub template: Option<Template>,
+}
+
+/// What the answers after the first have to look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaterAnswer {
+    /// As the first one.
+    #[default]
+    Same,
+    /// Like nothing: the prompt that is sent for them asks for no form.
+    Any,
+    /// Like this.
+    Other(AnswerFormat),
 }
 
 /// The form of an answer.

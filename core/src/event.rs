@@ -387,6 +387,8 @@ pub enum Exit {
     Settled,
     /// Ended by us: its client tried again and again what cannot succeed.
     Hopeless,
+    /// Ended by us: it printed more than it may.
+    Flooded,
 }
 
 impl Exit {

@@ -3,6 +3,7 @@
 //! Total: a line that is none of git's is left out. Names are decoded, so they can be handed to git again; a
 //! name that is no UTF-8 is shown with replacement characters.
 
+use std::borrow::Cow;
 use std::str;
 
 /// A path that is not as it was committed.
@@ -71,11 +72,14 @@ pub struct Head {
     pub ahead: u32,
     /// Commits of the upstream that are lacking here.
     pub behind: u32,
+    /// The upstream is configured, and is not there.
+    pub is_gone: bool,
 }
 
 /// Reads the headers: `## main...origin/main [ahead 1]`, or in version 2 `# branch.head main`. `None` where
 /// there are none.
 pub fn head(output: &[u8]) -> Option<Head> {
+    let output = &without_colours(output)[..];
     let lines = output.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| line.starts_with(b"#"));
     let mut head = None;
     for line in lines.map(text) {
@@ -118,11 +122,13 @@ fn head_1(header: &str) -> Head {
         upstream,
         ahead: count("ahead").unwrap_or(0),
         behind: count("behind").unwrap_or(0),
+        is_gone: counts == "gone",
     }
 }
 
 /// Reads all entries, in their order; ignored paths and headers are left out.
 pub fn parse(output: &[u8]) -> Vec<Entry> {
+    let output = &without_colours(output)[..];
     let has_nul = memchr::memchr(0, output).is_some();
     let mut records = output.split(move |byte| *byte == if has_nul { 0 } else { b'\n' });
     let mut entries = Vec::new();
@@ -144,6 +150,25 @@ pub fn parse(output: &[u8]) -> Vec<Entry> {
         }
     }
     entries
+}
+
+/// Takes out what `color.status=always` puts around letters and names: the sequences of colours, and no other.
+fn without_colours(output: &[u8]) -> Cow<'_, [u8]> {
+    let mut rest = output;
+    let mut clean = Vec::new();
+    while let Some(at) = memchr::memmem::find(rest, b"\x1b[") {
+        let inside = &rest[at + 2..];
+        let len = inside.iter().position(|byte| !b"0123456789;".contains(byte)).unwrap_or(inside.len());
+        // The end of the line may be cleared behind the colour.
+        let is_colour = matches!(inside.get(len), Some(b'm' | b'K'));
+        clean.extend_from_slice(&rest[..if is_colour { at } else { at + 2 }]);
+        rest = if is_colour { &inside[len + 1..] } else { inside };
+    }
+    if rest.len() == output.len() {
+        return Cow::Borrowed(output);
+    }
+    clean.extend_from_slice(rest);
+    Cow::Owned(clean)
 }
 
 /// How names are written.

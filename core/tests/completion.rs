@@ -118,7 +118,8 @@ fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
         duration: Millis(1),
         stdout: None,
         stderr: None,
-        tail: String::new(),
+        stdout_end: String::new(),
+        stderr_end: String::new(),
         error: String::new(),
         report: Report { summary: "it is red".to_owned(), ..Report::default() },
         params: [].into(),
@@ -370,7 +371,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "a closer that babbles closes nothing",
             with_closer(two()),
             vec![Done, Found("++"), Babbles],
-            "iteration 2 Check [closer:unreadable]",
+            "iteration 2 Check [closer:format:#:required]",
         ),
         (
             "repeats are bounded by the chain",

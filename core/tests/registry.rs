@@ -414,7 +414,7 @@ fn every_format_of_git_status_is_understood() {
     check_status(
         "## main...origin/main [ahead 2, behind 1]\nR  \"a -> b\" -> c\nDD gone\n!! target/\nfatal: no\n",
         expect![[r#"
-            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 2, behind: 1 }
+            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 2, behind: 1, is_gone: false }
             "c" from "a -> b" Tracked { staged: true, unstaged: false }
             "gone" Conflict
         "#]],
@@ -424,7 +424,7 @@ fn every_format_of_git_status_is_understood() {
          2 R. N... 100644 100644 100644 1 2 R100 new name\told\n\
          u UU N... 100644 100644 100644 100644 1 2 3 both ways\n? un tracked\n! ignored\n",
         expect![[r#"
-            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 0, behind: 3 }
+            Head { branch: Some("main"), upstream: Some("origin/main"), ahead: 0, behind: 3, is_gone: false }
             "new name" from "old" Tracked { staged: true, unstaged: false }
             "both ways" Conflict
             "un tracked" Untracked
@@ -440,17 +440,33 @@ fn every_format_of_git_status_is_understood() {
             "z" Untracked
         "#]],
     );
+    // `color.status=always` colours the lines, and with -z the letters.
+    check_status(
+        "## \u{1b}[32mmain\u{1b}[m...\u{1b}[31mgone/main\u{1b}[m [gone]\n\u{1b}[32mM\u{1b}[m\u{1b}[31mM\u{1b}[m a\n\u{1b}[31m??\u{1b}[m b\n",
+        expect![[r#"
+            Head { branch: Some("main"), upstream: Some("gone/main"), ahead: 0, behind: 0, is_gone: true }
+            "a" Tracked { staged: true, unstaged: true }
+            "b" Untracked
+        "#]],
+    );
+    check_status(
+        "\u{1b}[31mM\u{1b}[m a\u{1b}[2J\0\u{1b}[31m??\u{1b}[m b\0",
+        expect![[r#"
+        "a\u{1b}[2J" Tracked { staged: false, unstaged: true }
+        "b" Untracked
+    "#]],
+    );
     check_status(
         "## No commits yet on main\nA file\r\n",
         expect![[r#"
-        Head { branch: Some("main"), upstream: None, ahead: 0, behind: 0 }
-    "#]],
+            Head { branch: Some("main"), upstream: None, ahead: 0, behind: 0, is_gone: false }
+        "#]],
     );
     check_status(
         "## HEAD (no branch)\n M \"broken \\9\"\n M \"open\nXY z\n  \n",
         expect![[r#"
-        Head { branch: None, upstream: None, ahead: 0, behind: 0 }
-    "#]],
+            Head { branch: None, upstream: None, ahead: 0, behind: 0, is_gone: false }
+        "#]],
     );
 }
 

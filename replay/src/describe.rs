@@ -178,6 +178,7 @@ pub fn left(outcome: &Outcome) -> String {
         Exit::Asks(question) => format!("was ended: it waited for an answer to {question:?}"),
         Exit::Settled => "had written its verdict and was silent, so it was ended".to_owned(),
         Exit::Hopeless => "was ended: it tried again and again what cannot succeed".to_owned(),
+        Exit::Flooded => "was ended: it printed more than it may".to_owned(),
         Exit::Stopped => "was stopped".to_owned(),
         Exit::CouldNotStart(why) => format!("could not start: {why}"),
         Exit::Child(child) => format!("(run {}) ended {}", child.run, child.end.as_str()),

@@ -102,7 +102,10 @@ fn schema(asked: &Asked<'_>) -> Option<Value> {
         Some(_) => return None,
     };
     match form {
-        Form::Json { schema, .. } => schema.clone(),
+        // One that names no property would keep a strict service from saying anything.
+        Form::Json { schema, .. } => {
+            schema.clone().filter(|it| it.as_object().is_some_and(|it| it.len() > 1))
+        }
         Form::TextPattern(_) => None,
     }
 }

@@ -181,6 +181,7 @@ fn spec_of(world: &Machine, asked: &Asked<'_>, facts: Facts, argv: Vec<OsString>
         env: environment::changes(&facts),
         stdin: asked.prompt.as_bytes().to_vec(),
         limit: Duration::from_millis(asked.limit.0),
+        output_max: u64::MAX,
         patience: Patience {
             idle: Duration::from_millis(asked.step.idle_timeout.0),
             verdict: facts.decision_file.map(PathBuf::from),

@@ -1,6 +1,7 @@
 //! The prompts of a steps registry, filled in with what a run knows, and the answers to them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 use unstuck_adapters::answer;
@@ -32,7 +33,7 @@ pub(crate) fn of(state: &RunState, step: &Step, at: &StepState) -> FromRegistry 
         files.push(template.file.clone());
     }
     if let Some(format) = completion.answer_of(at.iteration) {
-        task.push_str(&how_to_answer(format));
+        task.push_str(&how_to_answer(format, completion.final_answer.as_ref()));
     }
     let findings = findings(at, completion, &uv, &mut files);
     FromRegistry { task, findings, files }
@@ -49,7 +50,8 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRe
     let declared = at.verified.answer.as_deref().and_then(|it| it.value.as_deref());
     let mut task = closer.worker.instructions.clone();
     task.push_str(&filled(&closer.prompt, &uv, declared.or(Some(&at.feedback.said))));
-    task.push_str(&json_wanted(closer::SCHEMA));
+    task.push_str("\n\n## How to answer\n\n");
+    task.push_str(&schema_wanted(closer::SCHEMA));
     FromRegistry { task, findings: String::new(), files: vec![closer.prompt.file.clone()] }
 }
 
@@ -94,32 +96,35 @@ pub(crate) fn answer(
         Some(Inquiry::Closer) => read(&closer_form(), &Echo::of_judge(asked.prompt)),
         Some(_) => return None,
         None => {
-            let seen =
-                read(&completion.answer_of(asked.iteration)?.form, &Echo::of(asked.prompt, asked.said));
-            with_final(completion, seen)
+            let echo = Echo::of(asked.prompt, asked.said);
+            let seen = read(&completion.answer_of(asked.iteration)?.form, &echo);
+            match declaring(completion, &seen) {
+                Some((last @ Form::Json { .. }, value)) => {
+                    let own = Sources { structured: Some(&value), ..Sources::default() };
+                    with_final(seen, answer::read(last, &own))
+                }
+                Some((last @ Form::TextPattern(_), _)) => with_final(seen, read(last, &echo)),
+                None => seen,
+            }
         }
     };
     Some(Box::new(seen))
 }
 
-/// An answer that declares completion has to meet the form of the last step, too.
-fn with_final(completion: &Completion, seen: AnswerSeen) -> AnswerSeen {
-    let (Some(last), Some(value)) = (&completion.final_answer, seen.parsed()) else { return seen };
-    if Declaration::of(&value) != Declaration::Complete {
-        return seen;
-    }
-    let again = answer::read(&last.form, &Sources { structured: Some(&value), ..Sources::default() });
-    AnswerSeen {
-        value: again.value.and(seen.value),
-        from: seen.from,
-        refused: seen.refused,
-        violations: again.violations,
-    }
+/// Returns the form that an answer has to have besides its own, and the answer, if it declares completion.
+fn declaring<'a>(completion: &'a Completion, seen: &AnswerSeen) -> Option<(&'a Form, Value)> {
+    let last = completion.final_answer.as_ref()?;
+    let value = seen.parsed()?;
+    (Declaration::of(&value) == Declaration::Complete).then_some((&last.form, value))
+}
+
+/// An answer that declares completion and has not the form of a last one is none.
+fn with_final(seen: AnswerSeen, last: AnswerSeen) -> AnswerSeen {
+    AnswerSeen { value: last.value.and(seen.value), violations: last.violations, ..seen }
 }
 
 fn closer_form() -> Form {
-    let schema = serde_json::from_str(closer::SCHEMA).expect("the schema is a constant and tested");
-    Form::Json { schema: Some(schema), source: "closer".to_owned(), digests: BTreeMap::new() }
+    Form::Json { schema: Some(closer::readable()), source: "closer".to_owned(), digests: BTreeMap::new() }
 }
 
 fn filled(template: &Template, uv: &BTreeMap<String, String>, input: Option<&str>) -> String {
@@ -190,24 +195,7 @@ fn findings(
             let failed: Vec<Failed<'_>> = failed.map(|it| of_validator(at, completion, it)).collect();
             answering(at, completion, uv, &failed, files)
         }
-        Some(DecisionSource::Answer) => {
-            let seen = at.verified.answer.as_deref().filter(|it| it.value.is_none());
-            let Some(seen) = seen else { return String::new() };
-            let (error, fingerprints) = (at.feedback.reasons.join("\n"), seen.fingerprints());
-            let failed = Failed {
-                validator: "answer",
-                pattern: guessed(completion, &error),
-                template: completion.answer_of(at.feedback.iteration).and_then(|it| it.template.as_ref()),
-                error: &error,
-                summary: "The answer is not of the form that is asked for",
-                severity: "error",
-                reasons: &at.feedback.reasons,
-                occurrence: occurrence(at, &fingerprints),
-                fingerprints,
-                ..Failed::default()
-            };
-            answering(at, completion, uv, &[failed], files)
-        }
+        Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
         Some(DecisionSource::Closer) => {
             let required = completion.closer.as_ref().map(|it| &it.required[..]).unwrap_or_default();
             let value = at.verified.closer.as_deref().and_then(AnswerSeen::parsed);
@@ -217,6 +205,42 @@ fn findings(
         }
         _ => String::new(),
     }
+}
+
+/// Returns what answers an answer of another form, or one that says nothing clear of completion.
+fn of_answer(
+    at: &StepState,
+    completion: &Completion,
+    uv: &BTreeMap<String, String>,
+    files: &mut Vec<String>,
+) -> String {
+    let reasons = &at.feedback.reasons;
+    let Some(seen) = at.verified.answer.as_deref() else { return String::new() };
+    if seen.value.is_some() {
+        // To go on is no failure.
+        if at.feedback.fingerprints.is_empty() {
+            return String::new();
+        }
+        let said: String = reasons.iter().map(|reason| format!("- {reason}\n")).collect();
+        let rest = answering(at, completion, uv, &[], files);
+        return format!("## The answer does not say whether the work is complete\n\n{said}\n{rest}");
+    }
+    let (error, fingerprints) = (reasons.join("\n"), seen.fingerprints());
+    let formats = completion.answer_of(at.feedback.iteration).into_iter().chain(&completion.final_answer);
+    let failed = Failed {
+        validator: "answer",
+        pattern: guessed(completion, &error),
+        template: formats.filter_map(|it| it.template.as_ref()).next(),
+        error: &error,
+        details: error.clone(),
+        summary: "The answer is not of the form that is asked for",
+        severity: "error",
+        reasons,
+        occurrence: occurrence(at, &fingerprints),
+        fingerprints,
+        ..Failed::default()
+    };
+    answering(at, completion, uv, &[failed], files)
 }
 
 /// Returns the pattern that a failure has which names none: the one of which most words are in it.
@@ -236,11 +260,13 @@ fn answering(
 ) -> String {
     let contrary = contrary(at);
     let declaration = at.verified.answer.as_deref().and_then(|it| it.value.as_deref()).unwrap_or_default();
-    let allowed = completion.answer_of(at.iteration).map(|it| allowed(&it.form)).unwrap_or_default();
+    let forms = completion.answer_of(at.iteration).into_iter().chain(&completion.final_answer);
+    let allowed = allowed(forms.map(|it| &it.form));
     let written = retry_prompt(&Request {
         completion,
         failed,
         declared: contrary.as_ref().map(|it| Declared { declaration, evidence: &it.text }),
+        attempt: occurrence(at, &at.feedback.fingerprints),
         iteration: at.feedback.iteration.0,
         stage: at.convergence.stage().0,
         uv,
@@ -274,7 +300,8 @@ fn of_validator<'a>(
             Exit::Code(code) => Some(code),
             _ => None,
         },
-        stdout: &result.tail,
+        stdout: &result.stdout_end,
+        stderr: &result.stderr_end,
         occurrence: occurrence(at, &fingerprints),
         fingerprints,
         ..Failed::default()
@@ -286,40 +313,49 @@ fn occurrence(at: &StepState, fingerprints: &[String]) -> u32 {
     fingerprints.iter().filter_map(|it| at.attempts.get(it)).max().copied().unwrap_or(1)
 }
 
-/// Returns the values that the fields of a decision may have, where the schema lists them.
-fn allowed(form: &Form) -> Vec<(String, Vec<String>)> {
-    let Form::Json { schema: Some(schema), .. } = form else { return Vec::new() };
-    let mut all = allowed_values(schema);
+/// Returns the values that the fields of a decision may have, where a schema lists them: the first that does.
+fn allowed<'a>(forms: impl Iterator<Item = &'a Form>) -> Vec<(String, Vec<String>)> {
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let fields = ["status", "next_action.action"].map(str::to_owned).into_iter();
-    let found = |field: String| {
-        let values = all.remove(&field)?;
-        Some((field, values.into_iter().map(text).collect()))
+    let mut all = BTreeMap::new();
+    for form in forms {
+        let Form::Json { schema: Some(schema), .. } = form else { continue };
+        for (field, values) in allowed_values(schema) {
+            all.entry(field).or_insert(values);
+        }
+    }
+    let found = |field: &str| {
+        let values = all.remove(field)?;
+        Some((field.to_owned(), values.into_iter().map(text).collect()))
     };
-    fields.filter_map(found).collect()
+    ["status", "next_action.action"].into_iter().filter_map(found).collect()
 }
 
-fn how_to_answer(format: &AnswerFormat) -> String {
-    match &format.form {
+/// Says what an answer has to look like, and what one that declares completion has to look like besides.
+fn how_to_answer(format: &AnswerFormat, last: Option<&AnswerFormat>) -> String {
+    let mut text = format!("\n\n## How to answer\n\n{}", wanted(&format.form));
+    if let Some(last) = last.filter(|last| last.form != format.form) {
+        let _infallible = write!(text, "\nIf it says that the work is complete: {}", wanted(&last.form));
+    }
+    text
+}
+
+fn wanted(form: &Form) -> String {
+    match form {
         Form::Json { schema: Some(schema), .. } => {
-            json_wanted(&serde_json::to_string_pretty(schema).expect("JSON can be written"))
+            schema_wanted(&serde_json::to_string_pretty(schema).expect("JSON can be written"))
         }
         Form::Json { schema: None, .. } => {
-            "\n\n## How to answer\n\nEnd your answer with a JSON value in a block of code.\n".to_owned()
+            "End your answer with a JSON value in a block of code.\n".to_owned()
         }
         Form::TextPattern(pattern) => {
-            format!(
-                "\n\n## How to answer\n\nYour answer has to match this regular expression:\n\n{}\n",
-                fenced(pattern)
-            )
+            format!("Your answer has to match this regular expression:\n\n{}\n", fenced(pattern))
         }
     }
 }
 
-fn json_wanted(schema: &str) -> String {
+fn schema_wanted(schema: &str) -> String {
     format!(
-        "\n\n## How to answer\n\nEnd your answer with one JSON object in a block of code. It has to meet this \
-         schema:\n\n{}\n",
+        "End your answer with one JSON object in a block of code. It has to meet this schema:\n\n{}\n",
         fenced(schema.trim())
     )
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_adapters::stamp::stamp;
-use unstuck_adapters::validators::{self, Place};
+use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
 use unstuck_core::completion::{Condition, Phase};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
@@ -31,6 +31,8 @@ const ROUNDS_MAX: u32 = 3;
 pub(crate) struct Validation {
     conditions: Vec<Condition>,
     place: Place,
+    /// Those of later conditions that could not run, as is known before the first work.
+    absent: Vec<ValidatorResult>,
     /// What held when the workspace was the same.
     kept: Vec<ValidatorResult>,
     looker: Looker,
@@ -103,12 +105,19 @@ impl Validation {
             && known.stamp == looker.stamp();
         // What failed may depend on more than the workspace, and is asked again.
         let kept = known.validators.iter().filter(|it| same && phase == Phase::AfterWork && it.passed());
+        let is_doubted = |it: &&Condition| {
+            phase == Phase::Preflight
+                && completion.is_some_and(|all| all.doubted.contains(&it.validator.name))
+        };
+        let doubted = completion.into_iter().flat_map(|it| &it.conditions).filter(is_doubted);
         Self {
+            absent: doubted.filter_map(|it| validators::absent(&it.validator, &environment)).collect(),
             conditions: completion.iter().flat_map(|it| it.asked(phase)).cloned().collect(),
             place: Place {
                 workspace: world.workspace.clone(),
                 environment,
                 limit: Duration::from_millis(asked.limit.0),
+                output_max: OUTPUT_MAX,
                 grace: world.grace,
                 mark: format!("{}/{}", world.mark(), asked.due.step),
                 hidden: world.own_folders(asked.state),
@@ -127,7 +136,7 @@ impl Validation {
     pub(crate) async fn run(self, world: &Arc<Machine>, step: &Step, stop: StopSignal) -> (Outcome, Done) {
         let begun = std::time::Instant::now();
         let show = |line: &str| world.watcher.line(&step.id, line);
-        let Self { conditions, place, mut kept, mut looker, mut now } = self;
+        let Self { conditions, place, absent, mut kept, mut looker, mut now } = self;
         let mut notes = Vec::new();
         let mut results = Vec::new();
         for round in 1..=ROUNDS_MAX {
@@ -157,6 +166,7 @@ impl Validation {
                 notes.push("the validators changed the workspace and were asked again".to_owned());
             }
         }
+        results.extend(absent);
         let exit = if *stop.borrow() == Stop::Run { Exit::Code(0) } else { Exit::Stopped };
         let duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let outcome = Outcome { duration, notes, ..Outcome::of(exit) };

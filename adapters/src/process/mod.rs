@@ -88,6 +88,8 @@ pub struct Spec {
     pub stdin: Vec<u8>,
     /// Most time it may take, on a clock that nobody sets.
     pub limit: Duration,
+    /// Most bytes it may print, on both outputs together; what comes after them is read and dropped.
+    pub output_max: u64,
     /// How long it may be silent.
     pub patience: Patience,
     /// The signals that ask it to end, before TERM.
@@ -247,6 +249,8 @@ struct Supervised<'a> {
     begun: Instant,
     duration: Option<Duration>,
     cwd: PathBuf,
+    /// How many bytes it may still print.
+    output_left: u64,
     silence: Silence,
     /// How it will be asked to end; TERM is the last way.
     asks: vec::IntoIter<client::StopSignal>,
@@ -299,6 +303,7 @@ impl<'a> Supervised<'a> {
             begun,
             duration: None,
             cwd: spec.cwd,
+            output_left: spec.output_max,
             silence: Silence::new(spec.patience, begun),
             grace: spec.grace,
             phase: Phase::Working,
@@ -334,6 +339,7 @@ impl<'a> Supervised<'a> {
             match woken {
                 Woken::Output(0) => self.stdout = None,
                 Woken::Error(0) => self.stderr = None,
+                Woken::Output(size) | Woken::Error(size) if !self.affords(size) => {}
                 Woken::Output(size) => {
                     self.out.take(&out[..size], audience);
                     self.on_output(audience);
@@ -354,6 +360,17 @@ impl<'a> Supervised<'a> {
                 self.phase = Phase::Over;
             }
         }
+    }
+
+    /// Counts what was printed; who prints too much is ended.
+    fn affords(&mut self, size: usize) -> bool {
+        let left = self.output_left.checked_sub(u64::try_from(size).unwrap_or(u64::MAX));
+        self.output_left = left.unwrap_or(0);
+        if left.is_none() && self.ended_by.is_none() {
+            self.ended_by = Some(Exit::Flooded);
+            self.ask();
+        }
+        left.is_some()
     }
 
     /// What only tells that it waits is silence too: some clients would wait for ever.

@@ -106,6 +106,8 @@ struct Filled {
     values: Vec<std::ops::Range<usize>>,
     /// The names whose values were put in.
     shown: BTreeSet<String>,
+    /// Values that were put in of the items around this place.
+    of_items: usize,
     /// Items of lists that were gone over.
     items: usize,
     /// Some were not.

@@ -31,26 +31,46 @@ impl<'a> Scope<'a> {
                 Node::Text(text) => fill(text, self.variables, filled),
                 Node::Braces => filled.literal("{{"),
                 Node::Value(path) => self.value(path, filled),
-                Node::Each(path, inner) => {
-                    filled.note(path);
-                    for (index, item) in self.items(path).iter().enumerate() {
-                        if !filled.takes_item() {
-                            break;
-                        }
-                        Self { item: Some((item, index)), ..*self }.nodes(inner, filled);
-                    }
-                }
+                Node::Each(path, inner) => self.each(path, inner, filled),
                 Node::If(path, yes, no) => self.nodes(if self.holds(path) { yes } else { no }, filled),
             }
         }
     }
 
+    /// Goes over a list. It is shown if something of each item is.
+    fn each(&self, path: &Path, inner: &[Node], filled: &mut Filled) {
+        let outer = filled.of_items;
+        let mut is_shown = true;
+        for (index, item) in self.items(path).iter().enumerate() {
+            if !filled.takes_item() {
+                is_shown = false;
+                break;
+            }
+            let before = filled.of_items;
+            Self { item: Some((item, index)), ..*self }.nodes(inner, filled);
+            is_shown &= filled.of_items > before;
+        }
+        if is_shown {
+            filled.note(path);
+        }
+        // What was shown of another list is nothing of the item around it.
+        if matches!(path, Path::Name(_)) {
+            filled.of_items = outer;
+        }
+    }
+
     fn value(&self, path: &Path, filled: &mut Filled) {
-        filled.note(path);
         match (path, self.look_up(path).and_then(shown)) {
             (Path::Index, _) => filled.value(&self.index().to_string()),
-            (_, Some(text)) => filled.value(&text),
-            (Path::Name(segments), None) => filled.value(&format!("(no value: {})", segments.join("."))),
+            (_, Some(text)) => {
+                filled.value(&text);
+                filled.of_items += usize::from(matches!(path, Path::This(_)));
+                filled.note(path);
+            }
+            (Path::Name(segments), None) => {
+                filled.value(&format!("(no value: {})", segments.join(".")));
+                filled.note(path);
+            }
             (Path::This(_), None) => {}
         }
     }
@@ -106,10 +126,12 @@ impl Filled {
         has_room
     }
 
-    /// Remembers that the value of a name is shown.
+    /// Remembers that the value of a name is shown; a field of it is not the whole.
     fn note(&mut self, path: &Path) {
-        if let Path::Name(segments) = path {
-            self.shown.extend(segments.first().cloned());
+        if let Path::Name(segments) = path
+            && let [name] = segments.as_slice()
+        {
+            self.shown.insert(name.clone());
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::test_command::{self, Project};
 /// Their names.
 pub const NAMES: &[&str] = &["git-clean", "tests-pass", "type-check", "lint-check", "format-check"];
 
+/// Names of those that their parameters describe; see [`of_params`].
+pub const DESCRIBED: &[&str] = &["files", "command", "checklist"];
+
 /// Returns the validator with this name that is described by its parameters alone: `files` with `paths`, `checklist`
 /// with `path` and, for JSON, `pointer`, and `command` with `run`. `None` if it is none of them.
 pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Refused>> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use serde_json::Value;
 use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
@@ -10,6 +11,7 @@ use unstuck_core::id::Millis;
 use unstuck_core::validator::pattern::Word;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
+use super::answers::Answer;
 use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
@@ -54,7 +56,7 @@ pub(super) fn resolve(
     top: &Top,
     registry: &Path,
     workspace: &Path,
-    asked: &[String],
+    asked: Option<&[String]>,
     report: &mut Report,
 ) -> Parts {
     let beside = registry.parent().unwrap_or(Path::new("")).join("schemas");
@@ -66,7 +68,8 @@ pub(super) fn resolve(
         tree,
         report,
         validators: BTreeMap::new(),
-        asked: asked.iter().cloned().collect(),
+        asks_unknown: false,
+        asked: asked.unwrap_or_default().iter().cloned().collect(),
     };
     for pattern in &top.patterns {
         loader.check_pattern(pattern);
@@ -78,7 +81,9 @@ pub(super) fn resolve(
     let own = top.steps.iter().map(|step| (step.id.clone(), loader.own(step))).collect();
     let ends = top.ends.iter().map(|step| (step.id.clone(), loader.end(step))).collect();
     loader.tree.check_templates(loader.report);
-    loader.check_unused();
+    if asked.is_some() && !loader.asks_unknown {
+        loader.check_unused();
+    }
     Parts { own, ends, validators: loader.validators }
 }
 
@@ -91,6 +96,8 @@ struct Loader<'a> {
     validators: BTreeMap<String, Option<Validator>>,
     /// The validators that some step asks.
     asked: BTreeSet<String>,
+    /// Some step asks one that is not there, and may mean one of those.
+    asks_unknown: bool,
 }
 
 impl Loader<'_> {
@@ -175,7 +182,8 @@ impl Loader<'_> {
     /// Returns nothing after a complaint, and `Some(None)` where none is needed.
     fn success_when(&mut self, raw: &RawValidator) -> Option<Option<SuccessWhen>> {
         let Some((text, at)) = &raw.success_when else {
-            if matches!(raw.kind.as_str(), "command" | "custom") {
+            // A program with a contract says itself what it found; without a word its exit code does.
+            if raw.kind == "command" {
                 let path = raw.at.path.key("successWhen");
                 let help = "expected empty, exitCode:0, contains:TEXT or matches:REGEX";
                 self.report.error(raw.at.place, &path, "missing", help);
@@ -283,6 +291,7 @@ impl Loader<'_> {
         let Some(found) = self.validators.get(&raw.validator) else {
             let names = self.validators.keys().map(String::as_str);
             let help = near_or_list(&raw.validator, names);
+            self.asks_unknown = true;
             raw.at.error(self.report, format!("there is no validator {}", quoted(&raw.validator)), help);
             return None;
         };
@@ -410,11 +419,13 @@ impl Loader<'_> {
     }
 
     /// Resolves what an answer has to look like.
-    fn answer(&mut self, raw: &RawStep) -> Option<AnswerFormat> {
+    fn answer(&mut self, raw: &RawStep) -> Option<Answer> {
         let RawAnswer { form, retry } = raw.answer.as_ref()?;
         let template = retry.as_ref().and_then(|address| self.retry_prompt(address));
-        let form = match form {
-            RawForm::Any => Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() },
+        let (form, open) = match form {
+            RawForm::Any => {
+                (Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() }, None)
+            }
             RawForm::Inline(schema, at) => {
                 let source = format!("{} of the registry", at.path.as_str());
                 let resolved = self.schemas.resolve_inline(schema, &source);
@@ -429,18 +440,26 @@ impl Loader<'_> {
                 if let Err(error) = SuccessWhen::parse(&format!("matches:{pattern}")) {
                     at.error(self.report, error.to_string(), "");
                 }
-                Form::TextPattern(pattern.clone())
+                (Form::TextPattern(pattern.clone()), None)
             }
         };
-        Some(AnswerFormat { form, template })
+        Some(Answer { format: AnswerFormat { form, template }, open })
     }
 
-    /// Takes a schema that was resolved; passes on what is wrong with it, and what its author should know.
-    fn schema(&mut self, resolved: Result<Resolved, Vec<Complaint>>, at: &At) -> Option<Form> {
+    /// Takes a schema that was resolved, and how it was before its objects were closed; passes on what is wrong with it,
+    /// and what its author should know.
+    fn schema(
+        &mut self,
+        resolved: Result<Resolved, Vec<Complaint>>,
+        at: &At,
+    ) -> Option<(Form, Option<Value>)> {
         match resolved {
-            Ok(Resolved { schema, source, digests, warnings, .. }) => {
+            Ok(Resolved { open, schema, source, digests, warnings, .. }) => {
                 for warning in warnings {
-                    self.report.adopt_warning(at.place, warning);
+                    match placed(&warning) {
+                        true => self.report.adopt_warning(at.place, warning),
+                        false => at.warn(self.report, of_file(&warning), warning.help.unwrap_or_default()),
+                    }
                 }
                 let form = Form::Json { schema: Some(schema), source, digests };
                 if let Err(error) = read_back(&form) {
@@ -449,11 +468,16 @@ impl Loader<'_> {
                     at.error(self.report, what, help);
                     return None;
                 }
-                Some(form)
+                Some((form, Some(open)))
             }
             Err(complaints) => {
                 for complaint in complaints {
-                    self.report.adopt(at.place, complaint);
+                    match placed(&complaint) {
+                        true => self.report.adopt(at.place, complaint),
+                        false => {
+                            at.error(self.report, of_file(&complaint), complaint.help.unwrap_or_default())
+                        }
+                    }
                 }
                 None
             }
@@ -531,7 +555,7 @@ impl Loader<'_> {
     fn check_unused(&mut self) {
         for validator in self.top.validators.iter().filter(|it| !self.asked.contains(&it.name)) {
             let help = "name it in the conditions of a step, or in completion_conditions of a workflow";
-            validator.at.warn(self.report, "no step of the registry asks this validator", help);
+            validator.at.error(self.report, "no step asks this validator, so it would never run", help);
         }
     }
 }
@@ -559,6 +583,17 @@ pub(super) fn step_prompts(
 /// Reads a form as a log would hold it: what cannot be read must not be written.
 fn read_back(form: &Form) -> serde_json::Result<Form> {
     serde_json::from_str(&with_room(|| serde_json::to_string(form))?)
+}
+
+/// Says whether a complaint names a line; one that does not is about what refers to the file.
+fn placed(complaint: &Complaint) -> bool {
+    complaint.line > 0
+}
+
+/// Returns what is wrong, with the file that it is about.
+fn of_file(complaint: &Complaint) -> String {
+    let Complaint { file, what, .. } = complaint;
+    if file.is_empty() || what.contains(file.as_str()) { what.clone() } else { format!("{file}: {what}") }
 }
 
 fn is_of(validator: &RawValidator, pattern: &str) -> bool {
@@ -592,13 +627,16 @@ pub(super) fn data_of(raw: &RawPattern) -> Pattern {
     }
 }
 
-/// Says which name was meant, or which there are.
+/// Says which name was meant, and which there are.
 pub(super) fn near_or_list<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
-    let names: Vec<&str> = names.collect();
     const MOST: usize = 30;
-    if let Some(near) = nearest(name, names.iter().copied()) {
-        return format!("did you mean {}?", quoted(near));
-    }
+    let names: Vec<&str> = names.collect();
+    let near = nearest(name, names.iter().copied());
+    let near = near.map_or_else(String::new, |near| format!("did you mean {}? ", quoted(near)));
     let listed: Vec<&str> = names.into_iter().take(MOST).collect();
-    if listed.is_empty() { "none is defined".to_owned() } else { format!("there are {}", listed.join(", ")) }
+    if listed.is_empty() {
+        "none is defined".to_owned()
+    } else {
+        format!("{near}there are {}", listed.join(", "))
+    }
 }

@@ -10,11 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::client::Client;
-use unstuck_core::completion::{
-    AnswerFormat, Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator,
-};
+use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
 use unstuck_core::workflow::{Worker, WorkerKind};
 
+mod answers;
 pub mod builtin;
 pub mod front_matter;
 pub(crate) mod json;
@@ -25,11 +24,11 @@ pub mod retry_prompt;
 mod starter;
 mod tree;
 
+use self::answers::Answer;
 use crate::clients;
 use crate::prompt_template::Params;
 use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
-use crate::workflow_file::shape::nearest;
 use crate::workflow_file::step::{capability, worker_kind};
 pub(crate) use json::{parse as parse_json, value as json_value};
 use load::near_or_list;
@@ -60,7 +59,7 @@ struct Own {
     bounded: bool,
     /// Those that it declares, and those that its prompt has.
     variables: BTreeSet<String>,
-    answer: Option<AnswerFormat>,
+    answer: Option<Answer>,
 }
 
 /// A step with conditions.
@@ -71,7 +70,7 @@ struct End {
     guesses: Vec<Pattern>,
     on_failure: OnFailed,
     max_attempts: u32,
-    answer: Option<AnswerFormat>,
+    answer: Option<Answer>,
     closer: Option<CloserSpec>,
     variables: Vec<String>,
     /// What answers each pattern in this step.
@@ -143,12 +142,16 @@ impl Registry {
     }
 
     /// Reads a registry with its prompts and schemas; returns what is worth saying about it, too. `asked` are validators
-    /// that somebody else asks for.
+    /// that a workflow asks for; `None` for whoever tries one piece alone, and does not mind what nobody asks for.
     ///
     /// # Errors
     ///
     /// All that is wrong with any of these files.
-    pub fn load(path: &Path, workspace: &Path, asked: &[String]) -> Result<(Self, Vec<Complaint>), Rejected> {
+    pub fn load(
+        path: &Path,
+        workspace: &Path,
+        asked: Option<&[String]>,
+    ) -> Result<(Self, Vec<Complaint>), Rejected> {
         let mut report = Report::default();
         let before = report.count();
         let root = tree::source(path, workspace, &mut report)
@@ -177,43 +180,39 @@ impl Registry {
         Ok(Completion { closer, uv: step.uv.clone(), ..found.completion(&step.name)? })
     }
 
-    /// Returns the conditions that a workflow step names itself, with the prompts of the step of the registry that
-    /// it asks for, if any.
+    /// Returns a condition that a workflow step names itself, with the prompts of the step of the registry that it asks
+    /// for, if any; `None` for a validator that is not run yet.
     ///
     /// # Errors
     ///
     /// A validator that the registry does not define, and that is no built-in one of this project.
-    pub fn conditions(
+    pub fn condition(
         &self,
-        wanted: &[Wanted],
+        wanted: &Wanted,
         step: Option<&str>,
         project: &Path,
-    ) -> Result<Vec<Condition>, Refused> {
+    ) -> Result<Option<Condition>, Refused> {
+        let Wanted { validator: name, params } = wanted;
         let end = step.map(|name| self.find(name)).transpose()?.and_then(|found| found.end);
-        let mut conditions = Vec::new();
-        for Wanted { validator: name, params } in wanted {
-            let mut validator = match self.parts.validators.get(name) {
-                Some(Some(validator)) => with_prompts(validator, end),
-                Some(None) => continue, // A semantic one counts neither as passed nor as failed.
-                None => builtin::of_params(name, params)
-                    .unwrap_or_else(|| builtin::validator(name, project))
-                    .map_err(|refused| self.refused_validator(name, refused))?,
-            };
-            if let (Run::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {
-                paths.extend(read::paths(more));
-            }
-            let texts = params.iter().map(|(param, value)| match read::joined(value) {
-                Some(text) => Ok((param.clone(), text)),
-                None => Err(Refused::new(
-                    format!(
-                        "parameter {param} of validator {name} is neither a scalar nor a list of scalars"
-                    ),
-                    "expected text, a number, true or false, or a list of these",
-                )),
-            });
-            conditions.push(Condition { validator, params: texts.collect::<Result<_, _>>()? });
+        let mut validator = match self.parts.validators.get(name) {
+            Some(Some(validator)) => with_prompts(validator, end),
+            Some(None) => return Ok(None), // A semantic one counts neither as passed nor as failed.
+            None => match builtin::of_params(name, params) {
+                Some(described) => described?,
+                None => builtin::validator(name, project).map_err(|it| self.refused_validator(name, it))?,
+            },
+        };
+        if let (Run::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {
+            paths.extend(read::paths(more));
         }
-        Ok(conditions)
+        let texts = params.iter().map(|(param, value)| match read::joined(value) {
+            Some(text) => Ok((param.clone(), text)),
+            None => Err(Refused::new(
+                format!("parameter {param} of validator {name} is neither a scalar nor a list of scalars"),
+                "expected text, a number, true or false, or a list of these",
+            )),
+        });
+        Ok(Some(Condition { validator, params: texts.collect::<Result<_, _>>()? }))
     }
 
     /// Returns the names that a workflow may ask for.
@@ -274,10 +273,7 @@ impl Registry {
             Found { initial: own.get(&named(INITIAL)), continuation: own.get(&named(CONTINUATION)), end };
         if found.initial.is_none() && found.continuation.is_none() && end.is_none() {
             let names = self.names();
-            let help = match nearest(name, names.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean \"{near}\"? there are {}", names.join(", ")),
-                None => near_or_list(name, names.iter().map(String::as_str)),
-            };
+            let help = near_or_list(name, names.iter().map(String::as_str));
             return Err(Refused::new(format!("the registry defines no step \"{name}\""), help));
         }
         Ok(found)
@@ -287,7 +283,9 @@ impl Registry {
         if builtin::NAMES.contains(&name) {
             return builtin;
         }
-        let names = self.parts.validators.keys().map(String::as_str).chain(builtin::NAMES.iter().copied());
+        let own: BTreeSet<&str> = self.parts.validators.keys().map(String::as_str).collect();
+        let ours = builtin::NAMES.iter().chain(builtin::DESCRIBED).copied().filter(|it| !own.contains(it));
+        let names = own.iter().copied().chain(ours);
         Refused::new(format!("the registry defines no validator \"{name}\""), near_or_list(name, names))
     }
 }
@@ -316,12 +314,15 @@ impl Found<'_> {
                 return Err(Refused::new(format!("there is no prompt {file} for {name}"), "write it"));
             }
         }
-        let answer = initial.or(continuation).and_then(|own| own.answer.clone());
-        let later = continuation.and_then(|own| own.answer.clone());
+        let own = initial.or(continuation).map(|own| own.answer.as_ref());
+        let later = initial.and(continuation).map(|own| own.answer.as_ref());
+        let forms = answers::forms(own.flatten(), later, end.and_then(|end| end.answer.as_ref()))
+            .map_err(|(what, help)| Refused::new(format!("{name}: {what}"), help))?;
         let completion = Completion {
             prompts: load::step_prompts(initial, continuation, end),
-            later_answer: later.filter(|later| answer.as_ref() != Some(later)),
-            answer,
+            answer: forms.first,
+            later_answer: forms.later,
+            final_answer: forms.last,
             max_attempts: ATTEMPTS,
             ..Completion::default()
         };
@@ -330,7 +331,6 @@ impl Found<'_> {
             conditions: end.conditions.clone(),
             on_failure: end.on_failure,
             max_attempts: end.max_attempts,
-            final_answer: end.answer.clone(),
             fallback: end.fallback.clone(),
             guesses: end.guesses.clone(),
             ..completion

@@ -74,6 +74,8 @@ pub struct Request<'a> {
     pub failed: &'a [Failed<'a>],
     /// A declaration against the evidence.
     pub declared: Option<Declared<'a>>,
+    /// How often in a row this was found, where it is not a validator that has failed.
+    pub attempt: u32,
     /// The iteration that was checked.
     pub iteration: u32,
     /// The stage of the step.
@@ -310,7 +312,7 @@ fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
 }
 
 fn attempts(request: &Request<'_>) -> String {
-    let attempt = request.failed.iter().map(|it| it.occurrence).max().unwrap_or(1);
+    let attempt = request.failed.iter().map(|it| it.occurrence).max().unwrap_or(request.attempt.max(1));
     let mut text = match request.completion.max_attempts {
         0 => String::new(),
         most => format!("This is attempt {attempt} of {most}.\n"),

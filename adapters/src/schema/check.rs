@@ -100,6 +100,20 @@ impl<'a> Checker<'a> {
                 let paths = unexpected.iter().take(VIOLATIONS_MAX).map(|name| join(&path, name));
                 paths.map(|path| violation(path, message.clone(), Vec::new())).collect()
             }
+            // What names no property at all: the first that is there was refused.
+            Kind::FalseSchema if keyword == "additionalProperties" => {
+                let object = value.pointer(error.instance_path().as_str()).and_then(Value::as_object);
+                let refused = |name: &String| Violation {
+                    keyword: keyword.to_owned(),
+                    ..violation(
+                        join(&path, name),
+                        "is not allowed here: no property is".to_owned(),
+                        Vec::new(),
+                    )
+                };
+                let names = object.into_iter().flat_map(serde_json::Map::keys);
+                names.take(VIOLATIONS_MAX).map(refused).collect()
+            }
             Kind::Enum { options } => {
                 let allowed = options.as_array().cloned().unwrap_or_default();
                 let message = format!("is {}; allowed are {}", short(error.instance()), listed(&allowed));

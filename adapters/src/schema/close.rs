@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::deep;
 use super::merge::each_schema;
 use super::reference::pointer_text;
 
@@ -35,6 +36,89 @@ pub fn strict(schema: &Value) -> Value {
     close(&mut copy);
     require_all(&mut copy);
     copy
+}
+
+/// Closes two schemas that one value has to meet: what one of them names, the closing of the other does not refuse.
+///
+/// Both are as their authors wrote them, not closed yet. Each stays within what it accepts so.
+pub fn together(first: &Value, second: &Value) -> (Value, Value) {
+    let beside = |own: &Value, other: &Value| {
+        let mut own = own.clone();
+        admit(&mut own, other);
+        close(&mut own);
+        own
+    };
+    deep::with_room(|| (beside(first, second), beside(second, first)))
+}
+
+/// Returns a property that one schema requires and another one, by the word of its author, does not allow.
+pub fn excluded(required_by: &Value, by: &Value) -> Option<String> {
+    let map = by.as_object().filter(|map| map.get("additionalProperties") == Some(&Value::Bool(false)))?;
+    if has_entries(map, "patternProperties") {
+        return None;
+    }
+    let own = map.get("properties").and_then(Value::as_object);
+    let required = required_by.get("required")?.as_array()?;
+    let mut names = required.iter().filter_map(Value::as_str);
+    names.find(|name| own.is_none_or(|own| !own.contains_key(*name))).map(str::to_owned)
+}
+
+/// Names in the objects of a schema what another schema names at the same place, where the closing would refuse it.
+fn admit(schema: &mut Value, other: &Value) {
+    let (Value::Object(map), Value::Object(other)) = (schema, other) else { return };
+    let names_properties = has_entries(map, "properties") || has_entries(map, "patternProperties");
+    if !names_properties {
+        let branches = ["anyOf", "oneOf"].into_iter().filter_map(|it| map.get(it)?.as_array().map(|_| it));
+        for keyword in branches.collect::<Vec<_>>() {
+            each_schema(keyword, &mut map[keyword], &mut |branch| {
+                admit(branch, &Value::Object(other.clone()))
+            });
+        }
+    }
+    if is_object(map) && !says_otherwise(map) && (names_properties || !branches_name_properties(map)) {
+        add_missing(map, "properties", named(other));
+        let patterns = other.get("patternProperties").and_then(Value::as_object);
+        add_missing(map, "patternProperties", patterns.cloned().unwrap_or_default());
+    }
+    if let (Some(Value::Object(own)), Some(others)) = (map.get_mut("properties"), other.get("properties")) {
+        for (name, property) in own {
+            others.get(name).into_iter().for_each(|other| admit(property, other));
+        }
+    }
+    if let (Some(own), Some(other)) = (map.get_mut("items"), other.get("items")) {
+        admit(own, other);
+    }
+}
+
+/// Returns the properties that a schema names: its own as they are, those that only a branch names or that are
+/// required without a word on them as anything.
+fn named(map: &Map<String, Value>) -> Map<String, Value> {
+    let mut names = map.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut add = |name: &str| {
+        names.entry(name).or_insert(Value::Bool(true));
+    };
+    required(map).for_each(&mut add);
+    each_branch(map, &mut |branch| {
+        let own = branch.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        own.for_each(|name| add(name));
+        required(branch).for_each(&mut add);
+    });
+    names
+}
+
+fn required(map: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn add_missing(map: &mut Map<String, Value>, keyword: &str, entries: Map<String, Value>) {
+    if entries.is_empty() {
+        return;
+    }
+    if let Value::Object(own) = map.entry(keyword).or_insert_with(|| Value::Object(Map::new())) {
+        for (name, schema) in entries {
+            own.entry(name).or_insert(schema);
+        }
+    }
 }
 
 /// Applies to the same value as the schema around it.

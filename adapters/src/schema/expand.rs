@@ -18,6 +18,9 @@ use crate::workflow_file::nearest;
 /// How large a schema may become, in bytes of the text that it is made of.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// The language of what comes out.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
 /// What a schema costs besides its text.
 const RATE_PER_SCHEMA: usize = 32;
 
@@ -171,6 +174,12 @@ impl<'a> Expander<'a> {
             match keyword::shape(&member.key) {
                 Some(Shape::Reference) => referred = self.reference(document, &member.value),
                 Some(Shape::Dropped) => {}
+                Some(Shape::Dialect) => {
+                    // What comes out is 2020-12, whatever went in; below the top nobody reads this.
+                    if self.chain.len() == 1 && self.levels == 1 {
+                        map.insert(member.key.clone(), DIALECT.into());
+                    }
+                }
                 Some(shape) => {
                     if let Some(value) = self.keyword(document, member, shape) {
                         map.insert(member.key.clone(), value);
@@ -322,7 +331,7 @@ impl<'a> Expander<'a> {
             }
             Shape::Flag => self.plain(document, member, "true or false", Value::is_boolean),
             Shape::Data => self.data(document, node),
-            Shape::Reference | Shape::Dropped => None,
+            Shape::Reference | Shape::Dropped | Shape::Dialect => None,
         }
     }
 
@@ -453,10 +462,8 @@ fn modernise(map: &mut Map<String, Value>) {
     {
         map.insert("prefixItems".to_owned(), items);
         map.extend(rest.map(|rest| ("items".to_owned(), rest)));
-        map.remove("$schema");
     }
     let Some(Value::Object(dependencies)) = map.remove("dependencies") else { return };
-    map.remove("$schema");
     for (name, value) in dependencies {
         let home = if value.is_array() { "dependentRequired" } else { "dependentSchemas" };
         if let Value::Object(home) = map.entry(home).or_insert_with(|| Value::Object(Map::new())) {

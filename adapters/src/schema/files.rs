@@ -88,16 +88,17 @@ impl Schemas {
         }
         let unmet = |what: &str| vec![without_place(&source, what, "")];
         let mut schema = merge::merge(expanded);
-        if schema == Value::Bool(false) {
+        if schema == Value::Bool(false) || merge::requires_the_impossible(&schema) {
             return Err(unmet("nothing meets this schema: its parts contradict each other"));
         }
+        let open = schema.clone();
         let mut notes = close::close(&mut schema);
         let (closed, more) = close::for_worker(&schema);
         notes.extend(more);
         notes.extend(check::accepts_no_object(&schema));
         warnings.extend(notes.iter().map(|note| without_place(&source, note, "")));
         check::Checker::new(&schema).map_err(|what| unmet(&what))?;
-        Ok(Resolved { schema, closed, warnings, source, digests })
+        Ok(Resolved { open, schema, closed, warnings, source, digests })
     }
 
     /// Reads a file, named from another folder (`""` for that of the schemas).

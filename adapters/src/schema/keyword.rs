@@ -27,6 +27,8 @@ pub(super) enum Shape {
     Regex,
     /// A value that is taken as it is.
     Data,
+    /// The language that the schema is written in.
+    Dialect,
     Reference,
     /// Needed to find things, and of no use where all references are put in.
     Dropped,
@@ -45,7 +47,7 @@ const TABLE: &[(&str, Shape)] = &[
     ("$vocabulary", Shape::Dropped),
     ("$dynamicRef", Shape::Dynamic),
     ("$recursiveRef", Shape::Dynamic),
-    ("$schema", Shape::Data),
+    ("$schema", Shape::Dialect),
     ("$comment", Shape::Data),
     ("title", Shape::Data),
     ("description", Shape::Data),

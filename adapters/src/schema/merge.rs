@@ -15,10 +15,22 @@ pub(super) fn merge(schema: Value) -> Value {
     for (keyword, value) in &mut map {
         each_schema(keyword, value, &mut |schema| *schema = merge(schema.take()));
     }
-    match map.remove("allOf") {
+    let merged = match map.remove("allOf") {
         Some(Value::Array(parts)) => combine(map, parts),
         _ => Value::Object(map),
-    }
+    };
+    if is_object(&merged) && requires_the_impossible(&merged) { Value::Bool(false) } else { merged }
+}
+
+fn is_object(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|it| it == "object")
+}
+
+/// Says whether an object has to have a property that nothing meets.
+pub(super) fn requires_the_impossible(schema: &Value) -> bool {
+    let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let property = |name: &Value| schema.get("properties")?.get(name.as_str()?);
+    required.any(|name| property(name) == Some(&Value::Bool(false)))
 }
 
 /// Calls `visit` for each schema directly behind a keyword.

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-pub use self::close::strict;
+pub use self::close::{excluded, strict, together};
 pub use self::files::Schemas;
 pub use crate::workflow_file::Complaint;
 
@@ -35,6 +35,8 @@ const PROBLEMS_MAX: usize = 100;
 /// A schema that refers to nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
+    /// As its authors wrote it: no object is closed that they have left open.
+    pub open: Value,
     /// What an answer is checked against.
     pub schema: Value,
     /// For a worker that accepts closed objects only: the same, without `additionalProperties: true`.

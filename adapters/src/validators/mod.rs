@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -27,13 +28,16 @@ use unstuck_core::validator::{
 use unstuck_store::blobs::BlobStore;
 
 use crate::branch::MISLEADING;
-use crate::checks::{tail, whole};
+use crate::checks::whole;
 use crate::environment::PREFIXES;
 use crate::folder;
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 
 use self::hiding::Hiding;
+
+/// Most bytes that a validator may print: an endless one must not fill the disk.
+pub const OUTPUT_MAX: u64 = 64 << 20;
 
 /// Variables that change what `sh` does before the command begins.
 const OF_SHELLS: [&str; 3] = ["ENV", "BASH_ENV", "CDPATH"];
@@ -47,6 +51,8 @@ pub struct Place {
     pub environment: Vec<(OsString, Option<OsString>)>,
     /// Most time of all together.
     pub limit: Duration,
+    /// Most bytes that one may print; [`OUTPUT_MAX`].
+    pub output_max: u64,
     /// Time between TERM and KILL.
     pub grace: Duration,
     /// Names the processes among all others.
@@ -110,24 +116,38 @@ pub fn check_params<'a>(command: &str, names: impl IntoIterator<Item = &'a str>)
     params::check(command, names, |name| is_ours(name) || std::env::var_os(name).is_some())
 }
 
-/// Returns the program that a command line begins with, if that is a plain name and there is no such program. What a
-/// shell would have to read first is not looked into.
-pub fn missing_program(command: &str) -> Option<&str> {
-    const OF_THE_SHELL: &[&str] = &[
-        "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export",
-        "false", "fc", "fg", "for", "getopts", "hash", "if", "jobs", "kill", "local", "printf", "pwd",
-        "read", "readonly", "return", "set", "shift", "test", "times", "trap", "true", "type", "ulimit",
-        "umask", "unalias", "unset", "until", "wait", "while", "echo", "time",
-    ];
+/// Returns the program that a command line consists of, if that is a plain name and a shell knows no such program. Of a
+/// line that is more than one command, only running it tells.
+pub fn missing_program<'a>(
+    command: &'a str,
+    environment: &[(OsString, Option<OsString>)],
+) -> Option<&'a str> {
     let name = command.split_whitespace().next()?;
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c))
         && name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if !is_plain || OF_THE_SHELL.contains(&name) {
+    if !is_plain || command.trim().contains(|c| "|&;(){}$`\n".contains(c)) {
         return None;
     }
-    let path = std::env::var_os("PATH")?;
-    let is_there = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
-    (!is_there).then_some(name)
+    let mut look = Command::new("sh");
+    look.args(["-c", "command -v \"$1\"", "sh", name]).stdin(Stdio::null()).stdout(Stdio::null());
+    for (variable, value) in environment {
+        match value {
+            Some(value) => look.env(variable, value),
+            None => look.env_remove(variable),
+        };
+    }
+    let found = look.stderr(Stdio::null()).status().ok()?;
+    (!found.success()).then_some(name)
+}
+
+/// Returns the result of a validator whose program is not there; `None` where only running it tells.
+pub fn absent(
+    validator: &Validator,
+    environment: &[(OsString, Option<OsString>)],
+) -> Option<ValidatorResult> {
+    let (Run::Command(command) | Run::Custom(command)) = &validator.run else { return None };
+    let program = missing_program(command, environment)?;
+    Some(unrun(validator, &format!("there is no program {program}")))
 }
 
 /// What all validators of a check share.
@@ -187,6 +207,7 @@ impl Bench<'_> {
             env,
             stdin: Vec::new(),
             limit,
+            output_max: self.place.output_max,
             // Its time limit ends it, and says so.
             patience: Patience { idle: limit.saturating_mul(2), verdict: None, probe: None },
             asks: Vec::new(),
@@ -224,6 +245,12 @@ impl Bench<'_> {
             let limit = spoken(Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
             found = ValidatorOutcome::CouldNotRun(format!("it exceeded its time limit of {limit}"));
         }
+        if outcome.exit == Exit::Flooded {
+            found = ValidatorOutcome::CouldNotRun(format!(
+                "it printed more than {} bytes, all that a validator may",
+                self.place.output_max
+            ));
+        }
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
         let mut told = Told::of(validator, &found, &facts);
         if let Some(said) = said {
@@ -234,7 +261,6 @@ impl Bench<'_> {
             exit: outcome.exit.clone(),
             stdout: outcome.stdout,
             stderr: outcome.stderr,
-            tail: tail(&outcome),
             ..result_of(validator, found, told)
         }
     }
@@ -349,7 +375,8 @@ fn result_of(validator: &Validator, outcome: ValidatorOutcome, told: Told) -> Va
         duration: Millis(0),
         stdout: None,
         stderr: None,
-        tail: String::new(),
+        stdout_end: told.stdout,
+        stderr_end: told.stderr,
         error: told.error,
         report: told.report,
         params: told.params,

@@ -191,7 +191,7 @@ impl Files for Disk {
         asked: &[String],
     ) -> Result<(Registry, Vec<Complaint>), Rejected> {
         match path {
-            Some(path) => Registry::load(path, workspace, asked),
+            Some(path) => Registry::load(path, workspace, Some(asked)),
             None => Ok((Registry::built_in(), Vec::new())),
         }
     }

@@ -6,7 +6,7 @@ use unstuck_core::completion::{Completion, OnFailed};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
-use super::complaint::quoted;
+use super::complaint::{Place, quoted};
 use super::load::Loader;
 use super::node::{self, Node};
 use super::view::View;
@@ -71,15 +71,12 @@ impl Loader<'_> {
             None => Completion { on_failure: OnFailed::Retry, ..Completion::default() },
         };
         if view.has("completion_conditions") {
-            let conditions = registry.conditions(&wanted(view), named, &self.options.workspace);
-            match conditions {
-                Ok(more) => completion.conditions.extend(more),
-                Err(refused) => self.report.error(
-                    view.value_place("completion_conditions"),
-                    &view.path.key("completion_conditions"),
-                    refused.what,
-                    refused.help,
-                ),
+            let path = view.path.key("completion_conditions");
+            for (at, (place, wanted)) in wanted(view).into_iter().enumerate() {
+                match registry.condition(&wanted, named, &self.options.workspace) {
+                    Ok(condition) => completion.conditions.extend(condition),
+                    Err(refused) => self.report.error(place, &path.index(at), refused.what, refused.help),
+                }
             }
         }
         completion.stop_at_first = view.flag("stop_at_first").unwrap_or(false);
@@ -158,7 +155,7 @@ fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, 
 fn conditions_of(top: &View<'_>) -> Vec<String> {
     let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
     let views = steps.iter().map(|step| View::new(&step.value, step.place, top.path.key(&step.key)));
-    views.flat_map(|view| wanted(&view)).map(|it| it.validator).collect()
+    views.flat_map(|view| wanted(&view)).map(|(_, it)| it.validator).collect()
 }
 
 /// Returns the name of a step of a registry: the text itself, or what is under `name`.
@@ -170,14 +167,14 @@ fn given(entry: &node::Entry) -> Option<(String, String)> {
     Some((entry.key.clone(), entry.value.text()?.to_owned()))
 }
 
-/// Reads the conditions that a step names.
-fn wanted(view: &View<'_>) -> Vec<Wanted> {
+/// Reads the conditions that a step names, each with its place.
+fn wanted(view: &View<'_>) -> Vec<(Place, Wanted)> {
     let items = view.entry("completion_conditions").map(|entry| entry.value.items()).unwrap_or_default();
     let one = |item: &Node| {
         let name = item.text().or_else(|| item.entry("validator")?.value.text())?;
         let params = item.entry("params").map(|entry| entry.value.entries()).unwrap_or_default();
         let params = params.iter().map(|entry| (entry.key.clone(), json_value(&entry.value))).collect();
-        Some(Wanted { validator: name.to_owned(), params })
+        Some((item.place, Wanted { validator: name.to_owned(), params }))
     };
     items.iter().filter_map(one).collect()
 }

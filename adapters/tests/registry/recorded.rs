@@ -53,7 +53,7 @@ fn a_plugin_that_is_not_run_is_no_condition() {
     let registry = with(
         example(),
         &[
-            ("/validators/guess", semantic),
+            ("/validators", json!({ "guess": semantic })),
             ("/completionSteps/complete.issue/completionConditions", json!([{"validator": "guess"}])),
         ],
     );

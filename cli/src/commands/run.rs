@@ -9,12 +9,12 @@ use clap::builder::NonEmptyStringValueParser;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Clients, Loaded, Options, QuickOptions};
-use unstuck_adapters::{prices, validators, worktree};
+use unstuck_adapters::{prices, worktree};
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, Budget, Capability, CheckBy, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
+    Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
 use unstuck_runner::launch;
@@ -27,7 +27,7 @@ use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen;
-use crate::{crew, text, worktrees};
+use crate::{crew, programs, text, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -390,6 +390,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;
     }
+    programs::doubt(&mut started.workflow);
     Ok(started)
 }
 
@@ -550,47 +551,12 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter_map(of_step).collect()
 }
 
-/// Says which workers, checks and validators of a workflow name a program that is not there. A step before theirs may
-/// bring it.
-pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
-    workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
-}
-
-fn missing_of_step(step: &Step) -> Vec<String> {
-    let conditions = step.completion.iter().flat_map(|it| &it.conditions);
-    let missing = |condition: &Condition| match &condition.validator.run {
-        completion::Run::Command(command) | completion::Run::Custom(command) => {
-            let program = validators::missing_program(command)?;
-            let name = &condition.validator.name;
-            Some(format!("step {}: validator {name} cannot run: there is no program {program}", step.id))
-        }
-        _ => None,
-    };
-    let commands = match step.check.as_ref().map(|check| &check.by) {
-        Some(CheckBy::Commands(commands)) => commands.iter().map(|command| command.run.as_str()).collect(),
-        _ => Vec::new(),
-    };
-    let missing_of = |what: &str, command: &str| {
-        let program = validators::missing_program(command)?;
-        Some(format!("step {}: {what} `{command}` cannot run: there is no program {program}", step.id))
-    };
-    let checks = commands.into_iter().filter_map(|command| missing_of("the check", command));
-    let work = match &step.work {
-        Work::Subworkflow(child) => missing_programs(&child.workflow),
-        Work::Worker(worker) => {
-            let command = worker.command.as_deref().filter(|_| worker.wrap.is_none());
-            command.and_then(|command| missing_of("the worker", command)).into_iter().collect()
-        }
-    };
-    conditions.filter_map(missing).chain(checks).chain(work).collect()
-}
-
 /// Refuses what cannot be run, before anything is paid for.
 fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = crew::missing(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
-    match missing_programs(workflow).into_iter().next() {
+    match programs::of_commands(workflow).into_iter().next() {
         None => Ok(()),
         Some(why) => {
             let tests = test_command::detect(workspace).into_iter().next();

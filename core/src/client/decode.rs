@@ -285,7 +285,7 @@ impl Verdict<'_> {
     /// Says whether the process was ended by us; one that had told its end before is as if it had ended by itself.
     fn is_stopped(&self, had_ended: bool) -> bool {
         match self.exit {
-            Exit::TimedOut | Exit::Stopped | Exit::Idle | Exit::Asks(_) => true,
+            Exit::TimedOut | Exit::Stopped | Exit::Idle | Exit::Asks(_) | Exit::Flooded => true,
             Exit::Settled => !had_ended,
             _ => false,
         }

@@ -2,7 +2,7 @@
 //! crash or an end.
 
 use super::Batch;
-use crate::completion;
+use crate::completion::Completion;
 use crate::event::{Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd};
 use crate::id::{Attempt, Iteration, Seq, StepId};
 use crate::state::{Phase, StepPhase};
@@ -77,7 +77,7 @@ impl Batch {
                     .depends_on
                     .iter()
                     .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
-            let preflight = step.completion.as_ref().is_some_and(|it| it.asks(completion::Phase::Preflight));
+            let preflight = step.completion.as_ref().is_some_and(Completion::asks_first);
             match (ready, preflight) {
                 (false, _) => {}
                 (true, true) => {

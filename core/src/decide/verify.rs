@@ -202,7 +202,11 @@ impl Batch {
             }
             None => {
                 claim.reasons = departures(answer, "the closer's answer");
-                claim.fingerprints.push(BROKEN_CLOSER.to_owned());
+                let wrong = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
+                claim.fingerprints = wrong.iter().map(|it| format!("closer:{it}")).collect();
+                if claim.fingerprints.is_empty() {
+                    claim.fingerprints.push(BROKEN_CLOSER.to_owned());
+                }
             }
         }
         self.verdict(step, check, claim, evidence);

@@ -270,6 +270,9 @@ impl<'a> Facts<'a> {
         let told = porcelain::head(self.raw.stdout).filter(|head| head.branch.is_some());
         let known = self.raw.repository;
         let (upstream, ahead, behind) = match (&told, known) {
+            (Some(head), _) if head.is_gone => {
+                return format!("{}, gone", head.upstream.as_deref().unwrap_or_default());
+            }
             (Some(head), _) => (head.upstream.as_ref(), head.ahead, head.behind),
             (None, Some(repository)) => (repository.upstream.as_ref(), repository.ahead, repository.behind),
             (None, None) => (None, 0, 0),

@@ -21,6 +21,9 @@ pub const COULD_NOT_RUN: &str = "could_not_run";
 /// Most bytes of a text that an event holds of one param; of a longer one, the end.
 pub const TEXT_MAX: usize = 64 * 1024;
 
+/// Most bytes of each output that an event holds of a validator that failed; of a longer one, the end.
+pub const OUTPUT_MAX: usize = 16 * 1024;
+
 /// Most items of a list that an event holds of one param.
 pub const ITEMS_MAX: usize = 1000;
 
@@ -42,8 +45,10 @@ pub struct ValidatorResult {
     pub stdout: Option<Blob>,
     /// All of its standard error.
     pub stderr: Option<Blob>,
-    /// The end of what it printed.
-    pub tail: String,
+    /// Its standard output as a prompt shows it: of a long one the end, with a note; empty for one that passed.
+    pub stdout_end: String,
+    /// The same of its standard error.
+    pub stderr_end: String,
     /// What it says of its failure: the part of the output that shows it; empty for one that passed.
     pub error: String,
     /// What a prompt says besides; empty for one that passed.
@@ -84,6 +89,10 @@ impl ValidatorResult {
 /// What is told of an outcome: everything that a result has beside how the process ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
+    /// See [`ValidatorResult::stdout_end`].
+    pub stdout: String,
+    /// See [`ValidatorResult::stderr_end`].
+    pub stderr: String,
     /// See [`ValidatorResult::error`].
     pub error: String,
     /// See [`ValidatorResult::report`].
@@ -115,7 +124,10 @@ impl Told {
             _ => false,
         };
         let files = subject == Subject::Files;
+        let printed = |bytes: &[u8]| end_within(&String::from_utf8_lossy(bytes), OUTPUT_MAX);
         Self {
+            stdout: printed(facts.raw().stdout),
+            stderr: printed(facts.raw().stderr),
             error: if files { absent(facts.raw().missing) } else { end_of(&error_of(facts)) },
             report: Report::of(subject, facts),
             params: params(validator, facts),
@@ -157,7 +169,7 @@ impl Told {
             report: Report::of_checklist(path, reading),
             params,
             failures: if failures.is_empty() { whole() } else { distinct(failures) },
-            unparsed: false,
+            ..Self::default()
         }
     }
 
@@ -205,7 +217,11 @@ pub fn bounded(value: Value) -> Value {
 
 /// Returns a text, or the end of a long one behind a note.
 fn end_of(text: &str) -> String {
-    let end = clip::tail(text, TEXT_MAX);
+    end_within(text, TEXT_MAX)
+}
+
+fn end_within(text: &str, max: usize) -> String {
+    let end = clip::tail(text, max);
     match text.len() - end.len() {
         0 => text.to_owned(),
         left_out => format!("… {left_out} bytes before this are left out\n{end}"),

@@ -204,6 +204,7 @@ fn code_of(exit: &Exit, stderr: &[u8], recognised: bool) -> Result<i32, String> 
         Exit::Signal(signal) => format!("it was ended by signal {signal}"),
         Exit::TimedOut => "it exceeded its time limit".to_owned(),
         Exit::Idle => "it did nothing for so long that it was ended".to_owned(),
+        Exit::Flooded => "it printed more than it may".to_owned(),
         Exit::Asks(question) => format!("it waited for an answer to `{question}`"),
         Exit::Stopped => "it was stopped".to_owned(),
         Exit::CouldNotStart(why) => why.clone(),

@@ -182,7 +182,8 @@ record! {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
     }
     v1::ValidatorResult = validator::ValidatorResult {
-        validator, outcome, exit, duration, stdout, stderr, tail, error, report, params, failures, unparsed, cached,
+        validator, outcome, exit, duration, stdout, stderr, stdout_end, stderr_end, error, report, params, failures,
+        unparsed, cached,
     }
     v1::Report = validator::Report { summary, details, severity, suggested_action, root_cause, related_files }
     v1::AnswerSeen = answer::AnswerSeen { value, from, refused, violations }
@@ -224,7 +225,7 @@ record! {
 }
 
 choice! {
-    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless }
+    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless, Flooded }
     CallEnd = reading::CallEnd { Done, Failed, Stopped }
     Trouble = reading::Trouble {
         RateLimit, Overloaded, Server, Network, Auth, Credit, ContextOverflow, BadRequest, TurnLimit, BudgetLimit,

@@ -276,7 +276,8 @@ pub struct ValidatorResult {
     pub duration: u64,
     pub stdout: Option<Blob>,
     pub stderr: Option<Blob>,
-    pub tail: String,
+    pub stdout_end: String,
+    pub stderr_end: String,
     pub error: String,
     pub report: Report,
     pub params: Vec<Param>,
@@ -618,6 +619,7 @@ pub enum Exit {
     Asks(String),
     Settled,
     Hopeless,
+    Flooded,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

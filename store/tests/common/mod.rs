@@ -312,6 +312,7 @@ pub fn observations() -> Vec<Observation> {
         Exit::Asks("Overwrite? [y/N]".to_owned()),
         Exit::Settled,
         Exit::Hopeless,
+        Exit::Flooded,
     ];
     all.extend(exits.into_iter().map(|exit| worker_finished(exit, DecisionFile::NotConfigured)));
     let refusals = [
@@ -383,7 +384,8 @@ fn validators() -> Vec<ValidatorResult> {
         duration: Millis(12),
         stdout: Some(blob("?? a.rs")),
         stderr: None,
-        tail: "?? a.rs".to_owned(),
+        stdout_end: "?? a.rs".to_owned(),
+        stderr_end: "warning: none".to_owned(),
         error: "?? a.rs".to_owned(),
         report: report(severity),
         params: [("changedFiles".to_owned(), serde_json::json!(["a.rs", {"line": 3}]))].into(),

@@ -95,6 +95,63 @@ fn with_answers(stage: &Stage) {
     );
 }
 
+/// Adds a schema for the end of the step to that of its answers; `of_work` says whether those have one.
+fn ends_with(stage: &Stage, last: &Value, of_work: bool) {
+    let schemas = json!({"$defs": {
+        "work": {"type": "object", "required": ["status"], "properties": {
+            "status": {"enum": ["in_progress", "completed"]}, "touched": {"type": "array"}}},
+        "last": last,
+    }});
+    stage.write(".agent/fixer/schemas/issue.schema.json", schemas.to_string());
+    let path = stage.workspace().join(".agent/fixer/steps_registry.json");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let mut all: Value = serde_json::from_str(&text).expect("JSON");
+    let reference = |name: &str| json!({"file": "issue.schema.json", "schema": name});
+    all["completionSteps"]["complete.issue"]["outputSchemaRef"] = reference("last");
+    if of_work {
+        all["steps"] =
+            json!({"initial.issue": {"c2": "initial", "c3": "issue", "outputSchemaRef": reference("work")}});
+        stage.write(".agent/fixer/prompts/steps/initial/issue/f_default.md", "Work.\n");
+    }
+    std::fs::write(&path, all.to_string()).expect("the workspace is ours");
+}
+
+const SAYS_MORE_EACH_TIME: &str = r#"
+prompt=$(cat)
+case $UNSTUCK_ITERATION in
+1) echo '{"status": "in_progress"}' ;;
+2) echo '{"status": "completed"}' ;;
+*) echo '{"status": "completed", "touched": [], "validation": {"tests_passed": true}}' ;;
+esac
+"#;
+
+#[test]
+fn an_answer_that_declares_completion_meets_two_schemas_that_each_close_the_other_out() {
+    let last = json!({"type": "object", "required": ["status", "validation"], "properties": {
+        "status": {"const": "completed"}, "validation": {"type": "object", "required": ["tests_passed"],
+        "properties": {"tests_passed": {"type": "boolean"}}}}});
+    for of_work in [true, false] {
+        let stage = Stage::repository();
+        let passes =
+            json!({"tests-pass": {"type": "command", "command": "true", "successWhen": "exitCode:0"}});
+        registry(&stage, &passes, &json!({}));
+        ends_with(&stage, &last, of_work);
+        flow(
+            &stage,
+            &SAYS_MORE_EACH_TIME.replace("\"touched\": [], ", if of_work { "\"touched\": [], " } else { "" }),
+            "",
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        let [first, _, third] = &prompts(&stage)[..] else { panic!("three iterations") };
+        assert!(
+            first.contains("If it says that the work is complete") && first.contains("\"validation\""),
+            "{first}"
+        );
+        assert!(third.contains("validation: is missing"), "{third}");
+        stage.verify();
+    }
+}
+
 #[test]
 fn s11_a_claim_while_tests_fail_is_answered_with_the_prompt_of_its_pattern() {
     let stage = Stage::repository();
@@ -178,6 +235,39 @@ fn s33_a_validator_that_cannot_run_is_the_operators_problem_and_no_iteration() {
         .expect("chmod");
     stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
     assert_eq!(stage.calls(), 1, "what was done is not done again");
+    stage.verify();
+}
+
+#[test]
+fn s33_a_program_that_is_not_there_is_missed_before_anything_is_paid_for() {
+    let stage = Stage::repository();
+    let missing = json!({"lint": {"type": "command", "command": "lintt --all", "successWhen": "exitCode:0"}});
+    registry(&stage, &missing, &json!({}));
+    flow(&stage, "cat >/dev/null; echo call >>$SCRATCH/calls", "");
+    stage.unstuck(&["check", "flow.yaml"]).with_status(0).complains("there is no program lintt");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("validator lint could not run");
+    assert_eq!(stage.calls(), 0);
+    stage.unstuck(&["resume"]).with_status(5);
+    let bin = stage.workspace().join(".git/bin");
+    std::fs::create_dir(&bin).expect("the workspace is ours");
+    std::os::unix::fs::symlink("/bin/true", bin.join("lintt")).expect("the workspace is ours");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("it is set"));
+    let stage = stage.with_variable("PATH", &path);
+    stage.unstuck(&["resume"]).with_status(0);
+    assert_eq!(stage.calls(), 1);
+    stage.verify();
+}
+
+#[test]
+fn a_line_of_which_only_a_shell_can_tell_is_not_refused() {
+    let stage = Stage::repository();
+    let lines = json!({
+        "either": {"type": "command", "command": "lintt || true", "successWhen": "exitCode:0"},
+        "builtin": {"type": "command", "command": "type cd", "successWhen": "exitCode:0"},
+    });
+    registry(&stage, &lines, &json!({}));
+    flow(&stage, "cat >/dev/null", "");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     stage.verify();
 }
 

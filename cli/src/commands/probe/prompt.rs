@@ -42,7 +42,7 @@ pub struct Args {
 /// Writes the prompt and prints it.
 pub fn prompt(global: &Global, args: &Args) -> Result {
     let workspace = project::directory(global)?;
-    let registry = registry(args.registry.as_deref(), &workspace, &[])?.ok_or_else(|| {
+    let registry = registry(args.registry.as_deref(), &workspace)?.ok_or_else(|| {
         Error::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
     })?;
     let (completion, pattern) = registry
@@ -77,6 +77,7 @@ fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPro
         completion,
         failed: &[failed],
         declared: None,
+        attempt: args.attempt,
         iteration: args.attempt,
         stage: 1,
         uv: &uv,

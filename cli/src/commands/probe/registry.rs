@@ -8,8 +8,8 @@ use unstuck_adapters::registry::Registry;
 use crate::error::{Error, Result};
 
 /// Reads the registry that is named, or else the only one of the project; `None` if it has none. What is worth saying about
-/// it goes to standard error. `asked` are validators that are tried.
-pub fn registry(named: Option<&Path>, workspace: &Path, asked: &[String]) -> Result<Option<Registry>> {
+/// it goes to standard error.
+pub fn registry(named: Option<&Path>, workspace: &Path) -> Result<Option<Registry>> {
     let path = match named {
         Some(path) => workspace.join(path),
         None => match only_registry(workspace)? {
@@ -17,7 +17,7 @@ pub fn registry(named: Option<&Path>, workspace: &Path, asked: &[String]) -> Res
             None => return Ok(None),
         },
     };
-    let (registry, warnings) = Registry::load(&path, workspace, asked)
+    let (registry, warnings) = Registry::load(&path, workspace, None)
         .map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
     for warning in warnings {
         eprintln!("warning: {warning}");

@@ -85,7 +85,7 @@ struct Told<'a> {
 
 fn print(args: &Args, resolved: &Resolved) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let Resolved { schema, closed, warnings, source, digests } = resolved;
+    let Resolved { schema, closed, warnings, source, digests, .. } = resolved;
     if args.json {
         serde_json::to_writer_pretty(&mut out, &Told { source, schema, closed, digests, warnings })?;
     } else {

@@ -8,7 +8,7 @@ use unstuck_adapters::process::Stop;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::registry::{Registry, Wanted};
 use unstuck_adapters::validators::{self, Place};
-use unstuck_core::completion::{Condition, Run};
+use unstuck_core::completion::{Completion, Condition, Run};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_store::blobs::MemoryBlobs;
 
@@ -36,17 +36,16 @@ pub struct Args {
 /// Runs it. The exit status is 0 where the condition holds, 1 where it does not, and 5 where it could not run.
 pub fn validator(global: &Global, args: &Args) -> Result {
     let workspace = project::directory(global)?;
-    let asked = [args.name.clone()];
     // Five validators need no registry.
-    let registry = registry(args.registry.as_deref(), &workspace, &asked)?.unwrap_or_else(Registry::built_in);
+    let registry = registry(args.registry.as_deref(), &workspace)?.unwrap_or_else(Registry::built_in);
     let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     let params: Map<String, Value> =
         args.params.iter().map(|(name, text)| (name.clone(), value(text))).collect();
-    let wanted = [Wanted { validator: args.name.clone(), params }];
-    let conditions = registry
-        .conditions(&wanted, None, &workspace)
+    let wanted = Wanted { validator: args.name.clone(), params };
+    let condition = registry
+        .condition(&wanted, None, &workspace)
         .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
-    let Some(condition) = conditions.first() else {
+    let Some(condition) = &condition else {
         return Err(Error::usage(format!("validator {} is of a type that is not run yet", args.name)));
     };
     let result = run(condition, workspace)?;
@@ -67,14 +66,19 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
         .enable_all()
         .build()
         .map_err(|error| Error::usage(format!("cannot start: {error}")))?;
-    let twice = Duration::from_millis(condition.validator.timeout.0).saturating_mul(2);
+    // Nobody else can name it, and it goes with us.
+    let scratch = tempfile::tempdir()
+        .map_err(|error| Error::usage(format!("cannot make a temporary folder: {error}")))?;
+    let alone = Completion { conditions: vec![condition.clone()], ..Completion::default() };
+    let limit = alone.limit(condition.validator.phase);
     let place = Place {
         environment: Vec::new(),
-        limit: twice,
+        limit: Duration::from_millis(limit.0),
+        output_max: validators::OUTPUT_MAX,
         grace: Duration::from_secs(5),
         mark: format!("unstuck-probe-{}", std::process::id()),
         hidden: vec![workspace.join(".unstuck"), workspace.join("context")],
-        scratch: std::env::temp_dir(),
+        scratch: scratch.path().to_owned(),
         base: None,
         stop_at_first: false,
         workspace,
