@@ -100,7 +100,7 @@ macro_rules! cases {
 
 /// Returns a worker that is a command line.
 fn by(goal: &str, command: &str) -> Worker {
-    named(command, goal, &Clients::new())
+    named(command, goal, &Clients::new()).expect("a command line")
 }
 
 mod files {

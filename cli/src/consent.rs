@@ -1,42 +1,51 @@
-//! What a person has acknowledged in a project: that a worker may do what a sentence says.
+//! What a person has acknowledged in a project: that a client may do what its description lets it do.
 //!
-//! The sentence itself is kept. Where it changes, with a version of ours or a description of the user, it is
-//! another one, and has to be acknowledged again.
+//! Where the description changes, with a version of ours or by the user, or by a file that came with the repository, it
+//! is another one, and has to be acknowledged again.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::id::Timestamp;
+use unstuck_core::client::Client;
+use unstuck_core::id::{Digest, Timestamp};
 use unstuck_store::state_dir::Project;
 
 /// An acknowledgement.
 #[derive(Debug, Serialize, Deserialize)]
 struct Consent {
     worker: String,
+    /// Of the whole description.
+    description: Digest,
+    /// What was said about it.
     words: String,
     at: Timestamp,
 }
 
-/// Says whether it is acknowledged in a project that `worker` may do what `words` say. What cannot be read is
-/// not.
-pub fn is_given(project: &Project, worker: &str, words: &str) -> bool {
+/// Says whether it is acknowledged in a project what a client may do. What cannot be read is not.
+pub fn is_given(project: &Project, client: &Client) -> bool {
     let text = std::fs::read(file(project)).unwrap_or_default();
     let mut consents = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    consents.any(|it: Consent| it.worker == worker && it.words == words)
+    let description = digest(client);
+    consents.any(|it: Consent| it.worker == client.name && it.description == description)
 }
 
 /// Acknowledges it, for all later runs in the project.
-pub fn give(project: &Project, worker: &str, words: &str, at: Timestamp) -> io::Result<()> {
-    if is_given(project, worker, words) {
+pub fn give(project: &Project, client: &Client, at: Timestamp) -> io::Result<()> {
+    if is_given(project, client) {
         return Ok(());
     }
     project.create()?;
-    let consent = Consent { worker: worker.to_owned(), words: words.to_owned(), at };
+    let (worker, words) = (client.name.clone(), client.launch.all.words.clone());
+    let consent = Consent { worker, description: digest(client), words, at };
     // The line before may have been torn by a crash.
     let line = format!("\n{}\n", serde_json::to_string(&consent)?);
     OpenOptions::new().append(true).create(true).open(file(project))?.write_all(line.as_bytes())
+}
+
+fn digest(client: &Client) -> Digest {
+    Digest::of(&serde_json::to_vec(client).expect("a description is plain data"))
 }
 
 fn file(project: &Project) -> PathBuf {
@@ -45,23 +54,30 @@ fn file(project: &Project) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_adapters::clients;
+
     use super::*;
 
-    const WORDS: &str = "can do anything that you can";
+    fn client(name: &str) -> Client {
+        let found = clients::all().find(|client| client.name == name);
+        Client::clone(&found.expect("a client of ours"))
+    }
 
     #[test]
-    fn it_holds_for_one_project_one_worker_and_one_sentence() {
+    fn it_holds_for_one_project_and_one_description() {
         let folder = tempfile::tempdir().unwrap();
         let [here, there] = ["here", "there"].map(|name| Project::at(folder.path().join(name)));
-        assert!(!is_given(&here, "claude", WORDS));
-        give(&here, "claude", WORDS, Timestamp(1)).unwrap();
-        for (project, worker, words, given) in [
-            (&here, "claude", WORDS, true),
-            (&here, "codex", WORDS, false),
-            (&here, "claude", "can do anything that you can, and more", false),
-            (&there, "claude", WORDS, false),
+        let claude = client("claude");
+        let other_program = Client { program: "./claude".to_owned(), ..claude.clone() };
+        assert!(!is_given(&here, &claude));
+        give(&here, &claude, Timestamp(1)).unwrap();
+        for (project, client, given) in [
+            (&here, &claude, true),
+            (&here, &client("codex"), false),
+            (&here, &other_program, false),
+            (&there, &claude, false),
         ] {
-            assert_eq!(is_given(project, worker, words), given, "{worker} {words}");
+            assert_eq!(is_given(project, client), given, "{} {}", client.name, client.program);
         }
     }
 
@@ -69,12 +85,13 @@ mod tests {
     fn it_is_kept_once_and_a_torn_line_loses_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let project = Project::at(folder.path());
-        give(&project, "claude", WORDS, Timestamp(1)).unwrap();
+        let [claude, codex] = ["claude", "codex"].map(client);
+        give(&project, &claude, Timestamp(1)).unwrap();
         let kept = std::fs::read(file(&project)).unwrap();
-        give(&project, "claude", WORDS, Timestamp(2)).unwrap();
+        give(&project, &claude, Timestamp(2)).unwrap();
         assert_eq!(std::fs::read(file(&project)).unwrap(), kept);
         std::fs::write(file(&project), [&kept[..], b"{\"worker\":\"to"].concat()).unwrap();
-        give(&project, "codex", WORDS, Timestamp(3)).unwrap();
-        assert!(is_given(&project, "claude", WORDS) && is_given(&project, "codex", WORDS));
+        give(&project, &codex, Timestamp(3)).unwrap();
+        assert!(is_given(&project, &claude) && is_given(&project, &codex));
     }
 }

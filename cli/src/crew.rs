@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use unstuck_adapters::clients;
 use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Access;
@@ -143,19 +144,36 @@ fn grant(worker: &Worker) -> Option<(&str, &str, Access)> {
     Some((&client.name, &client.launch.grant(access).words, access))
 }
 
+/// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
+/// is not known.
+fn is_free(client: &Client, access: Access) -> bool {
+    let is_ours = || clients::all().any(|built_in| *built_in == *client);
+    access == Access::All || client.launch.grant(access).any_command || !is_ours()
+}
+
 /// Asks a person, once in a project, whether a client may do anything: on a terminal, or by an option.
 pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -> Result<()> {
-    let bare = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
-    let free = bare.filter_map(|(_, worker)| grant(worker)).filter(|(_, _, access)| *access == Access::All);
-    let mut asked: Vec<(&str, &str)> = free.map(|(name, words, _)| (name, words)).collect();
-    asked.retain(|(_, words)| !words.is_empty());
-    asked.sort_unstable();
-    asked.dedup();
-    asked.retain(|(name, words)| !project.is_some_and(|project| consent::is_given(project, name, words)));
-    for (name, words) in asked {
-        if yes {
+    if yes {
+        return Ok(());
+    }
+    let everybody = workflow.everybody().into_iter();
+    let bare = everybody.filter_map(|(_, worker)| {
+        worker
+            .client
+            .as_deref()
+            .filter(|_| worker.wrap.is_none())
+            .map(|it| (it, Access::of(&worker.capabilities)))
+    });
+    let mut asked: Vec<&Client> = Vec::new();
+    for (client, access) in bare {
+        let words = &client.launch.grant(access).words;
+        let is_known =
+            asked.contains(&client) || project.is_some_and(|project| consent::is_given(project, client));
+        if words.is_empty() || is_known || !is_free(client, access) {
             continue;
         }
+        asked.push(client);
+        let name = &client.name;
         if !io::stdin().is_terminal() {
             return Err(Error::usage(format!("{name} {words}; nobody has said yet that this is all right here"))
                 .hint(format!(
@@ -164,7 +182,7 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
         }
         ask(name, words)?;
         if let Some(project) = project {
-            consent::give(project, name, words, text::now()).map_err(|error| Error::store(&error))?;
+            consent::give(project, client, text::now()).map_err(|error| Error::store(&error))?;
         }
     }
     Ok(())

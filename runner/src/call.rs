@@ -224,7 +224,10 @@ impl Audience for Listener<'_> {
         self.decoder.push(piece);
         let progress = self.progress();
         self.show(&progress);
-        self.tell_of(progress);
+        // What it has cost in all is told with its end: nobody need stop it for that any more.
+        if !self.decoder.is_over() {
+            self.tell_of(progress);
+        }
     }
 
     fn reads_output(&self) -> bool {

@@ -109,7 +109,7 @@ const LAUNCH: &[Key] = &[
     part("isolated", Part::Isolated),
 ];
 
-const GRANT: &[Key] = &[texts("args"), required("words", Kind::Text, "")];
+const GRANT: &[Key] = &[texts("args"), required("words", Kind::Text, ""), flag("any_command")];
 
 const ISOLATED: &[Key] = &[texts("args"), key("env", Kind::Texts)];
 

@@ -102,7 +102,11 @@ fn read_launch(view: &View<'_>, report: &mut Report) -> Launch {
     let mut templates = |view: &View<'_>, key: &str| templates(view, key, report);
     let mut grant = |key: &str| {
         let Some(view) = view.map(key) else { return Grant::default() };
-        Grant { args: templates(&view, "args"), words: view.owned("words").unwrap_or_default() }
+        Grant {
+            args: templates(&view, "args"),
+            words: view.owned("words").unwrap_or_default(),
+            any_command: view.flag("any_command").unwrap_or_default(),
+        }
     };
     let [read, edit, all] = ["read", "edit", "all"].map(&mut grant);
     let isolated = view

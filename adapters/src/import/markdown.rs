@@ -80,7 +80,7 @@ impl Reader {
             let is_shell = SHELLS.contains(&language.split_whitespace().next().unwrap_or_default());
             self.fence = Some((fence.to_owned(), is_shell && self.section.is_some()));
         } else if let Some((level, title)) = heading(bare) {
-            if self.section.is_none_or(|section| level <= section) {
+            if self.section.is_none_or(|section| level <= section) || is_of_task(title) {
                 self.section = is_about_showing(title).then_some(level);
             }
         } else if self.section.is_some() || is_label(bare) {
@@ -137,6 +137,15 @@ impl Reader {
             self.found.push((number, line));
         }
     }
+}
+
+/// Says whether a heading begins a piece of work, at whatever level it stands: the commands below it are to be run once
+/// by whoever does the work.
+fn is_of_task(title: &str) -> bool {
+    const PIECES: &[&str] =
+        &["feature", "issue", "iteration", "milestone", "phase", "stage", "step", "story", "task", "ticket"];
+    let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    first.is_some_and(|word| PIECES.contains(&word.to_ascii_lowercase().as_str()))
 }
 
 /// Languages of blocks that hold command lines.

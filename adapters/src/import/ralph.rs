@@ -1,6 +1,7 @@
 //! The configuration of a Ralph loop (`ralph.yml`), nested or flat: one worker that is sent one prompt again and again.
 
 use unstuck_core::id::Millis;
+use unstuck_core::money;
 use unstuck_core::workflow::WorkerKind;
 
 use super::{Input, prompt};
@@ -78,13 +79,16 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
             input.left(line, what, "the worker is told how to say that it is done; the commands show it");
         }
         ("agent", Kind::Text(name)) => worker(input, line, name),
-        ("max_cost" | "max_cost_usd", _) => {
-            input.left(
-                line,
-                format!("`{}`: a bound of money", entry.key),
-                "give it to the run: unstuck run --help",
-            );
-        }
+        ("max_cost" | "max_cost_usd", Kind::Int(usd) | Kind::Float(usd)) => match money::micro_usd(usd) {
+            Some(micro_usd @ 1..) => {
+                input.draft.micro_usd = Some(micro_usd);
+                input.carried(
+                    line,
+                    format!("{} at most, where the worker tells what it spends", money::dollars(micro_usd)),
+                );
+            }
+            _ => input.left(line, format!("{} = {usd}", entry.key), "set max_usd"),
+        },
         (key, _) => input.left(line, format!("`{key}`"), "there is nothing like it here"),
     }
 }

@@ -372,6 +372,7 @@ hats:
         name: "Mend the parser"
         version: "1"
         timeout: 1h30m # of the whole run
+        # max_usd: 10 needs prices: docs/money.md
         steps:
           work:
             worker: CODEX_CLI
@@ -393,12 +394,12 @@ hats:
         + ralph.yml:2: CODEX_CLI works
         + ralph.yml:7: 40 iterations at most
         + ralph.yml:8: 5400 s at most
+        + ralph.yml:9: $10.00 at most, where the worker tells what it spends
         + ralph.yml:12: 1 rule, behind the prompt
         + docs/PROMPT.md:1: the prompt, word for word
         + Cargo.toml: `cargo test`: the tests of the project have to pass
         - ralph.yml:3: `cli.prompt_mode`; a worker gets its prompt on standard input
         - ralph.yml:6: the completion promise `LOOP_COMPLETE` ends nothing here: it is a word, and no evidence; the worker is told how to say that it is done; the commands show it
-        - ralph.yml:9: `max_cost_usd`: a bound of money; give it to the run: unstuck run --help
         - ralph.yml:11: `core.scratchpad`; say it in the instructions
         - ralph.yml:14: the hats builder: one worker does all; make a step of each that has an order, with depends_on; a reviewer is a completion_check
     "#]].assert_eq(&shown_of(found));

@@ -1,9 +1,11 @@
 //! A workflow in words, as a person would write it.
 
 use unstuck_core::id::Millis;
+use unstuck_core::money;
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
 use super::{Input, Wishes};
+use crate::clients;
 use crate::workflow_file::complaint::named;
 use crate::workflow_file::save::{quoted, span};
 
@@ -18,6 +20,8 @@ pub(super) struct Draft {
     /// The file says who works.
     pub names_worker: bool,
     pub timeout: Millis,
+    /// The bound of money, in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
     pub registry: Option<String>,
     pub steps: Vec<Step>,
 }
@@ -73,6 +77,7 @@ impl Draft {
             command: wishes.with.clone(),
             names_worker: false,
             timeout: Workflow::DEFAULT_TIMEOUT,
+            micro_usd: None,
             registry: None,
             steps: vec![Step::new("work")],
         }
@@ -148,6 +153,17 @@ pub(super) fn written(draft: &Draft) -> String {
         "version: \"1\"".to_owned(),
         format!("timeout: {} # of the whole run", span(draft.timeout)),
     ];
+    lines.extend(draft.micro_usd.map(|bound| {
+        let bound = format!("max_usd: {}", money::exact_dollars(bound));
+        // A run whose worker does not tell what it spends is refused with it.
+        let tells = |name| clients::all().any(|client| client.name == name && client.tells_cost());
+        let holds = draft.command.is_none() && draft.worker.client_name().is_some_and(tells);
+        if holds {
+            format!("{bound} # of all workers")
+        } else {
+            format!("# {bound} needs prices: docs/money.md")
+        }
+    }));
     lines.extend(draft.registry.iter().map(|registry| format!("steps_registry: {}", quoted(registry))));
     lines.push("steps:".to_owned());
     for step in &draft.steps {

@@ -125,13 +125,22 @@ pub fn in_place_of(first: &Worker, client: &Client) -> Worker {
 
 /// Makes a worker of what a person names: clients with commas between, of which the later take over from the earlier,
 /// or else a command line.
-pub fn named(with: &str, instructions: &str, known: &Clients) -> Worker {
-    let clients: Option<Vec<&Arc<Client>>> = with.split(',').map(|name| known.get(name.trim())).collect();
-    let Some((first, rest)) = clients.as_deref().and_then(<[_]>::split_first) else {
-        return worker(WorkerKind::Command, instructions, Some(with.to_owned()));
+///
+/// # Errors
+///
+/// A sentence about a name between commas that is that of no client.
+pub fn named(with: &str, instructions: &str, known: &Clients) -> Result<Worker, String> {
+    let names = || with.split(',').map(str::trim);
+    let Some(foreign) = names().find(|name| !known.contains_key(*name)) else {
+        let mut chain = names().filter_map(|name| known.get(name));
+        let first = chain.next().expect("a text has a first part");
+        let first = in_place_of(&worker(WorkerKind::Client, instructions, None), first);
+        return Ok(Worker { fallback: chain.map(|client| in_place_of(&first, client)).collect(), ..first });
     };
-    let first = in_place_of(&worker(WorkerKind::Client, instructions, None), first);
-    Worker { fallback: rest.iter().map(|client| in_place_of(&first, client)).collect(), ..first }
+    if names().any(|name| known.contains_key(name)) {
+        return Err(format!("{}; {}", unknown(foreign), near(foreign, known)));
+    }
+    Ok(worker(WorkerKind::Command, instructions, Some(with.to_owned())))
 }
 
 fn worker(kind: WorkerKind, instructions: &str, command: Option<String>) -> Worker {

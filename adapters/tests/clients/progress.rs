@@ -109,3 +109,54 @@ fn the_calls_in_which_no_new_try_helps_are_told() {
     "#]]
     .assert_eq(&calls().iter().filter_map(hopeless).collect::<String>());
 }
+
+#[test]
+fn an_error_is_none_of_the_ways_to_be_done() {
+    let claude = |subtype: &str, more: &str| {
+        format!(
+            "{{\"type\":\"result\",\"subtype\":\"{subtype}\",\"is_error\":false,\"session_id\":\"s\"{more}}}"
+        )
+    };
+    let opencode_error = r#"{"type":"error","error":{"name":"APIError","data":{"message":"boom"}}}"#;
+    let opencode_stop = r#"{"type":"step_finish","part":{"reason":"stop"}}"#;
+    let limit = "You're out of extra usage · resets 3pm (Europe/Berlin)";
+    let refused = "API Error: 400 You have reached your specified API usage limits. You will regain access on 2026-12-01.";
+    let failed = |message: &str| {
+        format!("{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"{message}\"}}")
+    };
+    for (client, lines, end, trouble) in [
+        ("claude", vec![claude("success", ",\"result\":\"I am done.\"")], CallEnd::Done, None),
+        ("claude", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(Trouble::TurnLimit)),
+        ("claude", vec![claude("error_max_budget_usd", "")], CallEnd::Failed, Some(Trouble::BudgetLimit)),
+        ("claude", vec![claude("error_during_execution", "")], CallEnd::Failed, Some(Trouble::Unknown)),
+        ("qwen", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(Trouble::TurnLimit)),
+        ("claude", vec![failed(limit)], CallEnd::Failed, Some(Trouble::RateLimit)),
+        ("claude", vec![failed(refused)], CallEnd::Failed, Some(Trouble::RateLimit)),
+        (
+            "opencode",
+            vec![opencode_error.to_owned(), opencode_stop.to_owned()],
+            CallEnd::Failed,
+            Some(Trouble::Unknown),
+        ),
+    ] {
+        let mut decoder = decoder(client);
+        lines.iter().for_each(|line| decoder.push(format!("{line}\n").as_bytes()));
+        let (reading, _) = decoder.finish(&Exit::Code(0), false, "");
+        assert_eq!((reading.end, reading.trouble), (end, trouble), "{client}: {lines:?}");
+    }
+}
+
+#[test]
+fn what_each_of_several_ends_adds_is_added_up() {
+    let result = |usd: &str, tokens: u64| {
+        format!(
+            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"model_usage_since_last_result\":{{\"m\":{{\"inputTokens\":{tokens},\"costUSD\":{usd}}}}}}}\n"
+        )
+    };
+    let mut decoder = decoder("claude");
+    decoder.push(result("0.9", 100).as_bytes());
+    decoder.push(result("0.1", 20).as_bytes());
+    let (reading, _) = decoder.finish(&Exit::Code(0), false, "");
+    assert_eq!(reading.cost.map(|cost| cost.micro_usd), Some(1_000_000));
+    assert_eq!(reading.usage.map(|usage| usage.input), Some(120));
+}

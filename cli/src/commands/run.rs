@@ -199,19 +199,18 @@ struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    fn policy(&self, known: &Clients) -> Convergence {
-        Convergence {
+    fn policy(&self, known: &Clients) -> Result<Convergence> {
+        let diagnose_with = self.diagnose_with.as_deref().map(|who| whom(who, "", known)).transpose()?;
+        Ok(Convergence {
             allowed_paths: self.allowed_paths.clone(),
             protected_paths: self.protected_paths.clone(),
             max_changed_files: self.max_files,
             max_changed_lines: self.max_lines,
             revert_out_of_scope: self.revert_out_of_scope,
-            diagnose_with: self.diagnose_with.as_deref().map(|who| Worker {
-                capabilities: vec![Capability::Read],
-                ..workflow_file::named(who, "", known)
-            }),
+            diagnose_with: diagnose_with
+                .map(|worker| Worker { capabilities: vec![Capability::Read], ..worker }),
             ..Convergence::default()
-        }
+        })
     }
 }
 
@@ -401,6 +400,7 @@ fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
             .hint("leave --baseline off out"));
     }
+    let judge = args.judge.as_deref().map(|who| whom(who, "", &known)).transpose()?;
     let options = QuickOptions {
         timeout: args.max_time,
         max_iterations: args.iterations,
@@ -408,11 +408,9 @@ fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         baseline: args.baseline.map(Baseline::from),
         observations: args.observations,
         reports: args.reports.clone(),
-        scope: args.scope.policy(&known),
-        judge: args.judge.as_deref().map(|who| Worker {
-            capabilities: vec![Capability::Read, Capability::RunTests],
-            ..workflow_file::named(who, "", &known)
-        }),
+        scope: args.scope.policy(&known)?,
+        judge: judge
+            .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
         session: if args.keep_session { Session::Continue } else { Session::Fresh },
         ..QuickOptions::default()
     };
@@ -427,10 +425,16 @@ fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
     Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
 }
 
+/// Returns whom a person names.
+fn whom(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
+    workflow_file::named(with, instructions, known)
+        .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
+}
+
 /// Returns who works: whoever is named, or else the first client that is here, which is said.
 fn worker(args: &Args, known: &Clients) -> Result<Worker> {
     let found = match &args.with {
-        Some(with) => workflow_file::named(with, &args.what, known),
+        Some(with) => whom(with, &args.what, known)?,
         None => {
             let client = crew::first_installed(known).ok_or_else(|| {
                 Error::usage("no worker is installed that is known by name, and none is given").hint(
@@ -438,7 +442,7 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
                 )
             })?;
             note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
-            workflow_file::named(&client.name, &args.what, known)
+            whom(&client.name, &args.what, known)?
         }
     };
     let model = args.model.clone();

@@ -146,7 +146,7 @@ fn acknowledge(project: Option<&state_dir::Project>, client: &Client) -> Result<
     let project = project.ok_or_else(|| {
         Error::usage("a store in memory keeps no acknowledgement").hint("--store sled:PATH")
     })?;
-    let given = consent::give(project, &client.name, &client.launch.all.words, text::now());
+    let given = consent::give(project, client, text::now());
     given.map_err(|error| Error::store(&error))
 }
 
@@ -176,7 +176,7 @@ fn look_at(client: &Client, project: Option<&state_dir::Project>) -> Worker {
             edit: client.launch.edit.words.clone(),
             all: words.clone(),
         },
-        acknowledged: project.is_some_and(|project| consent::is_given(project, &client.name, words)),
+        acknowledged: project.is_some_and(|project| consent::is_given(project, client)),
         call: call(client),
     }
 }

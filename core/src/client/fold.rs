@@ -80,7 +80,10 @@ impl Fold {
             }
             Told::Done => {
                 // No step forward by itself: a client in a circle ends again and again.
-                self.end = Some(self.error.take().map_or(End::Done, End::Failed));
+                // Nor is it done where it has just said that it failed.
+                if !matches!(self.end, Some(End::Failed(_))) {
+                    self.end = Some(self.error.take().map_or(End::Done, End::Failed));
+                }
                 self.retrying = None;
             }
             Told::Failed(problem) => self.fail(problem, &client.troubles),

@@ -73,6 +73,8 @@ pub struct Grant {
     pub args: Vec<String>,
     /// What that means, for people: the rest of a sentence that begins with the name of the client.
     pub words: String,
+    /// It does not keep the client from running any command, so a person has to acknowledge it.
+    pub any_command: bool,
 }
 
 /// What keeps a client from the configuration of the user.

@@ -25,6 +25,11 @@ pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
         .or_else(|| status_of(problem).and_then(by_status))
         .or_else(|| by_phrase(&AFTER_STATUS))
         .or_else(|| by_weather(&problem.message))
+        // What names the moment at which it ends is a limit.
+        .or_else(|| {
+            (problem.resets.is_some() || weather::resets(&problem.message).is_some())
+                .then_some(Trouble::RateLimit)
+        })
         .unwrap_or(Trouble::Unknown)
 }
 
@@ -105,9 +110,10 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         ),
         (
             Trouble::Auth,
-            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key not (?:valid|found)|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|oauth token",
+            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key not (?:valid|found)|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log|sign) in again|oauth token",
         ),
-        (Trouble::Overloaded, r"overload|experiencing high demand"),
+        (Trouble::Overloaded, r"overload|experiencing high demand|at capacity"),
+        (Trouble::RateLimit, r"api usage limits|you will regain access|out of (?:extra )?usage"),
     ])
 });
 
@@ -115,7 +121,7 @@ static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
         (
             Trouble::RateLimit,
-            r"rate[_ -]?limit|too many requests|quota|resource_exhausted|(?:usage|session|weekly|5-hour) limit|hit your (?:[\w-]+ ){0,3}limit",
+            r"rate[_ -]?limit|too many requests|quota|resource_exhausted|(?:usage|session|weekly|5-hour) limit|hit your (?:[\w-]+ ){0,3}limit|\blimit reached\b",
         ),
         (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
         (
