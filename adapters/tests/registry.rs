@@ -614,6 +614,13 @@ fn built_in_validators_follow_the_project() {
             "lint-check",
             Some("yarn run lint"),
         ),
+        (
+            &[("package.json", r#"{"scripts": {"type-check": "x"}}"#), ("tsconfig.json", "")],
+            "type-check",
+            Some("npm run type-check"),
+        ),
+        (&[("Makefile", "lint:\n\tx\nfmt-check:\n\tx\n")], "lint-check", Some("make lint")),
+        (&[("Makefile", "lint:\n\tx\nfmt-check:\n\tx\n")], "format-check", Some("make fmt-check")),
         (&[("package.json", "{}"), ("eslint.config.js", "")], "lint-check", Some("npx eslint .")),
         (&[("pyproject.toml", "[tool.ruff]")], "format-check", Some("ruff format --check .")),
         (&[("pyproject.toml", "[project]")], "type-check", None),
