@@ -4,7 +4,7 @@
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`],
 //! [`prices`], [`process`], [`decision_file`], [`redact`], [`environment`], [`branch`], [`worktree`], [`checks`],
 //! [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
-//! [`import`], [`blocking`]; below them `folder`, which knows what systems do differently with files.
+//! [`import`], [`notify`], [`blocking`]; below them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
 pub mod clients;
@@ -16,6 +16,7 @@ pub mod workflow_file;
 
 pub mod decision_file;
 pub mod environment;
+pub mod notify;
 pub mod prices;
 pub mod process;
 pub mod redact;

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     answer, artifacts, check, checkout, completions, diff, doctor, events, export, gc, guard, import, init,
-    kick, man, probe, replay, report, resume, run, runs, show, undo, verdict, verify, why, workers,
+    kick, man, probe, replay, report, resume, run, runs, show, stop, undo, verdict, verify, why, workers,
 };
 
 /// Supervises loops of coding agents.
@@ -43,6 +43,9 @@ pub struct Global {
     /// Say more about what the program itself does.
     #[arg(short, long, global = true)]
     pub verbose: bool,
+    /// Take over a run that was detached; how it begins is read on standard input.
+    #[arg(long, hide = true)]
+    pub detached: bool,
 }
 
 /// The commands.
@@ -53,6 +56,7 @@ pub enum Command {
     /// Run a workflow file, or a goal with a worker and checks.
     Run(Box<run::Args>),
     /// List runs, the ones that need a person first.
+    #[command(visible_alias = "status")]
     Runs(runs::Args),
     /// Show a run: its steps, iterations and verdicts.
     Show(show::Args),
@@ -70,6 +74,8 @@ pub enum Command {
     Resume(resume::Args),
     /// Try now what a run waits for: do not wait until a limit ends.
     Kick(kick::Args),
+    /// Stop a run as Ctrl-C does: its record is finished; twice: at once.
+    Stop(stop::Args),
     /// Answer what a blocked run needs, and go on.
     Answer(answer::Args),
     /// Put the files of the workspace back to what they were before an iteration.
@@ -108,7 +114,10 @@ pub enum Command {
 impl Command {
     /// Says whether the command does work, and does not only tell.
     pub fn works(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Resume(_) | Self::Kick(_) | Self::Answer(_) | Self::Undo(_))
+        matches!(
+            self,
+            Self::Run(_) | Self::Resume(_) | Self::Kick(_) | Self::Stop(_) | Self::Answer(_) | Self::Undo(_)
+        )
     }
 }
 

@@ -221,7 +221,11 @@ impl Found {
     pub fn started<'a>(&self, events: &'a [Event]) -> Result<&'a RunStarted> {
         match events.first().map(|event| &event.fact) {
             Some(Fact::Observed(Observation::RunStarted(started))) => Ok(started),
-            _ => Err(Error::usage(format!("run {} was never started", self.short)).hint("unstuck runs")),
+            _ => Err(Error::usage(format!(
+                "run {} was never started: its first event did not get durable",
+                self.short
+            ))
+            .hint("start it again: unstuck run ...")),
         }
     }
 
@@ -239,7 +243,12 @@ impl Found {
 /// Completes a half-typed run.
 fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let global = Global { directory: None, store: std::env::var("UNSTUCK_STORE").ok(), verbose: false };
+    let global = Global {
+        directory: None,
+        store: std::env::var("UNSTUCK_STORE").ok(),
+        verbose: false,
+        detached: false,
+    };
     let entries = Project::open(&global).and_then(|project| project.entries()).unwrap_or_default();
     let fits = entries.into_iter().filter(|entry| entry.run.as_str().starts_with(&*typed));
     let candidates =

@@ -18,7 +18,7 @@ use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
 use self::live::Live;
-pub use self::report::{commands, end, end_json, header, more_to_spend, next, spent_json};
+pub use self::report::{commands, end, end_json, header, more_to_spend, next, spent, spent_json};
 use crate::text;
 
 /// How a run is shown.
@@ -115,6 +115,11 @@ impl Watcher for Screen {
                     Some(live) => {
                         live.suspend(print);
                         live.update(state);
+                        for event in events {
+                            if let Fact::Observed(Observation::WorkerProgressed(it)) = &event.fact {
+                                live.files(&it.step, it.progress.files.len());
+                            }
+                        }
                     }
                     None => print(),
                 }
@@ -124,9 +129,9 @@ impl Watcher for Screen {
 
     fn line(&self, step: &StepId, line: &str) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(live) = &mut inner.live {
-            live.line(step, line);
-        }
+        let Inner { live: Some(live), story, .. } = &mut *inner else { return };
+        // There is little room for what is the same in every path.
+        live.line(step, &line.replace(&format!("{}/", story.workspace), ""));
     }
 }
 
@@ -200,10 +205,12 @@ fn baseline_lines(step: &StepId, story: &Story) -> String {
             (false, failed) => text::count(usize::try_from(failed).unwrap_or(usize::MAX), "failure"),
         };
         let head = format!(
-            "  baseline {}: {outcome}{tests}  ({})",
+            "baseline {}: {outcome}{tests} ({})",
             text::cut(&command.run, 60),
             text::span(command.duration)
         );
+        let head = text::wrap(&head, text::width().saturating_sub(2), 11);
+        let head = format!("  {head}");
         let mark = |failure: &FailureStory, word: &str| {
             let place = failure.place.as_ref().map_or_else(String::new, |place| format!("  {place}"));
             format!("      {word}  {}{place}", text::cut(&failure.name, 100))

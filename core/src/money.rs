@@ -263,6 +263,14 @@ impl Ledger {
         }
     }
 
+    /// Forgets the numbers of conversations that nobody goes on with, so that what is remembered does not grow with
+    /// the run.
+    pub fn keep_conversations(&mut self, goes_on: impl Fn(&str, &str) -> bool) {
+        for (client, sessions) in &mut self.counters {
+            sessions.retain(|session, _| goes_on(client, session));
+        }
+    }
+
     /// Adds a call that tells nothing, such as one that was lost in a crash.
     pub fn add_untold(&mut self) {
         self.own.calls = self.own.calls.saturating_add(1);
@@ -603,6 +611,20 @@ mod tests {
         ledger.add_untold();
         let spent = ledger.spent();
         assert_eq!((spent.calls, spent.cost_unknown(), spent.tokens_unknown), (8, 1, 8));
+    }
+
+    #[test]
+    fn a_conversation_that_nobody_goes_on_with_is_forgotten() {
+        let told = |micro| reading(None, usd(micro, Scope::Session));
+        let mut ledger = Ledger::default();
+        for session in ["a", "b"] {
+            ledger.add("claude", Some(session), &told(10), None);
+        }
+        ledger.keep_conversations(|client, session| (client, session) == ("claude", "b"));
+        for (session, sum) in [("b", 25), ("a", 40)] {
+            ledger.add("claude", Some(session), &told(15), None);
+            assert_eq!(ledger.spent().micro_usd(), sum, "{session}");
+        }
     }
 
     type Call = (&'static str, &'static str, Reading);

@@ -165,6 +165,13 @@ impl RunState {
         };
         let call = call.as_deref().cloned();
         let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
+        let steps = &self.steps;
+        self.ledger.keep_conversations(|client, id| {
+            steps
+                .iter()
+                .filter_map(|at| at.conversation.as_ref())
+                .any(|it| it.client == client && it.id == id)
+        });
         match reading {
             Some(reading) => add(&mut self.ledger, call.as_ref(), &reading, prices),
             None => self.ledger.add_untold(),

@@ -37,6 +37,9 @@ pub struct Workflow {
     /// What tokens cost, where a worker does not tell the money itself.
     #[serde(default)]
     pub prices: Option<Prices>,
+    /// A command that is told how the run has ended.
+    #[serde(default)]
+    pub notify: Option<String>,
     /// Rules about the branch that the work happens on.
     #[serde(default)]
     pub branch: BranchRules,

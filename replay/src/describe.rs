@@ -168,7 +168,8 @@ fn validated(results: &[ValidatorResult]) -> String {
     results.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-fn left(outcome: &Outcome) -> String {
+/// Says how a process ended, and after which time.
+pub fn left(outcome: &Outcome) -> String {
     let how = match &outcome.exit {
         Exit::Code(code) => format!("exited with {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),

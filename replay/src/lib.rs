@@ -17,7 +17,7 @@ mod what_if;
 mod why;
 
 pub use batches::{Batch, Batches};
-pub use describe::{describe, kind, sentence_of_end};
+pub use describe::{describe, kind, left, sentence_of_end};
 pub use diagnosis::diagnosis;
 pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
 pub use recheck::{Decided, Difference, Recheck, recheck};

@@ -133,7 +133,6 @@ pub(crate) struct Listener<'a> {
     told: Progress,
     /// When news about money is told that came too soon after the news before.
     held_until: Option<Instant>,
-    shown: String,
     /// The beginning of standard error: what is wrong may stand there, with a long help behind it.
     first_complaints: String,
 }
@@ -157,7 +156,6 @@ impl<'a> Listener<'a> {
             told_at: None,
             told: Progress::default(),
             held_until: None,
-            shown: String::new(),
             first_complaints: String::new(),
         }
     }
@@ -183,12 +181,11 @@ impl<'a> Listener<'a> {
         Progress { model: progress.model.or_else(|| self.model.clone()), ..progress }
     }
 
-    fn show(&mut self, progress: &Progress) {
+    fn show(&self, progress: &Progress) {
         let line = if progress.doing.is_empty() { &progress.text } else { &progress.doing };
         let line = line.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-        if !line.is_empty() && *line != self.shown {
+        if !line.is_empty() {
             self.watcher.line(&self.step, line);
-            line.clone_into(&mut self.shown);
         }
     }
 

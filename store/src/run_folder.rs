@@ -52,6 +52,16 @@ impl RunFolder {
         self.path.join("artifacts")
     }
 
+    /// Makes the folder of artifacts, for its owner only, also before the run is made.
+    ///
+    /// # Errors
+    ///
+    /// As the system says.
+    pub fn create_artifacts(&self) -> io::Result<PathBuf> {
+        let artifacts = self.artifacts();
+        durable::create_folder(&artifacts).map(|()| artifacts)
+    }
+
     /// Returns the file that says who may write.
     pub fn lease(&self) -> PathBuf {
         self.path.join("lease")

@@ -104,7 +104,7 @@ impl Place {
         match went_on.status.code() {
             Some(0) => Ok(()),
             // Nothing of the run was durable yet, so there is none; it is begun anew.
-            Some(64) if String::from_utf8_lossy(&went_on.stderr).contains("there are no runs") => {
+            Some(64) if is_of_no_run(&String::from_utf8_lossy(&went_on.stderr)) => {
                 let again = self.unstuck(&["run", "flow.yaml"]);
                 if again.status.success() { Ok(()) } else { Err(format!("run again: {again:?}")) }
             }
@@ -178,6 +178,11 @@ pub fn output(mut command: Command) -> Output {
     let output = child.wait_with_output().expect("our own child");
     assert!(!watchdog.had_to_bite(), "it hangs: {command:?}: {output:?}");
     output
+}
+
+/// Says whether there is no run, or one whose first event is in the mirror only.
+fn is_of_no_run(said: &str) -> bool {
+    said.contains("there are no runs") || said.contains("was never started")
 }
 
 fn allow(folder: &Path, mode: u32) {

@@ -211,6 +211,7 @@ const WORKFLOW: &[Key] = &[
     optional("outage_budget", Kind::Span, "`26h`", "How long a run waits for such services in all.").ours(),
     optional("max_usd", Kind::Usd, "none", "Most money that the run may spend; see docs/money.md.").ours(),
     optional("max_tokens", Kind::Whole(1), "none", "Most tokens that the run may use, of every kind together.").ours(),
+    optional("notify", Kind::Text, "none", "A command that is run once when the run has ended, and reads a summary as JSON on standard input; see docs/notify.md.").ours(),
     optional("workers", Kind::Named(Level::Client(ClientPart::Client)), "none", "Clients by name, beside those that are built in; see docs/workers.md.").ours(),
     optional("steps_registry", Kind::Path, "none", "A steps registry, from the workspace root; see docs/registry.md.").ours(),
     optional("sentinel", Kind::Map(Level::Sentinel), "none", "Accepted, not run yet."),

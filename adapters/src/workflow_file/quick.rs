@@ -83,6 +83,7 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         outage_budget: options.outage_budget.unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
         budget: Budget::default(),
         prices: None,
+        notify: None,
         branch: BranchRules::default(),
         steps: vec![step],
     }

@@ -45,6 +45,9 @@ fn written(workflow: &Workflow) -> String {
         workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", money::exact_dollars(it))),
     );
     lines.extend(workflow.budget.tokens.map(|it| format!("max_tokens: {it}")));
+    lines.extend(
+        workflow.notify.as_ref().map(|it| format!("notify: {} # when the run has ended", quoted(it))),
+    );
     lines.push("steps:".to_owned());
     for step in &workflow.steps {
         lines.push(format!("  {}:", step.id));

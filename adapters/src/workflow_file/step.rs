@@ -679,6 +679,7 @@ fn nothing() -> Workflow {
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
         budget: Budget::default(),
         prices: None,
+        notify: None,
         branch: unstuck_core::workflow::BranchRules::default(),
         steps: Vec::new(),
     }

@@ -45,6 +45,7 @@ impl Loader<'_> {
                 accepts_unknown: false,
             },
             prices: None,
+            notify: top.owned("notify"),
             branch: self.branch_rules(&top, &steps),
             steps,
         })

@@ -5,7 +5,7 @@ use unstuck_runner::launch::TakeUp;
 
 use crate::args::Global;
 use crate::commands::resume;
-use crate::commands::run::Driving;
+use crate::driving::Driving;
 use crate::error::Result;
 use crate::project::{Project, RunArg};
 

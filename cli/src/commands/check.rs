@@ -6,10 +6,10 @@ use unstuck_adapters::workflow_file::{self, Options};
 
 use crate::args::Global;
 use crate::commands::run;
-use crate::crew;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project;
+use crate::{crew, programs};
 
 mod explore;
 
@@ -47,7 +47,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
         eprintln!("warning: {warning}");
     }
     let workflow = &loaded.workflow;
-    let kinds = [run::not_enforced, crew::missing, run::missing_programs];
+    let kinds = [run::not_enforced, crew::missing, programs::of_commands, programs::of_validators];
     for warning in kinds.into_iter().flat_map(|of| of(workflow)) {
         eprintln!("warning: {warning}");
     }

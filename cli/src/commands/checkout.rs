@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::args::Global;
-use crate::commands::{run, undo};
+use crate::commands::undo;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg};
+use crate::{driving, explained};
 
 /// Arguments of `unstuck checkout`.
 #[derive(Debug, clap::Args)]
@@ -32,8 +33,9 @@ pub fn checkout(global: &Global, args: &Args) -> Result {
         return Err(Error::usage("@now is in the workspace already")
             .hint(format!("name an event: unstuck events {}", found.short())));
     };
-    let snapshots = run::snapshots(project.runs(), found.started(&events)?)?;
-    let applied = snapshots.checkout(seen.snapshot, &args.to).map_err(|error| run::of_snapshots(&error))?;
+    let snapshots = driving::snapshots(project.runs(), found.started(&events)?)?;
+    let applied =
+        snapshots.checkout(seen.snapshot, &args.to).map_err(|error| explained::of_snapshots(&error))?;
     println!("{} holds the workspace of event {}", args.to.display(), seen.seq);
     println!("  written  {}", undo::listed(&applied.written));
     for left in seen.snapshot.left_out.iter().filter(|left| left.count > 0) {

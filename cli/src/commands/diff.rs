@@ -7,11 +7,12 @@ use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
 use unstuck_core::id::StepId;
 
 use crate::args::Global;
-use crate::commands::{run, undo};
+use crate::commands::undo;
 use crate::error::Result;
 use crate::exit;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg};
+use crate::{driving, explained};
 
 /// Arguments of `unstuck diff`.
 #[derive(Debug, clap::Args)]
@@ -56,9 +57,9 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         (Some(from), Some(to), _) => (from, to),
     };
     let (before, after) = (past.find(from, Side::Before)?, past.find(to, Side::After)?);
-    let snapshots = run::snapshots(project.runs(), found.started(&events)?)?;
+    let snapshots = driving::snapshots(project.runs(), found.started(&events)?)?;
     let first = past.find(Moment::First, Side::Before)?.map(|seen| seen.snapshot);
-    let failed = |error| run::of_snapshots(&error);
+    let failed = |error| explained::of_snapshots(&error);
     let now = match (&before, &after) {
         (Some(_), Some(_)) => None,
         _ => Some(snapshots.take(first).map_err(failed)?),

@@ -9,9 +9,9 @@ use unstuck_core::id::Millis;
 use unstuck_store::lease::Lease;
 
 use crate::args::Global;
-use crate::commands::run;
 use crate::error::{Error, Result, chain};
 use crate::project::{Found, Project};
+use crate::{driving, explained};
 use crate::{exit, text, worktrees};
 
 /// Arguments of `unstuck gc`.
@@ -112,8 +112,8 @@ fn forget(project: &Project, found: &Found) -> Result<()> {
     if let Ok(started) = found.started(&events)
         && Path::new(&started.workspace).is_dir()
     {
-        let snapshots = run::snapshots(project.runs(), started)?;
-        snapshots.forget(found.entry.run.as_str()).map_err(|error| run::of_snapshots(&error))?;
+        let snapshots = driving::snapshots(project.runs(), started)?;
+        snapshots.forget(found.entry.run.as_str()).map_err(|error| explained::of_snapshots(&error))?;
     }
     fs::remove_dir_all(found.folder.path()).map_err(failed)?;
     drop(lease);

@@ -9,7 +9,7 @@ use unstuck_runner::machine::KICK;
 
 use crate::args::Global;
 use crate::commands::resume;
-use crate::commands::run::Driving;
+use crate::driving::Driving;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Project, RunArg};

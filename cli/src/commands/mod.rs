@@ -5,6 +5,7 @@ pub mod artifacts;
 pub mod check;
 pub mod checkout;
 pub mod completions;
+pub mod detach;
 pub mod diff;
 pub mod doctor;
 pub mod events;
@@ -15,6 +16,7 @@ pub mod import;
 pub mod init;
 pub mod kick;
 pub mod man;
+pub mod notify;
 pub mod probe;
 pub mod replay;
 pub mod report;
@@ -22,6 +24,7 @@ pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod show;
+pub mod stop;
 pub mod undo;
 pub mod verdict;
 pub mod verify;
@@ -47,6 +50,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Verify(args)) => verify::verify(&global, &args),
         Some(Command::Resume(args)) => resume::resume(&global, args),
         Some(Command::Kick(args)) => kick::kick(&global, &args),
+        Some(Command::Stop(args)) => stop::stop(&global, &args),
         Some(Command::Answer(args)) => answer::answer(&global, args),
         Some(Command::Doctor(args)) => doctor::doctor(&global, &args),
         Some(Command::Gc(args)) => gc::gc(&global, &args),

@@ -10,7 +10,7 @@ use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
 
 use crate::args::{self, Global};
-use crate::commands::run::{self, Driving, Shown};
+use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Found, Project, RunArg};
@@ -77,7 +77,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         accept_unknown_cost,
         allowance: None,
         hint,
-        workflow_digest: run::digest_now(started.workflow_file.as_deref()),
+        workflow_digest: driving::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),
     };
     let refused = match take_up(&project, &found, &events, &driving, TakeUp::Resume(order), accept_drift) {
@@ -119,7 +119,7 @@ pub fn take_up(
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
     let mut header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
-    let now = run::digest_now(started.workflow_file.as_deref());
+    let now = driving::digest_now(started.workflow_file.as_deref());
     if now.is_some() && started.workflow_digest.is_some() && now != started.workflow_digest {
         header
             .push_str("\n  note     the workflow file has changed since; this run goes on with what it read");
@@ -133,7 +133,7 @@ pub fn take_up(
     let before = Story::of(events);
     let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before };
     let folder = found.folder.clone();
-    run::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
+    driving::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
         site.take_up(&folder, how, accept_drift).await
     })
 }

@@ -4,38 +4,30 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
-use tokio::sync::watch;
-use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::snapshot::Snapshots;
 use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Clients, Loaded, Options, QuickOptions};
-use unstuck_adapters::{prices, validators, worktree};
+use unstuck_adapters::{prices, worktree};
 use unstuck_core::completion::{self, Condition};
-use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
-use unstuck_core::id::{Digest, Millis, RunId, Seq};
-use unstuck_core::state::StepState;
-use unstuck_core::validator::ValidatorResult;
+use unstuck_core::event::{RunOutcome, RunStarted};
+use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
     Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
-use unstuck_runner::launch::{self, Ended, Site};
-use unstuck_runner::{Interrupt, Watcher};
-use unstuck_store::hint;
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
+use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
+use super::detach;
 use crate::args::{self, Global};
-use crate::branches::{self, BranchArgs, Branches};
-use crate::error::{Error, Result, chain};
+use crate::branches::{self, Branches};
+use crate::driving::{self, Driving, Shown};
+use crate::error::{Error, Result};
 use crate::project::{self, Project};
-use crate::screen::{self, Mode, Screen};
-use crate::{crew, system, worktrees};
+use crate::screen;
+use crate::{crew, programs, text, worktrees};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -97,9 +89,15 @@ pub struct Args {
     /// Most time of the run, such as 90m [default: as the file says, or 4h].
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
+    /// A command that is run when the run has ended, but for Ctrl-C; it reads a summary as JSON [default: as the file says].
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    notify: Option<String>,
     /// What the run may spend, and what the workers may do.
     #[command(flatten)]
     means: Means,
+    /// Work in the background; `unstuck status` and `unstuck stop` know of it.
+    #[arg(short, long)]
+    detach: bool,
     /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
     #[arg(long)]
     worktree: bool,
@@ -246,26 +244,6 @@ pub struct Reading {
     strict: bool,
 }
 
-/// How a run is shown, and what is asked of branches.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct Driving {
-    /// Print the log as JSON lines, and a summary as the last line.
-    #[arg(long)]
-    json: bool,
-    /// Print the end only.
-    #[arg(short, long, conflicts_with = "json")]
-    quiet: bool,
-    /// Write the summary to this file as well, as JSON.
-    #[arg(long, value_name = "FILE")]
-    summary: Option<PathBuf>,
-    /// Also take the values of these variables for secrets.
-    #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
-    secrets: Vec<String>,
-    /// What is asked of branches.
-    #[command(flatten)]
-    pub branches: BranchArgs,
-}
-
 impl Reading {
     /// Returns what the reader of workflow files wants to know.
     pub fn options(&self, workspace: &Path, iterations: Option<u32>) -> Options {
@@ -285,7 +263,7 @@ impl Reading {
 pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
     workflow_file::load(path, options).map_err(|rejected| {
         let path = named;
-        let problems = crate::text::count(rejected.complaints.len(), "problem");
+        let problems = text::count(rejected.complaints.len(), "problem");
         Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render().trim_end()))
             .hint(format!("mend the file, then: unstuck check {}", path.display()))
     })
@@ -293,6 +271,9 @@ pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
 
 /// Runs the workflow.
 pub fn run(global: &Global, args: Args) -> Result {
+    if global.detached {
+        return in_background(global, &args.driving, detach::taken_over()?);
+    }
     let workspace = project::directory(global)?;
     let mut started = started(&workspace, &args)?;
     let runs = Project::locate(global)?;
@@ -307,22 +288,65 @@ pub fn run(global: &Global, args: Args) -> Result {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
     })?;
-    let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();
-    let short = match &runs {
-        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
-        None => started.run.to_string(),
-    };
-    let on = branches.facts.as_ref().and_then(|facts| facts.startup_branch.as_deref());
-    let mut header = screen::header(&started, &short, on);
-    if let Some(before) = runs.as_ref().and_then(|runs| before(runs, &known, &started.workspace)) {
-        header.push_str(&format!("\n  before   {before}"));
-    }
+    let (mut header, short) = header(&started, runs.as_ref(), &branches);
     if let (Some(own), Some(runs)) = (&own, &runs) {
         header.push_str(&worktrees::note(own, runs));
     }
-    let run = started.run.clone();
-    let shown = Shown { run, short, header, before: Story::default() };
-    drive(&args.driving, runs, branches, &shown, |site| async move { site.start(started).await })
+    if args.detach {
+        return detach::start(runs.as_ref(), &started, &short);
+    }
+    begin(&args.driving, runs, branches, started, header, short)
+}
+
+/// Carries out a run that was prepared by the command that was typed.
+fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Result {
+    let runs = Project::locate(global)?;
+    let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
+    let branches = driving.branches.look(Path::new(&started.workspace), rules, false)?;
+    let (header, short) = header(&started, runs.as_ref(), &branches);
+    begin(driving, runs, branches, started, header, short)
+}
+
+fn begin(
+    driving: &Driving,
+    runs: Option<Runs>,
+    branches: Branches,
+    started: RunStarted,
+    header: String,
+    short: String,
+) -> Result {
+    let shown = Shown { run: started.run.clone(), short, header, before: Story::default() };
+    driving::drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
+}
+
+/// Returns what is said first, and the shortest name of the run.
+fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (String, String) {
+    let known = runs.and_then(|runs| runs.runs().ok()).unwrap_or_default();
+    let short = match runs {
+        Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
+        None => started.run.to_string(),
+    };
+    let mut header = screen::header(started, &short, branches.facts.as_ref());
+    if runs.is_some() {
+        let files = files(started, branches, &short);
+        header.push_str(&format!("\n  files    {}", text::wrap(&files, text::width(), 11)));
+    }
+    if let Some(before) = runs.and_then(|runs| before(runs, &known, &started.workspace)) {
+        header.push_str(&format!("\n  before   {}", text::wrap(&before, text::width(), 11)));
+    }
+    (header, short)
+}
+
+/// Says how much of the workspace is in no commit, and how all of it comes back.
+fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
+    let uncommitted = branches.facts.as_ref().map(|_| worktree::uncommitted(Path::new(&started.workspace)));
+    let what = match uncommitted {
+        None => "in no git repository; ".to_owned(),
+        Some(Ok(0)) => "all committed; ".to_owned(),
+        Some(Ok(files)) => format!("{files} uncommitted; "),
+        Some(Err(_)) => String::new(),
+    };
+    format!("{what}kept as they are now: unstuck undo {short}@first")
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
@@ -356,14 +380,17 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     if let Some(timeout) = args.max_time {
         started.workflow.timeout = timeout;
     }
+    if args.notify.is_some() {
+        started.workflow.notify.clone_from(&args.notify);
+    }
     args.means.bound(&mut started.workflow, workspace)?;
-    can_run(&started.workflow)?;
+    can_run(&started.workflow, workspace)?;
     holds_no_secret(&started.workflow, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;
     }
-    doubt(&mut started.workflow);
+    programs::doubt(&mut started.workflow);
     Ok(started)
 }
 
@@ -410,7 +437,7 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
                     "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
                 )
             })?;
-            eprintln!("worker: {} (the first that is installed; choose with --with)", client.name);
+            note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
             workflow_file::named(&client.name, &args.what, known)
         }
     };
@@ -421,6 +448,11 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
     let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
     let fallback = found.fallback.iter().cloned().map(with).collect();
     Ok(Worker { model, fallback, ..with(found) })
+}
+
+/// Says what was chosen where nothing was said.
+fn note(what: &str) {
+    eprintln!("{}", text::wrap(what, text::width(), 2));
 }
 
 /// Returns how the project is tested, and says so: nobody should be surprised by what is run.
@@ -440,7 +472,7 @@ fn detected(workspace: &Path) -> Result<String> {
     } else {
         format!("; not taken: {}; choose with --check", others.join(", "))
     };
-    eprintln!("check: {command} (found {file}{others})");
+    note(&format!("check: {command} (found {file}{others})"));
     Ok(command)
 }
 
@@ -519,43 +551,18 @@ pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
     workflow.steps.iter().filter_map(of_step).collect()
 }
 
-/// Says which validators of a workflow name a program that is not there.
-pub fn missing_programs(workflow: &Workflow) -> Vec<String> {
-    let of_step = |step: &Step| {
-        let nested = match &step.work {
-            Work::Subworkflow(child) => missing_programs(&child.workflow),
-            Work::Worker(_) => Vec::new(),
-        };
-        let absent = step.completion.iter().flat_map(|it| &it.conditions).filter_map(absent);
-        let told = absent.map(|it| format!("step {}: {}", step.id, it.error)).collect::<Vec<_>>();
-        told.into_iter().chain(nested)
-    };
-    workflow.steps.iter().flat_map(of_step).collect()
-}
-
-/// Has the programs that are not there looked for again before the first work of their steps: who misses one then is
-/// told so before anything is paid for, and can go on once it is there.
-fn doubt(workflow: &mut Workflow) {
-    for step in &mut workflow.steps {
-        if let Work::Subworkflow(child) = &mut step.work {
-            doubt(&mut child.workflow);
-        }
-        if let Some(completion) = &mut step.completion {
-            completion.doubted =
-                completion.conditions.iter().filter_map(absent).map(|it| it.validator).collect();
-        }
-    }
-}
-
-fn absent(condition: &Condition) -> Option<ValidatorResult> {
-    validators::absent(&condition.validator, &[])
-}
-
 /// Refuses what cannot be run, before anything is paid for.
-fn can_run(workflow: &Workflow) -> Result<()> {
-    match crew::missing(workflow).into_iter().next() {
+fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
+    if let Some(why) = crew::missing(workflow).into_iter().next() {
+        return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
+    }
+    match programs::of_commands(workflow).into_iter().next() {
         None => Ok(()),
-        Some(why) => Err(Error::usage(why).hint("install it; unstuck workers shows which are here")),
+        Some(why) => {
+            let tests = test_command::detect(workspace).into_iter().next();
+            let tests = tests.map_or_else(String::new, |it| format!("; this project has: {}", it.command));
+            Err(Error::usage(why).hint(format!("install it, or mend the command{tests}")))
+        }
     }
 }
 
@@ -575,8 +582,15 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
         };
         (step, conditions.filter_map(command).collect())
     });
+    let is_secret = |text: &String| redactor.redact_text(text).1 > 0;
+    if workflow.notify.as_ref().is_some_and(is_secret) {
+        return Err(Error::usage(
+            "notify: the command holds the value of a variable that is secret by its name",
+        )
+        .hint("read it from the environment there instead, such as \"$API_KEY\""));
+    }
     for (step, executed) in of_workers.chain(of_validators) {
-        if executed.iter().any(|text| redactor.redact_text(text).1 > 0) {
+        if executed.iter().any(is_secret) {
             return Err(Error::usage(format!(
                 "step {}: its script or command holds the value of a variable that is secret by its name",
                 step.id
@@ -585,240 +599,4 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl Driving {
-    fn redactor(&self) -> Redactor {
-        Redactor::from_environment(std::env::vars_os(), &self.secrets)
-    }
-
-    /// Finds out before the first step, not after the last.
-    fn summary_can_be_written(&self) -> Result<()> {
-        let Some(path) = &self.summary else { return Ok(()) };
-        let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        opened
-            .map(|_| ())
-            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
-    }
-
-    /// Returns how the run is shown.
-    pub fn mode(&self) -> Mode {
-        match (self.json, self.quiet) {
-            (true, _) => Mode::Json,
-            (_, true) => Mode::Quiet,
-            _ => Mode::Plain,
-        }
-    }
-}
-
-/// Which run is shown, and what was seen of it before.
-pub struct Shown {
-    /// The run.
-    pub run: RunId,
-    /// Its shortest name.
-    pub short: String,
-    /// What is said first, once the run has begun.
-    pub header: String,
-    /// What the log holds already.
-    pub before: Story,
-}
-
-/// Drives a run to its end and reports it.
-pub fn drive<F>(
-    driving: &Driving,
-    runs: Option<Runs>,
-    branches: Branches,
-    shown: &Shown,
-    go: impl FnOnce(Site) -> F,
-) -> Result
-where
-    F: Future<Output = std::result::Result<Ended, launch::Error>>,
-{
-    let Shown { run, short, header, before } = shown;
-    let folder = runs.as_ref().map(|runs| runs.run(run));
-    let mirror = folder.as_ref().map(RunFolder::mirror);
-    let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
-    let runtime = room_to_listen()
-        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
-        .map_err(|error| {
-            Error::usage(format!("cannot start: {error}"))
-                .hint(format!("{}, then try again", hint::for_io(&error)))
-        })?;
-    let guard = super::guard::start(run);
-    let ended = runtime.block_on(async {
-        let site =
-            site(driving, runs, branches, Arc::clone(&screen) as Arc<dyn Watcher>, listen_to_signals());
-        go(site).await
-    });
-    drop(guard);
-    let story = screen.finish();
-    let ended = ended.map_err(|error| explained(&error, short))?;
-    let status = ended.outcome.exit_status();
-    let summary = screen::end_json(&story, status);
-    let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
-    if driving.json {
-        println!("{summary}");
-    } else {
-        println!("\n{}", screen::end(&story, &ended.state, short, diagnosis.as_deref()));
-    }
-    if let Some(path) = &driving.summary {
-        let text = format!("{summary:#}\n");
-        std::fs::write(path, text).map_err(|error| {
-            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
-        })?;
-    }
-    Ok(u8::try_from(status).unwrap_or(1))
-}
-
-/// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
-fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
-    let is_stuck = |at: &StepState| matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
-    let (step, _) = ended.state.steps().find(|(_, at)| is_stuck(at))?;
-    let folder = folder?;
-    let events = RunLog::open_for_reading(folder)
-        .ok()?
-        .read(Seq(1))
-        .ok()?
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .ok()?;
-    let started = ended.state.started()?;
-    let to = match started.workflow_file {
-        // The views of a run with a file are in its workspace.
-        Some(_) => {
-            let context = Path::new(&started.workspace).join(&started.workflow.context_dir);
-            context.join(step.id.as_str()).join("_convergence")
-        }
-        None => folder.artifacts().join("diagnosis").join(step.id.as_str()),
-    };
-    match super::artifacts::write(&events, &step.id, short, &to) {
-        Ok(()) => Some(to.join("diagnosis.md")),
-        Err(error) => {
-            tracing::warn!(%error, "the diagnosis was not written; unstuck artifacts prints it");
-            None
-        }
-    }
-}
-
-fn site(
-    driving: &Driving,
-    project: Option<Runs>,
-    branches: Branches,
-    watcher: Arc<dyn Watcher>,
-    interrupts: watch::Receiver<Option<Interrupt>>,
-) -> Site {
-    Site {
-        project,
-        watcher,
-        redactor: driving.redactor(),
-        interrupts,
-        branch: branches.facts,
-        branch_lock: branches.lock,
-        protected_branches: branches.protected,
-        allow_protected_branch: branches.allow_protected,
-        verbose: false,
-        grace: Spec::GRACE,
-        parent: None,
-        parent_mark: None,
-    }
-}
-
-/// Nobody looks on.
-struct Nobody;
-
-impl Watcher for Nobody {
-    fn recorded(&self, _: &[unstuck_core::Event], _: &unstuck_core::RunState) {}
-    fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
-}
-
-/// Returns a site for what runs no worker.
-pub fn quiet_site(runs: Runs) -> Site {
-    let (_, nobody_interrupts) = watch::channel(None);
-    site(&Driving::default(), Some(runs), Branches::default(), Arc::new(Nobody), nobody_interrupts)
-}
-
-/// Opens the snapshots of the workspace of a run.
-pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
-    let workspace = Path::new(&started.workspace);
-    unstuck_runner::snapshots::open(runs, workspace, &started.workflow.context_dir)
-        .map_err(|error| of_snapshots(&error))
-}
-
-/// Says what went wrong with snapshots.
-pub fn of_snapshots(error: &unstuck_adapters::snapshot::Error) -> Error {
-    let about = match error {
-        unstuck_adapters::snapshot::Error::NotEmpty { .. } => Error::usage(error),
-        _ => Error::store(error),
-    };
-    about.hint_if(error.hint())
-}
-
-/// Looks whether there are descriptors: what listens to signals panics where it gets none.
-fn room_to_listen() -> io::Result<()> {
-    const DESCRIPTORS: usize = 8;
-    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open(system::NULL_DEVICE)).collect();
-    room.map(drop)
-}
-
-/// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
-fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
-    let (send, receive) = watch::channel(None);
-    // Before any worker is started.
-    system::on_interrupt(move |signal| {
-        send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
-    });
-    receive
-}
-
-/// Says what stopped the supervisor, and how to go on.
-pub fn explained(error: &launch::Error, short: &str) -> Error {
-    use unstuck_core::Rejection;
-    use unstuck_store::lease::AcquireError;
-    use unstuck_store::opening::OpenError;
-    let message = chain(error);
-    match error {
-        launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
-            let hint = match rejection {
-                Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
-                Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
-                Rejection::NeedsMoney(bound) => {
-                    format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
-                }
-                Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
-                Rejection::AlreadyComplete => format!("unstuck show {short}"),
-                _ => format!("unstuck show {short}"),
-            };
-            Error::usage(message).hint(hint)
-        }
-        launch::Error::Run(unstuck_runner::Error::Store(append)) => {
-            Error::store(error).hint_if(append.hint())
-        }
-        launch::Error::Open(open) => {
-            let hint = open.hint();
-            match open {
-                OpenError::Locked { .. } => {
-                    Error::usage(message).hint(format!("look on: unstuck events {short} -f"))
-                }
-                OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
-                _ => Error::store(error).hint_if(hint),
-            }
-        }
-        launch::Error::Workspace { source: AcquireError::Io { source, .. }, .. } => {
-            Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
-        }
-        launch::Error::Drift { .. } => Error::usage(message).hint(format!(
-            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
-        )),
-        launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
-        launch::Error::WorkspaceBusy { .. } => Error::usage(message)
-            .hint("see what runs: unstuck runs    or give this one a checkout of its own: unstuck run --worktree ..."),
-        launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
-            Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
-        }
-        _ => Error::store(error).hint(format!("unstuck resume {short}")),
-    }
-}
-
-/// Returns the digest of a workflow file as it is now.
-pub fn digest_now(file: Option<&str>) -> Option<Digest> {
-    std::fs::read(file?).ok().map(|bytes| Digest::of(&bytes))
 }

@@ -2,7 +2,9 @@
 
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::Timestamp;
+use unstuck_core::money::{self, Spent};
 use unstuck_replay::Story;
+use unstuck_store::state_dir::RunEntry;
 
 use crate::args::Global;
 use crate::error::Result;
@@ -23,20 +25,29 @@ pub struct Args {
 /// How many runs the overview shows.
 const OVERVIEW: usize = 10;
 
-/// What a run is doing, the most urgent first.
+/// What a run is doing, those that need a person first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
+    /// Its log is of a newer version, or cannot be opened.
+    Unreadable,
     Damaged,
     Blocked,
     Interrupted,
+    /// It has ended, and is not complete.
+    Short,
+    Waiting,
     Running,
-    Ended,
+    Complete,
 }
 
 struct Row {
-    found: Found,
+    entry: RunEntry,
+    short: String,
     story: Story,
+    spent: Spent,
     standing: Standing,
+    /// What can be typed about it.
+    next: String,
 }
 
 /// What a person sees who types `unstuck` and nothing else.
@@ -49,7 +60,7 @@ pub fn overview(global: &Global) -> Result {
         );
         return Ok(exit::OK);
     }
-    print(&rows);
+    println!("{}", table(&rows, text::now(), text::width()));
     println!("\nmore: unstuck show RUN    unstuck why RUN    unstuck --help");
     Ok(exit::OK)
 }
@@ -63,112 +74,231 @@ pub fn runs(global: &Global, args: &Args) -> Result {
     } else if rows.is_empty() {
         println!("nothing has run here yet");
     } else {
-        print(&rows);
+        println!("{}", table(&rows, text::now(), text::width()));
     }
     Ok(exit::OK)
 }
 
 fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
     let project = Project::open(global)?;
-    let mut rows = Vec::new();
-    for found in project.latest(most)? {
-        let (events, error) = found.good_events().unwrap_or_default();
-        let (story, damaged) = (Story::of(&events), error.is_some());
-        let standing = match story.outcome {
-            _ if damaged => Standing::Damaged,
-            Some(RunOutcome::Blocked) => Standing::Blocked,
-            Some(RunOutcome::Interrupted(_)) => Standing::Interrupted,
-            Some(_) => Standing::Ended,
-            None if found.is_live() => Standing::Running,
-            None => Standing::Interrupted,
-        };
-        rows.push(Row { found, story, standing });
-    }
+    let mut rows: Vec<Row> = project.latest(most)?.into_iter().map(row).collect();
     rows.sort_by_key(|row| row.standing);
     Ok(rows)
 }
 
+fn row(found: Found) -> Row {
+    let read = found.good_events();
+    let is_unreadable = read.is_err();
+    let (events, error) = read.unwrap_or_default();
+    let story = Story::of(&events);
+    let standing = match story.outcome {
+        _ if is_unreadable => Standing::Unreadable,
+        _ if error.is_some() => Standing::Damaged,
+        Some(RunOutcome::Complete) => Standing::Complete,
+        Some(RunOutcome::Blocked) => Standing::Blocked,
+        Some(RunOutcome::Interrupted(_)) => Standing::Interrupted,
+        Some(_) => Standing::Short,
+        None if !found.is_live() => Standing::Interrupted,
+        None if story.waits().is_some_and(|(until, _)| *until > text::now()) => Standing::Waiting,
+        None => Standing::Running,
+    };
+    let short = found.short().to_owned();
+    let next = match standing {
+        Standing::Unreadable => format!("unstuck show {short}"),
+        Standing::Damaged => format!("unstuck verify {short}"),
+        Standing::Waiting => format!("unstuck kick {short}"),
+        Standing::Running => format!("unstuck events {short} -f"),
+        _ => {
+            let first = screen::next(&story, &short).into_iter().next();
+            first.map_or_else(|| format!("unstuck resume {short}"), |(command, _)| command)
+        }
+    };
+    Row { entry: found.entry, short, spent: story.spent(), story, standing, next }
+}
+
 fn word(row: &Row) -> &'static str {
     match (row.standing, row.story.outcome) {
+        (Standing::Unreadable, _) => "UNREADABLE",
         (Standing::Damaged, _) => "DAMAGED",
-        (Standing::Running, _) if waits(row).is_some() => "WAITING",
+        (Standing::Waiting, _) => "WAITING",
         (Standing::Running, _) => "RUNNING",
         (_, Some(outcome)) => outcome.as_str(),
         (_, None) => "INTERRUPTED",
     }
 }
 
-fn next(row: &Row) -> String {
-    let short = row.found.short();
-    if row.standing == Standing::Damaged {
-        return format!("unstuck verify {short}");
-    }
-    match row.story.outcome {
-        Some(RunOutcome::Complete) => format!("unstuck show {short}"),
-        Some(RunOutcome::Blocked) => format!("unstuck answer {short} \"done\""),
-        Some(RunOutcome::IterationLimit | RunOutcome::Stuck) => {
-            format!("unstuck resume {short} --add-iterations 5")
-        }
-        Some(RunOutcome::TimeLimit) => format!("unstuck resume {short} --add-time 1h"),
-        Some(RunOutcome::SpendLimit) => format!("unstuck resume {short} --add-usd 5"),
-        None if waits(row).is_some() => format!("unstuck kick {short}"),
-        None if row.standing == Standing::Running => format!("unstuck events {short} -f"),
-        _ => format!("unstuck resume {short}"),
-    }
-}
-
-/// Returns until when a live run waits, and for what.
+/// Returns until when a run waits, and for what.
 fn waits(row: &Row) -> Option<&(Timestamp, String)> {
-    row.story.waits().filter(|(until, _)| row.standing == Standing::Running && *until > text::now())
+    row.story.waits().filter(|_| row.standing == Standing::Waiting)
 }
 
-/// Returns what a run has spent, in words; nothing where no call was paid for.
-fn spent(row: &Row) -> String {
-    let spent = row.story.spent();
-    if spent.calls == 0 { String::new() } else { spent.to_string() }
-}
-
-fn print(rows: &[Row]) {
-    let now = text::now();
-    for row in rows {
-        let iterations = row.story.iterations().count();
-        let name = text::cut(&row.found.entry.workflow, 24);
-        let when = text::ago(row.found.entry.started_at, now);
-        let head = format!(
-            "  {:<6} {:<17} {:>3} it  {:>9}  {when:<12}",
-            row.found.short(),
-            word(row),
-            iterations,
-            text::span(row.story.last_at.since(row.story.started_at)),
-        );
-        // What does not fit beside the rest stands below it.
-        let gap = if text::width() < 110 { "\n         " } else { " " };
-        let money =
-            Some(spent(row)).filter(|it| !it.is_empty()).map_or_else(String::new, |it| format!("  {it}"));
-        println!("{head}{gap}{name:<24}  {}{money}", next(row));
-        if let Some((until, why)) = waits(row) {
-            let left = text::span(until.since(now));
-            let line = format!("waits until {} (in {left}): {why}", text::moment(*until));
-            println!("         {}", text::cut(&line, text::width().saturating_sub(9)));
-        }
-        if let Some(needs) = row.story.needs() {
-            println!("         needs: {}", text::cut(needs, text::width().saturating_sub(16)));
-        }
+/// Returns what these runs have spent, as short as it can be said; nothing where no call was paid for.
+fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
+    let (mut calls, mut unknown, mut micro_usd) = (0, 0, 0_u64);
+    for Row { spent, .. } in rows {
+        calls += spent.calls;
+        unknown += spent.cost_unknown();
+        micro_usd = micro_usd.saturating_add(spent.micro_usd());
     }
+    match (calls, unknown, money::dollars(micro_usd)) {
+        (0, ..) => None,
+        (_, 0, known) => Some(known),
+        (_, _, known) if micro_usd > 0 => Some(format!("at least {known}")),
+        _ => Some("cost unknown".to_owned()),
+    }
+}
+
+/// A run in a few lines, and what they have come to together.
+fn table(rows: &[Row], now: Timestamp, width: usize) -> String {
+    let mut lines: Vec<String> = rows.iter().flat_map(|row| lines(row, now, width)).collect();
+    if rows.len() > 1 {
+        let iterations = rows.iter().map(|row| row.story.iterations().count()).sum();
+        let parts = spent(rows).into_iter().chain([text::count(iterations, "iteration")]);
+        let parts = parts.collect::<Vec<_>>().join(" · ");
+        let total = format!("total of {}: {parts}", text::count(rows.len(), "run"));
+        lines.push(text::wrap(&total, width, 2));
+    }
+    lines.join("\n")
+}
+
+/// The columns of a terminal below which the numbers stand below the word, and the command below the name.
+const NARROW: usize = 80;
+/// The columns that all of it takes.
+const WIDE: usize = 130;
+
+fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
+    let iterations = row.story.iterations().count();
+    let took = text::span(row.story.last_at.since(row.story.started_at));
+    let when = text::ago(row.entry.started_at, now);
+    let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
+    let head = format!("  {:<6} {}", row.short, word(row));
+    let numbers = || format!("{iterations:>3} it  {took:>9}  {cost:<14}  {when:<12}");
+    let below = |text: &str| format!("         {}", text::cut(text, width.saturating_sub(9)));
+    let mut lines = match width {
+        WIDE.. => vec![format!("{head:<26} {}  {name:<24}  {}", numbers(), row.next)],
+        NARROW.. => vec![format!("{head:<26} {}", numbers()), format!("         {name:<24}  {}", row.next)],
+        _ => {
+            let numbers = [format!("{iterations} it"), took, cost, when];
+            let numbers: Vec<String> = numbers.into_iter().filter(|it| !it.is_empty()).collect();
+            let command = format!("         {}", row.next);
+            vec![head, below(&numbers.join(" · ")), below(&name), command]
+        }
+    };
+    if let Some((until, why)) = waits(row) {
+        let left = text::span(until.since(now));
+        lines.push(below(&format!("waits until {} (in {left}): {why}", text::moment(*until))));
+    }
+    lines.extend(row.story.needs().map(|needs| below(&format!("needs: {needs}"))));
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn as_json(row: &Row) -> serde_json::Value {
     serde_json::json!({
-        "run": row.found.entry.run,
+        "run": row.entry.run,
         "status": word(row),
-        "workflow": row.found.entry.workflow,
-        "workspace": row.found.entry.workspace,
-        "started_at": row.found.entry.started_at,
+        "workflow": row.entry.workflow,
+        "workspace": row.entry.workspace,
+        "started_at": row.entry.started_at,
         "last_at": row.story.last_at,
         "iterations": row.story.iterations().count(),
         "needs": row.story.needs(),
         "waits_until": waits(row).map(|(until, _)| until),
-        "spent": screen::spent_json(row.story.spent()),
-        "next": next(row),
+        "spent": screen::spent_json(row.spent),
+        "next": row.next,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use unstuck_core::money::Sum;
+
+    use super::*;
+
+    /// A night: one that is done, one that nobody pays for, and one that waits.
+    fn night() -> Vec<Row> {
+        let runs = [
+            ("81aa", "log in and publish", Some(RunOutcome::Blocked), Standing::Blocked, 3, None),
+            ("9d20", "a goal that takes many words to say", None, Standing::Waiting, 300, Some(3_100_000)),
+            ("7c1f", "fix parser", Some(RunOutcome::Complete), Standing::Complete, 7, Some(980_000)),
+        ];
+        let rows = runs.into_iter().map(|(short, workflow, outcome, standing, minutes, micro_usd)| {
+            let entry = RunEntry {
+                run: short.into(),
+                started_at: Timestamp(0),
+                workflow: workflow.to_owned(),
+                workspace: "/w".to_owned(),
+            };
+            let last_at = Timestamp(minutes * 60_000);
+            let mut story = Story::default();
+            (story.outcome, story.last_at) = (outcome, last_at);
+            let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
+            let spent = Spent { calls: 1, reported, ..Spent::default() };
+            Row {
+                entry,
+                short: short.to_owned(),
+                story,
+                spent,
+                standing,
+                next: format!("unstuck why {short}"),
+            }
+        });
+        rows.collect()
+    }
+
+    fn check(rows: &[Row], width: usize, expected: &Expect) {
+        let table = table(rows, Timestamp(8 * 3_600_000), width);
+        assert!(table.lines().all(|line| line.chars().count() <= width), "{table}");
+        expected.assert_eq(&table);
+    }
+
+    #[test]
+    fn a_night_fits_into_every_terminal() {
+        check(
+            &night(),
+            130,
+            &expect![[r#"
+              81aa   BLOCKED             0 it      3 min  cost unknown    8 h ago       log in and publish        unstuck why 81aa
+              9d20   WAITING             0 it        5 h  $3.10           8 h ago       a goal that takes many …  unstuck why 9d20
+              7c1f   COMPLETE            0 it      7 min  $0.98           8 h ago       fix parser                unstuck why 7c1f
+            total of 3 runs: at least $4.08 · 0 iterations"#]],
+        );
+        check(
+            &night(),
+            80,
+            &expect![[r#"
+              81aa   BLOCKED             0 it      3 min  cost unknown    8 h ago
+                     log in and publish        unstuck why 81aa
+              9d20   WAITING             0 it        5 h  $3.10           8 h ago
+                     a goal that takes many …  unstuck why 9d20
+              7c1f   COMPLETE            0 it      7 min  $0.98           8 h ago
+                     fix parser                unstuck why 7c1f
+            total of 3 runs: at least $4.08 · 0 iterations"#]],
+        );
+        check(
+            &night(),
+            40,
+            &expect![[r#"
+              81aa   BLOCKED
+                     0 it · 3 min · cost unknown · …
+                     log in and publish
+                     unstuck why 81aa
+              9d20   WAITING
+                     0 it · 5 h · $3.10 · 8 h ago
+                     a goal that takes many …
+                     unstuck why 9d20
+              7c1f   COMPLETE
+                     0 it · 7 min · $0.98 · 8 h ago
+                     fix parser
+                     unstuck why 7c1f
+            total of 3 runs: at least $4.08 · 0
+              iterations"#]],
+        );
+    }
+
+    #[test]
+    fn one_run_has_no_total() {
+        let table = table(&night()[2..], Timestamp(0), 100);
+        assert!(!table.contains("total") && table.contains("COMPLETE"), "{table}");
+    }
 }

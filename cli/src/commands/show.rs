@@ -58,7 +58,7 @@ fn print(found: &Found, story: &Story) {
     }
     println!();
     match story.outcome {
-        Some(_) => println!("{}", screen::end(story, story.state(), found.short(), None)),
+        Some(_) => println!("{}", screen::end(story, found.short(), None)),
         None if found.is_live() => println!(
             "running, for {} so far\nnext: unstuck events {} -f",
             text::span(text::now().since(story.started_at)),

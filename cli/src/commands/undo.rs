@@ -6,10 +6,10 @@ use unstuck_adapters::snapshot::{GitFolder, Restored};
 use unstuck_core::id::StepId;
 
 use crate::args::Global;
-use crate::commands::run;
 use crate::error::Result;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg};
+use crate::{driving, explained};
 use crate::{exit, text};
 
 /// Arguments of `unstuck undo`.
@@ -46,9 +46,9 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         return Ok(exit::OK);
     };
     let git = if args.git { GitFolder::BringBack } else { GitFolder::Leave };
-    let undone = run::quiet_site(project.runs().clone())
+    let undone = driving::quiet_site(project.runs().clone())
         .undo(&found.folder, seen.seq, seen.snapshot, git)
-        .map_err(|error| run::explained(&error, found.short()))?;
+        .map_err(|error| explained::explained(&error, found.short(), Some(project.runs())))?;
     let what = match seen.work.filter(|_| seen.before) {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
         None => format!("at event {}", seen.seq),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
 use unstuck_adapters::snapshot::{DiffOptions, Snapshots, explain};
+use unstuck_core::Event;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Blob, Iteration, Seq, StepId};
-use unstuck_core::{Event, RunState};
 use unstuck_replay::report::Report;
 use unstuck_replay::{around, describe, diagnosis, kind};
 use unstuck_runner::snapshots;
@@ -14,7 +14,7 @@ use unstuck_store::blobs::BlobStore;
 
 use super::changes::Changes;
 use super::{Excerpt, Page, Told};
-use crate::commands::run;
+use crate::driving;
 use crate::error::Result;
 use crate::project::{Found, Project};
 use crate::screen;
@@ -39,7 +39,7 @@ pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) ->
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
     // Where there are none, opening them would make the folder for them.
     let opened = match snapshots::folder(project.runs()).exists() {
-        true => run::snapshots(project.runs(), started).map_err(|error| error.message().to_owned()),
+        true => driving::snapshots(project.runs(), started).map_err(|error| error.message().to_owned()),
         false => Err("no snapshots of this run are kept here".to_owned()),
     };
     match opened {
@@ -52,9 +52,8 @@ pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) ->
 /// Returns what the log alone tells.
 pub fn of_log(events: &[Event], name: &str) -> Page {
     let report = Report::of(events);
-    let state = RunState::of(events);
     Page {
-        next: next(&report, &state, name),
+        next: next(&report, name),
         changes: BTreeMap::new(),
         prompts: BTreeMap::new(),
         diagnoses: diagnoses(&report, events, name),
@@ -64,8 +63,8 @@ pub fn of_log(events: &[Event], name: &str) -> Page {
     }
 }
 
-fn next(report: &Report, state: &RunState, name: &str) -> Vec<(String, String)> {
-    let mut next = screen::next(&report.story, state, name);
+fn next(report: &Report, name: &str) -> Vec<(String, String)> {
+    let mut next = screen::next(&report.story, name);
     if next.is_empty() {
         next.push((format!("unstuck events {name} -f"), "follow it, if somebody works on it".to_owned()));
         next.push((format!("unstuck resume {name}"), "go on, if nobody does".to_owned()));

@@ -83,16 +83,18 @@ impl Page {
         let word = story.outcome.map_or("NOT ENDED", unstuck_core::event::RunOutcome::as_str);
         let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
         let took = text::span(story.last_at.since(story.started_at));
-        let cost = if story.spent().cost_unknown() == story.spent().calls {
-            "cost not known".to_owned()
-        } else {
-            format!("cost {}", story.spent())
-        };
         let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
         let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
         let at = story.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
         let iterations = text::count(iterations, "iteration");
-        (word, format!("after {iterations}, {took}, {cost}{}{at}", why.unwrap_or_default()))
+        (
+            word,
+            format!(
+                "after {iterations}, {took}{}{}{at}",
+                crate::screen::spent(story),
+                why.unwrap_or_default()
+            ),
+        )
     }
 
     /// What the run cost in dollars, if that is known of every call.

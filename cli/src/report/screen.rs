@@ -150,7 +150,7 @@ mod tests {
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
                 started 2026-11-22 16:48:35 UTC
 
-                STUCK after 10 iterations, 10 s, cost not known: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff          fail   stage  verdict
@@ -196,8 +196,8 @@ mod tests {
                          /tmp/unstuck-golden/night
                 started 2026-11-22 16:48:35 UTC
 
-                STUCK after 10 iterations, 10 s, cost not known: work:
-                      stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 10 s, cost unknown: work: stuck:
+                      the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
                       iterations
@@ -257,7 +257,7 @@ mod tests {
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
                 started 2026-11-22 16:48:35 UTC
 
-                NOT ENDED after 2 iterations, 1.4 s, cost not known
+                NOT ENDED after 2 iterations, 1.4 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff     fail   stage  verdict
@@ -288,7 +288,7 @@ mod tests {
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
                 started 2026-11-22 16:48:35 UTC
 
-                NOT ENDED after 0 iterations, 0.0 s, cost not known
+                NOT ENDED after 0 iterations, 0.0 s
 
                 work  not begun, at most 25 iterations
 

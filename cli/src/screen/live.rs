@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use unstuck_core::RunState;
-use unstuck_core::id::{Iteration, StepId, Timestamp};
+use unstuck_core::id::{Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::StepPhase;
 
 use crate::text;
@@ -22,6 +24,16 @@ struct Active {
     what: String,
     /// Until when it waits.
     until: Option<Timestamp>,
+    heard: Arc<Heard>,
+}
+
+/// What was heard of a process last.
+#[derive(Default)]
+struct Heard {
+    /// When, in milliseconds; 0 is never.
+    at: AtomicU64,
+    /// How many files it says it changed.
+    files: AtomicUsize,
 }
 
 impl Live {
@@ -53,21 +65,19 @@ impl Live {
                 Iteration::BASELINE => format!("{} baseline", step.id),
                 iteration => format!("{} #{iteration} {what}", step.id),
             };
-            let active = self.steps.entry(step.id.clone()).or_insert_with(|| Active {
-                bar: bar(&self.bars),
-                what: String::new(),
-                until: None,
-            });
+            let active = self.steps.entry(step.id.clone()).or_insert_with(|| Active::new(&self.bars));
             let until = match at.phase {
                 StepPhase::Waiting { until, .. } => Some(until),
                 _ => None,
             };
             if active.until != until {
-                active.bar.set_style(style(until));
+                active.bar.set_style(style(until, &active.heard));
                 active.until = until;
             }
             if active.what != what {
                 active.bar.reset_elapsed();
+                active.heard.at.store(0, Ordering::Relaxed);
+                active.heard.files.store(0, Ordering::Relaxed);
                 active.bar.set_message(String::new());
                 active.bar.set_prefix(what.clone());
                 active.what = what;
@@ -78,8 +88,15 @@ impl Live {
     /// Shows the last line that a step's process printed.
     pub fn line(&mut self, step: &StepId, line: &str) {
         if let Some(active) = self.steps.get(step) {
-            let taken = active.what.chars().count() + 12;
-            active.bar.set_message(text::cut(line.trim(), text::width().saturating_sub(taken)));
+            active.heard.at.store(text::now().0, Ordering::Relaxed);
+            active.bar.set_message(text::cut(line.trim(), text::width()));
+        }
+    }
+
+    /// Shows how many files a worker says it has changed so far.
+    pub fn files(&self, step: &StepId, files: usize) {
+        if let Some(active) = self.steps.get(step) {
+            active.heard.files.store(files, Ordering::Relaxed);
         }
     }
 
@@ -91,21 +108,71 @@ impl Live {
     }
 }
 
-/// Returns how a line looks: what waits counts the time down.
-fn style(until: Option<Timestamp>) -> ProgressStyle {
+impl Active {
+    fn new(bars: &MultiProgress) -> Self {
+        let heard = Arc::new(Heard::default());
+        let bar = bars.add(ProgressBar::new_spinner().with_style(style(None, &heard)));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar, what: String::new(), until: None, heard }
+    }
+}
+
+/// Returns how a line looks: what waits counts the time down, what works says when it was heard of last.
+fn style(until: Option<Timestamp>, heard: &Arc<Heard>) -> ProgressStyle {
     let template = match until {
-        None => "{spinner} {prefix} {elapsed_precise} {msg}",
+        None => "{spinner} {prefix} {elapsed_precise} {wide_msg}{heard}",
         Some(_) => "{spinner} {prefix} {left} left {msg}",
     };
     let left = move |_: &ProgressState, line: &mut dyn fmt::Write| {
         let left = until.map_or_else(String::new, |until| text::span(until.since(text::now())));
         let _nobody_to_tell = line.write_str(&left);
     };
-    ProgressStyle::with_template(template).expect("a template of our own").with_key("left", left)
+    let heard = Arc::clone(heard);
+    let heard = move |_: &ProgressState, line: &mut dyn fmt::Write| {
+        let at = Some(heard.at.load(Ordering::Relaxed)).filter(|at| *at > 0);
+        let age = at.map(|at| text::now().since(Timestamp(at)));
+        let _nobody_to_tell =
+            line.write_str(&last_heard(age, heard.files.load(Ordering::Relaxed), text::width()));
+    };
+    let style = ProgressStyle::with_template(template).expect("a template of our own");
+    style.with_key("left", left).with_key("heard", heard)
 }
 
-fn bar(bars: &MultiProgress) -> ProgressBar {
-    let bar = bars.add(ProgressBar::new_spinner().with_style(style(None)));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+/// A silence that is shorter is none.
+const SILENCE_MIN: Millis = Millis::from_secs(2);
+
+/// Says what a worker has changed, and since when it is silent: `(2 files, last output 3 s ago)`.
+fn last_heard(age: Option<Millis>, files: usize, width: usize) -> String {
+    let files = (files > 0 && width >= 60).then(|| text::count(files, "file"));
+    let age = age.filter(|age| *age >= SILENCE_MIN).map(|age| match width {
+        60.. => format!("last output {} ago", whole(age)),
+        _ => format!("{} ago", whole(age)),
+    });
+    let parts: Vec<String> = files.into_iter().chain(age).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// A span that is looked at while it grows.
+fn whole(span: Millis) -> String {
+    if span < Millis::from_secs(120) { format!("{} s", span.0 / 1000) } else { text::span(span) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_is_told_as_far_as_there_is_room() {
+        for (seconds, files, width, want) in [
+            (None, 0, 100, ""),
+            (Some(1), 0, 100, ""),
+            (Some(3), 0, 100, " (last output 3 s ago)"),
+            (Some(3), 0, 40, " (3 s ago)"),
+            (Some(1), 2, 100, " (2 files)"),
+            (Some(600), 1, 100, " (1 file, last output 10 min ago)"),
+            (Some(600), 1, 40, " (10 min ago)"),
+        ] {
+            assert_eq!(last_heard(seconds.map(Millis::from_secs), files, width), want);
+        }
+    }
 }

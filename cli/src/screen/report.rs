@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use unstuck_core::RunState;
+use unstuck_adapters::environment::BranchFacts;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::Timestamp;
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
-use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Work, Worker, Workflow};
+use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
 use crate::{crew, text};
 
 /// Says what is about to run, and within which bounds.
-pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String {
+pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
     let workflow = &started.workflow;
-    let on = branch.map_or_else(String::new, |branch| format!(" on {branch}"));
-    let mut lines = vec![format!(
-        "unstuck {} · run {} · {} in {}{on}",
+    let on = branch.map_or_else(String::new, on);
+    let head = format!(
+        "unstuck {} · run {short} · {} in {}{on}",
         env!("CARGO_PKG_VERSION"),
-        text::bold(short),
         workflow.name,
         started.workspace
-    )];
+    );
+    let mut lines = vec![text::wrap(&head, text::width(), 2).replacen(short, &text::bold(short), 1)];
     for step in &workflow.steps {
         let by = match &step.work {
             Work::Worker(worker) => {
@@ -64,8 +64,17 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&str>) -> String
         lines.push(format!("  warning  {}", text::wrap(warning, text::width(), 11)));
     }
     lines.push(format!("  log      unstuck events {short} -f"));
-    lines.push("  stop     Ctrl-C (finishes the record; twice: at once)".to_owned());
+    let stop = format!("Ctrl-C, or unstuck stop {short} (finishes the record; twice: at once)");
+    lines.push(format!("  stop     {}", text::wrap(&stop, text::width(), 11)));
+    lines.push("  detach   unstuck run -d".to_owned());
     lines.join("\n")
+}
+
+/// `on main@4e2a9d1`, as far as there is a branch and a commit.
+fn on(facts: &BranchFacts) -> String {
+    let branch = facts.startup_branch.as_deref().unwrap_or("no branch");
+    let commit = facts.startup_head_sha.as_deref().and_then(|sha| sha.get(..7));
+    format!(" on {branch}{}", commit.map_or_else(String::new, |commit| format!("@{commit}")))
 }
 
 /// The first line of a script that says something.
@@ -77,6 +86,14 @@ fn limits(workflow: &Workflow) -> String {
     let loops = workflow.steps.iter().filter(|step| step.check.is_some());
     let loops: Vec<String> =
         loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
+    let stall = |step: &Step| step.convergence.as_ref().map(|it| it.stall_threshold);
+    let stall = workflow.steps.iter().filter_map(stall).filter(|it| *it < u32::MAX).min();
+    let stall = stall.map(|repeats| {
+        format!(
+            "another strategy after {}",
+            text::count(usize::try_from(repeats).unwrap_or(usize::MAX), "repeat")
+        )
+    });
     let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
     let Budget { micro_usd, tokens, .. } = workflow.budget;
     let cap = match (micro_usd, tokens) {
@@ -87,23 +104,22 @@ fn limits(workflow: &Workflow) -> String {
             Some(caps.collect::<Vec<_>>().join(" · "))
         }
     };
-    let parts = loops.into_iter().chain([text::span(workflow.timeout)]).chain(cap).chain(concurrency);
+    let parts =
+        loops.into_iter().chain([text::span(workflow.timeout)]).chain(cap).chain(stall).chain(concurrency);
     parts.collect::<Vec<_>>().join(" · ")
 }
 
 /// Says how a run ended, on which evidence, and what to type next.
-pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path>) -> String {
+pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
     let took = story.last_at.since(story.started_at);
-    let mut lines = vec![format!(
-        "{} after {}, {}{}   exit {}",
-        text::painted(outcome),
-        text::count(iterations, "iteration"),
-        text::span(took),
-        spent(story),
-        outcome.exit_status()
-    )];
+    let (word, painted) = (outcome.as_str(), text::painted(outcome));
+    let iterations = text::count(iterations, "iteration");
+    let head = format!("{word} after {iterations}, {}{}", text::span(took), spent(story));
+    let exit = format!("   exit {}", outcome.exit_status());
+    let room = text::width().saturating_sub(exit.len());
+    let mut lines = vec![text::wrap(&head, room, 2).replacen(word, &painted, 1) + &exit];
     let indent = 12;
     for step in &story.steps {
         let Some(sentence) = &step.end_sentence else { continue };
@@ -112,10 +128,10 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
-    if let Some(bound) = state.overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
+    if let Some(bound) = story.state().overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
         lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
     }
-    lines.push(format!("  evidence  {}", evidence(story)));
+    lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
     let incomplete: Vec<&str> = story
         .steps
         .iter()
@@ -136,12 +152,12 @@ pub fn end(story: &Story, state: &RunState, short: &str, diagnosis: Option<&Path
         lines.push(format!("  diagnosis {}", path.display()));
     }
     lines.push("next:".to_owned());
-    lines.extend(commands(&next(story, state, short), text::width()));
+    lines.extend(commands(&next(story, short), text::width()));
     lines.join("\n")
 }
 
 /// What all calls have cost, in words; nothing where none was paid for.
-fn spent(story: &Story) -> String {
+pub fn spent(story: &Story) -> String {
     if story.spent().calls == 0 { String::new() } else { format!(", cost {}", story.spent()) }
 }
 
@@ -168,9 +184,9 @@ pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<It
 
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
 /// the run has not ended.
-pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String)> {
+pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     let Some(outcome) = story.outcome else { return Vec::new() };
-    let more = state.steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
+    let more = story.state().steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
     let row = |command: String, what: &str| (command, what.to_owned());
     let ends = || story.steps.iter().filter_map(|step| step.end.as_ref());
     if ends().any(|end| matches!(end, StepEnd::CheckCouldNotRun(_) | StepEnd::NoBaseline(_)))
@@ -199,7 +215,7 @@ pub fn next(story: &Story, state: &RunState, short: &str) -> Vec<(String, String
         }
         RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
         RunOutcome::SpendLimit => {
-            let option = more_to_spend(state.overspent().as_ref());
+            let option = more_to_spend(story.state().overspent().as_ref());
             vec![row(format!("unstuck resume {short} {option}"), "go on")]
         }
         RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::signal::{SigSet, Signal, killpg};
-use nix::unistd::{AccessFlags, Pid, access};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::unistd::{AccessFlags, Pid, access, setsid};
 use tokio::signal::unix::{SignalKind, signal as listen};
 
 use super::signal::{HANGUP, INTERRUPT, TERMINATE};
@@ -57,6 +57,17 @@ pub fn is_writable(folder: &Path) -> bool {
 /// Starts a program in a group of its own, so that what it starts can be ended with it.
 pub fn own_group(command: &mut Command) {
     command.process_group(0);
+}
+
+/// Leaves the terminal and the session that we were started in.
+pub fn own_session() {
+    let _it_is_its_own_already = setsid();
+}
+
+/// Sends a program what Ctrl-C sends.
+pub fn interrupt(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).map_err(io::Error::other)?;
+    Ok(kill(Pid::from_raw(pid), Signal::SIGINT)?)
 }
 
 /// Ends a program and its group.

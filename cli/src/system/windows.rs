@@ -62,6 +62,14 @@ pub fn own_group(command: &mut Command) {
     command.creation_flags(CREATE_NEW_PROCESS_GROUP);
 }
 
+/// Does nothing: what was started in a console ends with it.
+pub fn own_session() {}
+
+/// Says that there is no way to send another program what Ctrl-C sends.
+pub fn interrupt(_pid: u32) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "press Ctrl-C where it was started"))
+}
+
 /// Ends a program; what it has started is left.
 pub fn end_group(child: &mut Child) {
     let _it_may_have_ended = child.kill();

@@ -423,6 +423,7 @@ impl Workflow {
             outage_budget: Self::DEFAULT_OUTAGE_BUDGET,
             budget: Budget::default(),
             prices: None,
+            notify: None,
             branch: BranchRules::default(),
             steps,
         }

@@ -75,6 +75,7 @@ impl Player {
             outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
             budget: unstuck_core::workflow::Budget::default(),
             prices: None,
+            notify: None,
             branch: unstuck_core::workflow::BranchRules::default(),
             steps: vec![step],
         };

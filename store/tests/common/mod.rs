@@ -78,6 +78,7 @@ pub fn workflow() -> Workflow {
         outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
         budget: Budget::default(),
         prices: None,
+        notify: None,
         branch: BranchRules::default(),
         steps: vec![step],
     }

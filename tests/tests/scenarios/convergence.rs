@@ -141,8 +141,11 @@ fn s31_a_test_that_fails_each_other_time_is_flaky_and_no_failure() {
 #[test]
 fn s33_a_check_that_does_not_exist_stops_before_the_first_iteration() {
     let stage = Stage::repository();
-    let ended = run(&stage, "true", &["--check", "pytset"]).with_status(5);
-    assert!(ended.out.contains("pytset: command not found"), "{ended:?}");
+    stage.write("pyproject.toml", "[tool.pytest.ini_options]\n");
+    let ended = run(&stage, "true", &["--check", "pytset"]).with_status(64);
+    ended.complains("there is no program pytset").complains("this project has: pytest");
+    let ended = run(&stage, "true", &["--check", "./tests/pytset"]).with_status(5);
+    assert!(ended.out.contains("No such file"), "{ended:?}");
     assert_eq!(stage.calls(), 0);
 }
 
@@ -234,7 +237,7 @@ fn s35_every_stop_has_a_reason_of_a_closed_set() {
         (MENDED, &["--check", TESTS], 0),
         ("date >>src/add.sh", &["--check", TESTS, "--iterations", "1"], 2),
         ("exit 7", &["--check", TESTS], 5),
-        ("true", &["--check", "no-such-program"], 5),
+        ("true", &["--check", "./no-such-program"], 5),
     ] {
         let stage = Stage::repository();
         run(&stage, worker, more).with_status(status);

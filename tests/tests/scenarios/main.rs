@@ -2,6 +2,7 @@
 //! workers, no model, no network. Each test is named after its row in docs/scenarios.md.
 #![cfg(unix)]
 
+mod background;
 mod beginning;
 mod clients;
 mod completion;

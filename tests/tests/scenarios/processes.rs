@@ -21,7 +21,7 @@ fn s51_a_second_supervisor_in_the_same_workspace_is_refused_and_a_dead_one_is_no
     wait_until("the first works", || stage.calls() == 1);
 
     let second = stage.unstuck(&arguments).with_status(64).complains("another run works in");
-    assert!(second.err.contains("process ") && second.err.contains("unstuck runs"), "{second:?}");
+    assert!(second.err.contains("process ") && second.err.contains("unstuck stop"), "{second:?}");
     stage
         .unstuck(&["resume"])
         .with_status(64)

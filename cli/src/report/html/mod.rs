@@ -311,7 +311,7 @@ mod tests {
         for text in [
             "STUCK",
             "after 10 iterations",
-            "cost not known",
+            "cost unknown",
             "<a href=\"#event-76\">event 76</a>",
             "the same failures again (3 times), stage 2 to 3",
             "in #3 (event 24)",

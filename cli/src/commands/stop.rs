@@ -1,0 +1,54 @@
+//! `unstuck stop`: ends a run as Ctrl-C does, from another terminal.
+
+use std::time::Duration;
+
+use unstuck_store::lease::{Lease, Liveness};
+
+use crate::args::Global;
+use crate::error::{Error, Result};
+use crate::project::{self, Project, RunArg};
+use crate::{exit, system};
+
+/// Arguments of `unstuck stop`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run.
+    #[command(flatten)]
+    run: RunArg,
+}
+
+/// How often it is looked whether the run has come to rest.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Asks the supervisor of a run to finish its record, and waits until it has.
+pub fn stop(global: &Global, args: &Args) -> Result {
+    let found = Project::open(global)?.find(&args.run)?;
+    let short = found.short();
+    let holder = Lease::holder(&found.folder.lease());
+    let Some(holder) = holder.filter(|holder| holder.liveness() != Liveness::Gone) else {
+        return Err(
+            Error::usage(format!("nobody works on run {short}")).hint(format!("unstuck show {short}"))
+        );
+    };
+    if holder.liveness() == Liveness::Elsewhere {
+        return Err(Error::usage(format!(
+            "run {short} is worked on by process {} on {}",
+            holder.pid, holder.host
+        ))
+        .hint(format!("there: unstuck stop {short}")));
+    }
+    system::interrupt(holder.pid).map_err(|error| {
+        Error::usage(format!(
+            "process {}, which works on run {short}, cannot be asked to stop: {error}",
+            holder.pid
+        ))
+    })?;
+    println!("run {short} finishes its record; the same again, from another terminal: at once");
+    while found.is_live() {
+        std::thread::sleep(POLL);
+    }
+    let end = project::end_of(&found.folder);
+    println!("{}", end.map_or("its supervisor is gone", |end| end.as_str()));
+    println!("next: unstuck resume {short}    unstuck show {short}");
+    Ok(exit::OK)
+}

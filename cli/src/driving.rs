@@ -1,0 +1,234 @@
+//! Drives a run to its end, and shows it: the same for a run that begins, one that is taken up, and one that goes on
+//! with an answer.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use unstuck_adapters::process::Spec;
+use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::snapshot::Snapshots;
+use unstuck_core::event::{RunStarted, StepEnd};
+use unstuck_core::id::{Digest, RunId, Seq};
+use unstuck_core::state::StepState;
+use unstuck_replay::Story;
+use unstuck_runner::launch::{self, Ended, Site};
+use unstuck_runner::{Interrupt, Watcher};
+use unstuck_store::hint;
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::RunLog;
+use unstuck_store::state_dir::Project as Runs;
+
+use crate::branches::{BranchArgs, Branches};
+use crate::commands::{artifacts, guard, notify};
+use crate::error::{Error, Result};
+use crate::explained::{explained, of_snapshots};
+use crate::screen::{self, Mode, Screen};
+use crate::system;
+
+/// How a run is shown, and what is asked of branches.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Driving {
+    /// Print the log as JSON lines, and a summary as the last line.
+    #[arg(long)]
+    pub json: bool,
+    /// Print the end only.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Write the summary to this file as well, as JSON.
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Also take the values of these variables for secrets.
+    #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
+    secrets: Vec<String>,
+    /// What is asked of branches.
+    #[command(flatten)]
+    pub branches: BranchArgs,
+}
+
+impl Driving {
+    /// Returns what takes secrets out of the record.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::from_environment(std::env::vars_os(), &self.secrets)
+    }
+
+    /// Finds out before the first step, not after the last.
+    pub fn summary_can_be_written(&self) -> Result<()> {
+        let Some(path) = &self.summary else { return Ok(()) };
+        let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        opened
+            .map(|_| ())
+            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
+    }
+
+    /// Returns how the run is shown.
+    pub fn mode(&self) -> Mode {
+        match (self.json, self.quiet) {
+            (true, _) => Mode::Json,
+            (_, true) => Mode::Quiet,
+            _ => Mode::Plain,
+        }
+    }
+}
+
+/// Which run is shown, and what was seen of it before.
+pub struct Shown {
+    /// The run.
+    pub run: RunId,
+    /// Its shortest name.
+    pub short: String,
+    /// What is said first, once the run has begun.
+    pub header: String,
+    /// What the log holds already.
+    pub before: Story,
+}
+
+/// Drives a run to its end and reports it.
+pub fn drive<F>(
+    driving: &Driving,
+    runs: Option<Runs>,
+    branches: Branches,
+    shown: &Shown,
+    go: impl FnOnce(Site) -> F,
+) -> Result
+where
+    F: Future<Output = std::result::Result<Ended, launch::Error>>,
+{
+    let Shown { run, short, header, before } = shown;
+    let folder = runs.as_ref().map(|runs| runs.run(run));
+    let mirror = folder.as_ref().map(RunFolder::mirror);
+    let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
+    let runtime = room_to_listen()
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
+        .map_err(|error| {
+            Error::usage(format!("cannot start: {error}"))
+                .hint(format!("{}, then try again", hint::for_io(&error)))
+        })?;
+    let guard = guard::start(run);
+    let ended = runtime.block_on(async {
+        let site = site(
+            driving,
+            runs.clone(),
+            branches,
+            Arc::clone(&screen) as Arc<dyn Watcher>,
+            listen_to_signals(),
+        );
+        go(site).await
+    });
+    drop(guard);
+    let story = screen.finish();
+    let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
+    let status = ended.outcome.exit_status();
+    let summary = screen::end_json(&story, status);
+    let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
+    if driving.json {
+        println!("{summary}");
+    } else {
+        println!("\n{}", screen::end(&story, short, diagnosis.as_deref()));
+    }
+    if let Some(path) = &driving.summary {
+        let text = format!("{summary:#}\n");
+        std::fs::write(path, text).map_err(|error| {
+            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
+        })?;
+    }
+    runtime.block_on(notify::notify(&story, &ended, short, &summary, &driving.redactor()));
+    Ok(u8::try_from(status).unwrap_or(1))
+}
+
+/// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
+fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
+    let is_stuck = |at: &StepState| matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
+    let (step, _) = ended.state.steps().find(|(_, at)| is_stuck(at))?;
+    let folder = folder?;
+    let events = RunLog::open_for_reading(folder)
+        .ok()?
+        .read(Seq(1))
+        .ok()?
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .ok()?;
+    let started = ended.state.started()?;
+    let to = match started.workflow_file {
+        // The views of a run with a file are in its workspace.
+        Some(_) => {
+            let context = Path::new(&started.workspace).join(&started.workflow.context_dir);
+            context.join(step.id.as_str()).join("_convergence")
+        }
+        None => folder.artifacts().join("diagnosis").join(step.id.as_str()),
+    };
+    match artifacts::write(&events, &step.id, short, &to) {
+        Ok(()) => Some(to.join("diagnosis.md")),
+        Err(error) => {
+            tracing::warn!(%error, "the diagnosis was not written; unstuck artifacts prints it");
+            None
+        }
+    }
+}
+
+fn site(
+    driving: &Driving,
+    project: Option<Runs>,
+    branches: Branches,
+    watcher: Arc<dyn Watcher>,
+    interrupts: watch::Receiver<Option<Interrupt>>,
+) -> Site {
+    Site {
+        project,
+        watcher,
+        redactor: driving.redactor(),
+        interrupts,
+        branch: branches.facts,
+        branch_lock: branches.lock,
+        protected_branches: branches.protected,
+        allow_protected_branch: branches.allow_protected,
+        verbose: false,
+        grace: Spec::GRACE,
+        parent: None,
+        parent_mark: None,
+    }
+}
+
+/// Nobody looks on.
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn recorded(&self, _: &[unstuck_core::Event], _: &unstuck_core::RunState) {}
+    fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
+}
+
+/// Returns a site for what runs no worker.
+pub fn quiet_site(runs: Runs) -> Site {
+    let (_, nobody_interrupts) = watch::channel(None);
+    site(&Driving::default(), Some(runs), Branches::default(), Arc::new(Nobody), nobody_interrupts)
+}
+
+/// Opens the snapshots of the workspace of a run.
+pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
+    let workspace = Path::new(&started.workspace);
+    unstuck_runner::snapshots::open(runs, workspace, &started.workflow.context_dir)
+        .map_err(|error| of_snapshots(&error))
+}
+
+/// Looks whether there are descriptors: what listens to signals panics where it gets none.
+fn room_to_listen() -> io::Result<()> {
+    const DESCRIPTORS: usize = 8;
+    let room: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open(system::NULL_DEVICE)).collect();
+    room.map(drop)
+}
+
+/// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
+fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
+    let (send, receive) = watch::channel(None);
+    // Before any worker is started.
+    system::on_interrupt(move |signal| {
+        send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
+    });
+    receive
+}
+
+/// Returns the digest of a workflow file as it is now.
+pub fn digest_now(file: Option<&str>) -> Option<Digest> {
+    std::fs::read(file?).ok().map(|bytes| Digest::of(&bytes))
+}

@@ -1,0 +1,87 @@
+//! What stopped the supervisor, in a sentence, and how to go on.
+
+use unstuck_adapters::snapshot;
+use unstuck_runner::launch;
+use unstuck_store::hint;
+use unstuck_store::lease::{Holder, Lease};
+use unstuck_store::state_dir::{Project as Runs, RunEntry};
+
+use crate::error::{Error, chain};
+use crate::{project, screen};
+
+/// Says what stopped the supervisor, and how to go on.
+pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Error {
+    use unstuck_core::Rejection;
+    use unstuck_store::lease::AcquireError;
+    use unstuck_store::opening::OpenError;
+    let message = chain(error);
+    match error {
+        launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
+            let hint = match rejection {
+                Rejection::NeedsIterations => format!("unstuck resume {short} --add-iterations 5"),
+                Rejection::NeedsTime => format!("unstuck resume {short} --add-time 1h"),
+                Rejection::NeedsMoney(bound) => {
+                    format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
+                }
+                Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
+                Rejection::AlreadyComplete => format!("unstuck show {short}"),
+                _ => format!("unstuck show {short}"),
+            };
+            Error::usage(message).hint(hint)
+        }
+        launch::Error::Run(unstuck_runner::Error::Store(append)) => {
+            Error::store(error).hint_if(append.hint())
+        }
+        launch::Error::Open(open) => {
+            let hint = open.hint();
+            match open {
+                OpenError::Locked { .. } => {
+                    Error::usage(message).hint(format!("look on: unstuck events {short} -f"))
+                }
+                OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
+                _ => Error::store(error).hint_if(hint),
+            }
+        }
+        launch::Error::Workspace { source: AcquireError::Io { source, .. }, .. } => {
+            Error::store(error).hint(format!("{}, then try again", hint::for_io(source)))
+        }
+        launch::Error::Drift { .. } => Error::usage(message).hint(format!(
+            "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
+        )),
+        launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
+        launch::Error::WorkspaceBusy { holder, .. } => {
+            let other = holder.as_ref().and_then(|holder| driven_by(runs?, holder));
+            let look = other.map_or_else(
+                || "see what runs: unstuck runs".to_owned(),
+                |run| format!("look on: unstuck events {run} -f    stop it: unstuck stop {run}"),
+            );
+            Error::usage(message)
+                .hint(format!("{look}    or give this one a checkout of its own: unstuck run --worktree ..."))
+        }
+        launch::Error::Run(unstuck_runner::Error::Prepare { source, .. }) => {
+            Error::store(error).hint(format!("{}, then: unstuck resume {short}", hint::for_io(source)))
+        }
+        _ => Error::store(error).hint(format!("unstuck resume {short}")),
+    }
+}
+
+/// Returns the run that somebody works on.
+fn driven_by(runs: &Runs, holder: &Holder) -> Option<String> {
+    let known = runs.runs().ok()?;
+    let process = |holder: &Holder| (holder.pid, holder.pid_start);
+    let is_driven = |entry: &&RunEntry| {
+        let of_run = Lease::holder(&runs.run(&entry.run).lease()).filter(|it| !it.released);
+        of_run.is_some_and(|it| process(&it) == process(holder))
+    };
+    let run = &known.iter().find(is_driven)?.run;
+    Some(project::shortest(run, known.iter().map(|entry| &entry.run)))
+}
+
+/// Says what went wrong with snapshots.
+pub fn of_snapshots(error: &snapshot::Error) -> Error {
+    let about = match error {
+        snapshot::Error::NotEmpty { .. } => Error::usage(error),
+        _ => Error::store(error),
+    };
+    about.hint_if(error.hint())
+}

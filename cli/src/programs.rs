@@ -1,0 +1,63 @@
+//! Programs that a workflow names and that are not there.
+
+use unstuck_adapters::validators;
+use unstuck_core::completion::Condition;
+use unstuck_core::validator::ValidatorResult;
+use unstuck_core::workflow::{CheckBy, Step, Work, Workflow};
+
+/// Says which workers and checks name one, where no step before theirs may bring it.
+pub fn of_commands(workflow: &Workflow) -> Vec<String> {
+    workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
+}
+
+/// Says which validators name one.
+pub fn of_validators(workflow: &Workflow) -> Vec<String> {
+    let of_step = |step: &Step| {
+        let nested = match &step.work {
+            Work::Subworkflow(child) => of_validators(&child.workflow),
+            Work::Worker(_) => Vec::new(),
+        };
+        let absent = step.completion.iter().flat_map(|it| &it.conditions).filter_map(absent);
+        let told = absent.map(|it| format!("step {}: {}", step.id, it.error)).collect::<Vec<_>>();
+        told.into_iter().chain(nested)
+    };
+    workflow.steps.iter().flat_map(of_step).collect()
+}
+
+/// Has the validators whose programs are not there looked at again before the first work of their steps: who misses
+/// one then is told so before anything is paid for, and can go on once it is there.
+pub fn doubt(workflow: &mut Workflow) {
+    for step in &mut workflow.steps {
+        if let Work::Subworkflow(child) = &mut step.work {
+            doubt(&mut child.workflow);
+        }
+        if let Some(completion) = &mut step.completion {
+            completion.doubted =
+                completion.conditions.iter().filter_map(absent).map(|it| it.validator).collect();
+        }
+    }
+}
+
+fn absent(condition: &Condition) -> Option<ValidatorResult> {
+    validators::absent(&condition.validator, &[])
+}
+
+fn missing_of_step(step: &Step) -> Vec<String> {
+    let missing = |what: &str, command: &str| {
+        let program = validators::missing_program(command, &[])?;
+        Some(format!("step {}: {what} `{command}` cannot run: there is no program {program}", step.id))
+    };
+    let checks = match step.check.as_ref().map(|check| &check.by) {
+        Some(CheckBy::Commands(commands)) => commands.as_slice(),
+        _ => &[],
+    };
+    let checks = checks.iter().filter_map(|command| missing("the check", &command.run));
+    let work = match &step.work {
+        Work::Subworkflow(child) => of_commands(&child.workflow),
+        Work::Worker(worker) => {
+            let command = worker.command.as_deref().filter(|_| worker.wrap.is_none());
+            command.and_then(|command| missing("the worker", command)).into_iter().collect()
+        }
+    };
+    checks.chain(work).collect()
+}

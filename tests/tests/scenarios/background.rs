@@ -1,0 +1,118 @@
+//! Runs that nobody looks at: in the background, stopped from elsewhere, and told of when they end.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::schema;
+use crate::stage::{Stage, repository, tell, wait_until, worker};
+
+/// Starts a run in the background whose worker waits, and returns when it does.
+fn detached(stage: &Stage, options: &[&str]) {
+    let with = worker("count.sh");
+    let words = ["run", "-d", "count", "--claim", "--with", &with];
+    stage.unstuck(&[&words[..], options].concat()).with_status(0).says("works in the background");
+    wait_until("a worker works", || stage.calls() == 1);
+}
+
+fn output(stage: &Stage) -> String {
+    let path = stage.kept().into_iter().find(|path| path.ends_with("artifacts/output.log"));
+    fs::read_to_string(path.expect("its output is kept")).expect("it is text")
+}
+
+#[test]
+fn a_detached_run_goes_on_without_its_terminal_and_is_stopped_from_another_one() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1");
+    detached(&stage, &[]);
+    stage.unstuck(&["status"]).with_status(0).says("RUNNING");
+    stage.unstuck(&["stop"]).with_status(0).says("INTERRUPTED").says("unstuck resume");
+    let output = output(&stage);
+    assert!(output.contains("exit 130") && !output.contains('\x1b'), "{output}");
+    assert_eq!(stage.facts("run_interrupted")[0]["signal"], 2);
+    stage.unstuck(&["stop"]).with_status(64).complains("nobody works on run");
+    stage.verify();
+    stage.leaves_nothing_running();
+}
+
+#[test]
+fn a_detached_run_comes_to_its_own_end() {
+    let stage = Stage::repository();
+    let (fix, told) = (worker("fix.sh"), stage.scratch("told").display().to_string());
+    let notify = format!("echo done >'{told}'");
+    let words = ["run", "--detach", "mend add", "--with", &fix, "--check", "sh tests/run.sh", "--notify"];
+    stage.unstuck(&[&words[..], &[&notify]].concat()).with_status(0);
+    wait_until("its end is told", || !stage.noted("told").is_empty());
+    stage.unstuck(&["show"]).with_status(0).says("COMPLETE");
+    wait_until("it is gone", || stage.processes().is_empty());
+}
+
+#[test]
+fn a_run_that_cannot_begin_in_the_background_says_why_and_leaves_nothing() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1");
+    detached(&stage, &[]);
+    let second = ["run", "-d", "more", "--claim", "--with", "true"];
+    stage.unstuck(&second).with_status(64).complains("another run works in").complains(&stage.run()[..4]);
+    let listed = stage.unstuck(&["runs", "--json"]).with_status(0);
+    let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed:#}");
+    stage.unstuck(&["run", "-d", "x", "--claim", "--with", "true", "--store", "memory:"]).with_status(64);
+    stage.unstuck(&["stop"]).with_status(0);
+}
+
+/// Ends as the worker does, and notes what is told.
+const NOTIFY: &str =
+    "cat >>\"$SCRATCH/told\"; echo \"$UNSTUCK_EXIT $UNSTUCK_OUTCOME: $UNSTUCK_NEEDS\" >>\"$SCRATCH/words\"";
+
+#[test]
+fn every_end_but_an_interruption_is_told_once() {
+    for (command, status, words) in [
+        ("touch new; unstuck verdict complete", 0, "0 COMPLETE: \n"),
+        ("unstuck verdict blocked --needs 'npm login'", 4, "4 BLOCKED: npm login\n"),
+        ("unstuck verdict incomplete --reason 'not yet'", 2, "2 OUT OF ITERATIONS: \n"),
+        ("exit 9", 5, "5 FAILED: \n"),
+        ("kill -INT $PPID; sleep 600", 130, ""),
+    ] {
+        let stage = Stage::repository();
+        let keys = format!(
+            "worker: COMMAND\ncommand: {command:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+        );
+        stage.workflow(&format!("notify: '{NOTIFY}'\n"), &keys);
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(status);
+        assert_eq!((stage.noted("words").as_str(), ended.err.as_str()), (words, ""), "{command}");
+        if !words.is_empty() {
+            let told: Value = serde_json::from_str(&stage.noted("told")).expect("one summary");
+            let schema = fs::read(repository("docs/summary.schema.json")).expect("it is there");
+            let schema: Value = serde_json::from_slice(&schema).expect("a schema is JSON");
+            assert_eq!(schema::complaints(&schema, &told), [""; 0], "{told:#}");
+            assert_eq!(told["exit"], status);
+        }
+    }
+}
+
+#[test]
+fn a_crash_is_no_end_and_what_a_resume_makes_of_it_is_told() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1");
+    let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh"), "--notify", NOTIFY]);
+    wait_until("a worker works", || stage.calls() == 1);
+    live.crash();
+    assert_eq!(stage.noted("words"), "");
+    tell(&stage.scratch("go"));
+    let ended = stage.unstuck(&["resume"]);
+    let status = ended.status.expect("it exits");
+    assert_eq!(stage.noted("words").lines().count(), 1, "{ended:#?}");
+    assert!(stage.noted("words").starts_with(&status.to_string()));
+}
+
+#[test]
+fn a_command_that_cannot_tell_changes_nothing() {
+    let stage = Stage::repository();
+    let run = |notify: &str| {
+        let fix = worker("fix.sh");
+        stage.unstuck(&["run", "x", "--with", &fix, "--check", "true", "--notify", notify])
+    };
+    run("echo no luck >&2; exit 3").with_status(0).complains("exited with 3").complains("no luck");
+    run("no-such-program-here").with_status(0).complains("exited with 127");
+    let secret = Stage::repository().with_variable("HOOK_TOKEN", "sesame-open-now");
+    let words = ["run", "x", "--with", "true", "--check", "true", "--notify", "echo sesame-open-now"];
+    secret.unstuck(&words).with_status(64).complains("is secret by its name");
+}
