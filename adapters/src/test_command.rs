@@ -50,9 +50,14 @@ const RULES: &[Rule] = &[
         )
     },
     |it| ["test", "tests"].iter().find_map(|folder| bats(it, folder)),
-    |it| it.with_target(&["justfile", "Justfile", ".justfile"], "just test"),
-    |it| it.with_target(&["GNUmakefile", "makefile", "Makefile"], "make test"),
+    |it| it.with_target(JUSTFILES, "just", "test"),
+    |it| it.with_target(MAKEFILES, "make", "test"),
+    // What GNU calls it.
+    |it| it.with_target(MAKEFILES, "make", "check"),
 ];
+
+const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
+pub(crate) const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 fn node(project: &Project<'_>) -> Option<TestCommand> {
     let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
@@ -70,8 +75,13 @@ fn node(project: &Project<'_>) -> Option<TestCommand> {
 
 /// Returns the package manager of a project with a `package.json`, by its lock file.
 pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
-    let locks =
-        [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
+    let locks = [
+        ("pnpm-lock.yaml", "pnpm"),
+        ("pnpm-workspace.yaml", "pnpm"),
+        ("yarn.lock", "yarn"),
+        ("bun.lock", "bun"),
+        ("bun.lockb", "bun"),
+    ];
     locks.iter().find(|(lock, _)| project.has(lock)).map_or("npm", |(_, manager)| *manager)
 }
 
@@ -89,6 +99,11 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
         ("pyproject.toml", "[tool.pytest"),
         ("setup.cfg", "[tool:pytest]"),
         ("tox.ini", "[pytest]"),
+        ("requirements.txt", "pytest"),
+        ("requirements-dev.txt", "pytest"),
+        // Among the dependencies for development, in a group or not.
+        ("pyproject.toml", "\"pytest"),
+        ("pyproject.toml", "\npytest ="),
     ];
     let configured =
         says_so.into_iter().find(|(file, section)| project.text(file).is_some_and(|it| it.contains(section)));
@@ -98,7 +113,10 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
         Some((file, _)) => file,
         None => is_package().filter(|_| [".", "tests", "test"].into_iter().any(is_test))?,
     };
-    project.with(file, "pytest -q")
+    // Who locks the packages has them in an environment of its own.
+    let runners = [("poetry.lock", "poetry run pytest -q"), ("uv.lock", "uv run pytest -q")];
+    let own = runners.into_iter().find(|(lock, _)| project.has(lock));
+    project.with(file, own.map_or("pytest -q", |(_, command)| command))
 }
 
 fn is_python_test(name: &str) -> bool {
@@ -149,11 +167,11 @@ impl Project<'_> {
         self.has(file).then(|| TestCommand { command: command.to_owned(), found: file.to_owned() })
     }
 
-    /// Finds a file that has a target or recipe `test`.
-    fn with_target(&self, files: &[&str], command: &str) -> Option<TestCommand> {
+    /// Finds a file that has a target or recipe of this name.
+    pub fn with_target(&self, files: &[&str], tool: &str, target: &str) -> Option<TestCommand> {
         let has_target = |text: String| {
             text.lines().any(|line| {
-                let rest = line.trim_start_matches('@').strip_prefix("test");
+                let rest = line.trim_start_matches('@').strip_prefix(target);
                 rest.is_some_and(|rest| {
                     let (names, after) = rest.split_once(':').unwrap_or(("=", ""));
                     !names.contains('=')
@@ -163,7 +181,7 @@ impl Project<'_> {
             })
         };
         let file = files.iter().find(|file| self.text(file).is_some_and(has_target))?;
-        self.with(file, command)
+        self.with(file, &format!("{tool} {target}"))
     }
 
     /// Returns the content of a file; of a very large one, its beginning.
@@ -248,6 +266,20 @@ mod tests {
         check(&[("test/a.bats", "")], &[("bats test", "test/a.bats")]);
         check(&[("justfile", "build:\n\ntest *args:\n  x\n")], &[("just test", "justfile")]);
         check(&[("Makefile", "all: x\n\ntest: all\n\tx\n")], &[("make test", "Makefile")]);
+        check(&[("Makefile", "check:\n\tx\n")], &[("make check", "Makefile")]);
+        check(&[("requirements.txt", "flask\npytest==8\n")], &[("pytest -q", "requirements.txt")]);
+        check(
+            &[("pyproject.toml", "[dependency-groups]\ndev = [\"pytest>=8\"]\n"), ("uv.lock", "")],
+            &[("uv run pytest -q", "pyproject.toml")],
+        );
+        check(
+            &[
+                ("pyproject.toml", "[tool.poetry.group.dev.dependencies]\npytest = \"^8\"\n"),
+                ("poetry.lock", ""),
+            ],
+            &[("poetry run pytest -q", "pyproject.toml")],
+        );
+        check(&[("package.json", script), ("pnpm-workspace.yaml", "")], &[("pnpm test", "package.json")]);
     }
 
     #[test]

@@ -420,6 +420,30 @@ fn a_validator_that_nobody_asks_is_an_error_unless_it_is_tried_alone() {
 }
 
 #[test]
+fn a_template_that_no_attempt_is_left_for_is_a_warning() {
+    let texts = ["b", "c"].map(|it| format!("prompts/steps/retry/issue/f_failed_{it}.md"));
+    let more = texts.iter().map(|name| (name.as_str(), "Once more."));
+    let files: Vec<(&str, &str)> = PROMPTS.iter().copied().chain(more).collect();
+    for (most, expected) in [(3, "\"c\" is never sent in \"complete.issue\": occurrence 3"), (4, "")] {
+        let registry = with(
+            example(),
+            &[
+                ("/completionPatterns/red/adaptationChain", json!(["default", "b", "c"])),
+                (
+                    "/completionSteps/complete.issue/onFailure",
+                    json!({"action": "retry", "maxAttempts": most}),
+                ),
+            ],
+        );
+        let (loaded, said) = load(&agent(&registry, &files));
+        assert!(
+            loaded.is_some() && said.contains(expected) && said.is_empty() == expected.is_empty(),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_custom_validator_needs_no_condition_and_a_command_does() {
     let custom = |kind: &str| {
         let own = json!({"type": kind, "command": "./own.sh", "failurePattern": "red"});
@@ -590,6 +614,13 @@ fn built_in_validators_follow_the_project() {
             "lint-check",
             Some("yarn run lint"),
         ),
+        (
+            &[("package.json", r#"{"scripts": {"type-check": "x"}}"#), ("tsconfig.json", "")],
+            "type-check",
+            Some("npm run type-check"),
+        ),
+        (&[("Makefile", "lint:\n\tx\nfmt-check:\n\tx\n")], "lint-check", Some("make lint")),
+        (&[("Makefile", "lint:\n\tx\nfmt-check:\n\tx\n")], "format-check", Some("make fmt-check")),
         (&[("package.json", "{}"), ("eslint.config.js", "")], "lint-check", Some("npx eslint .")),
         (&[("pyproject.toml", "[tool.ruff]")], "format-check", Some("ruff format --check .")),
         (&[("pyproject.toml", "[project]")], "type-check", None),

@@ -478,6 +478,34 @@ fn check_extracted(extractor: Extractor, stdout: &str, stderr: &str, want: Expec
 }
 
 #[test]
+fn the_level_of_a_lint_problem_is_no_part_of_its_message() {
+    for output in [
+        "/w/a.ts: line 1, col 8 - Error - `x` is never used (no-unused-vars)\n",
+        "/w/a.ts: line 1, col 8, Error - `x` is never used (no-unused-vars)\n",
+        "/w/a.ts: line 1, col 8 - `x` is never used (no-unused-vars)\n",
+    ] {
+        let exit = Exit::Code(1);
+        let value = extract(Extractor::LintErrors, Raw { failed: true, ..raw(&exit, output, "") });
+        assert_eq!(
+            (&value[0]["message"], &value[0]["rule"]),
+            (&"`x` is never used".into(), &"no-unused-vars".into()),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_compile_is_no_lint_problem() {
+    let told = |message: &str| {
+        let exit = Exit::Code(101);
+        let output = format!("{message}\n --> src/lib.rs:2:5\n  |\n2 |     x\n  |     ^\n\n");
+        Report::of(Subject::Lint, &Facts::new(raw(&exit, "", &output)).of_failed(true)).summary
+    };
+    assert_eq!(told("error[E0308]: mismatched types"), "1 error in src/lib.rs");
+    assert_eq!(told("error: unneeded `return` statement"), "1 lint problem in src/lib.rs");
+}
+
+#[test]
 fn formatters_that_speak_on_standard_error_are_heard() {
     let files = Extractor::FormatFiles;
     let deno = "\nfrom /home/user/proj/a.ts:\n1 | -let a\n1 | +let a;\n\nfrom /home/user/proj/c.json:\n1 | -{}\n\nerror: Found 2 not formatted files in 3 files\n";
@@ -949,7 +977,7 @@ fn a_report_fits_what_failed() {
         "?? d\n",
         expect![[r#"
             1 file untracked
-            Warning: Clean untracked files
+            Warning: Commit the untracked files that belong to the work, and remove or ignore the others
             cause: "1 file untracked"
             ["d: untracked"]
             []

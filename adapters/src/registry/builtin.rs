@@ -117,19 +117,27 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "type-check",
         description: "The project does not compile, or its types do not fit",
-        command: |project| first(project, TYPES),
+        command: |project| script(project, &["typecheck", "type-check"]).or_else(|| first(project, TYPES)),
         extract: &[("errors", Extractor::TypeErrors), ("files", Extractor::Files)],
     },
     Kind {
         name: "lint-check",
         description: "The linter complains",
-        command: |project| script(project, "lint").or_else(|| first(project, LINTS)),
+        command: |project| {
+            script(project, &["lint"])
+                .or_else(|| first(project, LINTS))
+                .or_else(|| target(project, &["lint"]))
+        },
         extract: &[("errors", Extractor::LintErrors), ("files", Extractor::LintFiles)],
     },
     Kind {
         name: "format-check",
         description: "Files are not formatted",
-        command: |project| script(project, "format:check").or_else(|| first(project, FORMATS)),
+        command: |project| {
+            let own = script(project, &["format:check", "fmt:check"]);
+            own.or_else(|| first(project, FORMATS))
+                .or_else(|| target(project, &["fmt-check", "format-check"]))
+        },
         extract: &[("files", Extractor::FormatFiles), ("diff", Extractor::Diff)],
     },
 ];
@@ -194,9 +202,15 @@ fn first(project: &Project<'_>, rules: &[Rule]) -> Option<String> {
     rules.iter().find(|(file, text, _)| holds(file, text)).map(|(_, _, command)| (*command).to_owned())
 }
 
-/// Returns the command for a script of `package.json`, by the package manager of the project.
-fn script(project: &Project<'_>, name: &str) -> Option<String> {
+/// Returns the command for the first of these targets that a Makefile has.
+fn target(project: &Project<'_>, names: &[&str]) -> Option<String> {
+    let found = names.iter().find_map(|name| project.with_target(test_command::MAKEFILES, "make", name));
+    found.map(|it| it.command)
+}
+
+/// Returns the command for the first of these scripts that `package.json` has, by the package manager of the project.
+fn script(project: &Project<'_>, names: &[&str]) -> Option<String> {
     let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
-    manifest["scripts"][name].as_str()?;
+    let name = names.iter().find(|name| manifest["scripts"][**name].is_string())?;
     Some(format!("{} run {name}", test_command::package_manager(project)))
 }

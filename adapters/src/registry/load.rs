@@ -255,6 +255,7 @@ impl Loader<'_> {
             ..data_of(raw)
         });
         let guesses = guesses.collect();
+        self.warn_of_unreached(raw, &conditions);
         let closer = raw.closer.as_ref().and_then(|closer| self.closer(closer));
         if raw.closer.is_none() {
             self.check_unused_closer(raw, folder.as_ref());
@@ -269,6 +270,24 @@ impl Loader<'_> {
             closer,
             variables: raw.uv.clone(),
             templates,
+        }
+    }
+
+    /// Warns of templates that no attempt is left for: the last failure ends the step, and is not answered.
+    fn warn_of_unreached(&mut self, raw: &RawStep, conditions: &[Condition]) {
+        let most = raw.max_attempts.unwrap_or(ATTEMPTS);
+        let answered = usize::try_from(most.saturating_sub(1)).unwrap_or(usize::MAX);
+        for pattern in &self.top.patterns {
+            let chain = pattern.chain.as_deref().unwrap_or_default();
+            let is_asked = conditions.iter().any(|it| it.validator.pattern.name == pattern.name);
+            if let Some((element, at)) = chain.get(answered).filter(|_| is_asked) {
+                let what = format!(
+                    "{} is never sent in {}: occurrence {most} of one failure ends the step",
+                    quoted(element),
+                    quoted(&raw.id)
+                );
+                at.warn(self.report, what, format!("set onFailure.maxAttempts to {}", chain.len() + 1));
+            }
         }
     }
 

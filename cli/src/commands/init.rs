@@ -41,15 +41,23 @@ pub fn init(global: &Global, args: &Args) -> Result {
     for (name, command) in &found {
         println!("  {name:<13} {command}");
     }
+    let has = |name: &str| found.iter().any(|(found, _)| found == name);
+    if !has("tests-pass") {
+        eprintln!(
+            "warning: no file of the project says how it is tested, so nothing will test the work: add a validator that \
+             does to .agent/work/steps_registry.json, and to the conditions of complete.work"
+        );
+    }
     println!("\nnext:");
-    let probe = format!("unstuck probe validator {}", found.first().map_or("git-clean", |(name, _)| name));
+    let probe = found.first().map(|(name, _)| format!("unstuck probe validator {name}"));
+    let add = has("git-clean").then(|| "git add unstuck.yaml .agent".to_owned());
     let next = [
-        (probe.as_str(), "try one alone"),
-        ("unstuck check unstuck.yaml", "what it may cost"),
-        ("git add unstuck.yaml .agent", "commit them: git-clean asks for that"),
-        ("unstuck run unstuck.yaml", ""),
+        (probe, "try one alone"),
+        (Some("unstuck check unstuck.yaml".to_owned()), "what it may cost"),
+        (add, "commit them: git-clean asks for that"),
+        (Some("unstuck run unstuck.yaml".to_owned()), ""),
     ];
-    for (command, what) in next {
+    for (command, what) in next.into_iter().filter_map(|(command, what)| Some((command?, what))) {
         println!("{}", format!("  {command:<36} {what}").trim_end());
     }
     Ok(exit::OK)

@@ -145,6 +145,10 @@ impl Report {
             Subject::Branch => branch(facts),
             Subject::Tests => tests(facts, common),
             Subject::Types => diagnostics(facts, common, "error"),
+            // What does not compile was not linted.
+            Subject::Lint if records.iter().any(|record| is_of_rustc(record)) => {
+                diagnostics(facts, common, "error")
+            }
             Subject::Lint => diagnostics(facts, common, "lint problem"),
             Subject::Format => format(facts, common),
             Subject::Checklist | Subject::Other => other(facts, common),
@@ -200,6 +204,9 @@ fn changes(entries: &[Entry]) -> Report {
         format!("Resolve the merge conflict{all} in {}", conflicts.join(", "))
     } else if !modified.is_empty() {
         "Stage and commit the modified files".to_owned()
+    } else if !untracked.is_empty() {
+        // New files are work more often than not.
+        "Commit the untracked files that belong to the work, and remove or ignore the others".to_owned()
     } else {
         "Clean untracked files".to_owned()
     };
@@ -363,6 +370,12 @@ fn other(facts: &Facts<'_>, common: Report) -> Report {
         root_cause: cause,
         ..common
     }
+}
+
+/// Says whether the Rust compiler tells of an error of its own: `E0308`.
+fn is_of_rustc(record: &Record) -> bool {
+    let digits = record.code.strip_prefix("E0").unwrap_or_default();
+    digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Says in one line what failed, and where.

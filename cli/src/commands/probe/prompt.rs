@@ -52,6 +52,9 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
     // These are no parameters of a validator: each has a place of its own in the prompt.
     let [error, summary, action] =
         ["error", "summary", "suggestedAction"].map(|name| text(params.remove(name)));
+    // In a run both are always there.
+    let [summary, action] = [(summary, "<summary>"), (action, "<suggestedAction>")]
+        .map(|(given, sign)| if given.is_empty() { sign.to_owned() } else { given });
     let files: Vec<String> =
         params.remove("relatedFiles").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
     let conditions = completion.conditions.iter().map(|it| &it.validator);
@@ -61,7 +64,7 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
         pattern: pattern.as_ref(),
         error: &error,
         summary: &summary,
-        suggested_action: Some(&action).filter(|it| !it.is_empty()).map(String::as_str),
+        suggested_action: Some(&action),
         related_files: &files,
         occurrence: args.attempt,
         params,

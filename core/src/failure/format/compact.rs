@@ -9,7 +9,7 @@ use super::super::draft::{Draft, Found};
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:, (?P<level>\w+))? - (?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
+    Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:, (?P<level>\w+))? - (?:(?P<mark>Error|Warning) - )?(?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
 });
 
 /// Reads every problem; the warnings only where there is nothing else.
@@ -22,7 +22,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn problem(line: &str) -> Option<Draft> {
     let problem = PROBLEM.captures(line.trim_end())?;
     let rule = problem.name("rule").map_or("", |rule| rule.as_str());
-    let warns = problem.name("level").is_some_and(|level| level.as_str() == "Warning");
+    let level = problem.name("level").or(problem.name("mark"));
+    let warns = level.is_some_and(|level| level.as_str() == "Warning");
     let draft = Draft::diagnostic("lint", &problem["file"], problem["line"].parse().ok(), &problem["what"]);
     Some(draft.kind(rule).shown_at(problem["column"].parse().ok(), "").warning(warns).message(line.trim()))
 }
