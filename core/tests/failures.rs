@@ -321,6 +321,42 @@ fn numbers_in_names_codes_and_parameters_are_kept() {
     }
 }
 
+/// Two outputs that nothing recognises, and whether they are the same failure.
+fn compare_unparsed(exit_code: i32, one: &str, other: &str, is_same: bool) {
+    let set = |text: &str| {
+        let output = Output { exit_code: Some(exit_code), stderr: text.as_bytes(), ..Output::default() };
+        extract(&output).set().key()
+    };
+    assert_eq!(set(one) == set(other), is_same, "{one:?} and {other:?}");
+}
+
+#[test]
+fn all_of_what_nothing_recognises_counts() {
+    let dump = "\n  a dump of the memory\n  and of the rest\n  to the end";
+    for (exit_code, one, other, is_same) in [
+        (1, "a.txt is bad\nlooked\nat\n3 files", "b.txt is bad\nlooked\nat\n3 files", false),
+        (1, "looked at 3 files", "looked at 2 files", false),
+        (1, "[10:00:01] a is bad\ndone", "[10:00:01] b is bad\ndone", false),
+        (1, "app / a FAIL with the exit status 1", "app / b FAIL with the exit status 1", false),
+        (1, "npm error Missing script: \"a\"", "npm error Missing script: \"b\"", false),
+        (1, "a is bad\nb is bad", "b is bad\na is bad", true),
+        (1, "a is bad\nit took 1s 20ms", "a is bad\nit took 1m2s", true),
+        (1, "a is bad, line 5", "a is bad, line 9", true),
+        (1, "a is bad\nexit 1", "a is bad", true),
+        (1, "done Jan 1, 2024, 10:00:00 AM", "done May 12, 2025, 1:02:03 PM", true),
+        (
+            134,
+            &format!("Unhandled exception. A: no{dump}"),
+            &format!("Unhandled exception. B: no{dump}"),
+            false,
+        ),
+        (134, &format!("gave up{dump}"), "gave up", true),
+        (137, "working on a", "working on b", true),
+    ] {
+        compare_unparsed(exit_code, one, other, is_same);
+    }
+}
+
 // ---- properties ----
 
 proptest! {

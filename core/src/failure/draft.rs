@@ -19,6 +19,8 @@ pub(super) enum Style {
     /// Literal values too: an assertion is the same whatever it got.
     #[default]
     Values,
+    /// As of a diagnostic, of lines without an order: all that a tool printed which is not known.
+    Lines,
 }
 
 /// Lines of one failure are counted up to here.
@@ -254,7 +256,8 @@ impl<'a> Found<'a> {
 
     fn finish(&self, mut draft: Draft) -> Failure {
         // What is searched for patterns is bounded, whatever the tool printed.
-        for text in [&mut draft.about, &mut draft.values, &mut draft.kind] {
+        let about = Some(&mut draft.about).filter(|_| draft.style != Style::Lines);
+        for text in [&mut draft.values, &mut draft.kind].into_iter().chain(about) {
             text.truncate(text.floor_char_boundary(MESSAGE_MAX));
         }
         for name in [&mut draft.test, &mut draft.file].into_iter().flatten() {
@@ -264,9 +267,13 @@ impl<'a> Found<'a> {
         let file = draft.file.map(|file| self.normaliser.path(&file));
         let place = file.as_deref().map(Normaliser::subject);
         let subject = test.as_deref().or(place.as_deref()).unwrap_or_default();
-        let told = self.normaliser.volatile(&draft.about);
+        let told = match draft.style {
+            Style::Lines => self.normaliser.lines(&draft.about),
+            Style::Diagnostic | Style::Values => self.normaliser.volatile(&draft.about),
+        };
         let about = match draft.style {
             Style::Diagnostic => Cow::Borrowed(&told),
+            Style::Lines => Cow::Owned(Normaliser::placeless(&told)),
             Style::Values => Cow::Owned(Normaliser::values(&told, &draft.kind)),
         };
         let fingerprint = Fingerprint::of(&[draft.tool, subject, &draft.kind, &about]);

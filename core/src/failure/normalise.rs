@@ -38,21 +38,24 @@ const VOLATILE: &[(Volatile, &str)] = &[
     (Volatile::Uuid, r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"),
     (
         Volatile::Time,
-        r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z\b| ?[+-]\d\d:?\d\d\b)?)?|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \w{3,9} +\d{1,2},? [\d: ]{7,14}[\w+ -]*\d{2,4}|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b",
+        r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?Z\b| ?[+-]\d\d:?\d\d\b)?)?|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \w{3,9} +\d{1,2},? [\d: ]{7,14}[\w+ -]*\d{2,4}|\b(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{1,2}, \d{4},? )?\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: [AP]M)?\b",
     ),
-    (Volatile::Network, r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?\b|\blocalhost:\d+|\[::1?\]:\d+"),
+    (Volatile::Network, r"\b\d{1,3}(?:\.\d{1,5}){3}(?::\d+)?\b|\blocalhost:\d+|\[::1?\]:\d+"),
     (
         Volatile::Path,
         r"(?:file://)?(?:/(?u:[\w.@+~,=%#-])+)+/?(?::\d+)*|\b[A-Za-z]:\\(?u:[^\s:'\x22<>|])+(?::\d+)*",
     ),
     (Volatile::Place, r"\b[\w.@+-]+\.[A-Za-z]\w{0,5}(?::\d+)+\b"),
     (Volatile::Address, r"\b0[xX][0-9a-fA-F]+\b"),
-    (Volatile::Hash, r"\b[0-9a-f]{16,}\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b"),
+    (Volatile::Hash, r"\b[0-9a-f]{16,}\b|-[0-9a-f]{6}\.o\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b"),
     (
         Volatile::Id,
-        r"(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|==\d+==|\bSeed \d+",
+        r"(?i:\b(?:pid|tid|oid|thread|port|seed|object_id|threadid|process|child|inode|fd)s?)[ =:#(]+(?:of )?#?\d+\b|==\d+==|\bSeed \d+|\b\w*(?:PERTURB_|SEED)=\d+",
     ),
-    (Volatile::Duration, r"\b\d+(?:\.\d+)? ?(?:ns|us|µs|μs|ms|s|secs?|seconds?|mins?|minutes?)\b"),
+    (
+        Volatile::Duration,
+        r"\b(?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)? ?(?:ns|us|µs|μs|ms|milliseconds?|s|secs?|seconds?|mins?|minutes?)\b(?: \d+(?:\.\d+)? ?(?:ms|s)\b)*",
+    ),
 ];
 
 /// All of them at once. Which one matched is known without groups, which would be searched for by themselves.
@@ -81,6 +84,16 @@ static VALUES: LazyLock<Regex> = LazyLock::new(|| {
 /// What an object without a representation of its own prints.
 static OBJECT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"#?<[\w.:$]+(?: object)? ?(?:at )?<addr>[^>]*>").expect("well formed"));
+
+/// Where something stands, in the words of tools that are not known; and the clock of such a tool.
+static POSITION: LazyLock<Regex> = LazyLock::new(|| {
+    let parts = [
+        r#"(?P<word>\b(?i-u:line|column|col|byte|offset)\b["':=, ]+)(?-u:\d+)"#,
+        r"(?P<file>\.[A-Za-z](?-u:\w{0,5})) (?-u:\d+:\d+)",
+        r"^(?:│ (?-u:\d+):|(?-u:\d+)┆|(?-u:\d\d:\d\d) )",
+    ];
+    Regex::new(&parts.join("|")).expect("the patterns are well formed")
+});
 
 /// Text that compares: its quoted strings are values and not names.
 static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
@@ -150,6 +163,17 @@ impl Normaliser {
         ))
     }
 
+    /// Masks what varies by itself in each line of what a tool printed that is not known. In which order the lines
+    /// come is no part, since what runs side by side ends in any.
+    pub(super) fn lines(&self, text: &str) -> String {
+        sorted(text.lines().map(|line| self.volatile(line)).collect())
+    }
+
+    /// Masks where in a file something stands as well, in lines without what is volatile.
+    pub(super) fn placeless(volatile: &str) -> String {
+        sorted(volatile.lines().map(|line| POSITION.replace_all(line, "$word$file")).collect())
+    }
+
     fn mask<'t>(&self, volatile: Volatile, whole: &'t str, before: Option<char>) -> Cow<'t, str> {
         match volatile {
             Volatile::Uuid => "<uuid>".into(),
@@ -204,6 +228,12 @@ impl Normaliser {
         }
         VALUES.replace_all(&masked, "#").into_owned()
     }
+}
+
+/// Joins lines without their order.
+fn sorted<T: AsRef<str> + Ord>(mut lines: Vec<T>) -> String {
+    lines.sort_unstable();
+    lines.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("\n")
 }
 
 /// Replaces parts of a text, which come in order.

@@ -1,4 +1,4 @@
-//! What nothing recognised: how the process ended, and the end of what it printed.
+//! What nothing recognised: how the process ended, and all that it printed.
 
 use std::sync::LazyLock;
 
@@ -8,31 +8,43 @@ use super::super::draft::{Draft, Found, Style};
 use super::super::page;
 use super::super::{Confidence, Output, UNPARSED};
 
-/// So many lines at the end stand for the whole output.
+/// So many lines at the end are shown.
 const TAIL_LINES: usize = 3;
+
+/// Of more lines than this of one stream, the last ones stand for it.
+const LINES_MAX: usize = 100_000;
 
 /// Makes one failure of the whole output.
 pub(in crate::failure) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut Found<'_>) -> Confidence {
-    let printed = |lines: &&&[&str]| lines.iter().any(|line| is_telling(line));
+    let mut told: Vec<Vec<&str>> = pages.iter().map(|lines| telling(lines, is_telling)).collect();
+    if told.iter().all(Vec::is_empty) {
+        // Who only passes failures on may have failed itself: npm has no such script.
+        told = pages.iter().map(|lines| telling(lines, |line| !line.trim().is_empty())).collect();
+    }
     // The last stream that says something: standard error before standard output.
-    let tail = pages.iter().rev().find(printed).map(|lines| tail(lines)).unwrap_or_default();
-    let ended = ended(output.exit_code);
+    let tail = told.iter().rfind(|lines| !lines.is_empty()).map(|lines| tail(lines)).unwrap_or_default();
     if tail.is_empty() && output.exit_code.is_none() {
         return Confidence::Low;
     }
-    if let Some(kind) = ended {
-        // A time limit cuts the output anywhere, so its end says nothing.
+    if let Some(kind) = ended(output.exit_code) {
+        // A time limit cuts the output anywhere, so it says nothing. A crash says why first, if at all, on standard
+        // error, which is not held back; stacks and dumps come behind.
+        let said = told.last().and_then(|lines| lines.first()).filter(|_| crashed(kind));
         found.push(Draft {
-            style: Style::Diagnostic,
             message: format!("{kind}\n{}", tail.join("\n")),
-            ..Draft::process("process", kind, &[])
+            ..of_lines(kind, said.copied().unwrap_or_default())
         });
         return Confidence::Medium;
     }
     let code = output.exit_code.map_or_else(String::new, |code| format!("exit {code}: "));
-    let about = format!("{code}{}", tail.join("\n"));
-    found.push(Draft::process("process", UNPARSED, &[]).about(&about).message(&about));
+    let about = format!("{code}\n{}", told.concat().join("\n"));
+    found.push(of_lines(UNPARSED, &about).message(&format!("{code}{}", tail.join("\n"))));
     Confidence::Low
+}
+
+/// Begins the failure of a process that all of these lines tell from another.
+fn of_lines(kind: &str, about: &str) -> Draft {
+    Draft { style: Style::Lines, ..Draft::process("process", kind, &[]).about(about) }
 }
 
 /// Says by what a process was ended, as its exit code tells.
@@ -51,26 +63,47 @@ fn ended(code: Option<i32>) -> Option<&'static str> {
     }
 }
 
-/// Returns the last lines; those of a log, which begin with a moment, only where there are no others.
-fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let telling = || lines.iter().rev().filter(|line| is_telling(line));
-    let mut tail: Vec<&str> =
-        telling().take(TAIL_LINES).filter(|line| !page::is_stamped(line)).copied().collect();
-    if tail.is_empty() {
-        tail.extend(telling().next());
-    }
-    tail.reverse();
-    tail
+/// Says whether a process ended by its own doing, at a point that is the same each time.
+fn crashed(kind: &str) -> bool {
+    matches!(kind, "SIGILL" | "SIGABRT" | "SIGBUS" | "SIGFPE" | "SIGSEGV")
 }
 
+/// Returns the last lines that are wanted.
+fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    let wanted = lines.iter().rev().filter(|line| is_wanted(line)).take(LINES_MAX);
+    let mut wanted: Vec<&str> = wanted.copied().collect();
+    wanted.reverse();
+    wanted
+}
+
+/// Returns the lines to show; those of a log, which begin with a moment, only where there are no others.
+fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    let tail: Vec<&str> = last.iter().filter(|line| !page::is_stamped(line)).copied().collect();
+    if tail.is_empty() { lines.last().copied().into_iter().collect() } else { tail }
+}
+
+/// Says whether a line tells of a failure of its own; one that says more than an exit code does.
 fn is_telling(line: &str) -> bool {
-    !line.trim().is_empty() && !is_epilogue(line)
+    const WORDS_MAX: usize = 6;
+    let line = line.trim();
+    let only_ends = || ENDS.is_match(line) && line.split_whitespace().count() <= WORDS_MAX;
+    !line.is_empty() && !PASSES_ON.is_match(line) && !only_ends()
 }
 
 /// Says whether a line only passes a failure on: what make, npm and wrappers say at the end.
 pub(super) fn is_epilogue(line: &str) -> bool {
-    static EPILOGUE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm (?:ERR!|error|warn) |yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\])|(?i)\b(?:rc|exit|exited|exited with|exit code|exit status|status|returned)[ =:]*\(?-?\d+\)?\.?$").expect("well formed")
-    });
-    EPILOGUE.is_match(line.trim())
+    PASSES_ON.is_match(line.trim()) || ENDS.is_match(line.trim())
 }
+
+static PASSES_ON: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm warn |npm (?:ERR!|error)(?: (?:Lifecycle|code (?:ELIFECYCLE|\d)|errno|syscall|spawn|path|workspace|location|command|Exit status|Failed at|This is probably|There is likely|Test failed|A complete log|    /).*)?$|yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\])").expect("well formed")
+});
+
+/// The exit code of something, at the end of a line.
+static ENDS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:rc|exit|exited|exited with|exit code|exit status|status|returned)[ =:]*\(?-?\d+\)?\.?$",
+    )
+    .expect("well formed")
+});
