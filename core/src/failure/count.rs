@@ -37,7 +37,10 @@ impl Tests {
 }
 
 /// What makes a line the summary of a tool, and where its numbers are. `total` has the failed ones in it. A tool
-/// may print several, one for each part of its work; they are added up.
+/// may print several, one for each part of its work; they are added up. A number that a line has in several parts
+/// is in several groups: `total`, `total2`.
+///
+/// Only a tool that counts when all is well, too, can be here: Gradle tells of a number only when something failed.
 struct Summary {
     line: Regex,
     /// It says which of those that another line counted did not pass.
@@ -80,11 +83,31 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^(?<total>\d+) examples?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending)?",
         // ctest.
         r"^\d+% tests passed, (?<failed>\d+) tests? failed out of (?<total>\d+)",
+        // minitest; test-unit.
+        r"^(?<total>\d+) (?:runs|tests), \d+ assertions, (?<failed>\d+) failures, (?<errors>\d+) errors(?:, (?<off>\d+) (?:skips|pendings))?(?:, (?<off2>\d+) omissions)?",
+        // ExUnit; bats on a terminal.
+        r"^(?:(?<total2>\d+) doctests?, )?(?:(?<total3>\d+) propert(?:y|ies), )?(?<total>\d+) tests?, (?<failed>\d+) failures?(?:, (?<off>\d+) excluded)?(?:, (?<off2>\d+) invalid)?(?:, (?<off3>\d+) skipped)?",
+        // dotnet test: of one assembly; of all, in words; of all, in lines.
+        r"^\s*(?:Passed|Failed|Skipped)!\s+- Failed:\s+(?<failed>\d+), Passed:\s+(?<passed>\d+), Skipped:\s+(?<skipped>\d+), Total:",
+        r"^\s*Test summary: total: \d+, failed: (?<failed>\d+), succeeded: (?<passed>\d+), skipped: (?<skipped>\d+)",
+        r"^\s+(?:Passed|succeeded): (?<passed>\d+)$",
+        r"^\s+(?:Failed|failed): (?<failed>\d+)$",
+        r"^\s+(?:Skipped|skipped): (?<skipped>\d+)$",
+        // ava.
+        r"^  (?<passed>\d+) tests? passed$",
+        r"^  (?<failed>\d+) tests? failed$",
+        r"^  (?<skipped>\d+) (?:tests? skipped|tests? todo|known failures?)$",
+        // Playwright.
+        r"^  (?<passed>\d+) (?:passed(?: \([^)]*\))?|flaky)$",
+        r"^  (?<failed>\d+) (?:failed|interrupted)$",
+        r"^  (?<skipped>\d+) (?:skipped|did not run)$",
+        // jasmine.
+        r"^(?<total>\d+) specs?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending specs?)?",
     ];
     let corrections = [
         // unittest, after the line that counts all.
-        r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?",
-        r"^OK \(skipped=(?<skipped>\d+)",
+        r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?(?:, )?(?:unexpected successes=(?<failed2>\d+))?\)",
+        r"^OK \((?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?\)",
     ];
     let summary = |corrects| {
         move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), corrects }
@@ -93,9 +116,11 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
 });
 
 /// A line without one of these words is none of the summaries.
-const WORDS: [&str; 16] = [
+#[rustfmt::skip]
+const WORDS: [&str; 24] = [
     "passed", "passing", "failed", "failing", "pending", "PASSED", "FAILED", "Ran ", "OK (", "pass ",
-    "fail ", "skipped", "todo ", "Tests", "examples", "example,",
+    "fail ", "skipped", "todo", "Tests", "examples", "example,", "failure", "Failed: ",
+    "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run",
 ];
 
 /// Counts the tests that an output tells of; `None` if it tells of none.
@@ -126,7 +151,11 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
 
 /// Reads the numbers of a summary; `None` if it has none.
 fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
-    let number = |name: &str| captures.name(name).and_then(|it| it.as_str().parse::<u64>().ok());
+    let part = |name: &str| captures.name(name).and_then(|it| it.as_str().parse::<u64>().ok());
+    let number = |name: &str| {
+        let parts = ["", "2", "3"].iter().filter_map(|which| part(&format!("{name}{which}")));
+        parts.reduce(u64::saturating_add)
+    };
     let (total, passed, failed) = (number("total"), number("passed"), number("failed"));
     let (errors, skipped, off) = (number("errors"), number("skipped"), number("off"));
     [total, passed, failed, errors, skipped, off].iter().any(Option::is_some).then(|| {
@@ -228,6 +257,42 @@ mod tests {
                 (2, 2, 1),
             ),
             ("OK (3 tests, 4 assertions)", (3, 0, 0)),
+            ("Ran 3 tests in 0.001s\n\nOK (expected failures=1)", (2, 0, 1)),
+            ("Ran 5 tests in 0.001s\n\nOK (skipped=2, expected failures=1)", (2, 0, 3)),
+            (
+                "Ran 5 tests in 0.001s\n\nFAILED (failures=1, expected failures=1, unexpected successes=1)",
+                (2, 2, 1),
+            ),
+            ("2 runs, 2 assertions, 1 failures, 0 errors, 0 skips", (1, 1, 0)),
+            ("2 runs, 1 assertions, 0 failures, 0 errors, 1 skips", (1, 0, 1)),
+            (
+                "6 tests, 6 assertions, 1 failures, 1 errors, 1 pendings, 1 omissions, 0 notifications",
+                (2, 2, 2),
+            ),
+            ("2 tests, 1 failure", (1, 1, 0)),
+            ("1 doctest, 1 property, 5 tests, 1 failure, 1 excluded, 1 skipped", (4, 1, 2)),
+            (
+                "Failed!  - Failed:     1, Passed:     3, Skipped:     2, Total:     6, Duration: 20 ms - a.dll (net8.0)\nPassed!  - Failed:     0, Passed:     1, Skipped:     0, Total:     1, Duration: 20 ms - b.dll (net8.0)",
+                (4, 1, 2),
+            ),
+            (
+                "Test summary: total: 4, failed: 1, succeeded: 2, skipped: 1, duration: 1.2s\nBuild failed with 1 error(s) in 2.0s",
+                (2, 1, 1),
+            ),
+            (
+                "Total tests: 3\n     Passed: 1\n     Failed: 1\n    Skipped: 1\n Total time: 0.6 Seconds",
+                (1, 1, 1),
+            ),
+            (
+                "Test run summary: Failed!\n  total: 3\n  failed: 1\n  succeeded: 2\n  skipped: 0\n  duration: 200ms",
+                (2, 1, 0),
+            ),
+            ("  2 tests failed\n  1 test passed\n  1 test skipped\n  1 known failure", (1, 2, 2)),
+            (
+                "  1 failed\n    [chromium] › a.spec.ts:3:1 › b ───\n  1 flaky\n  1 skipped\n  2 did not run\n  3 passed (1.2s)",
+                (4, 1, 3),
+            ),
+            ("3 specs, 1 failure, 1 pending spec\nFinished in 0.1 seconds", (1, 1, 1)),
             ("Tests: 4, Assertions: 3, Errors: 1, Failures: 1, Skipped: 1.", (1, 2, 1)),
             ("5 examples, 1 failure, 2 pending", (2, 1, 2)),
             ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
@@ -257,9 +322,14 @@ mod tests {
 
     #[test]
     fn what_is_no_summary_is_none() {
-        for output in
-            ["", "all tests passed", "3 files changed", "it took 5 s, nothing failed in it", "ok, done"]
-        {
+        for output in [
+            "",
+            "all tests passed",
+            "2 tests completed, 1 failed",
+            "3 files changed",
+            "it took 5 s, nothing failed in it",
+            "ok, done",
+        ] {
             assert_eq!(count(output.as_bytes(), b""), None, "{output}");
         }
     }
