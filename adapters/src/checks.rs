@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{self, Confidence, Failure, Fingerprint};
+use unstuck_core::failure::{self, Confidence, Failure, Fingerprint, Listed, TestName};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
@@ -43,6 +43,8 @@ pub struct Command {
     pub spec: Spec,
     /// Patterns of the reports that it writes, from the folder that it runs in.
     pub reports: Vec<String>,
+    /// The tests that failed before the work began, as far as it named them.
+    pub failed_before: Vec<TestName>,
 }
 
 /// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
@@ -57,7 +59,7 @@ pub async fn run(
     let end = Instant::now() + suite.limit;
     let mut together = Outcome::of(Exit::Code(0));
     let mut results = Vec::new();
-    for Command { run, spec, reports } in suite.commands {
+    for Command { run, spec, reports, failed_before } in suite.commands {
         let mut seen: Option<CommandResult> = None;
         for _ in 0..suite.observations.max(1) {
             let spec = Spec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
@@ -68,7 +70,7 @@ pub async fn run(
             outcome.notes.extend(notes);
             let reports: Vec<Vec<u8>> =
                 reports.iter().map(|it| redactor.redact_bytes(it).0.into_owned()).collect();
-            let result = result_of(&run, &cwd, &outcome, &reports, blobs);
+            let result = result_of(&run, &cwd, &outcome, &reports, &failed_before, blobs);
             add(&mut together, &run, outcome);
             let observed = match seen.take() {
                 Some(before) => both(&before, result),
@@ -89,12 +91,13 @@ pub async fn run(
     (together, results)
 }
 
-/// Reads what a command showed, on its output and in its reports.
+/// Reads what a command showed, on its output and in its reports, also of the tests that failed before the work began.
 pub fn result_of(
     run: &str,
     cwd: &Path,
     outcome: &Outcome,
     reports: &[Vec<u8>],
+    failed_before: &[TestName],
     blobs: &dyn BlobStore,
 ) -> CommandResult {
     let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs);
@@ -114,9 +117,10 @@ pub fn result_of(
         flaky: Vec::new(),
         confidence: Confidence::High,
         tests: None,
+        listed: Listed::default(),
         observations: 1,
     };
-    read(bare, cwd, &stdout, &stderr, reports)
+    read(bare, cwd, &stdout, &stderr, reports, failed_before)
 }
 
 /// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so.
@@ -125,12 +129,21 @@ pub fn read_again(result: CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> C
     let (stdout, stderr) = (kept(result.stdout.as_ref()), kept(result.stderr.as_ref()));
     let reports: Vec<Vec<u8>> = result.reports.iter().map(|blob| kept(Some(blob))).collect();
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
-    let mut result = read(result, cwd, &stdout, &stderr, &reports);
+    let Listed { ran, gone, .. } = &result.listed;
+    let failed_before: Vec<TestName> = ran.iter().chain(gone).cloned().collect();
+    let mut result = read(result, cwd, &stdout, &stderr, &reports, &failed_before);
     result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
     result
 }
 
-fn read(bare: CommandResult, cwd: &Path, stdout: &[u8], stderr: &[u8], reports: &[Vec<u8>]) -> CommandResult {
+fn read(
+    bare: CommandResult,
+    cwd: &Path,
+    stdout: &[u8],
+    stderr: &[u8],
+    reports: &[Vec<u8>],
+    failed_before: &[TestName],
+) -> CommandResult {
     let cwd = cwd.to_string_lossy();
     let exit_code = match bare.exit {
         Exit::Code(code) => Some(code),
@@ -149,6 +162,7 @@ fn read(bare: CommandResult, cwd: &Path, stdout: &[u8], stderr: &[u8], reports: 
         failures_left_out: left_out,
         confidence: extraction.confidence,
         tests: failure::count(stdout, stderr),
+        listed: failure::list(&output).listed(failed_before),
         ..bare
     }
 }
@@ -200,6 +214,7 @@ fn both(before: &CommandResult, now: CommandResult) -> CommandResult {
         flaky: before.flaky.iter().cloned().chain(more).collect(),
         failures: now.failures.iter().filter(|it| stays(it)).cloned().collect(),
         duration: before.duration.plus(now.duration),
+        listed: before.listed.and(&now.listed),
         observations: before.observations.saturating_add(1),
         ..now
     }

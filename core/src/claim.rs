@@ -178,6 +178,7 @@ pub(crate) fn commands_claim(
         check_id: Some(event.check_id.clone()),
         reasons: findings.reasons,
         fingerprints: findings.fingerprints,
+        problems: findings.problems,
         ..Claim::new(decision, DecisionSource::ExitCode)
     })
 }

@@ -2,14 +2,15 @@
 //!
 //! A command with the gate *pass* has to exit with 0. One with *no new failures* must show no failure that the
 //! baseline did not have, whatever else fails. An inconclusive run, one that was cut short or of which
-//! nothing could be read, goes through no gate; nor do fewer tests than the baseline had.
+//! nothing could be read, goes through no gate; nor do fewer tests than the baseline had, nor
+//! tests without one that failed in the baseline, where they have names.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::Exit;
-use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Tests, UNPARSED};
+use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Listed, Tests, UNPARSED};
 use crate::id::{Blob, Millis};
 use crate::workflow::{CheckCommand, Gate};
 
@@ -42,6 +43,9 @@ pub struct CommandResult {
     pub confidence: Confidence,
     /// How many tests there were, where it says so.
     pub tests: Option<Tests>,
+    /// How those tests ended that failed, now or before the work began, where it names them.
+    #[serde(default)]
+    pub listed: Listed,
     /// How often it was run.
     pub observations: u32,
 }
@@ -86,6 +90,8 @@ pub(crate) struct Findings {
     pub(crate) reasons: Vec<String>,
     /// For the controller.
     pub(crate) fingerprints: Vec<String>,
+    /// What could not be looked at.
+    pub(crate) problems: Vec<String>,
 }
 
 /// How many failures a reason names.
@@ -161,8 +167,7 @@ impl Findings {
         base: Option<&CommandResult>,
     ) {
         let names: Vec<String> = failures.iter().take(NAMED_MAX).map(name).collect();
-        let more = failures.len().saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let more = more(failures.len());
         let known = base.map(CommandResult::set).unwrap_or_default();
         let old = failures.iter().filter(|it| known.contains(&it.fingerprint)).count();
         let old = (old > 0).then(|| format!("{old} of them failed before the work began"));
@@ -187,20 +192,55 @@ impl Findings {
 
     /// Whoever deletes or skips a failing test has not mended it.
     fn tests_removed(&mut self, result: &CommandResult, base: Option<&CommandResult>) {
-        let Some(before) = base.and_then(|base| base.tests).map(Tests::ran) else { return };
+        let Some(base) = base else { return };
+        let run = &result.run;
+        let before = base.tests.map_or(0, Tests::ran);
         let now = result.tests.map_or(0, Tests::ran);
-        if now < before {
-            let reason = format!(
-                "tests_removed: `{}` ran {now} of the {before} tests that ran before the work began; put the others back",
+        let gone = &result.listed.gone;
+        let reason = if now < before {
+            format!(
+                "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began; put the others back"
+            )
+        } else if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
+            format!(
+                "tests_removed: `{run}` does not run {} that failed before the work began: {}{}; put back what was \
+                 removed, renamed or skipped, and mend it",
+                if gone.len() == 1 { "a test" } else { "tests" },
+                names.join(", "),
+                more(gone.len()),
+            )
+        } else {
+            return self.unseen(result, base);
+        };
+        self.note(reason, format!("tests_removed:{run}"));
+    }
+
+    /// Where there are neither numbers nor names, a test that was removed looks like one that was mended.
+    fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
+        let now = result.set();
+        let is_over = |it: &Failure| it.test.is_some() && !now.contains(&it.fingerprint);
+        if base.tests.is_none() && result.listed.ran.is_empty() && base.failures.iter().any(is_over) {
+            self.problems.push(format!(
+                "tests_unseen: `{}` says neither how many tests it ran nor which, so it is not known whether those \
+                 that failed before the work began were mended or removed; let it name them (such as with -v), or \
+                 write a report",
                 result.run
-            );
-            self.note(reason, format!("tests_removed:{}", result.run));
+            ));
         }
     }
 
     fn note(&mut self, reason: String, fingerprint: String) {
         self.reasons.push(reason);
         self.fingerprints.push(fingerprint);
+    }
+}
+
+/// Says how many are not named of so many.
+fn more(all: usize) -> String {
+    match all.saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
     }
 }
 
@@ -241,5 +281,49 @@ pub fn name(failure: &Failure) -> String {
             .map(str::trim)
             .rfind(|it| !it.is_empty())
             .map_or_else(|| failure.kind.clone(), |line| line.chars().take(120).collect()),
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::failure::{self, Output};
+    use crate::testing::command_result;
+
+    /// Checks what each gate finds in what a command prints that printed `before` and failed: how its reason or
+    /// its problem begins, or nothing.
+    fn check(before: &str, after: &str, want: &str) {
+        let base = command_result("t", &Exit::Code(1), before);
+        let mut now = command_result("t", &Exit::Code(0), after);
+        let output = Output { stdout: after.as_bytes(), ..Output::default() };
+        now.listed = failure::list(&output).listed(&base.listed.failed);
+        for gate in [Gate::Pass, Gate::NoNewFailures] {
+            let mut findings = Findings::default();
+            findings.add(gate, &now, Some(&base));
+            let said = [findings.reasons, findings.problems].concat();
+            assert_eq!(said.len(), usize::from(!want.is_empty()), "{after}: {said:?}");
+            assert!(said.concat().starts_with(want), "{after}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_failing_test_is_not_mended_by_being_removed() {
+        const ONE_GONE: &str =
+            "tests_removed: `t` does not run a test that failed before the work began: b; put";
+        const FEWER: &str = "tests_removed: `t` ran 1 of the 2 tests that ran before the work began; put";
+        let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
+        let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
+        check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");
+        // Renamed or mended, nobody can tell.
+        check(cargo, passed, "");
+        check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
+        check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
+        check(cargo, "test result: ok. 1 passed; 0 failed; 0 ignored;", FEWER);
+        let minitest = "  1) Failure:\nT#test_b [t.rb:3]:\nExpected: 1\n  Actual: 2\n\n2 runs, 2 assertions, 1 failures, 0 errors, 0 skips";
+        check(minitest, "2 runs, 1 assertions, 0 failures, 0 errors, 1 skips", FEWER);
+        check(minitest, "2 runs, 2 assertions, 0 failures, 0 errors, 0 skips", "");
+        let go = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
+        check(go, "ok  \tm/p\t0.002s", "tests_unseen: `t` says neither");
+        check("a.c:3:1: error: no semicolon", "", "");
     }
 }

@@ -200,12 +200,14 @@ fn suite(
     observations: u32,
 ) -> io::Result<Suite> {
     let facts = facts(world, asked, &folder(world, asked))?;
-    let spec = |command: &CheckCommand| {
+    let spec = |(at, command): (usize, &CheckCommand)| {
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
         let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
-        checks::Command { run: command.run.clone(), spec, reports: command.reports.clone() }
+        let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
+        let failed_before = before.map(|result| result.listed.failed.clone()).unwrap_or_default();
+        checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), failed_before }
     };
-    let commands = commands.iter().map(spec).collect();
+    let commands = commands.iter().enumerate().map(spec).collect();
     Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
 }
 
@@ -342,7 +344,7 @@ pub(crate) async fn run(
                 Some(CheckBy::Exit(_))
                     if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>
                 {
-                    vec![checks::result_of("the check", &cwd, &outcome, &[], &*world.blobs)]
+                    vec![checks::result_of("the check", &cwd, &outcome, &[], &[], &*world.blobs)]
                 }
                 _ => Vec::new(),
             };

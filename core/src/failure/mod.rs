@@ -19,6 +19,7 @@ mod count;
 mod draft;
 mod fingerprint;
 mod format;
+mod listing;
 mod marks;
 mod normalise;
 mod page;
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
+pub use listing::{Listed, Listing, TestName, list};
 pub use record::{Class, Reading, Record, read};
 pub use set::FailureSet;
 

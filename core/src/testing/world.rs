@@ -356,6 +356,7 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         flaky: Vec::new(),
         confidence: extraction.confidence,
         tests: failure::count(said.as_bytes(), b""),
+        listed: failure::list(&output).listed(&[]),
         observations: 1,
     }
 }

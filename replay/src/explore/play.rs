@@ -315,6 +315,7 @@ impl Player {
             flaky: Vec::new(),
             confidence: extraction.confidence,
             tests: None,
+            listed: failure::Listed::default(),
             observations: 1,
         };
         self.shown.insert(set.clone(), result.clone());

@@ -191,11 +191,13 @@ record! {
     v1::Violation = answer::Violation { path, keyword, schema_path, message, allowed }
     v1::CommandResult = gate::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
-        observations,
+        listed, observations,
     }
     v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }
     v1::Location = failure::Location { file, line }
     v1::Tests = failure::Tests { passed, failed, skipped }
+    v1::Listed = failure::Listed { failed, ran, gone }
+    v1::TestName = failure::TestName { tool, name }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
     v1::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }

@@ -368,6 +368,7 @@ pub struct CommandResult {
     pub flaky: Vec<Failed>,
     pub confidence: Confidence,
     pub tests: Option<Tests>,
+    pub listed: Listed,
     pub observations: u32,
 }
 
@@ -411,6 +412,19 @@ pub struct Tests {
     pub passed: u64,
     pub failed: u64,
     pub skipped: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    pub failed: Vec<TestName>,
+    pub ran: Vec<TestName>,
+    pub gone: Vec<TestName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestName {
+    pub tool: String,
+    pub name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

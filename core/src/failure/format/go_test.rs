@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
 use super::{Sheet, diagnostics, until, without_time};
 
@@ -86,9 +87,35 @@ fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
 
 /// Returns the name on a line `--- FAIL: Name (0.00s)`.
 fn failed(line: &str) -> Option<&str> {
-    let name = line.trim_start_matches(' ').strip_prefix("--- FAIL: ")?;
+    ended(line).filter(|(_, ending)| *ending == Ending::Failed).map(|(name, _)| name)
+}
+
+/// Returns the name on a line like `--- PASS: Name (0.00s)`, and how the test ended.
+fn ended(line: &str) -> Option<(&str, Ending)> {
+    let (word, name) = line.trim_start_matches(' ').strip_prefix("--- ")?.split_once(": ")?;
+    let ending = match word {
+        "PASS" => Ending::Passed,
+        "FAIL" => Ending::Failed,
+        "SKIP" => Ending::Excused,
+        _ => return None,
+    };
     let bare = without_time(name);
-    (bare.len() < name.len()).then_some(bare)
+    (bare.len() < name.len()).then_some((bare, ending))
+}
+
+/// Tells how the tests ended that are named, under the names of their packages, whose lines come after them.
+pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let mut named = Vec::new();
+    for line in lines {
+        let package = line.strip_prefix("ok  \t").or_else(|| line.strip_prefix("FAIL\t"));
+        if let Some(package) = package.and_then(|rest| rest.split(['\t', ' ']).next()) {
+            for (name, ending) in named.drain(..) {
+                tell(TOOL, &format!("{package}.{name}"), ending);
+            }
+        }
+        named.extend(ended(line));
+    }
+    named.into_iter().for_each(|(name, ending)| tell(TOOL, name, ending));
 }
 
 /// Returns what was logged under a head. With `-v` it stands above: after the test was run.

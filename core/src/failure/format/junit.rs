@@ -14,6 +14,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
 use super::Sheet;
 
 /// A test case while it is read.
@@ -34,6 +35,29 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let text = &sheet.text[start..];
     let dialect = dialect(text);
     found.tool(dialect);
+    cases(text, &mut |case, suites| {
+        if let Some(draft) = case.draft(dialect, suites) {
+            found.push(draft);
+        }
+    });
+}
+
+/// Tells how the cases ended.
+pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
+    let Some(start) = text.find("<testsuite") else { return };
+    let text = &text[start..];
+    let dialect = dialect(text);
+    cases(text, &mut |case, suites| {
+        if !case.is_whole() {
+            let name = case.full_name(dialect, suites);
+            let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
+            tell(dialect, &name, case.ending());
+        }
+    });
+}
+
+/// Reads the cases of a report, each with the suites around it.
+fn cases(text: &str, take: &mut dyn FnMut(Case, &[String])) {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
     let (mut suites, mut case, mut in_failure) = (Vec::new(), None::<Case>, false);
@@ -45,7 +69,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
             },
             Ok(Event::Empty(tag)) => match (tag.name().as_ref(), case.as_mut()) {
-                ("testcase" | "testsuite", _) | (_, None) => {}
+                ("testcase", _) => take(Case::of(&tag), &suites),
+                ("testsuite", _) | (_, None) => {}
                 (name, Some(case)) => _ = case.element(name, &tag),
             },
             Ok(Event::Text(text)) if in_failure => {
@@ -58,11 +83,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
             Ok(Event::End(tag)) => match tag.name().as_ref() {
                 "testsuite" => _ = suites.pop(),
-                "testcase" => {
-                    if let Some(draft) = case.take().and_then(|case| case.draft(dialect, &suites)) {
-                        found.push(draft);
-                    }
-                }
+                "testcase" => case.take().into_iter().for_each(|case| take(case, &suites)),
                 _ => in_failure = false,
             },
             Ok(Event::Eof) | Err(_) => return,
@@ -130,6 +151,21 @@ impl Case {
             }
             _ => false,
         }
+    }
+
+    fn ending(&self) -> Ending {
+        match (self.skipped, &self.failure) {
+            (true, _) => Ending::Excused,
+            (false, Some(_)) => Ending::Failed,
+            (false, None) => Ending::Passed,
+        }
+    }
+
+    /// Says whether the case stands for what could not be loaded, and not for a test.
+    fn is_whole(&self) -> bool {
+        let [.., message, _] =
+            self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
+        message.starts_with("collection failure") || self.name.contains("Test suite failed to run")
     }
 
     fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {

@@ -141,7 +141,7 @@ fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool
 }
 
 /// Takes a time in brackets off the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.
-fn without_time(name: &str) -> &str {
+pub(super) fn without_time(name: &str) -> &str {
     let name = name.trim_end();
     let open = name.rfind(['(', '[']).filter(|at| name.ends_with([')', ']']) && *at > 0);
     let Some(open) = open else { return name };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::draft::{Draft, Found, Style};
+use super::super::listing::{Ending, Tell};
 use super::super::reason::{exception, indentation};
 use super::{Sheet, until, without_time};
 
@@ -80,4 +81,26 @@ fn names<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, VecDeque<String>> {
         }
     }
     names
+}
+
+/// Tells how the tests of the tree ended, which the numbers stand below.
+pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let Some(end) = lines.iter().position(|line| line.starts_with("ℹ tests ")) else { return };
+    let marks = [("✔ ", Ending::Passed), ("✖ ", Ending::Failed), ("﹣ ", Ending::Excused)];
+    let mut parents: Vec<&str> = Vec::new();
+    for line in &lines[..end] {
+        let depth = indentation(line) / 2;
+        let entry = line.trim_ascii_start();
+        if let Some(name) = entry.strip_prefix("▶ ") {
+            parents.truncate(depth);
+            parents.push(without_time(name));
+            continue;
+        }
+        let found = marks.iter().find_map(|(mark, ending)| Some((entry.strip_prefix(mark)?, *ending)));
+        let Some((name, ending)) = found else { continue };
+        let excused = [" # SKIP", " # TODO"].iter().find_map(|it| name.split_once(it));
+        let (name, ending) = excused.map_or((name, ending), |(name, _)| (name, Ending::Excused));
+        let path = parents.iter().take(depth).copied().chain([without_time(name)]);
+        tell(TOOL, &path.collect::<Vec<_>>().join(" > "), ending);
+    }
 }

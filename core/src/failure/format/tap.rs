@@ -1,36 +1,76 @@
 //! TAP, with the diagnostics in comments (bats, prove) or in YAML blocks (node, ava, tape).
 
 use super::super::draft::{Draft, Found, Style};
+use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
 use super::{Sheet, node_test, until};
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    // A plan makes it TAP; a line alone may be anything.
-    if !sheet.starting(b"T1").any(|(_, line)| line.starts_with("TAP version") || is_plan(line)) {
+    if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) {
         return;
     }
     let bats =
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
-    let mut children: Vec<(usize, &str)> = Vec::new();
+    let mut parents = Parents::default();
     for (at, line) in lines.iter().enumerate() {
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
         }
+        let (depth, point) = parents.take(line);
+        let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
+        let body = until(lines, at + 1, |line| ends(line, depth));
+        push(tool, &parents.path(depth, name), line, body, &lines[..at], found);
+    }
+}
+
+/// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
+pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let is_tape = || lines.iter().any(|line| line.trim_start().starts_with("operator: "));
+    if !lines.iter().any(|line| is_tap(line)) || is_tape() {
+        return;
+    }
+    let mut parents = Parents::default();
+    for line in lines {
+        let (depth, point) = parents.take(line);
+        let failed = point.strip_prefix("not ok ").map(|rest| (rest, Ending::Failed));
+        let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, Ending::Passed)));
+        let Some((rest, ending)) = ended else { continue };
+        let (name, excused) = description(rest);
+        let ending = if excused { Ending::Excused } else { ending };
+        if !name.is_empty() {
+            tell("tap", &parents.path(depth, name), ending);
+        }
+    }
+}
+
+/// The subtests that lines stand in, with their depths.
+#[derive(Default)]
+struct Parents<'l>(Vec<(usize, &'l str)>);
+
+impl<'l> Parents<'l> {
+    /// Takes a line in; returns its depth, and the line without it.
+    fn take(&mut self, line: &'l str) -> (usize, &'l str) {
         let depth = indentation(line);
         let point = if depth > 0 { line.trim_start() } else { line };
         if let Some(parent) = point.strip_prefix("# Subtest: ") {
-            children.retain(|(of, _)| *of < depth);
-            children.push((depth, parent));
+            self.0.retain(|(of, _)| *of < depth);
+            self.0.push((depth, parent));
         }
-        let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
-        let body = until(lines, at + 1, |line| ends(line, depth));
-        let path: Vec<&str> =
-            children.iter().filter(|(of, _)| *of < depth).map(|(_, parent)| *parent).chain([name]).collect();
-        push(tool, &path.join(" > "), line, body, &lines[..at], found);
+        (depth, point)
     }
+
+    fn path(&self, depth: usize, name: &str) -> String {
+        let parents = self.0.iter().filter(|(of, _)| *of < depth).map(|(_, parent)| *parent);
+        parents.chain([name]).collect::<Vec<_>>().join(" > ")
+    }
+}
+
+/// A version or a plan makes it TAP; a point alone may be anything.
+fn is_tap(line: &str) -> bool {
+    line.starts_with("TAP version") || is_plan(line)
 }
 
 fn is_plan(line: &str) -> bool {
@@ -39,6 +79,12 @@ fn is_plan(line: &str) -> bool {
 
 /// Returns the name behind the number; nothing for a point that is skipped or yet to be done.
 fn name(rest: &str) -> Option<&str> {
+    let (name, excused) = description(rest);
+    (!excused).then_some(name)
+}
+
+/// Returns the name behind the number, and whether the point is skipped or yet to be done.
+fn description(rest: &str) -> (&str, bool) {
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest);
     let (name, directive) = rest.rsplit_once(" # ").unwrap_or((rest, ""));
@@ -46,9 +92,9 @@ fn name(rest: &str) -> Option<&str> {
     let excused = directive.starts_with("todo") || directive.starts_with("skip");
     let timed = directive.starts_with("time=") || directive.contains("in ") && directive.contains("ms");
     match (excused, timed) {
-        (true, _) => None,
-        (_, true) => Some(name.trim()),
-        _ => Some(super::without_time(rest)),
+        (true, _) => (super::without_time(name), true),
+        (_, true) => (name.trim(), false),
+        _ => (super::without_time(rest), false),
     }
 }
 

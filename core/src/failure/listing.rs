@@ -1,0 +1,413 @@
+//! How the tests ended that an output names one by one.
+//!
+//! Numbers alone do not tell a mended test from one that was swapped for another. Where the names of those that passed
+//! are printed, a test that failed before has to be among them. What looks like the name of a test and is none (a
+//! file that could not be loaded, a fixture) is left out: it is gone once it is mended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Output;
+use super::format::{go_test, junit, node_test, tap, without_time};
+use super::normalise::Normaliser;
+use super::page::Page;
+
+/// So many tests that failed are kept.
+const LISTED_MAX: usize = 1000;
+
+/// A test as an output names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TestName {
+    /// The tool that names it.
+    pub tool: String,
+    /// The name.
+    pub name: String,
+}
+
+/// What the names of an output say of tests that failed, here or before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Those that failed.
+    pub failed: Vec<TestName>,
+    /// Of those that failed before the work began, the ones that were run.
+    pub ran: Vec<TestName>,
+    /// Of those that failed before the work began, the ones that were not: they are named as skipped, or they are
+    /// not named by a tool that names what passed.
+    pub gone: Vec<TestName>,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ending {
+    /// It was skipped, or failed as it was expected to.
+    Excused,
+    /// It was run; how it ended cannot be read, for what it printed stands there.
+    Ran,
+    Passed,
+    Failed,
+}
+
+/// How the tests ended that an output names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    endings: BTreeMap<TestName, BTreeSet<Ending>>,
+}
+
+/// Reads how the tests ended that an output names, in its text and in its reports.
+pub fn list(output: &Output<'_>) -> Listing {
+    let normaliser = Normaliser::new(output.cwd);
+    let mut listing = Listing::default();
+    let reports = output.reports.iter().map(|report| report.bytes);
+    for bytes in reports.chain([output.stdout, output.stderr]) {
+        let page = Page::new(bytes);
+        read(&page, &mut |tool, name, ending| {
+            let name = TestName { tool: tool.to_owned(), name: normaliser.name(name.trim()) };
+            if !is_none(&name.name) {
+                listing.endings.entry(name).or_default().insert(ending);
+            }
+        });
+    }
+    listing
+}
+
+impl Listing {
+    /// Says what there is of those that failed, and of those that failed `before`.
+    pub fn listed(&self, before: &[TestName]) -> Listed {
+        let that = |ending| self.endings.iter().filter(move |(_, endings)| endings.contains(&ending));
+        let complete: BTreeSet<&str> = that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
+        let mut listed = Listed {
+            failed: that(Ending::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
+            ..Listed::default()
+        };
+        for name in before {
+            match self.endings.get(name) {
+                Some(endings) if endings.iter().any(|ending| *ending != Ending::Excused) => {
+                    listed.ran.push(name.clone());
+                }
+                None if !complete.contains(name.tool.as_str()) => {}
+                _ => listed.gone.push(name.clone()),
+            }
+        }
+        listed
+    }
+}
+
+impl Listed {
+    /// Puts another observation of the same command beside this one.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let union = |one: &[TestName], two: &[TestName]| -> Vec<TestName> {
+            one.iter().chain(two).collect::<BTreeSet<_>>().into_iter().take(LISTED_MAX).cloned().collect()
+        };
+        let ran = union(&self.ran, &other.ran);
+        let mut gone = union(&self.gone, &other.gone);
+        gone.retain(|name| !ran.contains(name));
+        Self { failed: union(&self.failed, &other.failed), ran, gone }
+    }
+}
+
+/// What takes in how a test ended: its tool, its name, and that.
+pub(super) type Tell<'t> = dyn FnMut(&str, &str, Ending) + 't;
+
+/// Says whether it is the name of no test: of a file, or of what stands around the tests.
+fn is_none(name: &str) -> bool {
+    const AROUND: [&str; 10] = [
+        "setUpClass",
+        "tearDownClass",
+        "setUpModule",
+        "tearDownModule",
+        "setup_file",
+        "teardown_file",
+        "setup_suite",
+        "teardown_suite",
+        "initializationError",
+        "executionError",
+    ];
+    let is_file = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".py"];
+    name.is_empty()
+        || name.contains("_FailedTest")
+        || AROUND.iter().any(|it| name.starts_with(it) || name.ends_with(it))
+        || is_file.iter().any(|it| name.ends_with(it))
+}
+
+/// What a line says of one test: `name` and `ending`, the latter without a group for one that cannot be read.
+struct Line {
+    tool: &'static str,
+    /// A line without one of these is none.
+    marks: &'static [&'static str],
+    pattern: Regex,
+}
+
+static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
+    #[rustfmt::skip]
+    let lines: [(&str, &[&str], &str); 9] = [
+        // Output that was not captured may stand before or behind.
+        ("cargo-test", &["test "], r"^.*?test (?<name>\S+(?: - .*?)?) \.\.\. ?(?:(?<ending>ok|FAILED|ignored)(?: <[\d.]+s>|, .*)?$)?"),
+        ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/]+\))? +(?<name>\S+ .+)$"),
+        ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::.+?) (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?\s*(?:\[ *\d+%\])?$"),
+        ("pytest", &["::"], r"^\[gw\d+\] \[ *\d+%\] (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?<name>\S+\.py::.+?)\s*$"),
+        ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::\S+) "),
+        ("gtest", &["[       OK ]", "[  FAILED  ]", "[  SKIPPED ]"], r"^\[ +(?<ending>OK|FAILED|SKIPPED) +\] (?<name>[^\s,]+\.[^\s,]+)(?:, where .*?)? \(\d+ ms\)$"),
+        ("gradle", &[" > "], r"^(?<name>\S.* > .+) (?<ending>PASSED|FAILED|SKIPPED)$"),
+        ("bats", &[" ✓ ", " ✗ "], r"^ (?<ending>✓|✗) (?<name>\S.*?)(?: \[\d+\])?$"),
+        ("unittest", &[" ... "], r"^(?<name>\w+ \([\w.<>]+\)) \.\.\. (?:(?<ending>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b.*$)?"),
+    ];
+    let line = |(tool, marks, pattern): (&'static str, &'static [&'static str], &str)| Line {
+        tool,
+        marks,
+        pattern: Regex::new(pattern).expect("a pattern of ours"),
+    };
+    lines.into_iter().map(line).collect()
+});
+
+fn ending(word: &str) -> Ending {
+    match word {
+        "ok" | "OK" | "PASS" | "PASSED" | "LEAK" | "FLAKY" | "XPASS" | "✓" | "pass" => Ending::Passed,
+        "ignored" | "SKIP" | "SKIPPED" | "XFAIL" | "skipped" | "expected failure" | "skip" => Ending::Excused,
+        "SLOW" | "START" | "SETUP" | "RETRY" => Ending::Ran,
+        _ => Ending::Failed,
+    }
+}
+
+fn read(page: &Page<'_>, tell: &mut Tell<'_>) {
+    let text = page.text();
+    if text.contains("<testcase") {
+        junit::endings(text, tell);
+        return;
+    }
+    let lines = page.lines();
+    let mut before = "";
+    for line in &lines {
+        if let Some((tool, name, ending)) = named(line) {
+            tell(tool, &name, ending);
+        } else if let Some((name, ending)) = described(before, line) {
+            tell("unittest", name, ending);
+        } else if line.starts_with('{') {
+            json(line, tell);
+        }
+        before = line;
+    }
+    go_test::endings(&lines, tell);
+    tap::endings(&lines, tell);
+    node_test::endings(&lines, tell);
+}
+
+/// Reads a line that tells how a test ended.
+fn named(line: &str) -> Option<(&'static str, String, Ending)> {
+    let may_be = |rule: &&Line| rule.marks.iter().any(|mark| line.contains(mark));
+    let found = LINES.iter().filter(may_be).find_map(|rule| Some((rule.tool, rule.pattern.captures(line)?)));
+    let (tool, found) = found?;
+    // Of a doc test, the line is no part of the name: it moves.
+    static AT_LINE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" \(line \d+\)").expect("well formed"));
+    let name = without_time(&found["name"]);
+    let name = if tool == "cargo-test" { AT_LINE.replace(name, "") } else { name.into() };
+    Some((tool, name.into_owned(), found.name("ending").map_or(Ending::Ran, |it| ending(it.as_str()))))
+}
+
+/// Reads how a test of unittest ended whose description stands on a line below its name.
+fn described<'l>(before: &'l str, line: &str) -> Option<(&'l str, Ending)> {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+ \([\w.<>]+\)$").expect("well formed"));
+    let (_, word) = line.rsplit_once(" ... ")?;
+    let word = if word.starts_with("skipped ") { "skipped" } else { word };
+    NAME.is_match(before).then(|| (before, ending(word)))
+}
+
+/// Reads a line of the JSON of `go test` or of libtest.
+fn json(line: &str, tell: &mut Tell<'_>) {
+    if !line.contains("\"Test\":") && !line.contains("\"event\":") {
+        return;
+    }
+    let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+    let text = |key: &str| event.get(key).and_then(Value::as_str);
+    let (action, package, test) = (text("Action"), text("Package"), text("Test"));
+    if let (Some(action @ ("pass" | "fail" | "skip")), Some(package), Some(test)) = (action, package, test) {
+        tell("go-test", &format!("{package}.{test}"), ending(action));
+    }
+    let (kind, how, name) = (text("type"), text("event"), text("name"));
+    if let (Some("test"), Some(how @ ("ok" | "failed" | "ignored")), Some(name)) = (kind, how, name) {
+        // The number of a retry stands behind.
+        tell("cargo-test", name.split('#').next().unwrap_or_default(), ending(how));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lists what failed in `before`, and says what of it is seen in each of `after`.
+    fn check(before: &str, failed: &[&str], after: &[(&str, &str)]) {
+        let read = |text: &str| {
+            let report = super::super::Report { format: "", bytes: text.as_bytes() };
+            let output = Output { stdout: text.as_bytes(), cwd: "/w", ..Output::default() };
+            match text.starts_with('<') {
+                true => list(&Output { stdout: b"", reports: vec![report], ..output }),
+                false => list(&output),
+            }
+        };
+        let names = |names: &[TestName]| names.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        let first = read(before).listed(&[]).failed;
+        assert_eq!(names(&first), failed, "{before}");
+        for (text, want) in after {
+            let listed = read(text).listed(&first);
+            let got = match (listed.ran.is_empty(), listed.gone.is_empty()) {
+                (true, true) => "unseen",
+                (false, true) => "ran",
+                (_, false) => "gone",
+            };
+            assert_eq!(got, *want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_failed_has_to_be_run_where_tests_have_names() {
+        check(
+            "test a ... ok\ntest b ... FAILED\ntest src/l.rs - f (line 3) ... FAILED",
+            &["b", "src/l.rs - f"],
+            &[
+                ("test a ... ok\ntest b ... ok\ntest src/l.rs - f (line 9) ... ok", "ran"),
+                ("test b ... said\nok\nwordtest src/l.rs - f (line 9) ... ok", "ran"),
+                ("test b ... FAILED\ntest src/l.rs - f (line 9) ... FAILED", "ran"),
+                ("test a ... ok\ntest b ... ok\ntest c ... ok", "gone"),
+                ("test b ... ignored\ntest src/l.rs - f (line 9) ... ok", "gone"),
+                ("test b ... ignored, later\ntest src/l.rs - f (line 9) ... ok", "gone"),
+                ("test b - should panic ... ok\ntest src/l.rs - f (line 9) ... ok", "gone"),
+                ("running 2 tests\n..\n", "unseen"),
+                ("error: could not compile `a`", "unseen"),
+            ],
+        );
+        check(
+            "        FAIL [   0.005s] (1/2) app::it b\n        PASS [   0.004s] (2/2) app::it a",
+            &["app::it b"],
+            &[
+                ("        PASS [   0.005s] (1/2) app::it b", "ran"),
+                ("        PASS [   0.005s] (1/2) other b", "gone"),
+                ("     Summary [   0.005s] 2 tests run: 2 passed, 0 skipped", "unseen"),
+            ],
+        );
+        check(
+            "=== RUN   TestB\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\tm/p\t0.1s",
+            &["m/p.TestB", "m/p.TestB/x_1"],
+            &[
+                ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "ran"),
+                ("--- PASS: TestB (0.00s)\nok  \tm/p\t0.1s", "gone"),
+                ("--- SKIP: TestB (0.00s)\n    --- SKIP: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "gone"),
+                ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/q\t0.1s", "gone"),
+                ("ok  \tm/p\t0.1s", "unseen"),
+            ],
+        );
+        check(
+            r#"{"Action":"fail","Package":"p","Test":"TestB","Elapsed":0}"#,
+            &["p.TestB"],
+            &[
+                (r#"{"Action":"pass","Package":"p","Test":"TestB","Elapsed":0}"#, "ran"),
+                (r#"{"Action":"skip","Package":"p","Test":"TestB","Elapsed":0}"#, "gone"),
+                (r#"{"Action":"pass","Package":"p","Test":"TestC","Elapsed":0}"#, "gone"),
+            ],
+        );
+        check(
+            r#"{ "type": "test", "event": "failed", "name": "a::b$c#2" }"#,
+            &["a::b$c"],
+            &[
+                (r#"{ "type": "test", "event": "ok", "name": "a::b$c" }"#, "ran"),
+                (r#"{ "type": "test", "event": "ignored", "name": "a::b$c" }"#, "gone"),
+            ],
+        );
+    }
+
+    #[test]
+    fn so_it_has_in_other_languages() {
+        check(
+            "t.py::test_b[x y] FAILED  [ 50%]\nt.py::test_a PASSED  [100%]\nFAILED t.py::test_b[x y] - assert 0\nu.py ERROR",
+            &["t.py::test_b[x y]"],
+            &[
+                ("t.py::test_b[x y] PASSED [ 50%]", "ran"),
+                ("[gw0] [ 50%] PASSED t.py::test_b[x y] ", "ran"),
+                ("t.py::test_b[x y] XPASS [ 50%]", "ran"),
+                ("t.py::test_b[x y] XFAIL (why) [ 50%]", "gone"),
+                ("t.py::test_b[x y] SKIPPED (why) [ 50%]", "gone"),
+                ("t.py::test_c PASSED [ 50%]", "gone"),
+                ("t.py ..   [100%]\n2 passed in 0.1s", "unseen"),
+            ],
+        );
+        check(
+            "test_b (t.A.test_b) ... FAIL\ntest_d (t.A.test_d)\nIt does. ... FAIL\nsetUpClass (t.A) ... ERROR\nx (unittest.loader._FailedTest.x) ... ERROR",
+            &["test_b (t.A.test_b)", "test_d (t.A.test_d)"],
+            &[
+                ("test_b (t.A.test_b) ... ok\ntest_d (t.A.test_d)\nIt does. ... ok", "ran"),
+                ("test_b (t.A.test_b) ... a line\nok\ntest_d (t.A.test_d) ... ok", "ran"),
+                ("test_b (t.A.test_b) ... expected failure\ntest_d (t.A.test_d) ... ok", "gone"),
+                ("test_b (t.A.test_b) ... ok\ntest_d (t.A.test_d)\nIt does. ... skipped 'later'", "gone"),
+                ("test_zzz (t.A.test_zzz) ... ok", "gone"),
+                ("..\nRan 2 tests in 0.1s\n\nOK", "unseen"),
+            ],
+        );
+        check(
+            "TAP version 13\n# Subtest: s\n    not ok 1 - b\n    1..1\nok 2 - a.js\nnot ok 3 - /w/c.test.js\nnot ok 4 - d # TODO\n1..4",
+            &["s > b"],
+            &[
+                ("TAP version 13\n# Subtest: s\n    ok 1 - b\n    1..1\nok 1 - s\n1..1", "ran"),
+                ("TAP version 13\n# Subtest: s\n    ok 1 - b # SKIP no\n    1..1\nok 1 - s\n1..1", "gone"),
+                ("TAP version 13\nok 1 - c\n1..1", "gone"),
+                ("fine", "unseen"),
+            ],
+        );
+        check("1..1\nnot ok 1 boom\n  ---\n    operator: fail\n  ...", &[], &[]);
+        check("not ok 1 - it may be anything", &[], &[]);
+        check(
+            " ✓ a\n ✗ b [12]\n   (in test file b.bats, line 2)\n\n2 tests, 1 failure",
+            &["b"],
+            &[
+                (" ✓ a\n ✓ b [9]\n\n2 tests, 0 failures", "ran"),
+                (" ✓ a\n ✓ c\n\n2 tests, 0 failures", "gone"),
+                (" ✓ a\n - b (skipped)\n\n2 tests, 0 failures, 1 skipped", "gone"),
+            ],
+        );
+        check(
+            "▶ s\n  ✔ a (0.3ms)\n  ✖ b (0.2ms)\n✖ s (1ms)\nℹ tests 2\n✖ failing tests:\n✖ b (0.2ms)",
+            &["s", "s > b"],
+            &[
+                ("▶ s\n  ✔ a (0.3ms)\n  ✔ b (0.2ms)\n✔ s (1ms)\nℹ tests 2", "ran"),
+                ("▶ s\n  ✔ a (0.3ms)\n  ﹣ b (0.2ms) # SKIP\n✔ s (1ms)\nℹ tests 2", "gone"),
+                ("▶ s\n  ✔ a (0.3ms)\n✔ s (1ms)\nℹ tests 2", "gone"),
+            ],
+        );
+        check(
+            "[ RUN      ] A.b\n[  FAILED  ] A.b (0 ms)\n[  FAILED  ] A.b\n 1 FAILED TEST",
+            &["A.b"],
+            &[
+                ("[       OK ] A.b (0 ms)", "ran"),
+                ("[  SKIPPED ] A.b (0 ms)", "gone"),
+                ("[       OK ] A.c (0 ms)", "gone"),
+            ],
+        );
+        check(
+            "T > b() FAILED\n    java.lang.E at T.java:1\n",
+            &["T > b()"],
+            &[("T > b() PASSED", "ran"), ("T > c() PASSED", "gone"), ("BUILD SUCCESSFUL in 1s", "unseen")],
+        );
+    }
+
+    #[test]
+    fn so_it_has_in_a_report() {
+        let report =
+            |cases: &str| format!("<testsuites><testsuite name=\"pytest\">{cases}</testsuite></testsuites>");
+        let case =
+            |name: &str, said: &str| format!("<testcase classname=\"t\" name=\"{name}\">{said}</testcase>");
+        let failed = case("test_b", "<failure message=\"x\">x</failure>");
+        let whole = case("", "<error message=\"collection failure\">x</error>");
+        check(
+            &report(&format!("{failed}{whole}")),
+            &["t.py::test_b"],
+            &[
+                (&report("<testcase classname=\"t\" name=\"test_b\"/>"), "ran"),
+                (&report(&case("test_b", "<skipped type=\"pytest.xfail\"/>")), "gone"),
+                (&report(&case("test_c", "")), "gone"),
+                (&report(""), "unseen"),
+            ],
+        );
+    }
+}
