@@ -336,13 +336,14 @@ fn all_of_what_nothing_recognises_counts() {
     for (exit_code, one, other, is_same) in [
         (1, "a.txt is bad\nlooked\nat\n3 files", "b.txt is bad\nlooked\nat\n3 files", false),
         (1, "looked at 3 files", "looked at 2 files", false),
-        (1, "[10:00:01] a is bad\ndone", "[10:00:01] b is bad\ndone", false),
+        (1, "so\n[10:00:01] a is bad\ndone", "so\n[10:00:01] b is bad\ndone", false),
         (1, "app / a FAIL with the exit status 1", "app / b FAIL with the exit status 1", false),
         (1, "npm error Missing script: \"a\"", "npm error Missing script: \"b\"", false),
         (1, "a is bad\nb is bad", "b is bad\na is bad", true),
         (1, "a is bad\nit took 1s 20ms", "a is bad\nit took 1m2s", true),
         (1, "a is bad, line 5", "a is bad, line 9", true),
         (1, "a is bad\nexit 1", "a is bad", true),
+        (1, "[10:00:01] job 7 on vm\na is bad", "[10:00:02] job 8 on pc\na is bad", true),
         (1, "done Jan 1, 2024, 10:00:00 AM", "done May 12, 2025, 1:02:03 PM", true),
         (
             134,

@@ -166,7 +166,19 @@ impl Normaliser {
     /// Masks what varies by itself in each line of what a tool printed that is not known. In which order the lines
     /// come is no part, since what runs side by side ends in any.
     pub(super) fn lines(&self, text: &str) -> String {
-        sorted(text.lines().map(|line| self.volatile(line)).collect())
+        sorted(text.lines().map(|line| self.line(line)).collect())
+    }
+
+    /// Masks a line part after part, since a search in a very long one may look at all of it again and again.
+    fn line(&self, mut line: &str) -> String {
+        const PART: usize = 4096;
+        let mut masked = String::new();
+        while !line.is_empty() {
+            let (part, rest) = line.split_at(line.floor_char_boundary(PART));
+            masked += &self.volatile(part);
+            line = rest;
+        }
+        masked
     }
 
     /// Masks where in a file something stands as well, in lines without what is volatile.

@@ -21,6 +21,7 @@ pub(in crate::failure) fn read(pages: &[&[&str]], output: &Output<'_>, found: &m
         // Who only passes failures on may have failed itself: npm has no such script.
         told = pages.iter().map(|lines| telling(lines, |line| !line.trim().is_empty())).collect();
     }
+    told.iter_mut().for_each(leave_head_out);
     // The last stream that says something: standard error before standard output.
     let tail = told.iter().rfind(|lines| !lines.is_empty()).map(|lines| tail(lines)).unwrap_or_default();
     if tail.is_empty() && output.exit_code.is_none() {
@@ -74,6 +75,16 @@ fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a s
     let mut wanted: Vec<&str> = wanted.copied().collect();
     wanted.reverse();
     wanted
+}
+
+/// A moment before the first line alone is a wrapper's, which says where and as what it starts.
+fn leave_head_out(lines: &mut Vec<&str>) {
+    let is_head = lines.split_first().is_some_and(|(first, rest)| {
+        page::is_stamped(first) && rest.first().is_some_and(|line| !page::is_stamped(line))
+    });
+    if is_head {
+        lines.remove(0);
+    }
 }
 
 /// Returns the lines to show; those of a log, which begin with a moment, only where there are no others.
