@@ -148,9 +148,9 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 16:48:35 UTC
+                started 2026-11-22 20:14:00 UTC
 
-                STUCK after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 9.5 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff          fail   stage  verdict
@@ -194,9 +194,9 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-22 16:48:35 UTC
+                started 2026-11-22 20:14:00 UTC
 
-                STUCK after 10 iterations, 10 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 9.5 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
@@ -255,9 +255,9 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 16:48:35 UTC
+                started 2026-11-22 20:14:00 UTC
 
-                NOT ENDED after 2 iterations, 1.4 s, cost unknown
+                NOT ENDED after 2 iterations, 1.1 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff     fail   stage  verdict
@@ -286,7 +286,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 16:48:35 UTC
+                started 2026-11-22 20:14:00 UTC
 
                 NOT ENDED after 0 iterations, 0.0 s
 
