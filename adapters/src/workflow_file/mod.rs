@@ -44,7 +44,7 @@ pub use quick::{QuickOptions, quick};
 pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
-pub use shape::{nearest, path_within, segment};
+pub use shape::{nearest, path_within, pattern, segment};
 
 /// A workflow that was read, and what is worth saying about its file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -200,7 +200,11 @@ pub fn path_within(text: &str) -> Result<(), String> {
 }
 
 /// Checks a pattern of paths; a leading `./` or `/` is dropped, as `\` is `/`.
-fn pattern(text: &str) -> Result<(), String> {
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn pattern(text: &str) -> Result<(), String> {
     if text.starts_with('!') {
         return Err("there is no negation; list the paths that are meant".to_owned());
     }

@@ -179,10 +179,10 @@ impl Means {
 #[derive(Clone, Debug, clap::Args)]
 struct ScopeArgs {
     /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
-    #[arg(long = "allow", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "allow", value_name = "PATTERN", value_parser = pattern)]
     allowed_paths: Vec<String>,
     /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
-    #[arg(long = "protect", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "protect", value_name = "PATTERN", value_parser = pattern)]
     protected_paths: Vec<String>,
     /// Most files that may change.
     #[arg(long, value_name = "N")]
@@ -196,6 +196,14 @@ struct ScopeArgs {
     /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
     #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
     diagnose_with: Option<String>,
+}
+
+/// Takes a pattern as a workflow file does.
+fn pattern(text: &str) -> std::result::Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    workflow_file::pattern(text).map(|()| text.to_owned())
 }
 
 impl ScopeArgs {
