@@ -38,12 +38,17 @@ pub const SCHEMA: &str = r#"{
 }
 "#;
 
+/// Returns [`SCHEMA`] as a value.
+pub fn schema() -> Value {
+    serde_json::from_str(SCHEMA).expect("the schema is a constant and tested")
+}
+
 /// Returns the schema that an answer has to meet to be read: [`SCHEMA`] without what does no harm.
 ///
 /// Fields that nobody asked for are left alone, as are pending actions and evidence of another kind; [`Report::read`]
 /// complains of these.
 pub fn readable() -> Value {
-    let mut schema: Value = serde_json::from_str(SCHEMA).expect("the schema is a constant and tested");
+    let mut schema = schema();
     for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {
         let object = schema.pointer_mut(place).and_then(Value::as_object_mut);
         let object = object.expect("the schema is a constant and tested");

@@ -352,11 +352,14 @@ impl Story {
 
     /// Goes on to the state after an event. What a call has cost that ended with it is counted in its iteration too.
     fn count(&mut self, event: &Event) {
-        let before = self.spent();
+        // Only the end of a call changes what was spent, and adding that up takes as long as there are child runs.
+        let ended = call_ended_by(&event.fact).map(|ended| (ended, self.spent()));
         self.state = std::mem::take(&mut self.state).evolve(event);
+        let Some(((step, iteration), before)) = ended else { return };
         let now = self.spent();
-        let ended = call_ended_by(&event.fact).filter(|_| now.calls > before.calls);
-        let Some((step, iteration)) = ended else { return };
+        if now.calls <= before.calls {
+            return;
+        }
         let money = now.micro_usd().saturating_sub(before.micro_usd());
         let tokens = now.tokens.total().saturating_sub(before.tokens.total());
         let tell_money = now.cost_unknown() == before.cost_unknown();

@@ -194,9 +194,8 @@ fn text(
 
 /// Says whether a closer judges that may change nothing.
 fn only_looks(step: &Step, inquiry: Option<Inquiry>) -> bool {
-    let closer = step.completion.as_ref().and_then(|it| it.closer.as_ref());
-    inquiry == Some(Inquiry::Closer)
-        && closer.is_some_and(|closer| !closer.worker.capabilities.contains(&Capability::Edit))
+    let closer = step.checker(Inquiry::Closer).filter(|_| inquiry == Some(Inquiry::Closer));
+    closer.is_some_and(|worker| !worker.capabilities.contains(&Capability::Edit))
 }
 
 /// Puts an old decision file out of the way before whoever writes it is started: the worker, where

@@ -1,7 +1,7 @@
 //! How a claim of completion is verified: by the form of the answer, the validators of the conditions, and a
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
-use super::Batch;
+use super::{Batch, kind_of};
 use crate::answer::AnswerSeen;
 use crate::claim::Claim;
 use crate::closer;
@@ -178,7 +178,7 @@ impl Batch {
         let answer = event.answer.as_deref();
         let value = answer.and_then(AnswerSeen::parsed);
         // Who did not come to a good end may have said something else later.
-        if let Some(failure) = event.outcome.failure(closer.worker.kind) {
+        if let Some(failure) = event.outcome.failure(kind_of(step, at)) {
             return self.check_could_not_run(step, at, event, &failure, evidence);
         }
         let evidence = at.resting_on(evidence);
