@@ -423,6 +423,214 @@ fn one_long_line_gives_an_answer() {
     }
 }
 
+/// Reads two streams, and perhaps a report.
+fn read_streams([out, err, report]: [&str; 3]) -> Extraction {
+    let reports =
+        Some(Report { format: "junit", bytes: report.as_bytes() }).filter(|it| !it.bytes.is_empty());
+    let (stdout, stderr) = (out.as_bytes(), err.as_bytes());
+    let reports = reports.into_iter().collect();
+    extract(&Output { cwd: "/srv/ci/shop", exit_code: Some(1), stdout, stderr, reports, ..Output::default() })
+}
+
+/// Checks that the test of one name is another one in another file; `printed` is what a tool prints where it fails
+/// in each of some.
+fn check_namesakes(tool: &str, printed: impl Fn(&[&str]) -> [String; 3]) {
+    let keys = |files: &[&str]| {
+        let printed = printed(files);
+        let found = read_streams(printed.each_ref().map(String::as_str)).failures;
+        found.into_iter().map(|it| it.fingerprint).collect::<Vec<_>>()
+    };
+    let [one, other] = [keys(&["a"]), keys(&["b"])];
+    assert_eq!((one.len(), other.len()), (1, 1), "{tool}");
+    assert_ne!(one, other, "{tool}");
+    assert_eq!(keys(&["a", "b"]), [one, other].concat(), "{tool}");
+}
+
+/// Joins what is printed for each file.
+fn each(files: &[&str], printed: impl Fn(&str) -> String) -> String {
+    files.iter().map(|file| printed(file)).collect()
+}
+
+/// What a binary of cargo prints whose test fails.
+fn libtest() -> String {
+    "running 1 test\ntest t::works ... FAILED\n\nfailures:\n\n---- t::works stdout ----\n\nthread 't::works' (7) panicked at /x/p.rs:2:9:\nboom\n\nfailures:\n    t::works\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\n".to_owned()
+}
+
+fn to_rerun(target: &str) -> String {
+    format!(
+        "     Running tests/{target}.rs (target/debug/deps/{target}-3f2e)\nerror: test failed, to rerun pass `--test {target}`\n"
+    )
+}
+
+#[test]
+fn the_same_name_in_another_file_is_another_test() {
+    let none = String::new;
+    check_namesakes("cargo", |files| [each(files, |_| libtest()), each(files, to_rerun), none()]);
+    check_namesakes("cargo, one stream", |files| {
+        [each(files, |it| libtest() + &to_rerun(it)), none(), none()]
+    });
+    check_namesakes("cargo, and a binary that died", |files| {
+        let died = "error: test failed, to rerun pass `--test c`\n\nCaused by:\n  process didn't exit successfully: `/x/c-3f` (signal: 6, SIGABRT: process abort signal)\n";
+        let streams = [each(files, |_| libtest()), each(files, to_rerun) + died];
+        // It is a failure of its own, which is not what is asked here.
+        let streams =
+            streams.map(|it| it.replace("     Running", "Running").replace("`/x/c-3f`", "`/x/rustc`"));
+        let [out, err] = streams;
+        [out, err, none()]
+    });
+    check_namesakes("libtest as JSON", |files| {
+        let test = r#"{ "type": "test", "event": "failed", "name": "t::works", "stdout": "boom" }"#;
+        let suite = r#"{ "type": "suite", "event": "failed", "passed": 0, "failed": 1 }"#;
+        let passed = r#"{ "type": "suite", "event": "ok", "passed": 2, "failed": 0 }"#;
+        [each(files, |_| format!("{passed}\n{test}\n{suite}\n")), each(files, to_rerun), none()]
+    });
+    check_namesakes("nextest", |files| {
+        let line = |it: &str| format!("        FAIL [   0.005s] (1/2) shop::{it} t::works\n");
+        let told = each(files, |it| line(it) + "    thread 't::works' panicked at p.rs:2:9:\n    boom\n");
+        let summary = "     Summary [   0.1s] 2 tests run: 0 passed, 2 failed, 0 skipped\n";
+        [
+            none(),
+            format!("{told}────────────\n{summary}{}error: test run failed\n", each(files, line)),
+            none(),
+        ]
+    });
+    check_namesakes("node", |files| {
+        let tree = each(files, |_| "✖ works (1ms)\n".to_owned());
+        let told = each(files, |it| {
+            format!(
+                "test at test/{it}.test.js:3:1\n✖ works (1ms)\n  Error: boom\n      at lib (/srv/ci/shop/lib.js:2:2)\n\n"
+            )
+        });
+        [format!("{tree}ℹ tests 2\n\n✖ failing tests:\n\n{told}"), none(), none()]
+    });
+    check_namesakes("node, TAP", |files| {
+        let point = |it: &str| {
+            format!(
+                "not ok 1 - works\n  ---\n  location: '/srv/ci/shop/test/{it}.test.js:3:1'\n  error: 'boom'\n  ...\n"
+            )
+        };
+        [format!("TAP version 13\n{}1..2\n", each(files, point)), none(), none()]
+    });
+    check_namesakes("mocha", |files| {
+        let count = files.len();
+        let mut nth = 0;
+        let items = files.iter().map(|it| {
+            nth += 1;
+            format!("  {nth}) works:\n     Error: boom\n      at lib (lib.js:2:2)\n      at Context.<anonymous> (test/{it}.js:3:5)\n\n")
+        });
+        [format!("\n  0 passing (5ms)\n  {count} failing\n\n{}", items.collect::<String>()), none(), none()]
+    });
+    check_namesakes("RSpec", |files| {
+        let mut nth = 0;
+        let items = files.iter().map(|_| {
+            nth += 1;
+            format!(
+                "  {nth}) works\n     Failure/Error: boom\n       boom\n     # ./spec/help.rb:3:in `x'\n\n"
+            )
+        });
+        let items: String = items.collect();
+        let reruns = each(files, |it| format!("rspec ./spec/{it}_spec.rb:2 # works\n"));
+        [
+            format!(
+                "FF\n\nFailures:\n\n{items}Finished in 0.1 seconds\n2 examples, 2 failures\n\nFailed examples:\n\n{reruns}"
+            ),
+            none(),
+            none(),
+        ]
+    });
+    check_namesakes("bats", |files| {
+        let point = |it: &str| {
+            format!("not ok 1 works\n# (in test file test/{it}.bats, line 3)\n#   `false' failed\n")
+        };
+        [format!("1..2\n{}", each(files, point)), none(), none()]
+    });
+    check_namesakes("bats, pretty", |files| {
+        let told = each(files, |it| {
+            format!(" ✗ works\n   (in test file test/{it}.bats, line 3)\n     `false' failed\n")
+        });
+        [format!("{told}\n2 tests, 2 failures\n"), none(), none()]
+    });
+}
+
+/// Checks that a test is the same in every form that its tool has: two streams, and perhaps a report.
+fn check_forms(tool: &str, forms: &[[&str; 3]]) {
+    let found: Vec<_> = forms.iter().map(|form| read_streams(*form)).collect();
+    assert!(found.iter().all(|it| it.failures.len() == 1), "{tool}: {found:#?}");
+    assert!(found.iter().all(|it| it.set() == found[0].set()), "{tool}: {found:#?}");
+}
+
+#[test]
+fn a_test_is_the_same_in_every_form_that_its_tool_has() {
+    let (list, target) = (libtest(), to_rerun("a"));
+    let (_, quiet) = target.split_once('\n').expect("two lines");
+    let passed = "test result: ok. 3 passed; 0 failed; 0 ignored\n";
+    check_forms(
+        "cargo",
+        &[
+            [&list, &target, ""],
+            [&list, quiet, ""],
+            [&list, &target.replace('`', "'"), ""],
+            [&format!("{passed}{list}{target}{passed}"), "", ""],
+            [
+                &format!("{passed}{list}{passed}"),
+                &format!("{target}error: 1 target failed:\n    `--test a`\n"),
+                "",
+            ],
+        ],
+    );
+    let told = "(in test file test/a.bats, line 3)\n";
+    let case = format!(
+        "<testcase classname=\"a.bats\" name=\"works\"><failure type=\"failure\">{told}  `false&#39; failed</failure></testcase>"
+    );
+    check_forms(
+        "bats",
+        &[
+            [&format!("1..1\nnot ok 1 works\n# {told}#   `false' failed\n"), "", ""],
+            [&format!(" ✗ works\n   {told}     `false' failed\n\n1 test, 1 failure\n"), "", ""],
+            [
+                "",
+                "",
+                &format!(
+                    "<testsuites><testsuite name=\"a.bats\" tests=\"1\">{case}</testsuite></testsuites>"
+                ),
+            ],
+        ],
+    );
+    let trace = "Error: boom\n    at lib (/srv/ci/shop/lib.js:2:2)\n    at TestContext.&lt;anonymous> (file:///srv/ci/shop/test/a.test.js:3:5)\n    at Test.run (node:internal/test_runner/test:796:25)";
+    let case = format!(
+        "<testcase name=\"works\" classname=\"test\"><failure type=\"testCodeFailure\" message=\"boom\">\n[Error [ERR_TEST_FAILURE]: boom] {{\n  cause: {trace}\n}}</failure></testcase>"
+    );
+    let trace = trace.replace("&lt;", "<");
+    check_forms(
+        "node",
+        &[
+            [
+                &format!(
+                    "✖ works (1ms)\nℹ tests 1\n\n✖ failing tests:\n\ntest at test/a.test.js:3:1\n✖ works (1ms)\n  {trace}\n"
+                ),
+                "",
+                "",
+            ],
+            ["", "", &format!("<testsuites>{case}</testsuites>")],
+        ],
+    );
+    let trace = "Error: boom\n      at lib (lib.js:2:2)\n      at Context.<anonymous> (test/a.js:3:5)";
+    let json = trace.replace('\n', "\\n");
+    check_forms(
+        "mocha",
+        &[
+            [&format!("\n  0 passing (5ms)\n  1 failing\n\n  1) works:\n     {trace}\n"), "", ""],
+            [
+                &format!(
+                    "{{\n  \"failures\": [{{\"fullTitle\": \"works\", \"file\": \"/srv/ci/shop/test/a.js\", \"err\": {{\"stack\": \"{json}\"}}}}]\n}}"
+                ),
+                "",
+                "",
+            ],
+        ],
+    );
+}
+
 #[test]
 fn a_set_has_no_order() {
     let prints: Vec<_> = read(SAMPLES[0].1).failures.into_iter().map(|it| it.fingerprint).collect();

@@ -33,6 +33,9 @@ pub(super) struct Draft {
     pub(super) tool: &'static str,
     /// The name of the test.
     pub(super) test: Option<String>,
+    /// The file or the binary that the test belongs to, where its name does not tell: the same name in another
+    /// one is another test.
+    pub(super) within: String,
     /// The file.
     pub(super) file: Option<String>,
     /// The line.
@@ -108,6 +111,11 @@ impl Draft {
             style: reason.style,
             ..self
         }
+    }
+
+    /// Sets the file or the binary that the test belongs to.
+    pub(super) fn within(self, within: &str) -> Self {
+        Self { within: within.to_owned(), ..self }
     }
 
     /// Sets the kind.
@@ -260,7 +268,8 @@ impl<'a> Found<'a> {
         for text in [&mut draft.values, &mut draft.kind].into_iter().chain(about) {
             text.truncate(text.floor_char_boundary(MESSAGE_MAX));
         }
-        for name in [&mut draft.test, &mut draft.file].into_iter().flatten() {
+        let names = [&mut draft.test, &mut draft.file].into_iter().flatten();
+        for name in names.chain([&mut draft.within]) {
             name.truncate(name.floor_char_boundary(MESSAGE_MAX));
         }
         let test = draft.test.map(|name| self.normaliser.name(&name));
@@ -276,7 +285,11 @@ impl<'a> Found<'a> {
             Style::Lines => Cow::Owned(Normaliser::placeless(&told)),
             Style::Values => Cow::Owned(Normaliser::values(&told, &draft.kind)),
         };
-        let fingerprint = Fingerprint::of(&[draft.tool, subject, &draft.kind, &about]);
+        let subject = match draft.within.as_str() {
+            "" => Cow::Borrowed(subject),
+            within => Cow::Owned(format!("{}\n{subject}", self.normaliser.path(within))),
+        };
+        let fingerprint = Fingerprint::of(&[draft.tool, &subject, &draft.kind, &about]);
         let values = self.normaliser.volatile(&draft.values);
         let exact = Fingerprint::of(&[fingerprint.as_str(), &told, &values]);
         Failure {

@@ -106,7 +106,7 @@ pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
     let named = FORMATS.iter().position(|format| format.name == report.format);
     let alike = || (0..FORMATS.len()).find(|at| prepared.may_be(*at));
     if let Some(at) = named.or_else(alike) {
-        (FORMATS[at].read)(&prepared.sheet(at), found);
+        (FORMATS[at].read)(&prepared.sheet(at, None), found);
     }
 }
 
@@ -131,22 +131,23 @@ impl<'p> Prepared<'p> {
         !self.marks.of(format).is_empty()
     }
 
-    /// Returns what the reader of a format gets.
-    fn sheet(&self, format: usize) -> Sheet<'_> {
+    /// Returns what the reader of a format gets; `beside` is the other stream.
+    fn sheet<'s>(&'s self, format: usize, beside: Option<&'s Self>) -> Sheet<'s> {
         let marked = self.marks.of(format);
-        Sheet { text: self.text, lines: &self.lines, firsts: &self.firsts, marked }
+        let beside = beside.map_or(&[][..], |page| page.lines.as_slice());
+        Sheet { text: self.text, lines: &self.lines, firsts: &self.firsts, marked, beside }
     }
 }
 
 /// Reads what was printed, stage after stage.
 pub(super) fn read_pages(
-    pages: &[Page<'_>],
+    pages: &[Page<'_>; 2],
     forced: Option<&Format>,
     output: &Output<'_>,
     found: &mut Found<'_>,
 ) -> Confidence {
     found.reading(Source::Text);
-    let pages: Vec<Prepared<'_>> = pages.iter().map(Prepared::new).collect();
+    let pages = pages.each_ref().map(Prepared::new);
     let reported = found.len();
     for stage in [Tool, Diagnostics, Shape] {
         for (at, format) in FORMATS.iter().enumerate() {
@@ -159,7 +160,9 @@ pub(super) fn read_pages(
                 }
             };
             if wanted {
-                pages.iter().for_each(|page| (format.read)(&page.sheet(at), found));
+                let [out, err] = &pages;
+                (format.read)(&out.sheet(at, Some(err)), found);
+                (format.read)(&err.sheet(at, Some(out)), found);
             }
             // What looks like a failure is taken at its word once.
             if stage == Shape && !found.is_empty() {

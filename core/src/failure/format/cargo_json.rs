@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, arrow};
+use super::{Sheet, arrow, libtest};
 
 #[derive(Deserialize)]
 struct Line {
@@ -46,6 +46,9 @@ struct Test {
 
 /// Reads every error, and every failed test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let suites = sheet.starting(b"{").filter(|(_, line)| is_failed_suite(line));
+    let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
+    let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
     for (_, line) in sheet.starting(b"{") {
         if line.contains("\"level\":\"error") {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
@@ -58,10 +61,20 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         {
             let block: Vec<&str> = test.stdout.lines().collect();
             // nextest writes the crate and the binary before the name, and the number of a retry behind it.
-            let name = test.name.rsplit('$').next().unwrap_or_default();
-            found.push(Draft::test("cargo-test", name.split('#').next().unwrap_or_default(), &block));
+            let target = targets.peek().copied().unwrap_or_default();
+            let (binary, name) = test.name.rsplit_once('$').unwrap_or((target, &test.name));
+            let name = name.split('#').next().unwrap_or_default();
+            found.push(Draft::test("cargo-test", name, &block).within(binary));
+        } else if is_failed_suite(line) {
+            targets.next();
         }
     }
+}
+
+/// Says whether a line ends the failed tests of a binary.
+fn is_failed_suite(line: &str) -> bool {
+    line.contains("\"suite\"")
+        && [r#""event": "failed""#, r#""event":"failed""#].iter().any(|it| line.contains(it))
 }
 
 impl Diagnostic {

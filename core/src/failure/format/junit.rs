@@ -113,6 +113,7 @@ fn dialect(text: &str) -> &'static str {
         ("classname=\"test\"", "node-test"),
         ("name=\"Mocha Tests\"", "mocha"),
         ("name=\"rspec", "rspec"),
+        (".bats\" tests=", "bats"),
     ];
     dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
 }
@@ -176,6 +177,9 @@ impl Case {
         }
         let lines: Vec<&str> = block(dialect, message, body);
         let name = self.full_name(dialect, suites);
+        if dialect == "bats" {
+            return Some(super::tap::of_bats(&name, &lines));
+        }
         let mut draft = Draft::test(dialect, &name, &lines);
         if dialect == "pytest" {
             draft = super::pytest::from_report(draft, &self.class, &self.name, message);
@@ -183,12 +187,18 @@ impl Case {
         if draft.kind.is_empty() {
             draft.kind = class.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
         }
+        let within = match dialect {
+            "cargo-nextest" => &self.class,
+            "node-test" | "mocha" => super::node_test::called_from(&lines),
+            _ => "",
+        };
+        draft = draft.within(within);
         if dialect == "cargo-nextest" {
             draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
         }
         if !self.file.is_empty() {
             draft = draft.at(&self.file, self.line);
-        } else if matches!(dialect, "deno-test" | "vitest") || self.class.ends_with(".bats") {
+        } else if matches!(dialect, "deno-test" | "vitest") {
             draft = draft.at(&self.class, self.line);
         }
         Some(draft)

@@ -10,11 +10,17 @@ use super::{Sheet, until};
 
 const TOOL: &str = "cargo-test";
 
+/// How the line begins that ends the list of failed tests of a binary.
+const FAILED: &str = "test result: FAILED";
+
 /// Reads the list of failures of each binary; the blocks before it say why.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut blocks: BTreeMap<&str, &[&str]> = BTreeMap::new();
     let mut file = "";
+    let ends: Vec<usize> =
+        sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
+    let mut targets = targets(sheet, &ends).into_iter();
     for (at, line) in lines.iter().enumerate() {
         match line.as_bytes().first() {
             Some(b'-') => {
@@ -34,11 +40,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     };
                     blocks.entry(name.0).or_insert(until(lines, at, ends));
                 }
-                if line.starts_with("test result: FAILED") {
+                if line.starts_with(FAILED) {
+                    let target = targets.next().unwrap_or_default();
                     for (name, block) in listed(&lines[..at], &blocks) {
                         // Of a doc test, the line is no part of the name: it moves.
                         let name = name.split(" (line ").next().unwrap_or(name);
-                        found.push(Draft::test(TOOL, name, block));
+                        found.push(Draft::test(TOOL, name, block).within(target));
                     }
                     blocks.clear();
                 } else if line.starts_with("test result: ") {
@@ -61,6 +68,38 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             _ => {}
         }
     }
+}
+
+/// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
+/// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
+pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
+    let own = to_rerun(sheet.lines);
+    if own.is_empty() {
+        // Of two streams, only the order tells what belongs together.
+        let told = to_rerun(sheet.beside).into_iter().map(|(_, target)| target);
+        return told.clone().take(ends.len()).filter(|_| told.len() == ends.len()).collect();
+    }
+    let behind = |(nth, end): (usize, &usize)| {
+        let next = ends.get(nth + 1).copied().unwrap_or(usize::MAX);
+        let told = own.get(own.partition_point(|(at, _)| at < end));
+        told.filter(|(at, _)| *at < next).map_or("", |(_, target)| *target)
+    };
+    ends.iter().enumerate().map(behind).collect()
+}
+
+/// Returns the targets with failed tests, and where they are named; a binary that died left no list.
+fn to_rerun<'a>(lines: &[&'a str]) -> Vec<(usize, &'a str)> {
+    /// A cause is given this close.
+    const CAUSE: usize = 4;
+    let failed = lines.iter().enumerate().filter_map(|(at, line)| {
+        let which =
+            line.strip_prefix("error: test failed").or_else(|| line.strip_prefix("error: doctest failed"))?;
+        let target = which.strip_prefix(", to rerun pass ")?;
+        let cause = lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));
+        let died = cause.map(|line| line.trim_start()).any(|line| line.starts_with("process didn't exit"));
+        (!died).then(|| (at, target.trim_matches(['`', '\''])))
+    });
+    failed.collect()
 }
 
 /// Returns the names in the list that ends here, with their blocks and in the order of these; the list itself

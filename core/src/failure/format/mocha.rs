@@ -2,7 +2,7 @@
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::indentation;
-use super::{Sheet, numbered};
+use super::{Sheet, node_test, numbered};
 
 const TOOL: &str = "mocha";
 
@@ -60,7 +60,7 @@ fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, 
 }
 
 fn push(name: &str, body: &[&str], found: &mut Found<'_>) {
-    let draft = Draft::test(TOOL, name, body);
+    let draft = Draft::test(TOOL, name, body).within(node_test::called_from(body));
     let message = format!("{name}\n{}", draft.message);
     found.push(draft.message(&message));
 }

@@ -72,6 +72,8 @@ pub(super) struct Sheet<'a> {
     pub(super) firsts: &'a [u8],
     /// The numbers of the lines on which marks of the format stand that reads it.
     pub(super) marked: &'a [usize],
+    /// The lines of the other stream.
+    pub(super) beside: &'a [&'a str],
 }
 
 impl<'a> Sheet<'a> {

@@ -24,32 +24,33 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     };
     let listed = lines[summary..].iter().filter_map(|line| status(line));
     let listed = listed.filter(|status| !passed(&status["status"]));
-    let failed: BTreeSet<&str> =
-        listed.filter_map(|status| status.name("name")).map(|name| name.as_str().trim_end()).collect();
+    let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
     let mut told = BTreeSet::new();
     for (at, line) in lines[..summary].iter().enumerate() {
         let Some(status) = Some(line).filter(|line| !passes(line)).and_then(|line| status(line)) else {
             continue;
         };
-        let name = status.name("name").map_or("", |name| name.as_str().trim_end());
-        if passed(&status["status"]) || !failed.contains(name) {
+        let Some(test @ (binary, name)) = test(&status).filter(|test| failed.contains(test)) else {
+            continue;
+        };
+        if passed(&status["status"]) {
             continue;
         }
         let block = until(lines, at + 1, |line| line.starts_with('─') || is_status(line));
         // What the test wrote is indented, and its panic is on standard error.
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         let panic = block.iter().position(|line| line.contains("panicked at ")).unwrap_or_default();
-        if told.insert(name) {
-            let draft = Draft::test(TOOL, name, &block[panic..]);
+        if told.insert(test) {
+            let draft = Draft::test(TOOL, name, &block[panic..]).within(binary);
             let draft = process_kind(draft, &status["status"], &block.join("\n"));
             let message = format!("{}\n{}", line.trim(), draft.message);
             found.push(draft.message(&message));
         }
     }
     for status in lines[summary..].iter().filter_map(|line| status(line)) {
-        let name = status["name"].trim_end();
-        if failed.contains(name) && !told.contains(name) {
-            let draft = Draft::test(TOOL, name, &[]).message(status[0].trim());
+        let Some(test @ (binary, name)) = test(&status) else { continue };
+        if failed.contains(&test) && !told.contains(&test) {
+            let draft = Draft::test(TOOL, name, &[]).within(binary).message(status[0].trim());
             found.push(process_kind(draft, &status["status"], ""));
         }
     }
@@ -58,6 +59,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Reads a line that tells how a test ended.
 fn status(line: &str) -> Option<Captures<'_>> {
     may_be_status(line).then(|| STATUS.captures(line)).flatten()
+}
+
+/// Returns the binary and the name of the test.
+fn test<'l>(status: &Captures<'l>) -> Option<(&'l str, &'l str)> {
+    Some((status.name("binary")?.as_str(), status.name("name")?.as_str().trim_end()))
 }
 
 fn is_status(line: &str) -> bool {

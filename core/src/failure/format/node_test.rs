@@ -26,7 +26,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let draft = Draft::test(TOOL, full.as_deref().unwrap_or(name), block);
         let message = format!("{name}\n{}", draft.message);
         let draft = match place(lines[at - 1]) {
-            Some((file, line)) => draft.at(file, line),
+            Some((file, line)) => draft.at(file, line).within(file),
             None => draft,
         };
         found.push(file_of_its_own(draft, name, &lines[..list]).message(&message));
@@ -38,6 +38,18 @@ fn place(line: &str) -> Option<(&str, Option<u32>)> {
     let mut parts = line.strip_prefix("test at ")?.rsplitn(3, ':').skip(1);
     let number = parts.next()?.parse().ok();
     Some((parts.next()?, number))
+}
+
+/// Returns the file of the function that a runner called, by the stack trace of node --test or mocha; empty where
+/// there is none.
+pub(super) fn called_from<'b>(block: &[&'b str]) -> &'b str {
+    let file = |line: &&'b str| {
+        let (function, place) = line.trim_start().strip_prefix("at ")?.split_once(" (")?;
+        let mut parts = place.strip_suffix(')')?.rsplitn(3, ':').skip(2);
+        let file = parts.next().filter(|_| function.contains("Context."))?;
+        (!file.starts_with("node:")).then(|| file.strip_prefix("file://").unwrap_or(file))
+    };
+    block.iter().rev().find_map(file).unwrap_or_default()
 }
 
 /// Says whether the failure is that of a whole file: the runner only knows that its process failed.

@@ -13,10 +13,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     if let Some((start, _)) = sheet.starting(b"F").find(|(_, line)| line.trim_end() == "Failures:") {
-        for item in numbered::items(lines, start + 1, |line| {
+        let items = numbered::items(lines, start + 1, |line| {
             line.starts_with("Finished in ") || line.starts_with("Failed examples:")
-        }) {
-            let draft = Draft::test(TOOL, item.head, item.body);
+        });
+        // To be run again they are listed in the same order.
+        let reruns = sheet.starting(b"r").skip_while(|(at, _)| *at < start);
+        let files: Vec<&str> = reruns.filter_map(|(_, line)| to_rerun(line)).collect();
+        for (nth, item) in items.iter().enumerate() {
+            let file = files.get(nth).filter(|_| files.len() == items.len()).copied().unwrap_or_default();
+            let draft = Draft::test(TOOL, item.head, item.body).within(file);
             let message = format!("{}\n{}", item.head, draft.message);
             found.push(draft.message(&message));
         }
@@ -33,6 +38,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.kind(&kind));
         }
     }
+}
+
+/// Reads the file of an example to run again: `rspec ./spec/a_spec.rb:3 # a does`, `rspec './spec/a_spec.rb[1:2]'`.
+fn to_rerun(line: &str) -> Option<&str> {
+    let file = line.strip_prefix("rspec ")?.split(" # ").next()?.trim().trim_matches('\'');
+    let end = file.rfind(['[', ':'])?;
+    Some(&file[..end])
 }
 
 /// A file that could not be loaded.

@@ -161,7 +161,7 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
     let mut parts = place.rsplitn(3, ':').skip(1);
     let number = parts.next().and_then(|number| number.parse().ok());
     let file = parts.next().unwrap_or_default().rsplit('(').next().unwrap_or_default().to_owned();
-    Some(draft.kind(&kind).at(&file, number).message(&values.join("\n")))
+    Some(draft.kind(&kind).at(&file, number).within(&file).message(&values.join("\n")))
 }
 
 /// Reads comments: those of bats name the place and the command; others stand for themselves.
@@ -187,6 +187,7 @@ pub(super) fn of_bats(name: &str, block: &[&str]) -> Draft {
         .unwrap_or_default();
     let draft = Draft::test("bats", name, block)
         .about(command.trim())
+        .within(file)
         .at(file, number.trim_end_matches([')', ' ']).parse().ok());
     Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft }
         .kind(format!("{function}command").trim())

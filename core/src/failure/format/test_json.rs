@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, rspec};
+use super::{Sheet, node_test, rspec};
 
 /// Reads every document.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -60,7 +60,7 @@ fn mocha(test: &Value, found: &mut Found<'_>) {
         .find(|told| !told.is_empty())
         .unwrap_or_default();
     let block: Vec<&str> = told.lines().collect();
-    let draft = Draft::test("mocha", text(&test["fullTitle"]), &block);
+    let draft = Draft::test("mocha", text(&test["fullTitle"]), &block).within(node_test::called_from(&block));
     found.push(match text(&test["file"]) {
         "" => draft,
         file => draft.at(file, None),
@@ -77,6 +77,7 @@ fn ruby(example: &Value, found: &mut Found<'_>) {
     let number = example["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
     found.push(
         Draft::test("rspec", text(&example["full_description"]), &block)
+            .within(text(&example["file_path"]))
             .at(text(&example["file_path"]), number),
     );
 }
