@@ -5,7 +5,7 @@
 use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
-use crate::id::{CheckId, Millis};
+use crate::id::{CheckId, Millis, Timestamp};
 use crate::reading::{CallEnd, Reading, Trouble};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
@@ -212,6 +212,11 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
 }
 
 impl Outcome {
+    /// Returns the moment before which a service that refused at `at` does not want to be asked, if it named one.
+    pub(crate) fn limited_until(&self, failure: &weather::Failure, at: Timestamp) -> Option<Timestamp> {
+        self.resets_at.max(failure.retry_after_ms.map(|span| at.after(Millis(span))))
+    }
+
     /// Returns why a process failed; `None` if it succeeded.
     pub fn failure(&self, kind: WorkerKind) -> Option<weather::Failure> {
         if let Some(reading) = &self.reading

@@ -18,10 +18,12 @@ use crate::event::{
 };
 use crate::id::{Attempt, CheckId, Iteration, Seq, StepId, Timestamp};
 use crate::reading::{Reading, Trouble};
+use crate::rest::Rest;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::state::{Changed, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
+use crate::weather::is_weather;
 
 /// What an event did to the state.
 enum Fold {
@@ -78,7 +80,7 @@ impl RunState {
             Observation::WorkerFinished(event) => self.worker_finished(event, place),
             Observation::WorkerLost(event) => self.lost(event, Next::Work),
             Observation::CheckStarted(event) => self.check_started(event, place),
-            Observation::CheckFinished(event) => self.check_finished(event, before.as_deref()),
+            Observation::CheckFinished(event) => self.check_finished(event, before.as_deref(), place),
             Observation::CheckLost(event) => self.lost(event, Next::Check),
             Observation::Kicked => self.kicked(place),
             Observation::RunInterrupted(_)
@@ -218,12 +220,27 @@ impl RunState {
     /// What is waited for is tried now: the rest of the wait was none.
     fn kicked(&mut self, place: Place) -> Fold {
         for step in &mut self.steps {
+            step.rests.forget();
             if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = &mut step.phase {
                 self.weather_wait = self.weather_wait.minus(until.since(place.at));
                 *until = place.at;
             }
         }
         Fold::Done
+    }
+
+    /// Returns until when one of a chain is limited, by what it said; `None` for who has no chain, such as whoever finds
+    /// out why a loop is stuck.
+    fn rest(&self, id: &StepId, what: Next, outcome: &Outcome, at: Timestamp) -> Option<Rest> {
+        let (step, state) = self.step(id).filter(|(_, it)| it.purpose != Purpose::Diagnosis)?;
+        let chain = match what {
+            Next::Work => step.worker(Purpose::Work),
+            Next::Check => step.checker(state.inquiry),
+        };
+        let worker = chain.filter(|it| !it.fallback.is_empty())?;
+        let turn = state.turn(what);
+        let failure = outcome.failure(worker.at(turn.place).kind).filter(|it| is_weather(it.class));
+        Some(Rest { turn, until: failure.and_then(|failure| outcome.limited_until(&failure, at)) })
     }
 
     fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
@@ -238,12 +255,14 @@ impl RunState {
 
     fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
         self.count_cost(&event.step, (event.iteration, event.attempt), Some(&event.outcome));
+        let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Working(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
+            step.rests.note(rest);
             if step.purpose == Purpose::Diagnosis {
                 step.diagnosis = diagnosis(&event.outcome);
                 return Fold::Done;
@@ -279,16 +298,18 @@ impl RunState {
     }
 
     /// `before` is what the workspace was when it was last looked at.
-    fn check_finished(&mut self, event: &CheckFinished, before: Option<&Snapshot>) -> Fold {
+    fn check_finished(&mut self, event: &CheckFinished, before: Option<&Snapshot>, place: Place) -> Fold {
         let workspace = event.snapshot.as_ref().and(self.last_snapshot.clone());
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
         self.count_cost(&event.step, (event.iteration, event.attempt), Some(&event.outcome));
+        let rest = self.rest(&event.step, Next::Check, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
             if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
+            step.rests.note(rest);
             if event.outcome.exit == Exit::Stopped {
                 return Fold::Done;
             }

@@ -28,6 +28,7 @@ pub mod declaration;
 pub mod echo;
 pub mod effect;
 mod evolve;
+pub mod rest;
 pub mod state;
 
 pub mod failure;

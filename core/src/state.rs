@@ -15,6 +15,7 @@ use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::money::Ledger;
 use crate::reading::Progress;
+use crate::rest::{Rests, Turn};
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
@@ -145,6 +146,8 @@ pub struct StepState {
     pub worker_at: u32,
     /// Whose turn it is in the chain of its checker.
     pub checker_at: u32,
+    /// Until when those of its chains are limited, as they said.
+    pub rests: Rests,
     /// Why its worker was ended in this iteration, if it did nothing any more.
     pub stalled: Option<String>,
     /// The conversation that its worker had last.
@@ -168,6 +171,15 @@ impl StepState {
             (Next::Work, _) => Some(step.worker(Purpose::Work)?.at(self.worker_at)),
             (Next::Check, inquiry) => Some(step.checker(inquiry)?.at(self.checker_at)),
         }
+    }
+
+    /// Returns whose turn of a chain it is for this.
+    pub(crate) fn turn(&self, what: Next) -> Turn {
+        let place = match what {
+            Next::Work => self.worker_at,
+            Next::Check => self.checker_at,
+        };
+        Turn { what, inquiry: self.inquiry, place }
     }
 }
 
@@ -290,7 +302,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 2;
+    pub const REDUCER_VERSION: u32 = 3;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

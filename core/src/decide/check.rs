@@ -116,16 +116,17 @@ impl Batch {
         if let Some(needs) = needs_person(then.whom(step), failure) {
             return self.blocked(&step.id, needs, evidence);
         }
-        if self.falls_back(step, Next::Check, then, failure) {
+        let Some(free_at) = self.falls_back(step, Next::Check, then, failure, &event.outcome) else {
             let at = self.at(&step.id);
             let (what, claim, attempt) = (then.inquiry, at.claim.clone(), at.attempt);
             return self.ask(&step.id, event.iteration, attempt, what, claim);
-        }
+        };
         let at = self.at(&step.id);
-        let (tries, retries) = (at.weather_tries, at.check_retries);
+        let retries = at.check_retries;
         let class = failure.class;
-        if let Some(wait) = self.weather_wait(step, failure, &event.outcome, tries) {
-            self.wait(step, wait, Next::Check, WaitReason::Weather(class), sentence(failure));
+        if let Some(wait) = self.weather_wait(step, failure, &event.outcome, free_at) {
+            let detail = self.why_waits(step, Next::Check, then, failure);
+            self.wait(step, wait, Next::Check, WaitReason::Weather(class), detail);
         } else if is_retryable(class) && retries < step.max_retries.max(2) {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Check, WaitReason::CheckRetry(class), sentence(failure));

@@ -1,56 +1,94 @@
 //! What is done about services that are limited or out of order: the next of a chain, or a pause.
 
 use super::Batch;
-use crate::claim::recorded;
+use crate::claim::{recorded, sentence};
 use crate::event::{Conclusion, FallbackTaken, Next, Outcome, Purpose};
-use crate::id::{Digest, Millis};
+use crate::id::{Digest, Millis, Timestamp};
 use crate::reading::Trouble;
+use crate::rest::Turn;
 use crate::state::StepState;
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{OnFailure, Step, Weather, Worker};
 
 impl Batch {
-    /// Hands what is done to the next in its chain, where a service is limited or out of order; says whether there
-    /// is one. After the last one the first is asked again, when all have been waited for.
+    /// Hands what is done to the next in its chain that is not limited, where a service is limited or out of order:
+    /// `None`. Where there is none it is the turn of whoever is free first, and that is when.
     pub(super) fn falls_back(
         &mut self,
         step: &Step,
         what: Next,
         then: &StepState,
         failure: &weather::Failure,
-    ) -> bool {
-        let (first, place) = match what {
-            Next::Work => (step.worker(Purpose::Work), then.worker_at),
-            Next::Check => (step.checker(then.inquiry), then.checker_at),
+        outcome: &Outcome,
+    ) -> Option<Timestamp> {
+        let tries = self.at(&step.id).weather_tries;
+        let free_at = self.free_at(step, failure, outcome, tries);
+        let first = match what {
+            Next::Work => step.worker(Purpose::Work),
+            Next::Check => step.checker(then.inquiry),
         };
-        let Some(first) = first.filter(|_| weather::is_weather(failure.class)) else { return false };
-        let is_last = first.chain().nth(place.saturating_add(1) as usize).is_none();
-        let to = if is_last { 0 } else { place + 1 };
-        if to != place {
+        let Some(first) = first.filter(|_| weather::is_weather(failure.class)) else { return Some(free_at) };
+        let (now, turn) = (self.at, then.turn(what));
+        let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
+        let limited_until = |place| self.at(&step.id).rests.until(Turn { place, ..turn });
+        // However early a service is free again, all of them together are not asked without a pause.
+        let next_round = now.after(self.backoff(step, failure.class, tries));
+        let free_at =
+            |place| if place == turn.place { free_at } else { next_round.max(limited_until(place)) };
+        let next = (turn.place.saturating_add(1)..places).find(|place| limited_until(*place) <= now);
+        let first_free = || (0..places).min_by_key(|place| free_at(*place)).unwrap_or(turn.place);
+        let to = next.unwrap_or_else(first_free);
+        let free_at = next.is_none().then(|| free_at(to));
+        if to != turn.place {
             let (step, why) = (step.id.clone(), recorded(failure));
             self.push(Conclusion::FallbackTaken(FallbackTaken { step, what, to, why }));
         }
-        to > place
+        free_at
     }
 
-    /// Returns how long to wait for a service that is limited or out of order; `None` where waiting is over or not
-    /// wanted.
-    pub(super) fn weather_wait(
+    /// Says what is waited for: what failed last, or another of the chain that named an earlier moment.
+    pub(super) fn why_waits(
+        &self,
+        step: &Step,
+        what: Next,
+        then: &StepState,
+        failure: &weather::Failure,
+    ) -> String {
+        let at = self.at(&step.id);
+        let turn = at.turn(what);
+        if turn == then.turn(what) || at.rests.until(turn) <= self.at {
+            return sentence(failure);
+        }
+        let who = if what == Next::Work { "worker" } else { "checker" };
+        format!("all of the chain are limited, and {who} {} is free first", turn.place + 1)
+    }
+
+    /// Returns when a service that is limited or out of order is asked again: a service may name a later moment, never
+    /// an earlier one, or it would be asked without an end.
+    pub(super) fn free_at(
         &self,
         step: &Step,
         failure: &weather::Failure,
         outcome: &Outcome,
         tries: u32,
+    ) -> Timestamp {
+        let pause = self.at.after(self.backoff(step, failure.class, tries));
+        outcome.limited_until(failure, self.at).map_or(pause, |until| pause.max(until))
+    }
+
+    /// Returns how long to wait for a service that is free again then; `None` where waiting is over or not wanted.
+    pub(super) fn weather_wait(
+        &self,
+        step: &Step,
+        failure: &weather::Failure,
+        outcome: &Outcome,
+        free_at: Timestamp,
     ) -> Option<Millis> {
         let workflow = self.state.workflow()?;
         if !is_waited_for(step, failure, outcome) || workflow.weather != Weather::Wait {
             return None;
         }
-        // A service may name a later moment, never an earlier one: it would be asked without an end.
-        let pause = self.backoff(step, failure.class, tries);
-        let asked = failure.retry_after_ms.map_or(Millis(0), Millis);
-        let until_reset = outcome.resets_at.map_or(Millis(0), |moment| moment.since(self.at));
-        let wait = pause.max(asked).max(until_reset);
+        let wait = free_at.since(self.at);
         (self.state.weather_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
     }
 

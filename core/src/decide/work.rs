@@ -98,7 +98,8 @@ impl Batch {
     /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.
     fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
         if let Some(failure) = event.outcome.failure(kind_of(step, at))
-            && let Some(wait) = self.weather_wait(step, &failure, &event.outcome, at.weather_tries)
+            && let free_at = self.free_at(step, &failure, &event.outcome, at.weather_tries)
+            && let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at)
         {
             let why = WaitReason::Weather(failure.class);
             return self.wait(step, wait, Next::Work, why, sentence(&failure));
@@ -125,15 +126,16 @@ impl Batch {
             // The conversation is forgotten, so this happens once.
             return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
         }
-        if self.falls_back(step, Next::Work, then, &failure) {
+        let Some(free_at) = self.falls_back(step, Next::Work, then, &failure, &event.outcome) else {
             return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
-        }
+        };
         let at = self.at(&step.id);
         let retries_left = step.on_failure == OnFailure::Retry && at.retries < step.max_retries;
-        let (tries, retries) = (at.weather_tries, at.retries);
+        let retries = at.retries;
         let class = failure.class;
-        if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, tries) {
-            self.wait(step, wait, Next::Work, WaitReason::Weather(class), sentence(&failure));
+        if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at) {
+            let detail = self.why_waits(step, Next::Work, then, &failure);
+            self.wait(step, wait, Next::Work, WaitReason::Weather(class), detail);
         } else if retries_left && is_retryable(class) {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));

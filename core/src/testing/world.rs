@@ -120,7 +120,16 @@ impl World {
     ///
     /// When the run does not end.
     pub fn play(&mut self) {
-        while !matches!(self.state.phase(), Phase::Ended(..)) {
+        self.play_until(|state| matches!(state.phase(), Phase::Ended(..)));
+    }
+
+    /// Plays until this holds.
+    ///
+    /// # Panics
+    ///
+    /// When it never does.
+    pub fn play_until(&mut self, holds: impl Fn(&RunState) -> bool) {
+        while !holds(&self.state) {
             assert!(self.history.batches.len() < BATCHES_MAX, "the run does not end");
             let effects = self.state.pending_effects();
             // Everything that is due is begun before anything ends: most processes at a time.

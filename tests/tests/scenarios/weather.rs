@@ -86,17 +86,24 @@ fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
     stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
 }
 
+/// A moment that is later than [`LIMIT`], whenever it is read.
+const LATER: &str = "tomorrow at 11pm (UTC)";
+
 #[test]
-fn s41_where_all_who_may_take_over_are_limited_the_first_is_waited_for() {
-    let limited = json!([{"rate_limit": {"resets": LIMIT}}]);
-    let plan = json!({"claude": [limited, mends()], "codex": [limited]});
-    let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
-    flow(&stage, "worker: CLAUDE_CODE\nfallback: [codex]\ncapabilities: [READ, EDIT]");
-    let live = stage.start(&["run", "flow.yaml", "--yes"]);
-    kick(&stage, live, 1).with_status(0);
-    let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
-    assert_eq!(called, ["claude", "codex", "claude"]);
-    waited_until_one_in_seoul(&stage, "claude");
+fn s41_where_all_who_may_take_over_are_limited_whoever_is_free_first_is_waited_for() {
+    for (claude, codex, expected) in
+        [(LIMIT, LIMIT, "claude"), (LIMIT, LATER, "claude"), (LATER, LIMIT, "codex")]
+    {
+        let limited = |resets: &str| json!([{"rate_limit": {"resets": resets}}]);
+        let plan = json!({"claude": [limited(claude), mends()], "codex": [limited(codex), mends()]});
+        let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
+        flow(&stage, "worker: CLAUDE_CODE\nfallback: [codex]\ncapabilities: [READ, EDIT]");
+        let live = stage.start(&["run", "flow.yaml", "--yes"]);
+        kick(&stage, live, 1).with_status(0);
+        let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
+        assert_eq!(called, ["claude", "codex", expected]);
+        waited_until_one_in_seoul(&stage, expected);
+    }
 }
 
 #[test]

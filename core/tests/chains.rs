@@ -1,0 +1,88 @@
+//! Who of a chain is asked, and who is waited for.
+
+use unstuck_core::RunState;
+use unstuck_core::event::{Conclusion, Fact, Observation};
+use unstuck_core::id::{Millis, StepId};
+use unstuck_core::testing::{Act, Script, World, step};
+use unstuck_core::workflow::{Work, Workflow};
+
+/// What one of a chain does when it is asked.
+#[derive(Clone, Copy)]
+enum Says {
+    /// It is limited for so many seconds.
+    Limited(u32),
+    /// It is limited, and does not say for how long.
+    LimitedForSomeTime,
+    /// It does its work.
+    Done,
+}
+
+use Says::{Done, Limited, LimitedForSomeTime};
+
+fn act(says: Says) -> Act {
+    match says {
+        Limited(seconds) => Act::Exits(1, format!("error: rate limit exceeded, retry after {seconds}s")),
+        LimitedForSomeTime => Act::Exits(1, "error: rate limit exceeded".to_owned()),
+        Done => Act::Exits(0, "done".to_owned()),
+    }
+}
+
+/// Plays a chain of three that answer so, one after the other, and returns who was asked, and each wait in seconds;
+/// a short one is a pause.
+fn played(says: &[Says], kicks: bool) -> String {
+    let mut chain = step("a");
+    let Work::Worker(worker) = &mut chain.work else { panic!("a worker does it") };
+    worker.fallback = vec![worker.clone(), worker.clone()];
+    let workflow =
+        Workflow { outage_budget: Millis::from_secs(1_000_000), ..Workflow::of_steps(vec![chain]) };
+    let work = [(StepId::from("a"), says.iter().copied().map(act).collect())].into();
+    let mut world = World::start(workflow, Script { work, ..Script::default() });
+    if kicks {
+        world.play_until(RunState::is_waiting);
+        world.give(Observation::Kicked).expect("it waits");
+    }
+    world.play();
+    let mut place = 0;
+    let told = world.history.events.iter().filter_map(|event| match &event.fact {
+        Fact::Concluded(Conclusion::FallbackTaken(taken)) => {
+            place = taken.to;
+            None
+        }
+        Fact::Concluded(Conclusion::WaitRequested(wait)) => {
+            let seconds = (wait.until.since(event.at).0 + 500) / 1000;
+            Some(if seconds < 60 { "pause".to_owned() } else { format!("{seconds}s") })
+        }
+        Fact::Observed(Observation::WorkerStarted(_)) => Some(["a", "b", "c"][place as usize].to_owned()),
+        _ => None,
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn of_a_chain_whoever_is_free_first_is_waited_for() {
+    let cases: &[(&[Says], &str)] = &[
+        (&[Limited(3600), Done], "a b"),
+        (&[Limited(7200), Limited(3600), Limited(9000), Done], "a b c 3600s b"),
+        (&[Limited(3600), Limited(7200), Limited(9000), Done], "a b c 3600s a"),
+        (&[Limited(9000), Limited(7200), Limited(3600), Done], "a b c 3600s c"),
+        (&[Limited(3600), Limited(3600), Limited(3600), Done], "a b c 3600s a"),
+        // Who names no moment is asked after a pause, the first of them first.
+        (&[Limited(3600), LimitedForSomeTime, LimitedForSomeTime, Done], "a b c pause b"),
+        (&[LimitedForSomeTime, LimitedForSomeTime, LimitedForSomeTime, Done], "a b c pause a"),
+        // Who is known to be limited is not asked meanwhile.
+        (&[Limited(7200), Limited(3600), Limited(9000), Limited(100), Done], "a b c 3600s b 100s b"),
+        (&[Limited(7200), Limited(3600), Limited(9000), Limited(9000), Done], "a b c 3600s b 3600s a"),
+        (&[Limited(7200), Limited(3600), Limited(3600), Limited(9000), Done], "a b c 3600s b c"),
+        // A moment that has passed says nothing any more; and no round is without a pause.
+        (&[Limited(0), Limited(0), Limited(0), Limited(0), Done], "a b c pause a b"),
+    ];
+    for (says, expected) in cases {
+        assert_eq!(played(says, false), *expected);
+    }
+}
+
+#[test]
+fn a_kick_has_all_of_the_chain_tried() {
+    let says = [Limited(7200), Limited(3600), Limited(9000), Limited(3600), Limited(9000), Done];
+    assert_eq!(played(&says, true), "a b c 3600s b c pause a");
+}
