@@ -12,3 +12,5 @@ mod launch;
 mod progress;
 #[path = "clients/recorded.rs"]
 mod recorded;
+#[path = "clients/strange.rs"]
+mod strange;

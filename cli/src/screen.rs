@@ -10,9 +10,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use unstuck_core::event::{Conclusion, Exit, Fact, Observation, Purpose, VerdictReached, WaitReason};
+use unstuck_core::event::{
+    Conclusion, Exit, Fact, Observation, Outcome, Purpose, VerdictReached, WaitReason,
+};
 use unstuck_core::id::{Iteration, RunId, StepId};
 use unstuck_core::money;
+use unstuck_core::reading::CallEnd;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
@@ -164,7 +167,11 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             let ran = matches!(finished.outcome.exit, Exit::Code(0 | 1) | Exit::TimedOut | Exit::Idle);
             ran.then(|| baseline_lines(&finished.step, story))
         }
+        Fact::Observed(Observation::CheckFinished(finished)) => oddity(&finished.step, &finished.outcome),
         Fact::Observed(Observation::WorkerFinished(finished)) => {
+            if let Some(oddity) = oddity(&finished.step, &finished.outcome) {
+                return Some(oddity);
+            }
             let (_, at) = state.step(&finished.step)?;
             let found = at.diagnosis.as_ref().filter(|_| at.purpose == Purpose::Diagnosis)?;
             let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -180,6 +187,13 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Says what is odd about a call that is done.
+fn oddity(step: &StepId, outcome: &Outcome) -> Option<String> {
+    let reading = outcome.reading.as_deref().filter(|it| it.end == CallEnd::Done)?;
+    let says = Some(&reading.message).filter(|it| !it.is_empty())?;
+    Some(text::wrap(&format!("{step}: {}: {says}", reading.client), text::width(), 4))
 }
 
 fn is_complete(end: &unstuck_core::event::StepEnd) -> bool {

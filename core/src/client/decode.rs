@@ -8,6 +8,7 @@ use super::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
 use super::lines::{Line, Lines};
 use super::trouble::{by_output, trouble_of};
 use super::{Client, Problem, Stream, Told};
+use crate::clip::head;
 use crate::event::Exit;
 use crate::reading::{CallEnd, Progress, Reading, Trouble};
 use crate::verdict::text::strip_ansi;
@@ -25,6 +26,22 @@ pub struct Decoder {
     has_spoken: bool,
     /// What no rule took: the answer of a client of text, and of one that printed nothing else.
     plain: Vec<u8>,
+    strange: Strange,
+}
+
+/// Objects that no rule matches.
+#[derive(Clone, Debug, Default)]
+struct Strange {
+    /// The head of the first of them.
+    first: String,
+    count: u32,
+}
+
+/// The output of a client that printed nothing that it should print.
+struct Plain {
+    text: String,
+    /// It is a list of objects that no rule matches: what a client told, and no answer.
+    is_told: bool,
 }
 
 /// What was made of a line, for whoever looks on.
@@ -45,7 +62,14 @@ pub enum Seen<'a> {
 impl Decoder {
     /// Begins to read.
     pub fn new(client: Arc<Client>) -> Self {
-        Self { client, lines: Lines::default(), fold: Fold::default(), has_spoken: false, plain: Vec::new() }
+        Self {
+            client,
+            lines: Lines::default(),
+            fold: Fold::default(),
+            has_spoken: false,
+            plain: Vec::new(),
+            strange: Strange::default(),
+        }
     }
 
     /// Takes the next piece of standard output.
@@ -100,13 +124,16 @@ impl Decoder {
     ) -> (Reading, Option<String>) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.finish(|line| self.line(line, &mut seen));
-        if !self.has_spoken && self.client.stream == Stream::Jsonl {
-            self.read_as_one(&mut seen);
-        }
+        let is_json = self.fold.counts.unparsed == 0;
+        let is_one = !self.has_spoken && self.client.stream == Stream::Jsonl && self.read_as_one(&mut seen);
+        // One object may be an answer; many are what a client tells of its work.
+        let is_told = (is_json || is_one) && self.strange.count > 1;
         let (reading, stderr) = (self.reading(), strip_ansi(stderr_tail));
         let is_plain = !self.has_spoken && !is_cut(&self.plain);
-        let plain = is_plain.then(|| String::from_utf8_lossy(&self.plain).into_owned());
-        let verdict = Verdict { client: &self.client, exit, stderr: &stderr };
+        let text = is_plain.then(|| String::from_utf8_lossy(&self.plain).trim_end().to_owned());
+        let plain = text.filter(|text| !text.is_empty()).map(|text| Plain { text, is_told });
+        let complaint = self.complaint();
+        let verdict = Verdict { client: &self.client, exit, stderr: &stderr, complaint: &complaint };
         verdict.judge(reading, self.fold, plain, stopped_by_us)
     }
 
@@ -149,7 +176,11 @@ impl Decoder {
         let objects = value.as_array().map_or(one, Vec::as_slice);
         let mut is_known = false;
         for object in objects {
-            is_known |= self.follow(object, seen);
+            let is_followed = self.follow(object, seen);
+            if !is_followed && object.is_object() {
+                self.strange.note(object);
+            }
+            is_known |= is_followed;
         }
         if !is_known {
             // A newer version may print more than is known of it. Before anything known, it may be an answer.
@@ -196,18 +227,33 @@ impl Decoder {
         }
     }
 
-    /// Reads an output that is one value over many lines.
-    fn read_as_one(&mut self, seen: &mut impl FnMut(Seen<'_>)) {
+    /// Reads an output that is one value over many lines; says whether it is one.
+    fn read_as_one(&mut self, seen: &mut impl FnMut(Seen<'_>)) -> bool {
         let text = std::mem::take(&mut self.plain);
-        match parse(&text) {
-            Some(value @ (Value::Object(_) | Value::Array(_))) => {
-                let unparsed = std::mem::take(&mut self.fold.counts.unparsed);
-                self.value(&value, &text, seen);
-                if !self.has_spoken {
-                    self.fold.counts.unparsed = unparsed;
-                }
+        let Some(value @ (Value::Object(_) | Value::Array(_))) = parse(&text) else {
+            self.plain = text;
+            return false;
+        };
+        let unparsed = std::mem::take(&mut self.fold.counts.unparsed);
+        self.strange = Strange::default();
+        self.value(&value, &text, seen);
+        if !self.has_spoken {
+            self.fold.counts.unparsed = unparsed;
+        }
+        true
+    }
+
+    /// Says what is odd about an output whose end nobody knows.
+    fn complaint(&self) -> String {
+        let name = &self.client.name;
+        match (self.client.stream, self.strange.count, self.fold.counts.unparsed) {
+            (Stream::Text, ..) | (Stream::Jsonl, 0, 0) => String::new(),
+            (Stream::Jsonl, 0, _) => {
+                format!("it printed no JSON that is known (unstuck probe worker {name})")
             }
-            _ => self.plain = text,
+            (Stream::Jsonl, ..) => {
+                format!("no rule matches {} (unstuck probe worker {name})", self.strange.first)
+            }
         }
     }
 
@@ -233,11 +279,22 @@ impl Decoder {
     }
 }
 
+impl Strange {
+    fn note(&mut self, object: &Value) {
+        if self.count == 0 {
+            self.first = head(&object.to_string(), Progress::TEXT_MAX).to_owned();
+        }
+        count(&mut self.count);
+    }
+}
+
 /// How a call ended, judged by what was printed and by how the process ended.
 struct Verdict<'a> {
     client: &'a Client,
     exit: &'a Exit,
     stderr: &'a str,
+    /// What is odd about the output, where it has no end that is known.
+    complaint: &'a str,
 }
 
 impl Verdict<'_> {
@@ -246,32 +303,36 @@ impl Verdict<'_> {
         &self,
         mut reading: Reading,
         mut fold: Fold,
-        plain: Option<String>,
+        plain: Option<Plain>,
         stopped_by_us: bool,
     ) -> (Reading, Option<String>) {
-        let plain = plain.map(|text| text.trim_end().to_owned()).filter(|text| !text.is_empty());
         let is_done = match &fold.end {
             Some(end) => *end == End::Done,
-            None => plain.is_some() && fold.error.is_none() && self.exit == &Exit::Code(0),
+            None => {
+                let is_answer = plain.as_ref().is_some_and(|it| !it.is_told);
+                is_answer && fold.error.is_none() && self.exit == &Exit::Code(0)
+            }
         };
         if stopped_by_us || self.is_stopped(fold.end.is_some()) {
             reading.end = CallEnd::Stopped;
             return (reading, None);
         }
         if !is_done || !matches!(self.exit, Exit::Code(0) | Exit::Settled) {
-            let (trouble, problem) = self.failure(&mut fold, plain.as_deref().unwrap_or_default());
+            let (trouble, problem) = self.failure(&mut fold, plain.as_ref());
             describe(&mut reading, trouble, &problem);
             return (reading, None);
         }
         // A wrapper may report an outage as if it were an answer; a client that speaks has other words for it.
         if fold.end.is_none()
-            && let Some((trouble, problem)) =
-                by_output(ExitKind::Code(0), plain.as_deref().unwrap_or_default(), "")
+            && let Some(plain) = &plain
         {
-            describe(&mut reading, trouble, &problem);
-            return (reading, None);
+            if let Some((trouble, problem)) = by_output(ExitKind::Code(0), &plain.text, "") {
+                describe(&mut reading, trouble, &problem);
+                return (reading, None);
+            }
+            reading.message = taken_whole(self.complaint);
         }
-        let answer = fold.take_answer().or(plain);
+        let answer = fold.take_answer().or(plain.map(|it| it.text));
         reading.end = CallEnd::Done;
         if self.client.structured_text && reading.structured.is_none() {
             reading.structured = answer.as_deref().and_then(as_object);
@@ -292,7 +353,7 @@ impl Verdict<'_> {
     }
 
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
-    fn failure(&self, fold: &mut Fold, plain: &str) -> (Trouble, Problem) {
+    fn failure(&self, fold: &mut Fold, plain: Option<&Plain>) -> (Trouble, Problem) {
         if let Some(End::Failed(problem)) = fold.end.take() {
             return (trouble_of(&problem, &self.client.troubles), problem);
         }
@@ -315,13 +376,16 @@ impl Verdict<'_> {
             Exit::Signal(signal) => ExitKind::Signal(*signal),
             _ => ExitKind::Code(1),
         };
-        if let Some(found) = by_output(kind, plain, self.stderr) {
+        if let Some(found) = by_output(kind, plain.map_or("", |it| &it.text), self.stderr) {
             return found;
         }
-        let message = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-        let problem = Problem { message: message.to_owned(), ..Problem::default() };
+        let saying = |message: &str| Problem { message: message.to_owned(), ..Problem::default() };
+        let last = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let problem = saying(last.unwrap_or(self.complaint));
         match self.exit {
-            Exit::Code(0) => (Trouble::NoEnd, Problem::default()),
+            // Another try would print the same.
+            Exit::Code(0) if plain.is_some_and(|it| it.is_told) => (Trouble::Config, saying(self.complaint)),
+            Exit::Code(0) => (Trouble::NoEnd, saying(self.complaint)),
             Exit::Code(126 | 127) => (Trouble::Config, problem),
             _ => (Trouble::Crashed, problem),
         }
@@ -332,6 +396,15 @@ impl Verdict<'_> {
             let line = self.stderr.lines().find(|line| meaning.re.is_in(line))?;
             Some((meaning.trouble, Problem { message: line.trim().to_owned(), ..Problem::default() }))
         })
+    }
+}
+
+/// Says that an output is taken for the answer although it is odd.
+fn taken_whole(complaint: &str) -> String {
+    if complaint.is_empty() {
+        String::new()
+    } else {
+        format!("all of its output is taken for its answer: {complaint}")
     }
 }
 
