@@ -10,7 +10,7 @@ use unstuck_adapters::clients;
 use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::Access;
-use unstuck_core::workflow::{Budget, Work, Worker, Workflow};
+use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 
 use crate::error::{Error, Result};
@@ -127,21 +127,20 @@ pub fn name(worker: &Worker) -> String {
 }
 
 /// Says what the clients of a workflow may do, by their names.
-pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, &str> {
-    let mut all: BTreeMap<&str, &str> = BTreeMap::new();
-    for (name, words, access) in workflow.everybody().into_iter().filter_map(|(_, worker)| grant(worker)) {
-        // Who may do anything at one place may be asked nothing less at another.
-        if access == Access::All || !all.contains_key(name) {
-            all.insert(name, words);
+pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, String> {
+    let everybody = workflow.everybody().into_iter().filter_map(|(_, worker)| {
+        let client = worker.client.as_deref()?;
+        Some((client, &worker.capabilities))
+    });
+    let mut most: BTreeMap<&str, ((Access, bool), String)> = BTreeMap::new();
+    for (client, capabilities) in everybody {
+        // What it may do at one place it may be asked for at all of them.
+        let may = (Access::of(capabilities), capabilities.contains(&Capability::RunTests));
+        if most.get(client.name.as_str()).is_none_or(|(known, _)| may > *known) {
+            most.insert(&client.name, (may, client.launch.words(capabilities)));
         }
     }
-    all
-}
-
-fn grant(worker: &Worker) -> Option<(&str, &str, Access)> {
-    let client = worker.client.as_deref()?;
-    let access = Access::of(&worker.capabilities);
-    Some((&client.name, &client.launch.grant(access).words, access))
+    most.into_iter().map(|(name, (_, words))| (name, words)).collect()
 }
 
 /// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
@@ -158,15 +157,11 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
     }
     let everybody = workflow.everybody().into_iter();
     let bare = everybody.filter_map(|(_, worker)| {
-        worker
-            .client
-            .as_deref()
-            .filter(|_| worker.wrap.is_none())
-            .map(|it| (it, Access::of(&worker.capabilities)))
+        worker.client.as_deref().filter(|_| worker.wrap.is_none()).map(|it| (it, &worker.capabilities))
     });
     let mut asked: Vec<&Client> = Vec::new();
-    for (client, access) in bare {
-        let words = &client.launch.grant(access).words;
+    for (client, capabilities) in bare {
+        let (words, access) = (client.launch.words(capabilities), Access::of(capabilities));
         let is_known =
             asked.contains(&client) || project.is_some_and(|project| consent::is_given(project, client));
         if words.is_empty() || is_known || !is_free(client, access) {
@@ -180,7 +175,7 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
                     "unstuck workers {name} --acknowledge   once in a project; or: --yes; or contain it: --wrap 'docker run ...'"
                 )));
         }
-        ask(name, words)?;
+        ask(name, &words)?;
         if let Some(project) = project {
             consent::give(project, client, text::now()).map_err(|error| Error::store(&error))?;
         }

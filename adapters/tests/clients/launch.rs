@@ -70,7 +70,7 @@ fn capabilities_become_what_a_client_may_do() {
         claude -p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools Bash(npm test:*),Bash(bun test:*),Bash(jest:*),Bash(pytest:*),Bash(cargo test:*),Bash(go test:*),Bash(make test:*)
         codex exec --json --skip-git-repo-check -s workspace-write -
         opencode run --format json
-        gemini --output-format stream-json --skip-trust --approval-mode auto_edit
+        gemini --output-format stream-json --skip-trust --approval-mode auto_edit --allowed-tools run_shell_command(npm test),run_shell_command(bun test),run_shell_command(jest),run_shell_command(pytest),run_shell_command(cargo test),run_shell_command(go test),run_shell_command(make test)
         qwen --output-format stream-json --approval-mode auto-edit
         pi -p --mode json --tools read,grep,find,ls,edit,write
         aider --yes-always --no-pretty --no-stream --no-analytics --no-check-update --no-show-model-warnings --no-auto-commits --message-file /calls/1/prompt.md
@@ -90,6 +90,28 @@ fn capabilities_become_what_a_client_may_do() {
         goose run -i - --output-format stream-json -q
     "#]],
     );
+}
+
+#[test]
+fn what_a_client_may_do_is_said_with_the_tests_that_it_may_run() {
+    let words = |client: &str, capabilities| clients::find(client).unwrap().launch.words(capabilities);
+    for (client, capabilities, expected) in [
+        ("claude", &[Read, Edit][..], "may edit in the workspace, and run no commands"),
+        (
+            "claude",
+            &[Read, Edit, RunTests],
+            "may edit in the workspace, and run no commands; but may run tests",
+        ),
+        ("gemini", &[Read, Edit, RunTests], "may edit, and run no commands; but may run tests"),
+        ("qwen", &[Read, Edit, RunTests], "may edit, and run no commands"),
+        (
+            "claude",
+            &[Read, Edit, RunTests, RunCommands],
+            "runs with --dangerously-skip-permissions and can do anything that you can",
+        ),
+    ] {
+        assert_eq!(words(client, capabilities), expected, "{client} {capabilities:?}");
+    }
 }
 
 #[test]

@@ -235,12 +235,25 @@ impl Launch {
         }
     }
 
+    /// Says what capabilities let it do, for people: the rest of a sentence that begins with its name.
+    pub fn words(&self, capabilities: &[Capability]) -> String {
+        let words = self.grant(Access::of(capabilities)).words.as_str();
+        if self.tests(capabilities).is_empty() {
+            words.to_owned()
+        } else {
+            format!("{words}; but may run tests")
+        }
+    }
+
     /// Returns the arguments for capabilities.
     fn granted(&self, capabilities: &[Capability]) -> Vec<String> {
-        let access = Access::of(capabilities);
-        let tests = access != Access::All && capabilities.contains(&Capability::RunTests);
-        let tests = if tests { &self.tests[..] } else { &[] };
-        [&self.grant(access).args, tests].concat()
+        [&self.grant(Access::of(capabilities)).args, self.tests(capabilities)].concat()
+    }
+
+    /// Returns what lets it run tests, where it may and does not run every command anyway.
+    fn tests(&self, capabilities: &[Capability]) -> &[String] {
+        let is_asked = capabilities.contains(&Capability::RunTests);
+        if is_asked && Access::of(capabilities) != Access::All { &self.tests } else { &[] }
     }
 }
 
