@@ -53,6 +53,20 @@ fn trying_again_is_no_progress_and_is_hopeless_without_a_key() {
 }
 
 #[test]
+fn an_error_that_an_answer_quotes_ends_no_call() {
+    let quoted =
+        "It is refused so:\n\nlitellm.AuthenticationError: no key\nlitellm.AuthenticationError: no key\n";
+    let mut decoder = decoder("aider");
+    decoder.push(quoted.as_bytes());
+    assert_eq!(decoder.hopeless(), None);
+    assert_eq!(decoder.clone().finish(&Exit::Code(0), false, "").0.trouble, Some(Trouble::Auth));
+    decoder.push(b"\nTokens: 1.6k sent, 25 received.\n");
+    let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
+    assert_eq!((reading.end, reading.trouble), (CallEnd::Done, None));
+    assert!(answer.unwrap().starts_with("It is refused so:"));
+}
+
+#[test]
 fn a_worker_that_stays_after_its_end_has_ended() {
     let mut decoder = decoder("codex");
     decoder

@@ -103,8 +103,10 @@ impl Decoder {
     }
 
     /// Returns the trouble in which the client tries again although no try can help.
+    ///
+    /// A client of text has none: a line that looks like its error may be a line of its answer, and what follows tells.
     pub fn hopeless(&self) -> Option<Trouble> {
-        self.fold.hopeless()
+        self.fold.hopeless().filter(|_| self.client.stream == Stream::Jsonl)
     }
 
     /// Returns what is known of the call, and its answer if it is done.

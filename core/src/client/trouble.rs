@@ -37,7 +37,7 @@ pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
 pub(super) fn status_of(problem: &Problem) -> Option<u16> {
     static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         regex(
-            r#"(?i)(?:^|\[|\b)(?:api error:? |unexpected status |last status: |status(?: code)?:? |http |"code":\s*|^|: )([45]\d\d)\b"#,
+            r#"(?i)(?:^|\[|\b)(?:error:? |failed:? |unexpected status |last status: |status(?: code)?:? |http |"code":\s*|^)([45]\d\d)\b"#,
         )
     });
     let in_words = || STATUS.captures(&problem.message)?[1].parse().ok();
@@ -155,7 +155,10 @@ mod tests {
             ("", "Model stream ended without a finish reason.", None, Trouble::Network),
             ("", "[API Error: Connection error. (cause: fetch failed)]", None, Trouble::Network),
             ("", "API Error: Unable to connect to API (ConnectionRefused)", None, Trouble::Network),
+            ("", "Error: 503 scripted outage", None, Trouble::Server),
+            ("", "request failed: 429", None, Trouble::RateLimit),
             ("", "read 4010 lines of 500", None, Trouble::Unknown),
+            ("", "stopped at notes.md: 412 lines, of them empty: 401", None, Trouble::Unknown),
             ("", "", None, Trouble::Unknown),
         ];
         for (code, message, status, expected) in cases {
