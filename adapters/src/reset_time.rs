@@ -129,6 +129,17 @@ enum Day {
     Ahead(i64),
 }
 
+impl Day {
+    /// Returns which day two of them name: beside a date the day of the week says no more.
+    fn beside(known: Option<Self>, new: Self) -> Option<Self> {
+        match (known, new) {
+            (None | Some(Self::Weekday(_)), Self::Date { .. }) | (None, _) => Some(new),
+            (Some(Self::Date { .. }), Self::Weekday(_)) => known,
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Zone {
     Known(TimeZone),
@@ -151,8 +162,8 @@ impl Written {
 
     /// Takes one part from the beginning of a text and returns its length.
     fn part(&mut self, text: &str, zones: &TimeZoneDatabase) -> Option<usize> {
-        if self.day.is_none()
-            && let Some((day, length)) = day(text)
+        if let Some((day, length)) = day(text)
+            && let Some(day) = Day::beside(self.day, day)
         {
             self.day = Some(day);
             return Some(length);
@@ -391,7 +402,13 @@ mod tests {
             ("Sunday 2pm", "2026-11-22T13:00:00Z"),
             ("Sunday 1pm", "2026-11-29T12:00:00Z"),
             ("next Thursday, 9am", "2026-11-26T08:00:00Z"),
+            ("Mon Nov 23, 3pm", "2026-11-23T14:00:00Z"),
+            ("Tuesday, 24 November at 9am (UTC)", "2026-11-24T09:00:00Z"),
+            ("Nov 24, Tue, 3pm", "2026-11-24T14:00:00Z"),
+            // A day of the week that is another one counts less than the date.
+            ("Mon Nov 24, 3pm", "2026-11-24T14:00:00Z"),
             // For programs.
+            ("Mon, 23 Nov 2026 15:00:00 GMT", "2026-11-23T15:00:00Z"),
             ("2026-11-24T09:00:00Z", "2026-11-24T09:00:00Z"),
             ("2026-11-24T09:00:00.123456+09:00", "2026-11-24T00:00:00Z"),
             ("2026-11-24 09:00", "2026-11-24T08:00:00Z"),
@@ -433,6 +450,7 @@ mod tests {
             "0am",
             "Nov 31 at 9am",
             "Nov 21, 2026 9am",
+            "Sat, 21 Nov 2026 15:00:00 GMT",
             "2026-11-22T11:59:59Z",
             "today at 12:59",
             "today",

@@ -302,14 +302,16 @@ fn trouble_of(line: &str) -> Option<Trouble> {
     PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(trouble, _)| *trouble)
 }
 
-/// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`.
+/// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,
+/// `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`.
 pub(crate) fn resets(line: &str) -> Option<String> {
     // What follows a mark or begins another sentence is an advertisement.
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
         regex(concat!(
             r#"(?i)"(?:resets?_?at|quotaResetTimeStamp)"\s*:\s*"?([0-9a-z:.+-]{9,40})"#,
             r"|\b(?:resets?(?: again)?(?: at| on|:)?|try again (?:at|on))\s+(.{1,120}?)(?:\s+[·∙•|].*|\.\s+(?-i:[A-Z]).*)?[\s.\]]*$",
-            r"|limit reached\|(\d{9,13})\s*$"
+            r"|limit reached\|(\d{9,13})\s*$",
+            r#"|\bretry[-_ ]after["']?\s*[:=]\s*["']?((?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .{1,40}? gmt)\b"#,
         ))
     });
     let found = RESETS.captures(line)?;

@@ -186,6 +186,12 @@ fn when_a_limit_ends_is_read_as_it_is_written() {
         ("429 Too Many Requests, please try again in 1m30s", None, Some(90_000)),
         ("status 429, retryDelayMs: 3600000", None, Some(3_600_000)),
         ("HTTP 429", None, None),
+        (
+            "HTTP 429 Retry-After: Mon, 23 Nov 2026 15:00:00 GMT (1 of 5)",
+            Some("Mon, 23 Nov 2026 15:00:00 GMT"),
+            None,
+        ),
+        ("You've hit your limit · resets Mon Nov 24, 3pm", Some("Mon Nov 24, 3pm"), None),
         // As clients of 2025 and 2026 write it.
         ("5-hour limit reached ∙ resets 2am", Some("2am"), None),
         (

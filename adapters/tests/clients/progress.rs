@@ -67,6 +67,22 @@ fn an_error_that_an_answer_quotes_ends_no_call() {
 }
 
 #[test]
+fn how_long_to_wait_is_a_number_of_seconds_or_a_moment() {
+    for (header, seconds, resets) in [
+        ("30", Some(30), None),
+        ("Mon, 23 Nov 2026 15:00:00 GMT", None, Some("Mon, 23 Nov 2026 15:00:00 GMT")),
+    ] {
+        let mut decoder = decoder("opencode");
+        let error = serde_json::json!({"message": "slow down", "statusCode": 429, "responseHeaders": {"retry-after": header}});
+        let line = serde_json::json!({"type": "error", "error": {"name": "APIError", "data": error}});
+        decoder.push(line.to_string().as_bytes());
+        let (reading, _) = decoder.finish(&Exit::Code(1), false, "");
+        assert_eq!(reading.retry_after.map(|it| it.0 / 1000), seconds);
+        assert_eq!((reading.trouble, reading.resets.as_deref()), (Some(Trouble::RateLimit), resets));
+    }
+}
+
+#[test]
 fn a_worker_that_stays_after_its_end_has_ended() {
     let mut decoder = decoder("codex");
     decoder

@@ -210,7 +210,7 @@ pub struct ProblemRule {
     pub code: Pick,
     /// The status of the service's answer.
     pub status: Pick,
-    /// How long to wait, in seconds.
+    /// How long to wait, in seconds; or a moment, as in the header of the same name.
     pub retry_after: Pick,
     /// When a limit ends.
     pub resets: Pick,
@@ -662,12 +662,15 @@ impl RetryRule {
 impl ProblemRule {
     fn problem(&self, place: &Place<'_>) -> Problem {
         let text = |pick: &Pick| pick.text(place).unwrap_or_default();
+        let retry_after = self.retry_after.number(place).map(|seconds| Millis(whole(seconds * 1000.0)));
+        // A service may also name the moment.
+        let moment = || self.retry_after.text(place).filter(|_| retry_after.is_none());
         Problem {
             message: text(&self.message),
             code: text(&self.code),
             status: self.status.count(place).and_then(|status| u16::try_from(status).ok()),
-            retry_after: self.retry_after.number(place).map(|seconds| Millis(whole(seconds * 1000.0))),
-            resets: self.resets.text(place),
+            retry_after,
+            resets: self.resets.text(place).or_else(moment),
         }
     }
 }
