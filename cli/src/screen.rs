@@ -13,9 +13,10 @@ use std::sync::{Mutex, PoisonError};
 use unstuck_core::event::{
     Conclusion, Exit, Fact, Observation, Outcome, Purpose, VerdictReached, WaitReason,
 };
-use unstuck_core::id::{Iteration, RunId, StepId};
+use unstuck_core::id::{Iteration, RunId, StepId, Timestamp};
 use unstuck_core::money;
 use unstuck_core::reading::CallEnd;
+use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
@@ -141,9 +142,9 @@ impl Watcher for Screen {
 /// Returns the line that stays for an event; most events have none.
 fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
     match &event.fact {
+        Fact::Observed(Observation::RunResumed(_)) => Some(resumed_lines(event, story, state)),
         Fact::Observed(
-            Observation::RunResumed(_)
-            | Observation::AnswerGiven(_)
+            Observation::AnswerGiven(_)
             | Observation::WorkerLost(_)
             | Observation::CheckLost(_)
             | Observation::LogRepaired(_)
@@ -154,13 +155,9 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
         }
         Fact::Concluded(Conclusion::WaitRequested(wait)) => {
-            let mut line = unstuck_replay::describe(event);
-            if matches!(wait.why, WaitReason::Weather(_)) {
-                let (until, left) = (text::moment(wait.until), text::span(wait.until.since(event.at)));
-                let run = state.run().map_or("", |run| run.as_str());
-                line.push_str(&format!(" · until {until}, in {left} · now: unstuck kick {run}"));
-            }
-            Some(text::wrap(&line, text::width(), 4))
+            let line = unstuck_replay::describe(event);
+            let until = until(wait.until, wait.why, event.at, state);
+            Some(text::wrap(&format!("{line}{until}"), text::width(), 4))
         }
         Fact::Observed(Observation::CheckFinished(finished)) if finished.iteration == Iteration::BASELINE => {
             // How it ended is all there is to say about what could not be run.
@@ -186,6 +183,32 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             Some(text::wrap(&format!("{}: {sentence}", ended.step), text::width(), 4))
         }
         _ => None,
+    }
+}
+
+/// A run that is taken up again, and what its steps still wait for.
+fn resumed_lines(event: &Event, story: &Story, state: &RunState) -> String {
+    let waits = state.steps().filter_map(|(step, at)| match at.phase {
+        StepPhase::Waiting { until, why, .. } if until > event.at => Some((&step.id, until, why)),
+        _ => None,
+    });
+    let waits = waits.map(|(step, moment, why)| {
+        let known = story.steps.iter().find(|it| it.id == *step).and_then(|it| it.waits.as_ref());
+        let detail = known.map_or("", |(_, detail)| detail);
+        format!("{step}: still waits: {detail}{}", until(moment, why, event.at, state))
+    });
+    let lines = std::iter::once(unstuck_replay::describe(event)).chain(waits);
+    lines.map(|line| text::wrap(&line, text::width(), 4)).collect::<Vec<_>>().join("\n")
+}
+
+/// Says until when a service, or somebody else's job, is waited for. A pause before another try is short.
+fn until(moment: Timestamp, why: WaitReason, now: Timestamp, state: &RunState) -> String {
+    let when = format!(" · until {}, in {}", text::moment(moment), text::span(moment.since(now)));
+    let run = state.run().map_or("", |run| run.as_str());
+    match why {
+        WaitReason::Weather(_) => format!("{when} · now: unstuck kick {run}"),
+        WaitReason::ExternalJob => when,
+        WaitReason::Retry(_) | WaitReason::CheckRetry(_) => String::new(),
     }
 }
 

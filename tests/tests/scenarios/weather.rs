@@ -86,6 +86,20 @@ fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
     stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
 }
 
+#[test]
+fn s41_a_resume_says_until_when_the_run_still_waits() {
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    live.crash();
+    let live = stage.start(&["resume"]);
+    wait_until("it says so", || live.so_far().contains("still waits"));
+    let ended = kick(&stage, live, 1).with_status(0);
+    ended.says("1pm (Asia/Seoul)").says("· until");
+    waited_until_one_in_seoul(&stage, "claude");
+}
+
 /// A moment that is later than [`LIMIT`], whenever it is read.
 const LATER: &str = "tomorrow at 11pm (UTC)";
 
