@@ -9,12 +9,12 @@ use std::sync::Arc;
 use unstuck_adapters::clients;
 use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
-use unstuck_core::client::launch::Access;
+use unstuck_core::client::launch::{self, ARGUMENT_BYTES_MAX, Access, PromptBy};
 use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 
 use crate::error::{Error, Result};
-use crate::{consent, text};
+use crate::{consent, containment, text};
 
 /// The clients that are taken without being named, if they are installed, the first first.
 const TAKEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
@@ -42,6 +42,18 @@ pub fn installed(program: &str) -> Option<PathBuf> {
     }
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())
+}
+
+/// Says which instructions are too long for the client that is to take them as an argument.
+pub fn too_long(workflow: &Workflow) -> Vec<String> {
+    let all = workflow.everybody().into_iter();
+    all.filter_map(|(step, worker)| {
+        let launch = &worker.client.as_deref()?.launch;
+        let bytes = worker.instructions.len();
+        let is_too_long = launch.prompt == PromptBy::Argument && bytes > ARGUMENT_BYTES_MAX;
+        is_too_long.then(|| format!("step {}: {}", step.id, launch::Error::PromptTooLong(bytes)))
+    })
+    .collect()
 }
 
 /// Says which clients of a workflow are not here. One that is wrapped may be in the container.
@@ -157,7 +169,8 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
     }
     let everybody = workflow.everybody().into_iter();
     let bare = everybody.filter_map(|(_, worker)| {
-        worker.client.as_deref().filter(|_| worker.wrap.is_none()).map(|it| (it, &worker.capabilities))
+        let is_contained = worker.wrap.as_deref().is_some_and(containment::contains);
+        worker.client.as_deref().filter(|_| !is_contained).map(|it| (it, &worker.capabilities))
     });
     let mut asked: Vec<&Client> = Vec::new();
     for (client, capabilities) in bare {

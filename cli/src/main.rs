@@ -17,6 +17,7 @@ mod args;
 mod branches;
 mod commands;
 mod consent;
+mod containment;
 mod crew;
 mod driving;
 mod error;

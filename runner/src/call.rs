@@ -17,7 +17,7 @@ use unstuck_core::clip;
 use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
-use unstuck_core::reading::{CallEnd, Progress};
+use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
 use unstuck_core::workflow::{Session, Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 
@@ -43,13 +43,13 @@ pub(crate) struct Planned {
     pub(crate) plan: Plan,
 }
 
-/// Plans the call of a client. Its files are written into `folder`.
+/// Plans the call of a client, or says why there can be none. Its files are written into `folder`.
 pub(crate) fn plan(
     worker: &Worker,
     client: &Client,
     asked: &Asked<'_>,
     folder: &Path,
-) -> io::Result<Planned> {
+) -> io::Result<Result<Planned, launch::Error>> {
     let continued = asked.at.conversation.as_ref().filter(|it| {
         asked.inquiry.is_none() && asked.step.session == Session::Continue && it.client == client.name
     });
@@ -74,7 +74,10 @@ pub(crate) fn plan(
         extra: &worker.default_args,
         isolated: worker.isolated,
     };
-    let plan = launch::plan(&client.program, &client.launch, &request).map_err(io::Error::other)?;
+    let plan = match launch::plan(&client.program, &client.launch, &request) {
+        Ok(plan) => plan,
+        Err(why) => return Ok(Err(why)),
+    };
     for (file, text) in &plan.files {
         write(Path::new(file), text)?;
     }
@@ -84,7 +87,7 @@ pub(crate) fn plan(
         continues: continued.is_some(),
         argv: plan.argv.iter().map(|word| short(word)).collect(),
     };
-    Ok(Planned { client: Arc::new(client.clone()), call, plan })
+    Ok(Ok(Planned { client: Arc::new(client.clone()), call, plan }))
 }
 
 /// Returns what a client may spend by itself: not much more than what is left.
@@ -128,6 +131,8 @@ pub(crate) struct Listener<'a> {
     pub(crate) decoder: Decoder,
     /// The model that it was asked for.
     model: Option<String>,
+    /// The command line that it is run by.
+    wrap: Option<String>,
     begun: Instant,
     told_at: Option<Instant>,
     told: Progress,
@@ -140,7 +145,7 @@ pub(crate) struct Listener<'a> {
 impl<'a> Listener<'a> {
     pub(crate) fn new(
         client: Arc<Client>,
-        model: Option<String>,
+        (model, wrap): (Option<String>, Option<String>),
         due: Due,
         watcher: &'a dyn Watcher,
         tell: Tell,
@@ -152,6 +157,7 @@ impl<'a> Listener<'a> {
             tell,
             decoder: Decoder::new(client),
             model,
+            wrap,
             begun: Instant::now(),
             told_at: None,
             told: Progress::default(),
@@ -166,10 +172,14 @@ impl<'a> Listener<'a> {
         let hopeless = self.decoder.hopeless().filter(|_| outcome.exit == Exit::Hopeless);
         // Where the two overlap, something is there twice, which changes nothing.
         let stderr = self.first_complaints + &outcome.stderr_tail;
+        let wrap = self.wrap.filter(|_| self.decoder.is_silent());
         let (mut reading, answer) = self.decoder.finish(&outcome.exit, stopped, &stderr);
         reading.model = reading.model.or(self.model);
         if hopeless.is_some() {
             (reading.end, reading.trouble) = (CallEnd::Failed, hopeless);
+        }
+        if let Some(wrap) = wrap {
+            blame(&wrap, &outcome.exit, &mut reading);
         }
         outcome.answer = clip::tail(&answer.unwrap_or_default(), Outcome::ANSWER_MAX).to_owned();
         outcome.reading = Some(Box::new(reading));
@@ -256,6 +266,17 @@ impl Audience for Listener<'_> {
     }
 }
 
+/// Says that a client may never have been run, where it said nothing and what it is run by has failed.
+fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
+    let (Exit::Code(code), Some(Trouble::Crashed | Trouble::Config)) = (exit, reading.trouble) else {
+        return;
+    };
+    let said = if reading.message.is_empty() { String::new() } else { format!(": {}", reading.message) };
+    reading.trouble = Some(Trouble::Config);
+    let message = format!("it said nothing, and {wrap:?}, which runs it, exited with {code}{said}");
+    reading.message = clip::head(&message, Reading::MESSAGE_MAX).to_owned();
+}
+
 /// Finds out when the limit ends that a process ran into, if its output names the moment.
 pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome) {
     let Some(resets) = outcome.failure(kind).and_then(|failure| failure.resets) else { return };
@@ -267,7 +288,6 @@ pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome) {
 mod tests {
     use unstuck_adapters::clients;
     use unstuck_core::id::{Attempt, Iteration};
-    use unstuck_core::reading::Trouble;
     use unstuck_core::{Event, RunState};
 
     use super::*;
@@ -284,7 +304,7 @@ mod tests {
         let client = clients::all().find(|client| client.name == "qwen").expect("a client of ours");
         let due = Due { step: StepId::from("work"), iteration: Iteration(1), attempt: Attempt(1) };
         let (tell, _told) = tokio::sync::mpsc::unbounded_channel();
-        let mut listener = Listener::new(client, None, due, &Nobody, tell);
+        let mut listener = Listener::new(client, (None, None), due, &Nobody, tell);
         let help = "  -h, --help  Show help".repeat(500);
         listener.line(Pipe::Error, "Unknown argument: bogus");
         listener.line(Pipe::Error, &help);

@@ -38,6 +38,8 @@ pub(crate) enum Job {
     Checks(Box<Suite>),
     Validators(Box<Validation>),
     Child(Box<(Parent, Subworkflow, Place)>),
+    /// It cannot be begun, for this reason.
+    Unfit(String),
 }
 
 /// A process, and whose client it is, if one's.
@@ -47,6 +49,8 @@ pub(crate) struct Process {
     client: Option<Arc<Client>>,
     /// The model that the client is asked for.
     model: Option<String>,
+    /// The command line that it is run by.
+    wrap: Option<String>,
 }
 
 /// All that is known when a process is prepared.
@@ -143,11 +147,20 @@ fn process_of(
         let argv = wrapped(worker, argv(worker, asked, &folder)?);
         let spec = spec_of(world, asked, facts, argv, cwd);
         return Ok((
-            Job::Process(Box::new(Process { spec, kind: worker.kind, client: None, model: None })),
+            Job::Process(Box::new(Process {
+                spec,
+                kind: worker.kind,
+                client: None,
+                model: None,
+                wrap: None,
+            })),
             None,
         ));
     };
-    let Planned { client, call, plan } = call::plan(worker, client, asked, &folder)?;
+    let Planned { client, call, plan } = match call::plan(worker, client, asked, &folder)? {
+        Ok(planned) => planned,
+        Err(why) => return Ok((Job::Unfit(why.to_string()), None)),
+    };
     for wish in &plan.unmet {
         notes.push(format!("{} cannot be told: {}", client.title, wish.as_str()));
     }
@@ -156,7 +169,8 @@ fn process_of(
     spec.env.extend(plan.env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
     spec.asks.clone_from(&client.stop);
     spec.stdin = plan.stdin.unwrap_or_default().into_bytes();
-    let process = Process { spec, kind: worker.kind, client: Some(client), model: worker.model.clone() };
+    let (model, wrap) = (worker.model.clone(), worker.wrap.clone());
+    let process = Process { spec, kind: worker.kind, client: Some(client), model, wrap };
     Ok((Job::Process(Box::new(process)), Some(Box::new(call))))
 }
 
@@ -327,11 +341,11 @@ pub(crate) async fn run(
     let mut show = |line: &str| world.watcher.line(&step.id, line);
     match job {
         Job::Process(process) => {
-            let Process { spec, kind, client, model } = *process;
+            let Process { spec, kind, client, model, wrap } = *process;
             let cwd = spec.cwd.clone();
             let mut outcome = match client {
                 Some(client) => {
-                    let mut listener = Listener::new(client, model, due, &*world.watcher, tell);
+                    let mut listener = Listener::new(client, (model, wrap), due, &*world.watcher, tell);
                     let running = process::run(spec, &*world.blobs, &world.redactor, stop, &mut listener);
                     let mut outcome = running.await;
                     listener.finish(&mut outcome);
@@ -355,6 +369,7 @@ pub(crate) async fn run(
             (outcome, Done { commands, ..Done::default() })
         }
         Job::Validators(validation) => validation.run(world, step, stop).await,
+        Job::Unfit(why) => (broken(why), Done::default()),
         Job::Child(child) => (child_run(world, step, *child, stop, context_dir).await, Done::default()),
     }
 }

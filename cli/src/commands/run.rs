@@ -568,6 +568,9 @@ fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = crew::missing(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
+    if let Some(why) = crew::too_long(workflow).into_iter().next() {
+        return Err(Error::usage(why).hint("shorten the instructions, or mend the description of the client"));
+    }
     match programs::of_commands(workflow).into_iter().next() {
         None => Ok(()),
         Some(why) => {

@@ -94,6 +94,11 @@ impl Decoder {
         self.fold.has_moved()
     }
 
+    /// Says whether nothing was printed so far that is known, or may be an answer.
+    pub fn is_silent(&self) -> bool {
+        !self.has_spoken && self.plain.trim_ascii().is_empty()
+    }
+
     /// Says whether the client told how its call ended.
     ///
     /// It may go on for all that: a client that compacts its conversation ends twice. One that prints no more and stays

@@ -196,7 +196,9 @@ impl Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The prompt is too long for an argument, and the client takes it in no other way.
-    #[error("the prompt has {0} bytes, and this client takes at most {ARGUMENT_BYTES_MAX}")]
+    #[error(
+        "the prompt has {0} bytes, and an argument takes at most {ARGUMENT_BYTES_MAX}: the description of this client has to give it otherwise (prompt: stdin, or prompt: file)"
+    )]
     PromptTooLong(usize),
 }
 

@@ -329,12 +329,42 @@ fn a_client_that_can_do_everything_is_let_to_by_a_person_only() {
 fn a_client_is_never_run_without_what_wraps_it() {
     let stage = with("claude", &json!([mends()]));
     let words = ["run", "mend it", "--check", CHECK, "--with", "claude", "--wrap"];
-    stage.unstuck(&[&words[..], &["no-such-container run"]].concat()).with_status(5);
-    stage.unstuck(&[&words[..], &["false"]].concat()).with_status(5);
+    let by = |wrap: &str, more: &[&str]| stage.unstuck(&[&words[..], &[wrap], more].concat());
+    by("no-such-container run", &["--yes"]).with_status(5).says("not set up");
+    let failed = by("sh -c 'echo no daemon here >&2; exit 125'", &["--yes"]).with_status(5);
+    failed.says("not set up").says("which runs it, exited with 125: no daemon here");
     assert_eq!(stage.client_calls().len(), 0);
-    // Who is contained need not be acknowledged.
-    stage.unstuck(&[&words[..], &["env WRAPPED=yes"]].concat()).with_status(0);
+    // Who is contained need not be acknowledged; not everything that wraps contains.
+    by("env WRAPPED=yes", &[]).with_status(64).complains("nobody has said yet");
+    let docker = program(&stage, "docker", "shift 2; exec \"$@\"");
+    by(&format!("{docker} run image"), &[]).with_status(0);
     assert_eq!(stage.client_calls().len(), 1);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_for_an_argument_is_a_matter_of_the_setting() {
+    let stage = Stage::repository();
+    let own = program(&stage, "agent.sh", "echo called >>\"$SCRATCH/calls\"\necho mended >notes; echo Done.");
+    let launch = "{args: [\"${prompt}\"], prompt: argument, read: {words: reads}, edit: {words: edits}, all: {words: works}}";
+    let rules = "[{when: {line: never}, done: true}]";
+    let client = format!("{{title: House, program: {own}, launch: {launch}, stream: text, rules: {rules}}}");
+    stage.write(".unstuck/workers.yaml", format!("workers:\n  house: {client}\n"));
+    let flow = |bytes: usize| {
+        let step = format!(
+            "worker: CLIENT\nclient: house\ncapabilities: [READ, EDIT]\ninstructions: {}\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2",
+            "x".repeat(bytes)
+        );
+        stage.workflow("", &step);
+        stage.unstuck(&["run", "flow.yaml", "--yes"])
+    };
+    let refused = flow(120_000).with_status(64);
+    refused.complains("the prompt has 120000 bytes").complains("prompt: stdin");
+    // What is added to the instructions is seen when it is.
+    flow(100_000).with_status(5).says("FAILED").says("an argument takes at most 100000");
+    assert_eq!(stage.calls(), 0);
+    flow(50_000).with_status(0);
+    assert_eq!(stage.calls(), 1);
+    stage.verify();
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! Which command lines that a worker is run by are known to contain it. What they let through is the business of whoever
+//! wrote them; one that is not known, such as `env` or `nice`, contains nothing.
+
+/// Programs that contain what they run, and the subcommands by which they do; none: however they are called.
+const KNOWN: &[(&str, &[&str])] = &[
+    ("apptainer", &["exec", "run"]),
+    ("bwrap", &[]),
+    ("container", &["exec", "run"]),
+    ("docker", &["exec", "run"]),
+    ("firejail", &[]),
+    ("limactl", &["shell"]),
+    ("nerdctl", &["exec", "run"]),
+    ("nsjail", &[]),
+    ("podman", &["exec", "run"]),
+    ("sandbox-exec", &[]),
+    ("singularity", &["exec", "run"]),
+    ("systemd-nspawn", &[]),
+];
+
+/// Says whether a worker that is run by this command line is contained.
+pub fn contains(wrap: &str) -> bool {
+    // Behind any of these another command may begin, that the worker is an argument of.
+    if wrap.contains([';', '|', '&', '\n']) {
+        return false;
+    }
+    let mut words = wrap.split_whitespace();
+    let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let known = KNOWN.iter().find(|(name, _)| *name == program);
+    known.is_some_and(|(_, by)| by.is_empty() || words.any(|word| by.contains(&word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_known_to_contain_a_worker_does() {
+        for (wrap, expected) in [
+            ("docker run --rm -i -v \"$PWD:/w\" -w /w image", true),
+            ("docker --context far compose run worker", true),
+            ("/usr/bin/podman exec -i box", true),
+            ("bwrap --ro-bind / / --bind . .", true),
+            ("docker ps", false),
+            ("env IS_SANDBOX=1", false),
+            ("nice -n 10", false),
+            ("sudo -u nobody", false),
+            ("sh -c 'docker run image'", false),
+            ("docker run image; env", false),
+            ("docker run image | sh -c", false),
+            ("./docker-like run", false),
+            ("", false),
+        ] {
+            assert_eq!(contains(wrap), expected, "{wrap}");
+        }
+    }
+}
