@@ -1,10 +1,10 @@
-//! Who of a chain is asked, and who is waited for.
+//! Who of a chain is asked, who is waited for, and how it ends where nobody is.
 
 use unstuck_core::RunState;
-use unstuck_core::event::{Conclusion, Fact, Observation};
+use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::testing::{Act, Script, World, step};
-use unstuck_core::workflow::{Work, Workflow};
+use unstuck_core::workflow::{Weather, Work, Workflow};
 
 /// What one of a chain does when it is asked.
 #[derive(Clone, Copy)]
@@ -78,6 +78,37 @@ fn of_a_chain_whoever_is_free_first_is_waited_for() {
     ];
     for (says, expected) in cases {
         assert_eq!(played(says, false), *expected);
+    }
+}
+
+#[test]
+fn a_service_that_is_not_waited_for_is_named_as_the_end() {
+    for (weather, budget, says, expected) in [
+        (Weather::Stop, 1000, &[LimitedForSomeTime][..], "not waited for: weather: stop"),
+        (
+            Weather::Wait,
+            1000,
+            &[Limited(3600)],
+            "not waited for: 1 h is longer than the outage budget of 16 min 40 s",
+        ),
+        (
+            Weather::Wait,
+            1000,
+            &[Limited(600), Limited(600)],
+            "not waited for: 10 min of the outage budget of 16 min 40 s are used up",
+        ),
+    ] {
+        let outage_budget = Millis::from_secs(budget);
+        let workflow = Workflow { weather, outage_budget, ..Workflow::of_steps(vec![step("a")]) };
+        let work = [(StepId::from("a"), says.iter().copied().map(act).collect())].into();
+        let mut world = World::start(workflow, Script { work, ..Script::default() });
+        world.play();
+        let ended = world.history.events.iter().find_map(|event| match &event.fact {
+            Fact::Concluded(Conclusion::StepEnded(ended)) => Some(&ended.end),
+            _ => None,
+        });
+        let Some(StepEnd::WorkerFailed(failure)) = ended else { panic!("{ended:?}") };
+        assert!(failure.message.contains(expected), "{}", failure.message);
     }
 }
 

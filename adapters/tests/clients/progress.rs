@@ -83,6 +83,36 @@ fn how_long_to_wait_is_a_number_of_seconds_or_a_moment() {
 }
 
 #[test]
+fn an_error_is_read_however_little_is_said_of_it() {
+    let cases = [
+        ("opencode", r#"{"type":"error","error":"429 slow down"}"#, 1, Trouble::RateLimit, "429 slow down"),
+        (
+            "opencode",
+            r#"{"type":"error","error":{"name":"ProviderAuthError"}}"#,
+            1,
+            Trouble::Auth,
+            "ProviderAuthError",
+        ),
+        ("gemini", r#"{"type":"init","session_id":"s"}"#, 145, Trouble::Auth, ""),
+        ("gemini", "", 173, Trouble::RateLimit, ""),
+        (
+            "gemini",
+            r#"{"type":"error","severity":"error","message":"try again"}"#,
+            244,
+            Trouble::Server,
+            "try again",
+        ),
+        ("gemini", "", 247, Trouble::Overloaded, ""),
+    ];
+    for (client, line, exit, trouble, message) in cases {
+        let mut decoder = decoder(client);
+        decoder.push(line.as_bytes());
+        let (reading, _) = decoder.finish(&Exit::Code(exit), false, "");
+        assert_eq!((reading.trouble, reading.message.as_str()), (Some(trouble), message), "{line} {exit}");
+    }
+}
+
+#[test]
 fn a_worker_that_stays_after_its_end_has_ended() {
     let mut decoder = decoder("codex");
     decoder

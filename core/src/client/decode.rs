@@ -373,7 +373,7 @@ impl Verdict<'_> {
         if let Exit::Code(code) = self.exit
             && let Some(trouble) = self.client.exits.get(code)
         {
-            return (*trouble, Problem::default());
+            return (*trouble, fold.error.take().unwrap_or_default());
         }
         if let Some(problem) = fold.error.take() {
             return (trouble_of(&problem, &self.client.troubles), problem);

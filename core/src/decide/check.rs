@@ -4,7 +4,7 @@ use super::weather::needs_person;
 use super::{Batch, kind_of};
 use crate::claim::{
     CheckFailure, Claim, commands_claim, contradicted_by_exit, cut_short, exit_beside_file, exit_verdict,
-    is_retryable, recorded, resolve, sentence, stands_although_failed, with_failures, with_timeout,
+    is_retryable, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
 use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
 use crate::gate;
@@ -131,7 +131,8 @@ impl Batch {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Check, WaitReason::CheckRetry(class), sentence(failure));
         } else {
-            self.end_step(&step.id, StepEnd::CheckCouldNotRun(recorded(failure)), evidence);
+            let why = self.not_waited_for(step, failure, &event.outcome, free_at);
+            self.end_step(&step.id, StepEnd::CheckCouldNotRun(why), evidence);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::Batch;
 use crate::claim::{recorded, sentence};
-use crate::event::{Conclusion, FallbackTaken, Next, Outcome, Purpose};
+use crate::duration::spoken;
+use crate::event::{Conclusion, Failure, FallbackTaken, Next, Outcome, Purpose};
 use crate::id::{Digest, Millis, Timestamp};
 use crate::reading::Trouble;
 use crate::rest::Turn;
@@ -90,6 +91,32 @@ impl Batch {
         }
         let wait = free_at.since(self.at);
         (self.state.weather_wait.plus(wait) <= workflow.outage_budget).then_some(wait)
+    }
+
+    /// Returns a failure as it ends a step: with the reason why a service is not waited for, if it is one that could be.
+    pub(super) fn not_waited_for(
+        &self,
+        step: &Step,
+        failure: &weather::Failure,
+        outcome: &Outcome,
+        free_at: Timestamp,
+    ) -> Failure {
+        let mut ended = recorded(failure);
+        let Some(workflow) = self.state.workflow().filter(|_| is_waited_for(step, failure, outcome)) else {
+            return ended;
+        };
+        let (waited, budget) = (self.state.weather_wait, spoken(workflow.outage_budget));
+        let why = match workflow.weather {
+            Weather::Stop => "weather: stop".to_owned(),
+            Weather::Wait if waited == Millis(0) => {
+                format!("{} is longer than the outage budget of {budget}", spoken(free_at.since(self.at)))
+            }
+            Weather::Wait => {
+                format!("{} of the outage budget of {budget} are used up", spoken(waited))
+            }
+        };
+        ended.message.push_str(&format!("; it is not waited for: {why}"));
+        ended
     }
 
     /// Returns the pause before a try: it doubles, is bounded, and is spread by up to a fifth, by

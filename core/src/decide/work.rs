@@ -2,7 +2,7 @@
 
 use super::weather::needs_person;
 use super::{Batch, kind_of};
-use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, recorded, resolve, sentence};
+use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, resolve, sentence};
 use crate::completion::Completion;
 use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
 use crate::id::{Attempt, Seq};
@@ -140,7 +140,8 @@ impl Batch {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
         } else {
-            self.end_step(&step.id, StepEnd::WorkerFailed(recorded(&failure)), vec![cause]);
+            let why = self.not_waited_for(step, &failure, &event.outcome, free_at);
+            self.end_step(&step.id, StepEnd::WorkerFailed(why), vec![cause]);
         }
     }
 }

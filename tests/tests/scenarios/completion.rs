@@ -273,7 +273,8 @@ fn s14_complete_from_a_worker_that_failed_is_incomplete() {
 fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
     let stage = Stage::repository();
     stage.workflow("weather: stop\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
-    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("RETRYABLE_RATE_LIMIT");
+    let stopped = stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("RETRYABLE_RATE_LIMIT");
+    stopped.says("it is not waited for: weather: stop");
     assert_eq!((stage.verdicts().len(), stage.calls()), (0, 1));
 
     stage.workflow("weather: wait\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
