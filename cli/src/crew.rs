@@ -197,7 +197,7 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
 }
 
 fn ask(name: &str, words: &str) -> Result<()> {
-    eprintln!("{name} {words}.");
+    eprintln!("{}", text::wrap(&format!("{name} {words}."), text::width(), 2));
     eprint!("Is that all right in this project? [y/N] ");
     let _shown = io::stderr().flush();
     let mut answer = String::new();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::exit;
+use crate::{exit, text};
 
 /// An error for people: the thing and the place, then the next command.
 #[derive(Debug)]
@@ -50,6 +50,20 @@ impl Error {
         &self.message
     }
 
+    /// Returns it in lines of so many columns. What fits stays as it is, since it may be part of a file.
+    pub fn in_columns(&self, columns: usize) -> String {
+        let told = self.to_string();
+        let narrow = |line: &str| {
+            if line.chars().count() <= columns {
+                return line.to_owned();
+            }
+            let said = line.trim_start();
+            let indent = line.len() - said.len();
+            format!("{}{}", &line[..indent], text::wrap(said, columns, indent + 2))
+        };
+        told.lines().map(narrow).collect::<Vec<_>>().join("\n")
+    }
+
     /// Returns the exit status.
     pub fn status(&self) -> u8 {
         self.status
@@ -79,4 +93,21 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         source = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_shows_whole_words() {
+        let error =
+            Error::usage("claude runs with all rights; nobody has said yet that this is all right here")
+                .hint("unstuck workers claude --acknowledge   once in a project");
+        assert_eq!(
+            error.in_columns(40),
+            "error: claude runs with all rights;\n  nobody has said yet that this is all\n  right here\n  next: unstuck workers claude\n    --acknowledge once in a project"
+        );
+        assert_eq!(error.in_columns(100).lines().count(), 2);
+    }
 }

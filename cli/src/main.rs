@@ -61,7 +61,8 @@ fn main() -> ExitCode {
         }
         Ok(status) => exit::code(i32::from(status)),
         Err(error) => {
-            eprintln!("{error}");
+            let columns = if io::stderr().is_terminal() { text::width() } else { usize::MAX };
+            eprintln!("{}", error.in_columns(columns));
             exit::code(i32::from(error.status()))
         }
     }

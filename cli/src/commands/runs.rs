@@ -173,7 +173,7 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
     let head = format!("  {:<6} {}", row.short, word(row));
     let numbers = || format!("{iterations:>3} it  {took:>9}  {cost:<14}  {when:<12}");
-    let below = |text: &str| format!("         {}", text::cut(text, width.saturating_sub(9)));
+    let below = |said: &str| below(said, width);
     let mut lines = match width {
         WIDE.. => vec![format!("{head:<26} {}  {name:<24}  {}", numbers(), row.next)],
         NARROW.. => vec![format!("{head:<26} {}", numbers()), format!("         {name:<24}  {}", row.next)],
@@ -184,12 +184,20 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
             vec![head, below(&numbers.join(" · ")), below(&name), command]
         }
     };
-    if let Some((until, why)) = waits(row) {
-        let left = text::span(until.since(now));
-        lines.push(below(&format!("waits until {} (in {left}): {why}", text::moment(*until))));
-    }
+    lines.extend(waits(row).map(|waits| below(&waiting(waits, now))));
     lines.extend(row.story.needs().map(|needs| below(&format!("needs: {needs}"))));
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Says until when a run waits, and for what.
+fn waiting((until, why): &(Timestamp, String), now: Timestamp) -> String {
+    format!("waits until {} (in {}): {why}", text::moment(*until), text::span(until.since(now)))
+}
+
+/// Returns what is said below the word for a run.
+fn below(said: &str, width: usize) -> String {
+    const LONGEST: usize = 200;
+    format!("         {}", text::wrap(&text::cut(said, LONGEST), width, 9))
 }
 
 fn as_json(row: &Row) -> serde_json::Value {
@@ -279,21 +287,31 @@ mod tests {
             &night(),
             40,
             &expect![[r#"
-              81aa   BLOCKED
-                     0 it · 3 min · cost unknown · …
-                     log in and publish
-                     unstuck why 81aa
-              9d20   WAITING
-                     0 it · 5 h · $3.10 · 8 h ago
-                     a goal that takes many …
-                     unstuck why 9d20
-              7c1f   COMPLETE
-                     0 it · 7 min · $0.98 · 8 h ago
-                     fix parser
-                     unstuck why 7c1f
-            total of 3 runs: at least $4.08 · 0
-              iterations"#]],
+                  81aa   BLOCKED
+                         0 it · 3 min · cost unknown · 8
+                         h ago
+                         log in and publish
+                         unstuck why 81aa
+                  9d20   WAITING
+                         0 it · 5 h · $3.10 · 8 h ago
+                         a goal that takes many …
+                         unstuck why 9d20
+                  7c1f   COMPLETE
+                         0 it · 7 min · $0.98 · 8 h ago
+                         fix parser
+                         unstuck why 7c1f
+                total of 3 runs: at least $4.08 · 0
+                  iterations"#]],
         );
+    }
+
+    #[test]
+    fn until_when_a_run_waits_is_said_in_every_terminal() {
+        let waits = (Timestamp(9 * 3_600_000), "limit reached: resets 9am (UTC)".to_owned());
+        let said = below(&waiting(&waits, Timestamp(8 * 3_600_000)), 40);
+        let said: Vec<&str> = said.lines().map(str::trim).collect();
+        let expected = ["waits until 1970-01-01 09:00:00", "(in 60 min): limit reached:", "resets 9am (UTC)"];
+        assert_eq!(said, expected);
     }
 
     #[test]

@@ -38,7 +38,11 @@ pub fn show(global: &Global, args: &Args) -> Result {
 }
 
 fn print(found: &Found, story: &Story) {
-    println!("run {} · {} in {}", text::bold(found.short()), story.workflow, story.workspace);
+    let head = format!("run {} · {} in {}", found.short(), story.workflow, story.workspace);
+    println!(
+        "{}",
+        text::wrap(&head, text::width(), 2).replacen(found.short(), &text::bold(found.short()), 1)
+    );
     println!("started {} UTC · {} events", text::moment(story.started_at), story.last_seq);
     for step in &story.steps {
         let open = match (step.iterations.is_empty(), story.outcome) {

@@ -139,14 +139,13 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         .map(|step| step.id.as_str())
         .collect();
     if !incomplete.is_empty() {
-        lines.push(format!(
-            "  {} incomplete: {}",
-            text::count(incomplete.len(), "step"),
-            incomplete.join(", ")
-        ));
+        let steps = text::count(incomplete.len(), "step");
+        let line = format!("  {steps} incomplete: {}", incomplete.join(", "));
+        lines.push(format!("  {}", text::wrap(&line, text::width(), 4)));
     }
     for (seq, note) in &story.notes {
-        lines.push(format!("  note      {} (event {seq})", text::wrap(note, text::width(), indent)));
+        let note = format!("{note} (event {seq})");
+        lines.push(format!("  note      {}", text::wrap(&note, text::width(), indent)));
     }
     if let Some(path) = diagnosis {
         lines.push(format!("  diagnosis {}", path.display()));
@@ -177,9 +176,15 @@ fn evidence(story: &Story) -> String {
 /// Returns a line for each command. In a narrow terminal it is worth more than the words about it.
 pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
     commands.iter().map(move |(command, what)| match width {
-        0..90 => format!("  {command}"),
+        0..90 => format!("  {}", broken(command, width.saturating_sub(2))),
         _ => format!("  {command:<44} {what}"),
     })
+}
+
+/// Returns a command that can be typed although it is too long for a line.
+fn broken(command: &str, columns: usize) -> String {
+    let fits = command.chars().count() <= columns;
+    if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
 }
 
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
@@ -272,4 +277,26 @@ pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
         "steps": story.steps,
         "notes": story.notes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_too_long_can_be_typed_as_it_is_shown() {
+        let row = |command: &str| vec![(command.to_owned(), "go on".to_owned())];
+        for (command, width, expected) in [
+            ("unstuck resume 1a2b", 40, "  unstuck resume 1a2b"),
+            (
+                "unstuck resume 1a2b --accept-unknown-cost",
+                40,
+                "  unstuck resume 1a2b \\\n    --accept-unknown-cost",
+            ),
+            ("unstuck resume 1a2b --accept-unknown-cost", 60, "  unstuck resume 1a2b --accept-unknown-cost"),
+        ] {
+            let lines: Vec<String> = commands(&row(command), width).collect();
+            assert_eq!(lines, [expected]);
+        }
+    }
 }
