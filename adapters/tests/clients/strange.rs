@@ -11,7 +11,8 @@ fn check(exit: i32, output: &str, expected: &Expect) {
     let (reading, answer) = decoder.finish(&Exit::Code(exit), false, "");
     let trouble = reading.trouble.map(|it| format!(" {it:?}")).unwrap_or_default();
     let answer = answer.map(|text| format!("\n{text}")).unwrap_or_default();
-    expected.assert_eq(&format!("{:?}{trouble}: {}{answer}", reading.end, reading.message));
+    let message = if reading.message.is_empty() { String::new() } else { format!(": {}", reading.message) };
+    expected.assert_eq(&format!("{:?}{trouble}{message}{answer}", reading.end));
 }
 
 const BEGIN: &str = r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#;
@@ -73,7 +74,7 @@ fn what_a_client_prints_beyond_what_is_known_is_nothing_where_its_end_is_known()
         0,
         &format!("{BEGIN}\n{{\"type\":\"news\"}}\n{result}\n"),
         &expect![[r#"
-            Done: 
+            Done
             COMPLETE"#]],
     );
 }
