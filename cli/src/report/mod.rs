@@ -115,11 +115,9 @@ impl Row<'_> {
 
     /// What it changed; only whether it changed anything, where no more is known.
     fn diff(&self) -> String {
-        match (self.changes, self.story.changed) {
-            (Some(changes), _) if changes.files.is_empty() => "none".to_owned(),
-            (Some(changes), _) => {
-                let files = text::count(changes.files.len(), "file");
-                format!("+{} −{} {files}", changes.added(), changes.removed())
+        match (&self.story.diffstat, self.story.changed) {
+            (Some(stat), _) => {
+                format!("+{} −{} {}", stat.added, stat.removed, text::count(stat.count(), "file"))
             }
             (None, Some(true)) => "changed".to_owned(),
             (None, Some(false)) => "none".to_owned(),

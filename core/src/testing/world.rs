@@ -329,6 +329,7 @@ fn observation(
         changed: Some(true),
         snapshot: None,
         drift: None,
+        diffstat: None,
         answer: None,
     })
 }

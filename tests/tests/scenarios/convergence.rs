@@ -191,7 +191,13 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
         }
     }
     let page = std::fs::read_to_string(page).expect("it can be read");
-    for part in ["stuck: the same failures again", "in every iteration", "expected 5, got -1", "--no-worse"] {
+    for part in [
+        "stuck: the same failures again",
+        "in every iteration",
+        "expected 5, got -1",
+        "src/add.sh +1 -0",
+        "--no-worse",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
 }
