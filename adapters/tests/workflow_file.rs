@@ -211,7 +211,7 @@ mod files {
         let result =
             parse(b"name: t\ndescription: \xff\n", Path::new("flow.yaml"), &Options::default(), &Tree::new());
         expect![[r#"
-            flow.yaml:2:14: not UTF-8
+            flow.yaml:2:14: not UTF-8; save the file as UTF-8
         "#]]
         .assert_eq(&report(&result));
     }

@@ -10,6 +10,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     Conclusion, Exit, Fact, Observation, Outcome, Purpose, VerdictReached, WaitReason,
 };
@@ -22,7 +23,7 @@ use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
 use self::live::Live;
-pub use self::report::{commands, end, end_json, header, more_to_spend, next, spent, spent_json};
+pub use self::report::{commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json};
 use crate::text;
 
 /// How a run is shown.
@@ -261,6 +262,11 @@ fn baseline_lines(step: &StepId, story: &Story) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// `+18 −4 (1 file)`.
+pub fn changed(stat: &Diffstat) -> String {
+    format!("+{} −{} ({})", stat.added, stat.removed, text::count(stat.count(), "file"))
+}
+
 /// `fail 3 → 1`, where commands tell.
 fn failures_moved(iteration: &IterationStory) -> Option<String> {
     let (before, now) = (iteration.failed_before?, iteration.failed()?);
@@ -281,6 +287,8 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
     let head = format!("{} #{}  {busy}  ", verdict.step, verdict.iteration);
     let source = verdict.source.as_str();
+    let changed = iteration.and_then(|it| it.diffstat.as_ref()).map(|it| format!("{} · ", changed(it)));
+    let changed = changed.unwrap_or_default();
     let moved = iteration.and_then(failures_moved).unwrap_or_default();
     let cost = iteration.and_then(|it| it.micro_usd).map(|it| format!("{} · ", money::dollars(it)));
     let cost = cost.unwrap_or_default();
@@ -288,6 +296,10 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let indent = head.chars().count();
     format!(
         "{head}{}",
-        text::wrap(&format!("{moved}{cost}{word}{why}{more} · source={source}"), text::width(), indent)
+        text::wrap(
+            &format!("{changed}{moved}{cost}{word}{why}{more} · source={source}"),
+            text::width(),
+            indent
+        )
     )
 }

@@ -161,6 +161,10 @@ pub(crate) fn with_failures(mut claim: Claim, results: &[CommandResult]) -> Clai
 /// How many failures become reasons.
 const REASONS_MAX: usize = 12;
 
+/// Why a process was ended that was idle for too long.
+pub(crate) const DID_NOTHING: &str =
+    "for its idle time it had done nothing (no output, no processor time, no change of a file)";
+
 /// What the commands of a check claim together, or why they could not be run.
 pub(crate) fn commands_claim(
     commands: &[CheckCommand],
@@ -239,10 +243,7 @@ impl Outcome {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("ended by signal {signal}"),
             Exit::TimedOut => format!("no end within its time limit, after {} s", self.duration.0 / 1000),
-            Exit::Idle => format!(
-                "ended after {} s: for its idle time it had done nothing (no output, no processor time, no change of a file)",
-                self.duration.0 / 1000
-            ),
+            Exit::Idle => format!("ended after {} s: {DID_NOTHING}", self.duration.0 / 1000),
             Exit::CouldNotStart(why) => why.clone(),
             Exit::Asks(question) => format!("waited for an answer to {question:?}"),
             Exit::Flooded => "ended: it printed more than it may".to_owned(),

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::answer::AnswerSeen;
+use crate::diffstat::Diffstat;
 use crate::gate::CommandResult;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, RunId, Seq, Stage, StepId, Timestamp};
 use crate::money::Spent;
@@ -239,6 +240,8 @@ pub struct WorkerFinished {
     pub snapshot: Option<Box<Snapshot>>,
     /// What differs from the base of the step; `None` where it is as before, or not known.
     pub drift: Option<Box<Drift>>,
+    /// What it changed, file by file; `None` where that is nothing, or not known.
+    pub diffstat: Option<Box<Diffstat>>,
     /// What its answer says, where the step asks for a form of it.
     pub answer: Option<Box<AnswerSeen>>,
 }

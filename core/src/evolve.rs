@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::answer::AnswerSeen;
+use crate::claim::DID_NOTHING;
 use crate::clip;
 use crate::convergence::Signal;
 use crate::declaration::{Intent, intent};
@@ -310,7 +311,7 @@ impl RunState {
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
-            if event.outcome.exit == Exit::Stopped {
+            if event.outcome.exit.is_stopped() {
                 return Fold::Done;
             }
             match step.inquiry {
@@ -604,8 +605,8 @@ fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> I
 /// Says that a worker was ended since it did nothing any more.
 fn stalled(outcome: &Outcome) -> Option<String> {
     let secs = outcome.duration.0 / 1000;
-    let what = "the worker was ended: for its idle time it had done nothing (no output, no processor time, no change of a file)";
-    (outcome.exit == Exit::Idle).then(|| format!("stall: {what}, {secs} s after it began"))
+    let said = || format!("stall: the worker was ended: {DID_NOTHING}, {secs} s after it began");
+    (outcome.exit == Exit::Idle).then(said)
 }
 
 /// Returns the conversation that can go on after a call.

@@ -25,6 +25,7 @@ pub mod closer;
 pub mod convergence;
 pub mod decide;
 pub mod declaration;
+pub mod diffstat;
 pub mod echo;
 pub mod effect;
 mod evolve;

@@ -62,6 +62,7 @@ fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState
         changed: None,
         snapshot: None,
         drift: None,
+        diffstat: None,
         answer: None,
     };
     give(state, Observation::WorkerFinished(finished)).expect("it is in flight")

@@ -169,6 +169,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     changed: Some(true),
                     snapshot: None,
                     drift: None,
+                    diffstat: None,
                     answer: seen(&said),
                 };
                 world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");

@@ -631,6 +631,65 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
     );
 }
 
+/// What a tool prints whose failed test printed a text.
+type Printer = fn(&str) -> String;
+
+#[test]
+fn what_a_failed_test_printed_is_no_failure_of_another_tool() {
+    let baits = [
+        "error[E0308]: mismatched types\n --> src/x.rs:3:5\n  |\n3 |     1\n  |     ^ expected `()`\n",
+        "x.c:3:5: error: 'y' undeclared\n",
+        "TAP version 13\nnot ok 1 - y\n1..1\n",
+        "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60\n    #0 0x1 in f x.c:3\n",
+        "src/x.ts(3,5): error TS2322: Type 'a' is not assignable to type 'b'.\n",
+        "::error file=x.js,line=3::y\n",
+        "[ RUN      ] A.b\n[  FAILED  ] A.b (0 ms)\n",
+        "Diff in /x/y.rs:3:\n-a\n+b\n",
+        "would reformat x.py\n",
+    ];
+    let printers: [(&str, Printer); 5] = [
+        ("cargo", |bait| libtest().replace("\n\nthread ", &format!("\n\n{bait}\nthread "))),
+        ("nextest", |bait| {
+            let line = "        FAIL [   0.005s] (1/2) shop t::works";
+            let bait: String = bait.lines().map(|line| format!("    {line}\n")).collect();
+            format!(
+                "{line}\n  stdout ───\n\n{bait}\n  stderr ───\n\n    thread 't::works' panicked at p.rs:2:9:\n    boom\n\n────────────\n     Summary [   0.1s] 1 test run: 0 passed, 1 failed, 0 skipped\n{line}\nerror: test run failed\n"
+            )
+        }),
+        ("go", |bait| {
+            format!(
+                "ok  \tm/a\t0.1s\n{bait}--- FAIL: TestB (0.00s)\n    b_test.go:3: boom\nFAIL\nFAIL\tm/b\t0.1s\nFAIL\n"
+            )
+        }),
+        ("pytest", |bait| {
+            format!(
+                "=========== FAILURES ===========\n________ test_b ________\n\n    def test_b():\n>       assert f() == 2\nE       assert 1 == 2\n\nt.py:3: AssertionError\n-------- Captured stdout call --------\n{bait}======= short test summary info =======\nFAILED t.py::test_b - assert 1 == 2\n======= 1 failed in 0.1s =======\n"
+            )
+        }),
+        ("unittest", |bait| {
+            format!(
+                "F\n{}\nFAIL: test_b (t.A.test_b)\n{}\nTraceback (most recent call last):\n  File \"t.py\", line 3, in test_b\n    self.assertEqual(1, 2)\nAssertionError: 1 != 2\n\nStdout:\n{bait}\n{}\nRan 1 test in 0.1s\n\nFAILED (failures=1)\n",
+                "=".repeat(70),
+                "-".repeat(70),
+                "-".repeat(70)
+            )
+        }),
+    ];
+    for (tool, printed) in printers {
+        let plain = read(printed("said\n").as_bytes());
+        assert_eq!(plain.failures.len(), 1, "{tool}: {plain:#?}");
+        for bait in baits {
+            let baited = read(printed(bait).as_bytes());
+            assert_eq!(baited.set(), plain.set(), "{tool}: {bait}{:#?}", baited.failures);
+            // What another command printed is one.
+            let beside = read(format!("{bait}\n{}", printed("said\n")).as_bytes());
+            let alone = read(bait.as_bytes());
+            let is_read = alone.confidence == Confidence::High && !bait.starts_with("x.c");
+            assert_eq!(beside.failures.len() > 1, is_read, "{tool}: {bait}{:#?}", beside.failures);
+        }
+    }
+}
+
 #[test]
 fn a_set_has_no_order() {
     let prints: Vec<_> = read(SAMPLES[0].1).failures.into_iter().map(|it| it.fingerprint).collect();

@@ -121,6 +121,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             changed: None,
             snapshot: None,
             drift: None,
+            diffstat: None,
             answer: None,
         }),
         Observation::CheckStarted(CheckStarted {

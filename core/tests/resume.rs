@@ -64,6 +64,7 @@ fn stop(world: &mut World, id: &str, changed: Option<bool>) {
         changed,
         snapshot: None,
         drift: None,
+        diffstat: None,
         answer: None,
     };
     world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Conclusion, StageRaised, StallCause};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::prompt::fenced;
@@ -15,6 +16,9 @@ use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story}
 
 /// Most failures that the page shows with what the tool said.
 const SHOWN_MAX: usize = 10;
+
+/// Most files that are named of those that an iteration changed.
+const CHANGED_MAX: usize = 5;
 
 /// Returns the files of a diagnosis by their names: `diagnosis.md`, and what it rests on as JSON. `short` names
 /// the run in commands. `None` if there is no such step.
@@ -133,15 +137,13 @@ fn since(step: &StepStory, fingerprint: &str) -> String {
 }
 
 fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
-    text.push_str(
-        "\n## What was tried\n\n| iteration | changed files | failures | verdict |\n|---|---|---|---|\n",
-    );
+    text.push_str("\n## What was tried\n\n| iteration | changed | failures | verdict |\n|---|---|---|---|\n");
     for iteration in &step.iterations {
-        let changed = match (iteration.changed, iteration.files) {
-            (Some(false), _) => "none".to_owned(),
-            (Some(true), Some(files)) => format!("some; {files} in all"),
-            (Some(true), None) => "some".to_owned(),
-            (None, _) => "not known".to_owned(),
+        let changed = match (&iteration.diffstat, iteration.changed) {
+            (Some(stat), _) => changed(stat),
+            (None, Some(false)) => "nothing".to_owned(),
+            (None, Some(true)) => "no file that counts".to_owned(),
+            (None, None) => "not known".to_owned(),
         };
         let failures = match (iteration.failed_before, iteration.failed()) {
             (Some(before), Some(now)) => format!("{before} → {now}"),
@@ -150,11 +152,27 @@ fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
         };
         let stage = raised.iter().find(|(_, it, _)| it.iteration == iteration.iteration);
         let stage = stage.map_or_else(String::new, |(_, it, _)| format!("; stage {} from here", it.to));
-        let why = iteration.why().unwrap_or("incomplete").replace('|', "\\|").replace('\n', " ");
+        let why = cell(iteration.why().unwrap_or("incomplete"));
         let why: String = why.chars().take(160).collect();
         let _infallible =
             writeln!(text, "| #{} | {changed} | {failures} | {why}{stage} |", iteration.iteration);
     }
+}
+
+/// Returns a text as it can stand in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// Names the files that were changed most, with the lines that were added and removed.
+fn changed(stat: &Diffstat) -> String {
+    let named = stat.files.iter().take(CHANGED_MAX).map(|file| cell(&file.to_string()));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    let more = stat.files_left_out + stat.files.len().saturating_sub(CHANGED_MAX) as u64;
+    if more > 0 {
+        let _infallible = write!(text, ", and {more} more: +{} -{} in all", stat.added, stat.removed);
+    }
+    text
 }
 
 fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) {

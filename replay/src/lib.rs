@@ -6,6 +6,7 @@
 //! workflow can come to.
 
 mod batches;
+mod change;
 mod describe;
 mod diagnosis;
 mod explore;
@@ -17,11 +18,12 @@ mod what_if;
 mod why;
 
 pub use batches::{Batch, Batches};
+pub use change::{Change, ChangeError};
 pub use describe::{describe, kind, left, sentence_of_end};
 pub use diagnosis::diagnosis;
 pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
 pub use recheck::{Decided, Difference, Recheck, recheck};
 pub use seen::{Seen, around, seen, seen_at};
 pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
-pub use what_if::{Change, ChangeError, WhatIf, what_if};
+pub use what_if::{WhatIf, what_if};
 pub use why::{Link, Prompt, Why, why, why_at};

@@ -1,6 +1,7 @@
 //! A run as people read it: steps, iterations, verdicts.
 
 use serde::Serialize;
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     CheckFinished, Conclusion, Exit, Observation, Outcome, Purpose, RunOutcome, StepEnd,
 };
@@ -177,6 +178,8 @@ pub struct IterationStory {
     pub changed: Option<bool>,
     /// How many files differ from the base of the step; `None` where that is not known.
     pub files: Option<u64>,
+    /// What its attempts changed, file by file; `None` where that is nothing, or not known.
+    pub diffstat: Option<Diffstat>,
     /// What was found out after it about why the loop gets nowhere.
     pub diagnosis: Option<String>,
     /// What it was judged.
@@ -294,6 +297,12 @@ impl Story {
                 } else {
                     iteration.changed = iteration.changed.max(e.changed);
                     iteration.files = files;
+                    let now = e.diffstat.as_deref();
+                    let before = iteration.diffstat.take();
+                    iteration.diffstat = match (before, now) {
+                        (Some(before), Some(now)) => Some(before.and(now)),
+                        (before, now) => before.or_else(|| now.cloned()),
+                    };
                 }
             }
             Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
@@ -493,6 +502,7 @@ impl IterationStory {
             failed_before: None,
             changed: None,
             files: None,
+            diffstat: None,
             diagnosis: None,
             decision: None,
             source: None,

@@ -4,135 +4,17 @@
 //! it would have run a worker that never ran, or would have stopped, the evidence ends.
 
 use serde::Serialize;
-use serde_json::Value;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
-use unstuck_core::id::{Iteration, Millis, Seq, StepId};
+use unstuck_core::id::{Iteration, Seq};
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{Baseline, Step, Workflow};
+use unstuck_core::workflow::{Baseline, Step};
 use unstuck_core::{Event, Observation, RunState, scope};
 
 use crate::batches::Batches;
+use crate::change::{Change, ChangeError};
 use crate::recheck::{Difference, difference};
-
-/// One key of the workflow with another value: `steps.implement.max_iterations=3`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    key: String,
-    value: String,
-}
-
-/// Why a change cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChangeError {
-    /// It is not of the form `KEY=VALUE`.
-    #[error("{0:?} is not of the form KEY=VALUE, such as steps.implement.max_iterations=3")]
-    NotAnAssignment(String),
-    /// The workflow has no such key.
-    #[error("the workflow has no key {key}; at this place there are: {}", .known.join(", "))]
-    UnknownKey {
-        /// The key as given.
-        key: String,
-        /// What could stand there.
-        known: Vec<String>,
-    },
-    /// The value is not of the key's type.
-    #[error("{key} cannot be {value:?}: {why}")]
-    BadValue {
-        /// The key.
-        key: String,
-        /// The value.
-        value: String,
-        /// What the type says.
-        why: String,
-    },
-    /// The run did not record what the key asks for.
-    #[error("step {0} had no max_changed_lines, so the lines that it changed were not counted")]
-    LinesNotCounted(StepId),
-    /// What differs from another base is not known.
-    #[error("the files of step {0} were compared with the base that it had, and with no other")]
-    OtherBase(StepId),
-}
-
-impl std::str::FromStr for Change {
-    type Err = ChangeError;
-
-    fn from_str(text: &str) -> Result<Self, ChangeError> {
-        let wrong = || ChangeError::NotAnAssignment(text.to_owned());
-        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
-        if key.trim().is_empty() {
-            return Err(wrong());
-        }
-        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
-    }
-}
-
-impl Change {
-    /// Returns the workflow with this change.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such key, or the value does not fit.
-    pub fn apply(&self, workflow: &Workflow) -> Result<Workflow, ChangeError> {
-        let mut tree = serde_json::to_value(workflow).expect("a workflow is plain data");
-        let place = self.place(&mut tree)?;
-        let before = place.clone();
-        for candidate in self.candidates(&before) {
-            *self.place(&mut tree)? = candidate;
-            if let Ok(changed) = serde_json::from_value::<Workflow>(tree.clone()) {
-                return if has_bounds(&changed) { Ok(changed) } else { Err(self.bad_value("at least 1")) };
-            }
-        }
-        Err(self.bad_value(&format!("it is {before} now")))
-    }
-
-    fn bad_value(&self, why: &str) -> ChangeError {
-        ChangeError::BadValue { key: self.key.clone(), value: self.value.clone(), why: why.to_owned() }
-    }
-
-    fn place<'a>(&self, tree: &'a mut Value) -> Result<&'a mut Value, ChangeError> {
-        let mut node = tree;
-        for part in self.key.split('.') {
-            let known = names(node);
-            let unknown = || ChangeError::UnknownKey { key: self.key.clone(), known };
-            node = match node {
-                Value::Object(map) => map.get_mut(part).ok_or_else(unknown)?,
-                Value::Array(items) => items
-                    .iter_mut()
-                    .find(|item| item.get("id").is_some_and(|id| id == part))
-                    .ok_or_else(unknown)?,
-                _ => return Err(unknown()),
-            };
-        }
-        Ok(node)
-    }
-
-    /// Returns what the text may mean: JSON, a duration in milliseconds, or itself.
-    fn candidates(&self, before: &Value) -> Vec<Value> {
-        let json = serde_json::from_str(&self.value).ok();
-        let duration = before.is_number().then(|| self.value.parse::<Millis>().ok()).flatten();
-        let none = (self.value == "none").then_some(Value::Null);
-        let text = Value::String(self.value.clone());
-        none.into_iter().chain(json).chain(duration.map(|span| span.0.into())).chain([text]).collect()
-    }
-}
-
-/// Says whether every loop may run and something may be active.
-fn has_bounds(workflow: &Workflow) -> bool {
-    workflow.concurrency != Some(0) && workflow.steps.iter().all(|step| step.max_iterations > 0)
-}
-
-fn names(node: &Value) -> Vec<String> {
-    match node {
-        Value::Object(map) => map.keys().cloned().collect(),
-        Value::Array(items) => {
-            items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
-    }
-}
 
 /// What another policy would have made of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -333,6 +333,7 @@ pub(crate) async fn perform(
             changed: now.changed,
             snapshot: now.snapshot,
             drift: now.drift.map(Box::new),
+            diffstat: now.diffstat.map(Box::new),
             answer,
         }),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::snapshot::explain;
 use unstuck_adapters::{base, snapshot};
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, Stage};
 use unstuck_core::scope::{self, Drift};
@@ -44,6 +45,7 @@ pub(crate) struct Seen {
 pub(crate) struct After {
     pub(crate) changed: Option<bool>,
     pub(crate) drift: Option<Drift>,
+    pub(crate) diffstat: Option<Diffstat>,
     /// What was left, before anything was put back.
     pub(crate) snapshot: Option<Box<Snapshot>>,
 }
@@ -175,19 +177,20 @@ impl Seen {
         let (Some(keeper), Some(after)) = (&world.snapshots, again()?) else { return Ok(After::default()) };
         let drift = self.drift(world, keeper, &after)?;
         if self.is_check {
-            return Ok(After { changed: None, drift, snapshot: None });
+            return Ok(After { drift, ..After::default() });
         }
-        let compared = keeper.compare(&self.first, &self.before, &after).map_err(told)?;
-        notes.extend(compared.said);
-        let (mut changed, mut drift) = (compared.changed, drift);
+        let mut compared = keeper.compare(&self.first, &self.before, &after).map_err(told)?;
+        notes.append(&mut compared.said);
+        let mut drift = drift;
         let put_back = self.put_back(keeper, &after, drift.as_ref(), notes)?;
         if !put_back.is_empty()
             && let Some(now) = again()?
         {
-            changed = keeper.compare(&self.first, &self.before, &now).map_err(told)?.changed;
+            compared = keeper.compare(&self.first, &self.before, &now).map_err(told)?;
             drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
-        Ok(After { changed: Some(changed), drift, snapshot: Some(after) })
+        let (changed, diffstat) = (Some(compared.changed), compared.diffstat);
+        Ok(After { changed, drift, diffstat, snapshot: Some(after) })
     }
 
     /// Puts back what strayed, where that is asked for, and says so. Returns what was put back. What was there is in the

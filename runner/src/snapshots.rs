@@ -9,6 +9,7 @@ use unstuck_adapters::snapshot::{
     Applied, Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots, explain,
 };
 use unstuck_adapters::worktree;
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_core::scope::Protected;
@@ -46,9 +47,14 @@ struct Known {
 pub struct Compared {
     /// Whether anything differs but what git notes for itself.
     pub changed: bool,
+    /// What it changed, file by file; `None` if nothing.
+    pub diffstat: Option<Diffstat>,
     /// What it threw away that is in no commit, and where it moved the repository, in sentences.
     pub said: Vec<String>,
 }
+
+/// In so many files changed lines are counted.
+const COUNTED_MAX: usize = 1000;
 
 /// How many files are named.
 const NAMED_MAX: usize = 5;
@@ -125,7 +131,7 @@ impl Keeper {
             return Ok(Vec::new());
         }
         let changes = self.snapshots.changes(before, after)?;
-        let work = changes.into_iter().filter(|it| !it.ignored && it.kind != ChangeKind::NotCovered);
+        let work = changes.into_iter().filter(is_work);
         Ok(work.map(|it| shown(&it.path)).collect())
     }
 
@@ -210,14 +216,37 @@ impl Keeper {
         Ok(known.insert((commit.to_owned(), taken?)).1.clone())
     }
 
-    /// Counts the lines that were added and removed in some files.
+    /// Counts the lines that were added and removed in all of some files.
     ///
     /// # Errors
     ///
     /// As [`Snapshots::lines`].
     pub fn lines(&self, before: &Snapshot, after: &Snapshot, files: &[&str]) -> Result<u64, Error> {
         let files: BTreeSet<&str> = files.iter().copied().collect();
-        self.snapshots.lines(before, after, &|path| files.contains(&*path.to_string_lossy()))
+        let files = self.snapshots.lines(before, after, &|path| files.contains(&*path.to_string_lossy()))?;
+        let lines = files.iter().flat_map(|it| [it.added, it.removed]);
+        Ok(lines.fold(0, u64::saturating_add))
+    }
+
+    /// Counts the changed lines of each file that is not ignored; `None` if there are none. Of many files the first are
+    /// looked at.
+    fn diffstat(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        changes: &[Change],
+    ) -> Result<Option<Diffstat>, Error> {
+        let mut asked: BTreeSet<&Path> =
+            changes.iter().filter(|it| is_work(it)).map(|it| it.path.as_path()).collect();
+        let left_out = asked.len().saturating_sub(COUNTED_MAX) as u64;
+        if let Some(first) = asked.iter().nth(COUNTED_MAX).copied() {
+            _ = asked.split_off(first);
+        }
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let stat = Diffstat::of(self.snapshots.lines(before, after, &|path| asked.contains(path))?);
+        Ok(Some(Diffstat { files_left_out: stat.files_left_out + left_out, ..stat }))
     }
 
     /// Makes some files what they were.
@@ -248,7 +277,8 @@ impl Keeper {
         let changes = self.snapshots.changes(before, after)?;
         let said = self.thrown_away(first, before, after, &changes).unwrap_or_default();
         let changed = !before.same_work(after) || !changes.is_empty();
-        Ok(Compared { changed, said })
+        let diffstat = self.diffstat(before, after, &changes)?;
+        Ok(Compared { changed, diffstat, said })
     }
 
     fn thrown_away(
@@ -305,6 +335,11 @@ impl Keeper {
         let lost = of_run.filter(|change| now.contains(change.path.as_path()) && is_lost(change));
         Ok(lost.map(|it| shown(&it.path)).collect())
     }
+}
+
+/// Says whether a change is one of the work: not of what is ignored, nor of what cannot be looked at.
+fn is_work(change: &Change) -> bool {
+    !change.ignored && change.kind != ChangeKind::NotCovered
 }
 
 /// Returns a path as it is recorded and shown.

@@ -57,11 +57,9 @@ pub fn all() -> impl Iterator<Item = Arc<Client>> {
 /// All that is wrong with it, in the order of its lines.
 pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Client>, Vec<Complaint>> {
     let mut report = Report::default();
-    let source = report.add_source(file.to_owned(), text.to_owned());
     let mut found = BTreeMap::new();
-    if text.len() > node::MOST_BYTES {
-        report.unreadable(file.to_owned(), format!("larger than {} bytes", node::MOST_BYTES));
-    } else if let Some(root) = node::parse(source, text, &mut report) {
+    let added = report.add_file(file.to_owned(), text.as_bytes());
+    if let Some(root) = added.and_then(|(source, text)| node::parse(source, &text, &mut report)) {
         check_map(Level::Client(Part::File), &root, root.place, &KeyPath::default(), &mut report);
         let workers = View::new(&root, root.place, KeyPath::default()).map("workers");
         found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();

@@ -226,24 +226,13 @@ impl Tree {
 /// Reads a text file and keeps it for excerpts; what is wrong with it goes to `report`.
 pub(super) fn source(path: &Path, workspace: &Path, report: &mut Report) -> Option<(u32, String)> {
     let shown = shown(path, workspace);
-    let bytes = match Disk.read(path) {
-        Ok(bytes) if bytes.len() <= node::MOST_BYTES => bytes,
-        Ok(_) => {
-            report.unreadable(shown, format!("larger than {} bytes", node::MOST_BYTES));
-            return None;
-        }
+    match Disk.read(path) {
+        Ok(bytes) => report.add_file(shown, &bytes),
         Err(error) => {
             report.unreadable(shown, format!("cannot read the file: {error}"));
-            return None;
+            None
         }
-    };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let source = report.add_source(shown, text.clone());
-    let Err(error) = str::from_utf8(bytes) else { return Some((source, text)) };
-    let place = Place { source, offset: u32::try_from(error.valid_up_to()).unwrap_or(0) };
-    report.error(place, &KeyPath::default(), "not UTF-8", "save the file as UTF-8");
-    None
+    }
 }
 
 fn shown(path: &Path, workspace: &Path) -> String {

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use similar::{ChangeTag, TextDiff};
+use similar::{Change, ChangeTag, TextDiff};
+use unstuck_core::diffstat::ChangedFile;
 
 use super::Snapshot;
 use super::change::{self, Difference};
@@ -52,41 +53,46 @@ pub(super) fn diff(
     Ok(())
 }
 
-/// Counts the lines that were added and removed in some of the files that differ. A binary file has none; one that
-/// is too large to be compared counts with all of its lines.
+/// Counts the lines that were added and removed in each of some of the files that differ.
 pub(super) fn lines(
     store: &Store,
     before: &Snapshot,
     after: &Snapshot,
     is_asked: &dyn Fn(&Path) -> bool,
-) -> Result<u64, Error> {
+) -> Result<Vec<ChangedFile>, Error> {
     let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
-    let mut lines = 0_u64;
+    let mut files = Vec::new();
     for (path, Difference { pair, .. }) in change::differences(store, &before, &after)? {
-        if !is_asked(&folder::as_path(&path)) {
+        let path = folder::as_path(&path);
+        if !is_asked(&path) {
             continue;
         }
         let content = |place: Option<Place>| match place.filter(|place| !place.is_folder()) {
             Some(place) => store.blob(&place.id),
             None => Ok(Vec::new()),
         };
-        lines = lines.saturating_add(changed_lines(&content(pair.before)?, &content(pair.after)?));
+        let (added, removed) = changed_lines(&content(pair.before)?, &content(pair.after)?);
+        files.push(ChangedFile { path: path.to_string_lossy().into_owned(), added, removed });
     }
-    Ok(lines)
+    Ok(files)
 }
 
-fn changed_lines(old: &[u8], new: &[u8]) -> u64 {
+/// Counts the lines that were added, and those that were removed.
+fn changed_lines(old: &[u8], new: &[u8]) -> (u64, u64) {
     if old == new || is_binary(old) || is_binary(new) {
-        return 0;
+        return (0, 0);
     }
-    let all = |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').count();
-    let changed = if old.is_empty() || new.is_empty() || old.len().max(new.len()) > COMPARED_BYTES_MAX {
-        all(old) + all(new)
-    } else {
-        let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
-        difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count()
+    let all = |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').count() as u64;
+    if old.is_empty() || new.is_empty() || old.len().max(new.len()) > COMPARED_BYTES_MAX {
+        return (all(new), all(old));
+    }
+    let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let count = |(added, removed), change: Change<&[u8]>| match change.tag() {
+        ChangeTag::Insert => (added + 1, removed),
+        ChangeTag::Delete => (added, removed + 1),
+        ChangeTag::Equal => (added, removed),
     };
-    u64::try_from(changed).unwrap_or(u64::MAX)
+    difference.iter_all_changes().fold((0, 0), count)
 }
 
 fn is_binary(content: &[u8]) -> bool {

@@ -68,6 +68,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::id::Digest;
 
 use crate::folder;
@@ -281,7 +282,8 @@ impl Snapshots {
         Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
     }
 
-    /// Counts the lines that were added and removed between two snapshots, in the files that are asked for.
+    /// Counts the lines that were added and removed between two snapshots, in each of the files that are asked for. A
+    /// binary file has none; one that is too large to be compared counts with all of its lines.
     ///
     /// # Errors
     ///
@@ -291,7 +293,7 @@ impl Snapshots {
         before: &Snapshot,
         after: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
-    ) -> Result<u64, Error> {
+    ) -> Result<Vec<ChangedFile>, Error> {
         diff::lines(&self.store, before, after, is_asked)
     }
 

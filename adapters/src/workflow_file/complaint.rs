@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::node::MOST_BYTES;
+
 /// One problem of a file, with its place and, where there is one, the remedy.
 ///
 /// Its `Display` is one line: `flow.yaml:14:5: steps.fix.instrutions: unknown key; did you mean
@@ -228,6 +230,22 @@ impl Report {
     pub fn add_source(&mut self, name: String, text: String) -> u32 {
         self.sources.push(Source::new(name, text));
         number(self.sources.len() - 1)
+    }
+
+    /// Adds the bytes of a file as a text, which is returned with its number; one that is too large or no UTF-8 is an
+    /// error.
+    pub fn add_file(&mut self, name: String, bytes: &[u8]) -> Option<(u32, String)> {
+        if bytes.len() > MOST_BYTES {
+            self.unreadable(name, format!("larger than {MOST_BYTES} bytes"));
+            return None;
+        }
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let source = self.add_source(name, text.clone());
+        let Err(error) = str::from_utf8(bytes) else { return Some((source, text)) };
+        let place = Place { source, offset: number(error.valid_up_to()) };
+        self.error(place, &KeyPath::default(), "not UTF-8", "save the file as UTF-8");
+        None
     }
 
     /// Returns the name of a source.

@@ -8,7 +8,7 @@ use unstuck_core::workflow::Workflow;
 use super::catalog::Catalog;
 use super::client::Clients;
 use super::complaint::{Complaint, KeyPath, Place, Report, named};
-use super::node::{self, MOST_BYTES, Node};
+use super::node::{self, Node};
 use super::{Files, Options, reason, shown, tidy};
 
 /// So many calls of subworkflows are followed in all.
@@ -144,7 +144,7 @@ impl<'a> Loader<'a> {
 
 /// Turns the bytes of a file into a tree; an empty file is a complaint.
 pub(crate) fn tree(bytes: &[u8], name: String, report: &mut Report) -> Option<Node> {
-    let (source, text) = source(bytes, name, report)?;
+    let (source, text) = report.add_file(name, bytes)?;
     let before = report.count();
     let root = node::parse(source, &text, report);
     if root.is_none() && report.count() == before {
@@ -152,21 +152,6 @@ pub(crate) fn tree(bytes: &[u8], name: String, report: &mut Report) -> Option<No
         report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
     }
     root
-}
-
-/// Keeps the text of a file for excerpts; a file that is too large or no UTF-8 goes no further.
-fn source(bytes: &[u8], name: String, report: &mut Report) -> Option<(u32, String)> {
-    if bytes.len() > MOST_BYTES {
-        report.unreadable(name, format!("larger than {MOST_BYTES} bytes"));
-        return None;
-    }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let source = report.add_source(name, text.clone());
-    let Err(error) = std::str::from_utf8(bytes) else { return Some((source, text)) };
-    let offset = u32::try_from(error.valid_up_to()).unwrap_or(0);
-    report.error(Place { source, offset }, &KeyPath::default(), "not UTF-8", "");
-    None
 }
 
 /// Returns the folder of a file; empty for a bare name.

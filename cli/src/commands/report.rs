@@ -15,6 +15,7 @@ use crate::{exit, report, text};
     unstuck report                          the last run: iterations, and which failures were there when\n  \
     unstuck report 7c1f --html night.html   one file with the diffs, prompts and the diagnosis; no network\n  \
     unstuck report 7c1f --html - | less     the same to standard output\n  \
+    unstuck report --md | gh pr comment -F - the end, a row for each iteration, and the evidence\n  \
     unstuck report --json | jq '.steps[].iterations[] | [.iteration, .failed]'")]
 pub struct Args {
     /// The run.
@@ -23,8 +24,11 @@ pub struct Args {
     /// Write one self-contained HTML file, - for standard output, instead of a screen.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print JSON.
+    /// Print Markdown, to paste into a pull request.
     #[arg(long, conflicts_with = "html")]
+    md: bool,
+    /// Print JSON.
+    #[arg(long, conflicts_with_all = ["html", "md"])]
     json: bool,
 }
 
@@ -34,13 +38,14 @@ pub fn report(global: &Global, args: &Args) -> Result {
     let found = project.find(&args.run)?;
     let (events, error) = found.good_events()?;
     // A file outlives the other runs that make a short name unique.
-    let name = if args.html.is_some() { found.entry.run.as_str() } else { found.short() };
+    let name = if args.html.is_some() || args.md { found.entry.run.as_str() } else { found.short() };
     let page = match &error {
         Some(error) if events.is_empty() => return Err(found.unreadable(error)),
         _ => report::gather(&project, &found, &events, name)?,
     };
     match &args.html {
         Some(file) => write(file, &report::html(&page))?,
+        None if args.md => println!("{}", report::markdown(&page)),
         None if args.json => println!("{:#}", report::json(&page)),
         None => println!("{}", report::screen(&page, found.short(), text::width())),
     }

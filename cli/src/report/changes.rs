@@ -47,16 +47,6 @@ impl Changes {
         Self { files, text, lines_left_out: 0, room, hunk: Hunk::default(), line: Vec::new() }
     }
 
-    /// Returns how many lines are new.
-    pub fn added(&self) -> u64 {
-        self.files.iter().map(|file| file.added).sum()
-    }
-
-    /// Returns how many lines are gone.
-    pub fn removed(&self) -> u64 {
-        self.files.iter().map(|file| file.removed).sum()
-    }
-
     fn read(&mut self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
         self.count(&line);
@@ -190,7 +180,7 @@ mod tests {
         let lines = 40_000_u64;
         writeln!(changes, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,{lines} @@").unwrap();
         (0..lines).for_each(|_| writeln!(changes, "+one line").unwrap());
-        assert_eq!(changes.added(), lines);
+        assert_eq!(changes.files.iter().map(|file| file.added).sum::<u64>(), lines);
         assert!(changes.text.len() <= ROOM);
         let all = changes.text.lines().count() + changes.lines_left_out;
         assert_eq!(all, 40_004);

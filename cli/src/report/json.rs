@@ -39,9 +39,8 @@ pub fn json(page: &Page) -> Value {
 
 fn iteration(row: &Row<'_>) -> Value {
     let story = row.story;
-    let diff = row.changes.map(|changes| {
-        json!({"files": changes.files.len(), "added": changes.added(), "removed": changes.removed()})
-    });
+    let diff = story.diffstat.as_ref();
+    let diff = diff.map(|it| json!({"files": it.count(), "added": it.added, "removed": it.removed}));
     json!({
         "iteration": story.iteration,
         "started_at": story.started_at,

@@ -1,12 +1,14 @@
 //! The report of a run: what its log tells, and what the log only names, as a page.
 //!
-//! [`gather()`] reads, [`screen()`] draws the page for a terminal, [`html()`] as one file, [`json()`] for scripts.
+//! [`gather()`] reads, [`screen()`] draws the page for a terminal, [`html()`] as one file, [`markdown()`] for a
+//! pull request, [`json()`] for scripts.
 
 mod changes;
 mod chart;
 mod gather;
 mod html;
 mod json;
+mod markdown;
 #[cfg(test)]
 mod samples;
 mod screen;
@@ -21,6 +23,7 @@ use unstuck_replay::{IterationStory, StepStory};
 pub use self::gather::gather;
 pub use self::html::html;
 pub use self::json::json;
+pub use self::markdown::markdown;
 pub use self::screen::screen;
 
 use self::changes::Changes;
@@ -115,12 +118,8 @@ impl Row<'_> {
 
     /// What it changed; only whether it changed anything, where no more is known.
     fn diff(&self) -> String {
-        match (self.changes, self.story.changed) {
-            (Some(changes), _) if changes.files.is_empty() => "none".to_owned(),
-            (Some(changes), _) => {
-                let files = text::count(changes.files.len(), "file");
-                format!("+{} −{} {files}", changes.added(), changes.removed())
-            }
+        match (&self.story.diffstat, self.story.changed) {
+            (Some(stat), _) => crate::screen::changed(stat),
             (None, Some(true)) => "changed".to_owned(),
             (None, Some(false)) => "none".to_owned(),
             (None, None) => "?".to_owned(),

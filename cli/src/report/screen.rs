@@ -148,22 +148,22 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 20:14:00 UTC
+                started 2026-11-22 21:51:39 UTC
 
-                STUCK after 10 iterations, 9.5 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
-                  #   time   cost  diff          fail   stage  verdict
-                  1   00:00  ?     +2 −0 1 file  3 → 4  1      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  2   00:01  ?     +2 −0 1 file  4 → 4  1      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  3   00:02  ?     +2 −0 1 file  4 → 3  1      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  4   00:00  ?     +2 −0 1 file  3 → 3  1      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  5   00:01  ?     +2 −0 1 file  3 → 1  1      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  6   00:02  ?     +2 −0 1 file  1 → 1  1      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  7   00:00  ?     +2 −0 1 file  1 → 1  1 → 2  incomplete: `sh check.sh` fails: parser::trailing_co…
-                  8   00:01  ?     +2 −0 1 file  1 → 1  2      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  9   00:02  ?     +2 −0 1 file  1 → 1  2      incomplete: `sh check.sh` fails: parser::trailing_co…
-                  10  00:00  ?     +2 −0 1 file  1 → 1  2 → 3  incomplete: `sh check.sh` fails: parser::trailing_co…
+                  #   time   cost  diff             fail   stage  verdict
+                  1   00:00  ?     +1 −0 (1 file)   3 → 4  1      incomplete: `sh check.sh` fails: parser::trailing…
+                  2   00:01  ?     +2 −1 (3 files)  4 → 4  1      incomplete: `sh check.sh` fails: parser::trailing…
+                  3   00:02  ?     +1 −0 (1 file)   4 → 3  1      incomplete: `sh check.sh` fails: parser::trailing…
+                  4   00:00  ?     +1 −0 (1 file)   3 → 3  1      incomplete: `sh check.sh` fails: parser::trailing…
+                  5   00:01  ?     +1 −0 (1 file)   3 → 1  1      incomplete: `sh check.sh` fails: parser::trailing…
+                  6   00:02  ?     +1 −0 (1 file)   1 → 1  1      incomplete: `sh check.sh` fails: parser::trailing…
+                  7   00:00  ?     +1 −0 (1 file)   1 → 1  1 → 2  incomplete: `sh check.sh` fails: parser::trailing…
+                  8   00:01  ?     +1 −0 (1 file)   1 → 1  2      incomplete: `sh check.sh` fails: parser::trailing…
+                  9   00:02  ?     +1 −0 (1 file)   1 → 1  2      incomplete: `sh check.sh` fails: parser::trailing…
+                  10  00:00  ?     +1 −0 (1 file)   1 → 1  2 → 3  incomplete: `sh check.sh` fails: parser::trailing…
 
                   failure                                            b  1  2  3  4  5  6  7  8  9 10
                   parser::trailing_comma                             ■  ■  ■  ■  ■  ■  ■  ■  ■  ■  ■
@@ -194,33 +194,33 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-22 20:14:00 UTC
+                started 2026-11-22 21:51:39 UTC
 
-                STUCK after 10 iterations, 9.5 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 10 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
                       iterations
-                  #   time   cost  diff          fail   stage  verdict
-                  1   00:00  ?     +2 −0 1 file  3 → 4  1
+                  #   time   cost  diff             fail   stage  verdict
+                  1   00:00  ?     +1 −0 (1 file)   3 → 4  1
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  2   00:01  ?     +2 −0 1 file  4 → 4  1
+                  2   00:01  ?     +2 −1 (3 files)  4 → 4  1
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  3   00:02  ?     +2 −0 1 file  4 → 3  1
+                  3   00:02  ?     +1 −0 (1 file)   4 → 3  1
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  4   00:00  ?     +2 −0 1 file  3 → 3  1
+                  4   00:00  ?     +1 −0 (1 file)   3 → 3  1
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  5   00:01  ?     +2 −0 1 file  3 → 1  1
+                  5   00:01  ?     +1 −0 (1 file)   3 → 1  1
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  6   00:02  ?     +2 −0 1 file  1 → 1  1
+                  6   00:02  ?     +1 −0 (1 file)   1 → 1  1
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  7   00:00  ?     +2 −0 1 file  1 → 1  1 → 2
+                  7   00:00  ?     +1 −0 (1 file)   1 → 1  1 → 2
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  8   00:01  ?     +2 −0 1 file  1 → 1  2
+                  8   00:01  ?     +1 −0 (1 file)   1 → 1  2
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  9   00:02  ?     +2 −0 1 file  1 → 1  2
+                  9   00:02  ?     +1 −0 (1 file)   1 → 1  2
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
-                  10  00:00  ?     +2 −0 1 file  1 → 1  2 → 3
+                  10  00:00  ?     +1 −0 (1 file)   1 → 1  2 → 3
                      incomplete: `sh check.sh` fails: parser::trailing_comm…
 
                   failure                    b  1  2  3  4  5  6  7  8  9 10
@@ -255,14 +255,14 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 20:14:00 UTC
+                started 2026-11-22 21:51:39 UTC
 
-                NOT ENDED after 2 iterations, 1.1 s, cost unknown
+                NOT ENDED after 2 iterations, 1.3 s, cost unknown
 
                 work  not finished, at most 25 iterations
-                  #  time   cost  diff     fail   stage  verdict
-                  1  00:00  ?     changed  3 → 4  1      incomplete: `sh check.sh` fails: parse…
-                  2  00:01  ?     changed  ?      1      not judged
+                  #  time   cost  diff             fail   stage  verdict
+                  1  00:00  ?     +1 −0 (1 file)   3 → 4  1      incomplete: `sh check.sh` fail…
+                  2  00:01  ?     +2 −1 (3 files)  ?      1      not judged
 
                   failure                                           b 1
                   a name that is much longer than a narrow termin…  ■ ■
@@ -286,7 +286,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 20:14:00 UTC
+                started 2026-11-22 21:51:39 UTC
 
                 NOT ENDED after 0 iterations, 0.0 s
 

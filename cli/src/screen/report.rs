@@ -161,7 +161,7 @@ pub fn spent(story: &Story) -> String {
 }
 
 /// The verdicts that the end rests on, with their event numbers.
-fn evidence(story: &Story) -> String {
+pub fn evidence(story: &Story) -> String {
     let last = story.steps.iter().filter(|step| story.deciding_step.as_ref().is_none_or(|id| *id == step.id));
     let verdicts = last.filter_map(|step| {
         let iteration = step.iterations.last()?;
@@ -201,7 +201,10 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
         return vec![row("unstuck run ...".to_owned(), "again, with a check that can be run here")];
     }
     let mut rows = match outcome {
-        RunOutcome::Complete => vec![row(format!("unstuck show {short}"), "what was done")],
+        RunOutcome::Complete => vec![
+            row(format!("unstuck show {short}"), "what was done"),
+            row(format!("unstuck report {short} --md"), "a receipt for the pull request"),
+        ],
         RunOutcome::Blocked => {
             let needs = story.needs().unwrap_or("an answer");
             vec![row(format!("unstuck answer {short} \"done\""), &text::cut(needs, 40))]

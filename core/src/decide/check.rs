@@ -19,7 +19,7 @@ impl Batch {
     pub(super) fn check_ended(&mut self, before: &RunState, event: &CheckFinished, cause: Seq) {
         let Some((step, at)) = before.step(&event.step) else { return };
         let Some(check) = &step.check else { return };
-        if event.outcome.exit == Exit::Stopped {
+        if event.outcome.exit.is_stopped() {
             return;
         }
         if let Some(why) = &event.outcome.fatal {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::normalise::Normaliser;
 use super::reason::Reason;
@@ -160,6 +161,8 @@ pub(super) struct Found<'a> {
     failures: Vec<Failure>,
     /// Each failure as it stands in the output, where that is asked for.
     records: Option<Records>,
+    /// Where in memory the lines begin that failed tests printed.
+    printed: Vec<Range<usize>>,
     /// Each fingerprint that was told, and the lines it was told of.
     seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
     /// The tool that printed the output, where it is known although nothing failed.
@@ -175,6 +178,7 @@ impl<'a> Found<'a> {
             normaliser,
             failures: Vec::new(),
             records: None,
+            printed: Vec::new(),
             seen: BTreeMap::new(),
             tool: "",
             source: Source::Report,
@@ -202,6 +206,18 @@ impl<'a> Found<'a> {
         if self.tool.is_empty() {
             self.tool = tool;
         }
+    }
+
+    /// Notes lines that a failed test printed: whatever they look like, they are part of its failure.
+    pub(super) fn printed(&mut self, lines: &[&str]) {
+        if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
+            self.printed.push(first.as_ptr().addr()..last.as_ptr().addr() + 1);
+        }
+    }
+
+    /// Takes out where in memory the lines begin that failed tests printed.
+    pub(super) fn take_printed(&mut self) -> Vec<Range<usize>> {
+        std::mem::take(&mut self.printed)
     }
 
     /// Says whether nothing was found.

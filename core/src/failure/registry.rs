@@ -1,5 +1,7 @@
 //! The formats, one line each.
 
+use std::ops::Range;
+
 use super::draft::Found;
 use super::format::{self, Sheet};
 use super::marks::Marks;
@@ -21,11 +23,13 @@ pub struct Format {
     read: fn(&Sheet<'_>, &mut Found<'_>),
 }
 
-/// When a format is looked for: a later stage only where the ones before found nothing, since what a test
-/// runner or a compiler said is more than what the same lines look like.
+/// When a format is looked for: what is not the grammar of a tool only where nothing was found before, since what a
+/// test runner or a compiler said is more than what the same lines look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The grammar of one tool.
+    /// The grammar of a test runner that shows where the output of each failed test begins and ends.
+    Runner,
+    /// The grammar of one tool. What is within the output of a failed test is not looked at, whatever it looks like.
     Tool,
     /// The common shape of diagnostics: `file:line: message`.
     Diagnostics,
@@ -33,7 +37,7 @@ pub enum Stage {
     Shape,
 }
 
-use Stage::{Diagnostics, Shape, Tool};
+use Stage::{Diagnostics, Runner, Shape, Tool};
 
 /// All formats, in the order in which they are looked for.
 #[rustfmt::skip]
@@ -45,13 +49,13 @@ pub const FORMATS: &[Format] = &[
     Format { name: "test-json", title: "jest, vitest, mocha and RSpec with a JSON report", stage: Tool, marks: &["\"assertionResults\"", "\"full_description\"", "\"errors_outside_of_examples_count\"", "\"fullTitle\""], read: format::test_json::read },
     Format { name: "lint-json", title: "eslint, ruff, pylint, pyright, shellcheck, stylelint, golangci-lint, deno lint and others with a JSON report", stage: Tool, marks: &["\"ruleId\"", "\"messageId\"", "\"message-id\"", "\"end_location\"", "\"generalDiagnostics\"", "\"FromLinter\"", "\"endLine\"", "\"fix_availability\"", "\"check_name\"", "\"errored\"", "\"bytePos\""], read: format::lint_json::read },
     Format { name: "annotations", title: "GitHub workflow commands (::error file=...)", stage: Tool, marks: &["::error "], read: format::annotations::read },
-    Format { name: "cargo-nextest", title: "cargo nextest", stage: Tool, marks: &["error: test run failed"], read: format::nextest::read },
-    Format { name: "cargo-test", title: "cargo test (libtest)", stage: Tool, marks: &["test result: FAILED", "process didn't exit successfully"], read: format::libtest::read },
+    Format { name: "cargo-nextest", title: "cargo nextest", stage: Runner, marks: &["error: test run failed"], read: format::nextest::read },
+    Format { name: "cargo-test", title: "cargo test (libtest)", stage: Runner, marks: &["test result: FAILED", "process didn't exit successfully"], read: format::libtest::read },
     Format { name: "rustc", title: "rustc, clippy, ruff, deno lint: a headline and an arrow", stage: Tool, marks: &["--> ", "error: linking with"], read: format::arrow::read },
     Format { name: "rustfmt", title: "cargo fmt --check", stage: Tool, marks: &["Diff in "], read: format::rustfmt::read },
-    Format { name: "go-test", title: "go test", stage: Tool, marks: &["--- FAIL: ", "\nFAIL\t", "FAIL    "], read: format::go_test::read },
-    Format { name: "pytest", title: "pytest, pytest-xdist", stage: Tool, marks: &["= FAILURES =", "= ERRORS =", "short test summary info"], read: format::pytest::read },
-    Format { name: "unittest", title: "Python unittest", stage: Tool, marks: &["FAILED ("], read: format::unittest::read },
+    Format { name: "go-test", title: "go test", stage: Runner, marks: &["--- FAIL: ", "\nFAIL\t", "FAIL    "], read: format::go_test::read },
+    Format { name: "pytest", title: "pytest, pytest-xdist", stage: Runner, marks: &["= FAILURES =", "= ERRORS =", "short test summary info"], read: format::pytest::read },
+    Format { name: "unittest", title: "Python unittest", stage: Runner, marks: &["FAILED ("], read: format::unittest::read },
     Format { name: "node-test", title: "node --test (spec)", stage: Tool, marks: &["✖ failing tests:"], read: format::node_test::read },
     Format { name: "vitest", title: "vitest", stage: Tool, marks: &["⎯ Failed ", "⎯ Unhandled ", "⎯⎯ Unhandled "], read: format::vitest::read },
     Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
@@ -126,6 +130,17 @@ impl<'p> Prepared<'p> {
         Self { text: page.text(), lines, firsts, marks }
     }
 
+    /// Makes the lines empty that begin at these addresses.
+    fn hide(&mut self, printed: &Range<usize>) {
+        let begins = |line: &&str| line.as_ptr().addr();
+        let first = self.lines.partition_point(|line| begins(line) < printed.start);
+        let end = self.lines.partition_point(|line| begins(line) < printed.end);
+        for at in first..end {
+            self.lines[at] = &self.lines[at][..0];
+            self.firsts[at] = 0;
+        }
+    }
+
     /// Says whether a mark of a format is there.
     fn may_be(&self, format: usize) -> bool {
         !self.marks.of(format).is_empty()
@@ -147,27 +162,29 @@ pub(super) fn read_pages(
     found: &mut Found<'_>,
 ) -> Confidence {
     found.reading(Source::Text);
-    let pages = pages.each_ref().map(Prepared::new);
+    let mut pages = pages.each_ref().map(Prepared::new);
     let reported = found.len();
-    for stage in [Tool, Diagnostics, Shape] {
+    for stage in [Runner, Tool, Diagnostics, Shape] {
         for (at, format) in FORMATS.iter().enumerate() {
             // A tool may write its names to one stream and its reasons to the other.
             let wanted = match forced {
                 Some(forced) => forced.name == format.name,
-                None => {
-                    format.stage == stage
-                        && (format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)))
-                }
+                None => format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)),
             };
-            if wanted {
+            if wanted && format.stage == stage {
                 let [out, err] = &pages;
                 (format.read)(&out.sheet(at, Some(err)), found);
                 (format.read)(&err.sheet(at, Some(out)), found);
+                let printed = found.take_printed();
+                pages.iter_mut().for_each(|page| printed.iter().for_each(|printed| page.hide(printed)));
             }
             // What looks like a failure is taken at its word once.
             if stage == Shape && !found.is_empty() {
                 break;
             }
+        }
+        if stage == Runner {
+            continue;
         }
         if reported > 0 {
             found.choose(reported);

@@ -338,6 +338,7 @@ fn observation(
         changed: Some(true),
         snapshot: None,
         drift: None,
+        diffstat: None,
         answer: None,
     })
 }

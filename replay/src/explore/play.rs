@@ -152,6 +152,7 @@ impl Player {
             changed: Some(letter != Letter::Unchanged),
             snapshot: Some(Box::new(workspace(node.bytes))),
             drift: Some(Box::new(strayed.unwrap_or_default())),
+            diffstat: None,
             answer: self.answer(letter),
         };
         let state = give(&node.state, Observation::WorkerStarted(started));

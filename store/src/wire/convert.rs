@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use unstuck_core::answer;
+use unstuck_core::diffstat;
 use unstuck_core::event as domain;
 use unstuck_core::failure::{self, Fingerprint};
 use unstuck_core::gate;
@@ -162,7 +163,9 @@ record! {
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text }
     v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
-    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, answer }
+    v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer }
+    v1::Diffstat = diffstat::Diffstat { files, files_left_out, added, removed }
+    v1::ChangedFile = diffstat::ChangedFile { path, added, removed }
     v1::Call = domain::Call { client, session, continues, argv }
     v1::WorkerProgressed = domain::WorkerProgressed { step, iteration, attempt, progress }
     v1::Progress = reading::Progress { session, model, text, doing, counts, files, usage, cost, retrying }

@@ -219,7 +219,23 @@ pub struct WorkerFinished {
     pub changed: Option<bool>,
     pub snapshot: Option<Snapshot>,
     pub drift: Option<Drift>,
+    pub diffstat: Option<Diffstat>,
     pub answer: Option<AnswerSeen>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diffstat {
+    pub files: Vec<ChangedFile>,
+    pub files_left_out: u64,
+    pub added: u64,
+    pub removed: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    pub path: String,
+    pub added: u64,
+    pub removed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use unstuck_core::answer::{AnswerSeen, Origin, Refused, Violation};
+use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::{
     AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
     DecisionFile, DecisionSource, Event, Exit, Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost,
@@ -199,6 +200,11 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
             lines: Some(3),
             ..Drift::default()
         })),
+        diffstat: Some(Box::new(Diffstat::of(vec![ChangedFile {
+            path: "src/a.rs".to_owned(),
+            added: 2,
+            removed: 1,
+        }]))),
         answer: Some(Box::new(answer_seen())),
     })
 }

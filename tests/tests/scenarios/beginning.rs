@@ -41,7 +41,7 @@ fn check_explore_says_what_a_loop_can_come_to() {
         "at most    3 iterations, 3 worker calls, 9 checks, 9 command runs, 2 min",
         "never      a worker in stage 2",
         "COMPLETE · after complete",
-        "cost unknown",
+        "no client that is paid for",
         "warning: flow.yaml:12: steps.work.convergence.stall_threshold: 4 iterations",
     ] {
         assert!(told.out.contains(line), "{line}\n{}", told.out);
@@ -53,6 +53,11 @@ fn check_explore_says_what_a_loop_can_come_to() {
     assert_eq!(json["contradictions"][0]["line"], 12);
     let again = stage.unstuck(&["check", "flow.yaml", "--explore", "--json"]).with_status(0);
     assert_eq!(serde_json::from_str::<Value>(&again.out).expect("JSON"), json);
+    let paid = step.replace("worker: COMMAND\ncommand: cat", "worker: CODEX_CLI\ncapabilities: [READ]");
+    for (head, cost) in [("max_usd: 5\n", "cost at most $5.00 (max_usd)"), ("", "nothing bounds the cost")] {
+        stage.workflow(head, &paid);
+        stage.unstuck(&["check", "flow.yaml", "--explore"]).with_status(0).says(cost);
+    }
 }
 
 #[test]

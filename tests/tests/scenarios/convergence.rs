@@ -114,7 +114,7 @@ fn s30_what_failed_before_is_no_failure_of_the_work() {
     let check = "echo 'not ok 1 - old one'; echo 'not ok 2 - old two'; [ -e src/broken ] && echo 'not ok 3 - new'; exit 1";
     let worker = "[ $n = 1 ] && touch src/broken || rm -f src/broken; echo $n >src/n";
     let ended = run(&stage, worker, &["--no-worse", check]).with_status(0);
-    assert!(ended.out.contains("fail   old one") && ended.out.contains("shows new failures"), "{ended:?}");
+    assert!(ended.out.contains("fail   old one") && ended.out.contains("fail 2 → 3"), "{ended:?}");
     assert_eq!(stage.calls(), 2);
     let reasons = stage.verdicts()[0]["reasons"].to_string();
     assert!(reasons.ends_with("shows new failures: new (exit code 1)\"]"), "{reasons}");
@@ -191,7 +191,13 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
         }
     }
     let page = std::fs::read_to_string(page).expect("it can be read");
-    for part in ["stuck: the same failures again", "in every iteration", "expected 5, got -1", "--no-worse"] {
+    for part in [
+        "stuck: the same failures again",
+        "in every iteration",
+        "expected 5, got -1",
+        "src/add.sh +1 -0",
+        "--no-worse",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
 }

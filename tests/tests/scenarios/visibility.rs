@@ -266,8 +266,8 @@ fn s73_what_each_iteration_changed_is_counted_and_what_is_not_known_is_no_zero()
     hostile_night(&stage);
     let shown = stage.unstuck(&["report"]).with_status(0);
     let rows: Vec<&str> = shown.out.lines().filter(|line| line.contains("file")).collect();
-    assert!(rows[0].contains("+1 −0 2 files") && rows[0].contains("2 → 2"), "{shown:#?}");
-    assert!(rows[1].contains("+1 −2 1 file") && rows[1].contains("2 → 0"), "{shown:#?}");
+    assert!(rows[0].contains("+1 −0 (2 files)") && rows[0].contains("2 → 2"), "{shown:#?}");
+    assert!(rows[1].contains("+1 −2 (1 file)") && rows[1].contains("2 → 0"), "{shown:#?}");
     assert!(rows.iter().take(2).all(|row| row.contains("  ?  ")), "nobody tells what it cost: {shown:#?}");
     assert!(shown.out.contains("COMPLETE after 2 iterations") && shown.out.contains("cost unknown"));
     assert!(shown.out.contains("b 1 2"), "the baseline and two looks: {shown:#?}");

@@ -4,18 +4,22 @@ use serde::Serialize;
 use unstuck_adapters::workflow_file::{self, Loaded};
 use unstuck_core::duration::spoken;
 use unstuck_core::id::Stage;
+use unstuck_core::money;
+use unstuck_core::workflow::Workflow;
 use unstuck_replay::{Contradiction, End, Explored, contradictions};
 
 use crate::error::Result;
-use crate::{exit, text};
+use crate::{crew, exit, text};
 
 /// What is printed, also as JSON.
 #[derive(Serialize)]
 struct Report {
     name: String,
     steps: Vec<Explored>,
-    /// No worker has a price yet, so nothing can be said; a field, so that scripts need not change.
-    cost: Option<f64>,
+    /// What the run may spend at most, but for the rest of the call that passes it; `None` where nothing bounds it.
+    micro_usd_max: Option<u64>,
+    #[serde(skip)]
+    cost: String,
     contradictions: Vec<Placed>,
 }
 
@@ -40,13 +44,27 @@ pub fn explore(loaded: &Loaded, json: bool) -> Result {
     let bytes = std::fs::read(&loaded.path).unwrap_or_default();
     let contradictions =
         contradictions(&loaded.workflow, &steps).into_iter().map(|it| Placed::new(&bytes, it)).collect();
-    let report = Report { name: loaded.workflow.name.clone(), steps, cost: None, contradictions };
+    let workflow = &loaded.workflow;
+    let (name, micro_usd_max) = (workflow.name.clone(), workflow.budget.micro_usd);
+    let report = Report { name, steps, micro_usd_max, cost: cost(workflow), contradictions };
     if json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data"));
     } else {
         report.print(&loaded.path.file_name().unwrap_or_default().to_string_lossy());
     }
     Ok(exit::OK)
+}
+
+/// Says what all of it can cost: only a bound of the workflow can say so, since nobody knows what a call will take.
+fn cost(workflow: &Workflow) -> String {
+    match workflow.budget.micro_usd {
+        Some(most) => format!(
+            "cost at most {} (max_usd), and the rest of the call that passes it",
+            money::dollars(most)
+        ),
+        None if crew::permissions(workflow).is_empty() => "no client that is paid for".to_owned(),
+        None => "nothing bounds the cost (max_usd does)".to_owned(),
+    }
 }
 
 impl Report {
@@ -58,8 +76,12 @@ impl Report {
         }
         let calls = self.steps.iter().fold(0_u64, |sum, it| sum.saturating_add(it.worst.worker_calls));
         println!(
-            "\nall steps: at most {}; cost unknown (no worker has a price)",
-            count(calls, "worker call")
+            "\n{}",
+            text::wrap(
+                &format!("all steps: at most {}; {}", count(calls, "worker call"), self.cost),
+                text::width(),
+                2
+            )
         );
         for Placed { line, key, what } in &self.contradictions {
             let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));

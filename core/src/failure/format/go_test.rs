@@ -22,10 +22,19 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         } else if line.starts_with("ok  \t") || line.starts_with("?   \t") {
             start = at + 1;
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
-            package(rest.split(['\t', ' ']).next().unwrap_or_default(), rest, &lines[start..at], found);
+            let own = &lines[start..at];
+            package(rest.split(['\t', ' ']).next().unwrap_or_default(), rest, own, found);
+            found.printed(printed(own, start > 0));
             start = at + 1;
         }
     }
+}
+
+/// Returns what the tests of a package printed. Without `-v` that stands above their names too, where also the command
+/// before may have printed, but not once another package has ended.
+fn printed<'s, 'a>(lines: &'s [&'a str], follows: bool) -> &'s [&'a str] {
+    let mark = lines.iter().position(|line| line.starts_with("=== ") || failed(line).is_some());
+    mark.map_or(&[], |mark| if follows { lines } else { &lines[mark..] })
 }
 
 /// Reads the diagnostics of a package that does not build.

@@ -27,6 +27,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 let name = line.strip_prefix("---- ").and_then(|name| name.strip_suffix(" ----"));
                 if let Some(name) = name.and_then(|name| name.rsplit_once(" std")).map(|(name, _)| name) {
                     let block = until(lines, at + 1, |line| line.starts_with("---- ") || line == "failures:");
+                    found.printed(block);
                     blocks.entry(name).or_insert(block);
                 }
             }

@@ -79,7 +79,8 @@ pub(super) struct Sheet<'a> {
 impl<'a> Sheet<'a> {
     /// Returns the lines on which marks of the format stand, with their numbers.
     fn marked(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
-        self.marked.iter().map(|at| (*at, self.lines[*at]))
+        // A line that a failed test printed is empty.
+        self.marked.iter().map(|at| (*at, self.lines[*at])).filter(|(_, line)| !line.is_empty())
     }
 
     /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
@@ -100,7 +101,7 @@ impl<'a> Sheet<'a> {
         let mut next = 0;
         let found = memmem::find_iter(self.text.as_bytes(), text).filter_map(move |at| {
             let line = self.lines.partition_point(|line| self.offset(line) <= at).checked_sub(1)?;
-            let is_new = line >= next;
+            let is_new = line >= next && !self.lines[line].is_empty();
             next = next.max(line + 1);
             is_new.then(|| (line, self.lines[line]))
         });

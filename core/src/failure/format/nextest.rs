@@ -37,6 +37,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let block = until(lines, at + 1, |line| line.starts_with('─') || is_status(line));
+        found.printed(block);
         // What the test wrote is indented, and its panic is on standard error.
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         let panic = block.iter().position(|line| line.contains("panicked at ")).unwrap_or_default();

@@ -30,7 +30,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 framed(line, b'=').is_some()
                     || framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty())
             };
-            // What the test printed may look like anything.
+            found.printed(until(lines, at + 1, ends));
             let block = until(lines, at + 1, |line| ends(line) || framed(line, b'-').is_some());
             let entry = entry(title, section, &mut ids);
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {

@@ -22,6 +22,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         };
         // A description of the test may stand below its name, before the rule.
         let body = at + 2 + until(lines, at + 2, |line| is_rule(line, '-')).len() + 1;
+        found.printed(until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-')));
         let block = if kind.is_empty() {
             until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:"))
         } else {

@@ -1,0 +1,120 @@
+//! The report as Markdown, for a pull request: the end, a row for each iteration, and what it rests on.
+
+use unstuck_replay::StepStory;
+use unstuck_replay::report::StepReport;
+
+use super::{Page, Row, ends};
+use crate::{screen, text};
+
+/// Most iterations that are shown, and how many of them are the first ones.
+const ROWS_MAX: usize = 20;
+const ROWS_FIRST: usize = 3;
+/// The most characters of a verdict.
+const VERDICT_MAX: usize = 160;
+
+/// Writes the report as Markdown.
+pub fn markdown(page: &Page) -> String {
+    let story = &page.report.story;
+    let (word, sentence) = page.outcome();
+    let mut parts = vec![format!("**{word}** {}", line(&sentence)), String::new(), line(&story.workflow)];
+    for (step, report) in page.report.steps() {
+        parts.extend(of_step(page, step, report));
+    }
+    let run = story.run.as_ref().map_or("", |run| run.as_str());
+    parts.extend([
+        String::new(),
+        format!("Evidence: {}.", line(&screen::evidence(story))),
+        String::new(),
+        format!(
+            "Run `{run}`; `unstuck verify {run}` checks its log, `unstuck why {run}` shows the evidence."
+        ),
+    ]);
+    parts.join("\n")
+}
+
+fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Vec<String> {
+    let end = step.end_sentence.as_deref().unwrap_or("not finished");
+    let mut parts = vec![String::new(), format!("### {}: {}", line(step.id.as_str()), line(end))];
+    let rows: Vec<Row<'_>> = page.rows(step, report).collect();
+    if rows.is_empty() {
+        return parts;
+    }
+    parts.extend([
+        String::new(),
+        "| # | time | cost | changed | failures | stage | verdict |".to_owned(),
+        "|---|---|---|---|---|---|---|".to_owned(),
+    ]);
+    let left_out = rows.len().saturating_sub(ROWS_MAX);
+    for (at, row) in ends(&rows, ROWS_FIRST, ROWS_MAX).into_iter().enumerate() {
+        if at == ROWS_FIRST && left_out > 0 {
+            parts.push(format!("| … | | | | | | {} left out |", text::count(left_out, "iteration")));
+        }
+        parts.push(of_row(row));
+    }
+    parts
+}
+
+fn of_row(row: &Row<'_>) -> String {
+    let why = row.story.why().map_or_else(String::new, |why| format!(": {why}"));
+    let verdict = line(&text::cut(&format!("{}{why}", row.judged()), VERDICT_MAX));
+    let [number, time, cost] = [row.story.iteration.to_string(), row.time(), row.cost()];
+    format!(
+        "| {number} | {time} | {cost} | {} | {} | {} | {verdict} |",
+        row.diff(),
+        row.failures(),
+        row.stage()
+    )
+}
+
+/// Returns a text as one line in which nothing means anything to Markdown.
+fn line(text: &str) -> String {
+    let mut line = String::new();
+    for c in text::plain(text).chars() {
+        match c {
+            '\n' | '\t' => line.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '@' => line.extend(['\\', c]),
+            _ => line.push(c),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn a_night_is_a_table_for_a_pull_request() {
+        expect![[r#"
+            **STUCK** after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
+
+            make the tests pass & say \<b\>nothing\</b\>
+
+            ### work: stuck: the same failures again
+
+            | # | time | cost | changed | failures | stage | verdict |
+            |---|---|---|---|---|---|---|
+            | 1 | 00:00 | ? | +1 −0 (1 file) | 3 → 4 | 1 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma, parser::nested\_quotes, html escapes \<script\>alert(1)\</script\>, a name that is much longer than a narro… |
+            | 2 | 00:01 | ? | +2 −1 (3 files) | 4 → 4 | 1 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma, html escapes \<script\>alert(1)\</script\>, lexer::unicode, a name that is much longer than a narrow termi… |
+            | 3 | 00:02 | ? | +1 −0 (1 file) | 4 → 3 | 1 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma, html escapes \<script\>alert(1)\</script\>, a name that is much longer than a narrow terminal has room for… |
+            | 4 | 00:00 | ? | +1 −0 (1 file) | 3 → 3 | 1 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma, lexer::unicode, a name that is much longer than a narrow terminal has room for, with its module and it… |
+            | 5 | 00:01 | ? | +1 −0 (1 file) | 3 → 1 | 1 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+            | 6 | 00:02 | ? | +1 −0 (1 file) | 1 → 1 | 1 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+            | 7 | 00:00 | ? | +1 −0 (1 file) | 1 → 1 | 1 → 2 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+            | 8 | 00:01 | ? | +1 −0 (1 file) | 1 → 1 | 2 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+            | 9 | 00:02 | ? | +1 −0 (1 file) | 1 → 1 | 2 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+            | 10 | 00:00 | ? | +1 −0 (1 file) | 1 → 1 | 2 → 3 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+
+            Evidence: work \#10 exit-code (event 75) · end: event 78.
+
+            Run `d20098fbfd1c`; `unstuck verify d20098fbfd1c` checks its log, `unstuck why d20098fbfd1c` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
+    }
+
+    #[test]
+    fn nothing_in_a_text_means_anything() {
+        assert_eq!(line("a|b\n<c> `d` @e #1\u{1b}"), "a\\|b \\<c\\> \\`d\\` \\@e \\#1␛");
+    }
+}

@@ -1,0 +1,106 @@
+//! What an attempt changed in the workspace: the files, and how many lines of each.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What an attempt changed, without what the repository ignores.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diffstat {
+    /// The files with the most changed lines, these first; at most [`Diffstat::FILES_MAX`].
+    pub files: Vec<ChangedFile>,
+    /// How many more files there are.
+    pub files_left_out: u64,
+    /// Lines that were added in all of the files.
+    pub added: u64,
+    /// Lines that were removed in all of the files.
+    pub removed: u64,
+}
+
+/// A file that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    /// Its path from the root of the workspace.
+    pub path: String,
+    /// Lines that were added; none in a binary file.
+    pub added: u64,
+    /// Lines that were removed; none in a binary file.
+    pub removed: u64,
+}
+
+impl Diffstat {
+    /// Most files that are kept by name.
+    pub const FILES_MAX: usize = 20;
+
+    /// Makes it of all files that were changed.
+    pub fn of(mut files: Vec<ChangedFile>) -> Self {
+        let sum = |lines: fn(&ChangedFile) -> u64| files.iter().map(lines).fold(0, u64::saturating_add);
+        let (added, removed) = (sum(|it| it.added), sum(|it| it.removed));
+        let lines = |it: &ChangedFile| it.added.saturating_add(it.removed);
+        files.sort_by(|one, other| lines(other).cmp(&lines(one)).then_with(|| one.path.cmp(&other.path)));
+        let files_left_out = files.len().saturating_sub(Self::FILES_MAX) as u64;
+        files.truncate(Self::FILES_MAX);
+        Self { files, files_left_out, added, removed }
+    }
+
+    /// Returns how many files were changed.
+    pub fn count(&self) -> usize {
+        self.files.len().saturating_add(usize::try_from(self.files_left_out).unwrap_or(usize::MAX))
+    }
+
+    /// Adds what a later attempt changed; lines that it changed again count twice.
+    #[must_use]
+    pub fn and(&self, later: &Self) -> Self {
+        let mut files: BTreeMap<&str, ChangedFile> = BTreeMap::new();
+        for file in self.files.iter().chain(&later.files) {
+            let none = ChangedFile { added: 0, removed: 0, ..file.clone() };
+            let all = files.entry(&file.path).or_insert(none);
+            all.added = all.added.saturating_add(file.added);
+            all.removed = all.removed.saturating_add(file.removed);
+        }
+        let named = Self::of(files.into_values().collect());
+        let left_out = self.files_left_out.saturating_add(later.files_left_out);
+        Self {
+            files_left_out: named.files_left_out.saturating_add(left_out),
+            added: self.added.saturating_add(later.added),
+            removed: self.removed.saturating_add(later.removed),
+            ..named
+        }
+    }
+}
+
+impl fmt::Display for ChangedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} +{} -{}", self.path, self.added, self.removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(of: &[(&str, u64, u64)]) -> Vec<ChangedFile> {
+        of.iter()
+            .map(|(path, added, removed)| ChangedFile {
+                path: (*path).to_owned(),
+                added: *added,
+                removed: *removed,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_most_changed_files_come_first_and_all_lines_count() {
+        let stat = Diffstat::of(files(&[("b", 1, 0), ("a", 0, 1), ("c", 2, 3)]));
+        assert_eq!(stat.files, files(&[("c", 2, 3), ("a", 0, 1), ("b", 1, 0)]));
+        assert_eq!((stat.added, stat.removed, stat.files_left_out), (3, 4, 0));
+        let names: Vec<String> = (0..25).map(|at| format!("{at:02}")).collect();
+        let many: Vec<_> = names.iter().map(|name| (name.as_str(), 1, 0)).collect();
+        let many = Diffstat::of(files(&many));
+        assert_eq!((many.files.len(), many.files_left_out, many.added), (20, 5, 25));
+        let both = stat.and(&many).and(&stat);
+        assert_eq!((both.files.len(), both.files_left_out, both.added), (20, 8, 31));
+        assert_eq!(both.files[0], files(&[("c", 4, 6)])[0]);
+    }
+}

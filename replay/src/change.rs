@@ -1,0 +1,268 @@
+//! A key of a workflow with another value: `steps.implement.convergence.stall_threshold=3`.
+//!
+//! Keys are those of the workflow file. What a file writes in one place may be further inside in the policy that a run
+//! records, so some names stand for others, and some need not be said.
+
+use serde_json::Value;
+use unstuck_core::id::{Millis, StepId};
+use unstuck_core::workflow::{Convergence, Workflow};
+
+/// One key of the workflow with another value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    key: String,
+    value: String,
+}
+
+/// Why a change cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// It is not of the form `KEY=VALUE`.
+    #[error("{0:?} is not of the form KEY=VALUE, such as steps.implement.max_iterations=3")]
+    NotAnAssignment(String),
+    /// The workflow has no such key.
+    #[error("the workflow has no key {key}; at this place there are: {}", .known.join(", "))]
+    UnknownKey {
+        /// The key as given.
+        key: String,
+        /// What could stand there.
+        known: Vec<String>,
+    },
+    /// The value is not of the key's type.
+    #[error("{key} cannot be {value:?}: {why}")]
+    BadValue {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// What the type says.
+        why: String,
+    },
+    /// The run did not record what the key asks for.
+    #[error("step {0} had no max_changed_lines, so the lines that it changed were not counted")]
+    LinesNotCounted(StepId),
+    /// What differs from another base is not known.
+    #[error("the files of step {0} were compared with the base that it had, and with no other")]
+    OtherBase(StepId),
+}
+
+/// What a policy puts around the keys that a file has in one place.
+const AROUND: [&str; 5] = ["work", "worker", "by", "exit", "agent"];
+
+/// Names of a policy, and what a file calls them.
+const NAMES: [(&str, &str); 1] = [("check", "completion_check")];
+
+impl std::str::FromStr for Change {
+    type Err = ChangeError;
+
+    fn from_str(text: &str) -> Result<Self, ChangeError> {
+        let wrong = || ChangeError::NotAnAssignment(text.to_owned());
+        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+        if key.trim().is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+    }
+}
+
+impl Change {
+    /// Returns the workflow with this change.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such key, or the value does not fit.
+    pub fn apply(&self, workflow: &Workflow) -> Result<Workflow, ChangeError> {
+        let mut tree = serde_json::to_value(workflow).expect("a workflow is plain data");
+        let place = self.place(&mut tree)?;
+        let before = place.clone();
+        for candidate in self.candidates(&before)? {
+            *self.place(&mut tree)? = candidate;
+            if let Ok(changed) = serde_json::from_value::<Workflow>(tree.clone()) {
+                return if has_bounds(&changed) { Ok(changed) } else { Err(self.bad_value("at least 1")) };
+            }
+        }
+        Err(self.bad_value(&format!("it is {before} now")))
+    }
+
+    fn bad_value(&self, why: &str) -> ChangeError {
+        ChangeError::BadValue { key: self.key.clone(), value: self.value.clone(), why: why.to_owned() }
+    }
+
+    /// Finds what the key names. Where the rules of a loop are asked for and there are none, those begin that hold
+    /// where a file says no more than that there are some.
+    fn place<'a>(&self, tree: &'a mut Value) -> Result<&'a mut Value, ChangeError> {
+        let key = self.key.strip_suffix(".enabled").filter(|_| self.is_switch()).unwrap_or(&self.key);
+        let mut node = tree;
+        let mut at = "";
+        for part in key.split('.') {
+            if at == "convergence" && node.is_null() {
+                *node = serde_json::to_value(Convergence::default()).expect("rules are plain data");
+            }
+            let known = names(node);
+            let unknown = || ChangeError::UnknownKey { key: self.key.clone(), known };
+            node = child(node, part).ok_or_else(unknown)?;
+            at = part;
+        }
+        Ok(node)
+    }
+
+    fn is_switch(&self) -> bool {
+        self.key.ends_with(".convergence.enabled")
+    }
+
+    /// Returns what the text may mean: JSON, a duration in milliseconds, or itself.
+    fn candidates(&self, before: &Value) -> Result<Vec<Value>, ChangeError> {
+        if self.is_switch() {
+            let rules = || serde_json::to_value(Convergence::default()).expect("rules are plain data");
+            return match self.value.as_str() {
+                "false" => Ok(vec![Value::Null]),
+                "true" => Ok(vec![if before.is_null() { rules() } else { before.clone() }]),
+                _ => Err(self.bad_value("true or false")),
+            };
+        }
+        let json = serde_json::from_str(&self.value).ok();
+        let duration = before.is_number().then(|| self.value.parse::<Millis>().ok()).flatten();
+        let none = (self.value == "none").then_some(Value::Null);
+        let text = Value::String(self.value.clone());
+        Ok(none.into_iter().chain(json).chain(duration.map(|span| span.0.into())).chain([text]).collect())
+    }
+}
+
+/// Says whether every loop may run and something may be active.
+fn has_bounds(workflow: &Workflow) -> bool {
+    let rules = |it: &Convergence| it.stall_threshold > 0 && it.max_stage.0 > 0;
+    workflow.concurrency != Some(0)
+        && workflow.steps.iter().all(|step| {
+            step.max_iterations > 0
+                && step.convergence.as_ref().is_none_or(rules)
+                && step
+                    .check
+                    .as_ref()
+                    .is_none_or(|check| check.observations > 0 && check.max_parse_failures > 0)
+        })
+}
+
+/// Returns what a part of a key names: of an object a member, also of what is around it; of a list the item with this
+/// id, or of this number, from 1.
+fn child<'a>(node: &'a mut Value, part: &str) -> Option<&'a mut Value> {
+    let name = NAMES.iter().find(|(_, file)| *file == part).map_or(part, |(name, _)| name);
+    match node {
+        Value::Object(map) => {
+            let is_here = map.get(name).is_some_and(|value| !is_around(name, value));
+            let around = AROUND.iter().find(|it| map.get(**it).is_some_and(|inner| has(inner, name)));
+            match around.filter(|_| !is_here) {
+                Some(around) => child(map.get_mut(*around)?, part),
+                None => map.get_mut(name),
+            }
+        }
+        Value::Array(items) => {
+            let named = items.iter().position(|item| item.get("id").is_some_and(|id| id == part));
+            let numbered = || part.parse::<usize>().ok()?.checked_sub(1);
+            items.get_mut(named.or_else(numbered)?)
+        }
+        _ => None,
+    }
+}
+
+/// Says whether a key can be found in what is around it.
+fn has(node: &Value, name: &str) -> bool {
+    let Value::Object(map) = node else { return false };
+    map.contains_key(name) || AROUND.iter().any(|it| map.get(*it).is_some_and(|inner| has(inner, name)))
+}
+
+fn is_around(name: &str, value: &Value) -> bool {
+    AROUND.contains(&name) && value.is_object()
+}
+
+/// Returns the names that a key could go on with, as a file writes them.
+fn names(node: &Value) -> Vec<String> {
+    let of_file =
+        |name: &str| NAMES.iter().find(|(it, _)| *it == name).map_or(name, |(_, file)| file).to_owned();
+    match node {
+        Value::Object(map) => {
+            let mut names: Vec<String> = map
+                .iter()
+                .flat_map(
+                    |(name, value)| if is_around(name, value) { names(value) } else { vec![of_file(name)] },
+                )
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        }
+        Value::Array(items) => {
+            let named = items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned);
+            let named: Vec<String> = named.collect();
+            if named.is_empty() { (1..=items.len()).map(|it| it.to_string()).collect() } else { named }
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::testing::{script_worker, step};
+    use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Step, WorkerKind};
+
+    use super::*;
+
+    fn workflow() -> Workflow {
+        let command = |gate| CheckCommand { run: "make test".to_owned(), gate, reports: Vec::new() };
+        let commands = CheckBy::Commands(vec![command(Gate::Pass), command(Gate::NoNewFailures)]);
+        let looped = Step { convergence: Some(Convergence::default()), ..step("a").checked(commands, 5) };
+        let plain = step("b").checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 5);
+        Workflow::of_steps(vec![looped, plain])
+    }
+
+    /// Checks what becomes of a change: the part of the policy at a pointer, or the error.
+    #[track_caller]
+    fn check(change: &str, pointer: &str, want: &str) {
+        let change: Change = change.parse().expect("it is KEY=VALUE");
+        let got = match change.apply(&workflow()) {
+            Ok(changed) => {
+                let tree = serde_json::to_value(changed).expect("plain data");
+                tree.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {tree:#}")).to_string()
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(got.contains(want), "{change:?}: {got}");
+    }
+
+    #[test]
+    fn keys_are_those_of_a_workflow_file() {
+        check("steps.a.convergence.stall_threshold=4", "/steps/0/convergence/stall_threshold", "4");
+        check("steps.a.completion_check.commands.2.gate=pass", "/steps/0/check/by/commands/1/gate", "pass");
+        check("steps.a.completion_check.observations=3", "/steps/0/check/observations", "3");
+        check("steps.a.completion_check.timeout=5s", "/steps/0/check/timeout", "5000");
+        check("steps.b.completion_check.instructions=false", "/steps/1/check/by/exit/instructions", "false");
+        check("steps.b.model=m", "/steps/1/work/worker/model", "m");
+        check("steps.a.convergence.enabled=false", "/steps/0/convergence", "null");
+        check("steps.a.convergence.enabled=true", "/steps/0/convergence/stall_threshold", "2");
+        check("steps.b.convergence.enabled=true", "/steps/1/convergence/stall_threshold", "2");
+        check("steps.b.convergence.max_stage=4", "/steps/1/convergence/max_stage", "4");
+        check("concurrency=2", "/concurrency", "2");
+    }
+
+    #[test]
+    fn so_are_those_of_the_policy_that_a_run_records() {
+        check(
+            "steps.a.check.by.commands.1.gate=no_new_failures",
+            "/steps/0/check/by/commands/0/gate",
+            "no_new",
+        );
+        check("steps.b.work.worker.model=m", "/steps/1/work/worker/model", "m");
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_named_with_what_could() {
+        check("steps.c.max_iterations=3", "", "no key steps.c.max_iterations; at this place there are: a, b");
+        check("steps.a.nope=3", "", "completion_check, ");
+        check("steps.a.completion_check.commands.3.gate=pass", "", "there are: 1, 2");
+        check("steps.a.convergence.stall_threshold=0", "", "at least 1");
+        check("steps.a.convergence.stall_threshold=x", "", "it is 2 now");
+        check("steps.a.convergence.enabled=perhaps", "", "true or false");
+        check("steps.a.completion_check.observations=0", "", "at least 1");
+        check("steps.a.max_iterations=0", "", "at least 1");
+    }
+}
