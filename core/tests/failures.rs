@@ -389,6 +389,47 @@ fn all_of_what_nothing_recognises_counts() {
     }
 }
 
+#[test]
+fn what_a_wrapper_sets_before_each_line_is_no_part_of_a_failure() {
+    for prefix in [
+        "Nov 22 21:00:01 ",
+        "2026-11-22T21:00:01.123Z ",
+        "test (linux)\tRun tests\t2026-11-22T21:00:01.1234567Z ",
+        "web-1  | ",
+        "@acme/app:test: ",
+        "packages/app test: ",
+        "@acme/app: ",
+        "Nov 22 21:00:01 vm1 job[1234]: ",
+    ] {
+        let samples = SAMPLES.iter().filter(|(_, text)| text.split(|byte| *byte == b'\n').count() > 3);
+        for (file, text) in samples.filter(|(_, text)| !text.contains(&b'\r')) {
+            let text = String::from_utf8_lossy(text);
+            let wrapped: String = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            assert_eq!(read(wrapped.as_bytes()).set(), read(text.as_bytes()).set(), "{prefix}{file}");
+        }
+    }
+}
+
+#[test]
+fn what_ran_side_by_side_is_read_apart() {
+    let one = include_str!("fixtures/failures/node-test-tap.txt");
+    let other = include_str!("fixtures/failures/pytest.txt");
+    let lines =
+        |label: &'static str, text: &'static str| text.lines().map(move |line| format!("[{label}] {line}\n"));
+    let (mut one_lines, mut other_lines) = (lines("js", one), lines("py", other));
+    let mut mixed = String::new();
+    loop {
+        let beside = [one_lines.next(), other_lines.next()];
+        if beside.iter().all(Option::is_none) {
+            break;
+        }
+        mixed.extend(beside.into_iter().flatten());
+    }
+    let keys = |text: &str| read(text.as_bytes()).failures.into_iter().map(|it| it.fingerprint);
+    let apart = FailureSet::new(keys(one).chain(keys(other)));
+    assert_eq!(read(mixed.as_bytes()).set(), apart);
+}
+
 // ---- properties ----
 
 proptest! {
