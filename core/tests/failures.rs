@@ -62,6 +62,7 @@ samples! {
     "cargo-manifest.txt"
     "cargo-nextest.txt"
     "cargo-test.txt"
+    "catch2-sections.txt"
     "catch2.txt"
     "checkstyle.xml"
     "cmake.txt"

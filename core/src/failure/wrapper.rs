@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Regex, RegexSet};
 
 /// What a wrapper sets before each line; with a group `label` where it is a name.
 struct Prefix {
@@ -23,6 +23,9 @@ struct Prefix {
 
 /// So many lines are looked at to recognise a wrapper.
 const LOOKED_AT: usize = 200;
+
+/// Of so many lines at the beginning some have it; of most outputs none has, and this tells so at once.
+const FIRST: usize = 12;
 
 /// What stands before a line is no longer than this.
 const LENGTH_MAX: usize = 400;
@@ -63,13 +66,35 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
     prefixes.into_iter().map(prefix).collect()
 });
 
+/// The patterns of all of them.
+static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSet::new(PREFIXES.iter().map(|prefix| prefix.pattern.as_str())).expect("patterns of ours")
+});
+
 /// Returns a text without what wrappers set before its lines.
 pub(super) fn unwrapped(mut text: Cow<'_, str>) -> Cow<'_, str> {
     for _ in 0..DEPTH_MAX {
-        let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.is_before(&text)) else { break };
+        let candidates = candidates(&text);
+        let Some(prefix) = candidates.into_iter().find(|prefix| prefix.is_before(&text)) else { break };
         text = Cow::Owned(prefix.taken_off(&text));
     }
     text
+}
+
+/// Returns those that stand before a third of the first lines.
+fn candidates(text: &str) -> Vec<&'static Prefix> {
+    let mut counts = vec![0; PREFIXES.len()];
+    let mut lines = 0;
+    for line in text.lines().filter(|line| !line.trim_start().is_empty()).take(FIRST) {
+        lines += 1;
+        ANY.matches(beginning(line)).into_iter().for_each(|at| counts[at] += 1);
+    }
+    let common = PREFIXES.iter().zip(counts).filter(|(_, count)| *count > 0 && count * 3 >= lines);
+    common.map(|(prefix, _)| prefix).collect()
+}
+
+fn beginning(line: &str) -> &str {
+    &line[..line.floor_char_boundary(LENGTH_MAX)]
 }
 
 /// Says whether a line begins with a moment.
@@ -94,7 +119,7 @@ impl Prefix {
 
     /// Takes a line apart into the name and what is behind it.
     fn split<'l>(&self, line: &'l str) -> Option<(&'l str, &'l str)> {
-        let found = self.pattern.captures(&line[..line.floor_char_boundary(LENGTH_MAX)])?;
+        let found = self.pattern.captures(beginning(line))?;
         let label = found.name("label").map_or("", |label| label.as_str());
         (!is_of_a_tool(label)).then(|| (label, &line[found.get(0).map_or(0, |all| all.end())..]))
     }

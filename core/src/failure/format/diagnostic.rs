@@ -158,10 +158,14 @@ fn has_position(line: &[u8]) -> bool {
 
 /// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.
 pub(super) fn is_path(file: &str) -> bool {
+    const LENGTH_MAX: usize = 500;
+    if file.len() >= LENGTH_MAX {
+        return false;
+    }
     let file = file.strip_prefix("file://").unwrap_or(file);
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let plain = !file.contains("//") && !file.replace("[...", "").contains("...") && file.len() < 500;
+    let plain = !file.contains("//") && !file.replace("[...", "").contains("...");
     let known = matches!(
         name,
         "Makefile" | "Dockerfile" | "Jenkinsfile" | "BUILD" | "CMakeLists.txt" | "GNUmakefile"

@@ -38,7 +38,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Tells most lines apart without the pattern.
 fn may_be_place(line: &str) -> bool {
-    line.ends_with(|c: char| c.is_ascii_digit() || c == ':') || line.ends_with("root stylesheet")
+    const LENGTH_MAX: usize = 1000;
+    line.len() < LENGTH_MAX
+        && (line.ends_with(|c: char| c.is_ascii_digit() || c == ':') || line.ends_with("root stylesheet"))
 }
 
 /// Reads the message of the place at a line, and says on which line it ends; what is above `free` belongs to
