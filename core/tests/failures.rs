@@ -46,55 +46,78 @@ macro_rules! samples {
 samples! {
     "asan.txt"
     "ava.txt"
+    "azure.txt"
+    "basedpyright.txt"
     "bats-pretty.txt"
+    "bats-timing.txt"
     "bats.txt"
+    "biome.txt"
     "black.txt"
     "busted.txt"
     "cargo-build.jsonl"
     "cargo-build.txt"
     "cargo-clippy.txt"
     "cargo-fmt.txt"
+    "cargo-link.txt"
+    "cargo-manifest.txt"
     "cargo-nextest.txt"
     "cargo-test.txt"
+    "catch2-sections.txt"
     "catch2.txt"
+    "checkstyle.xml"
+    "cmake.txt"
+    "commitlint.txt"
     "cpp-main.txt"
     "ctest.txt"
     "deno-check.txt"
     "deno-fmt.txt"
     "deno-lint.txt"
     "deno-test.txt"
+    "dotnet-main.txt"
     "dotnet.txt"
+    "elixir-main.txt"
+    "elixirc.txt"
     "eslint-json.json"
     "eslint.txt"
+    "exception-group.txt"
     "exunit.txt"
     "flake8.txt"
+    "gfortran.txt"
     "git.txt"
     "github-annotations.txt"
     "go-build.txt"
     "go-main.txt"
     "go-test.jsonl"
     "go-test.txt"
+    "go-timeout.txt"
     "golangci.txt"
     "gradle.txt"
     "gtest.txt"
     "jasmine.txt"
     "java-main.txt"
     "jest.txt"
+    "jshint.txt"
     "kotlin-javac.txt"
     "lua-main.txt"
     "luacheck.txt"
     "luaunit.txt"
     "make-gcc.txt"
     "make-rule.txt"
+    "markdownlint.txt"
     "maven.txt"
     "minitest.txt"
     "mocha.txt"
     "msvc.txt"
+    "mypy-pretty.txt"
+    "mypy.jsonl"
     "mypy.txt"
     "nextest-json.jsonl"
     "node-main.txt"
     "node-test-tap.txt"
     "node-test.txt"
+    "ocaml.txt"
+    "oxlint.json"
+    "oxlint.txt"
     "perl-main.txt"
     "php-main.txt"
     "phpunit-data.txt"
@@ -102,22 +125,30 @@ samples! {
     "playwright.txt"
     "prettier.txt"
     "prove.txt"
+    "pydocstyle.txt"
     "pylint.txt"
     "pyright.json"
+    "pytest-chained.txt"
     "pytest-short.txt"
     "pytest.txt"
     "python-main.txt"
+    "rails.txt"
     "rspec.txt"
     "rubocop.txt"
     "ruby-main.txt"
+    "ruff-grouped.txt"
     "ruff.txt"
+    "sarif-index.json"
     "sarif.json"
     "shell.txt"
+    "shellcheck-tty.txt"
     "shellcheck.txt"
+    "standard.txt"
     "swift.txt"
     "tape.txt"
     "tsan.txt"
     "tsc.txt"
+    "ty-concise.txt"
     "unittest.txt"
     "unity.txt"
     "unknown-endings.txt"
@@ -125,6 +156,7 @@ samples! {
     "unknown-tool.txt"
     "valgrind.txt"
     "vitest.txt"
+    "yamllint.txt"
 }
 
 #[test]
@@ -356,6 +388,47 @@ fn all_of_what_nothing_recognises_counts() {
     ] {
         compare_unparsed(exit_code, one, other, is_same);
     }
+}
+
+#[test]
+fn what_a_wrapper_sets_before_each_line_is_no_part_of_a_failure() {
+    for prefix in [
+        "Nov 22 21:00:01 ",
+        "2026-11-22T21:00:01.123Z ",
+        "test (linux)\tRun tests\t2026-11-22T21:00:01.1234567Z ",
+        "web-1  | ",
+        "@acme/app:test: ",
+        "packages/app test: ",
+        "@acme/app: ",
+        "Nov 22 21:00:01 vm1 job[1234]: ",
+    ] {
+        let samples = SAMPLES.iter().filter(|(_, text)| text.split(|byte| *byte == b'\n').count() > 3);
+        for (file, text) in samples.filter(|(_, text)| !text.contains(&b'\r')) {
+            let text = String::from_utf8_lossy(text);
+            let wrapped: String = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            assert_eq!(read(wrapped.as_bytes()).set(), read(text.as_bytes()).set(), "{prefix}{file}");
+        }
+    }
+}
+
+#[test]
+fn what_ran_side_by_side_is_read_apart() {
+    let one = include_str!("fixtures/failures/node-test-tap.txt");
+    let other = include_str!("fixtures/failures/pytest.txt");
+    let lines =
+        |label: &'static str, text: &'static str| text.lines().map(move |line| format!("[{label}] {line}\n"));
+    let (mut one_lines, mut other_lines) = (lines("js", one), lines("py", other));
+    let mut mixed = String::new();
+    loop {
+        let beside = [one_lines.next(), other_lines.next()];
+        if beside.iter().all(Option::is_none) {
+            break;
+        }
+        mixed.extend(beside.into_iter().flatten());
+    }
+    let keys = |text: &str| read(text.as_bytes()).failures.into_iter().map(|it| it.fingerprint);
+    let apart = FailureSet::new(keys(one).chain(keys(other)));
+    assert_eq!(read(mixed.as_bytes()).set(), apart);
 }
 
 // ---- properties ----

@@ -3,7 +3,7 @@
 //! [`extract`] takes what a command printed, and better the machine reports it wrote, and returns the
 //! [`Failure`]s in it. Four steps, one file each:
 //!
-//! 1. `page`: bytes become lines without colours, progress bars and the time stamps of a wrapper.
+//! 1. `page`: bytes become lines without colours, progress bars and what a wrapper set before each (`wrapper`).
 //! 2. [`registry`]: one search over the text (`marks`) tells which formats may be present; each of these reads the
 //!    lines by its own grammar (`format`, one file for each) and finds the *block* of each failure.
 //! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
@@ -27,6 +27,7 @@ mod reason;
 mod record;
 pub mod registry;
 mod set;
+mod wrapper;
 
 use std::fmt;
 
@@ -197,7 +198,7 @@ impl Extraction {
 
 /// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
 pub fn plain(bytes: &[u8]) -> String {
-    Page::new(bytes).text().to_owned()
+    Page::plain(bytes).text().to_owned()
 }
 
 /// Reads the failures of an output, the format being recognised.

@@ -1,9 +1,8 @@
-//! A page: what one stream printed, as lines without colours, carriage returns and wrapper time stamps.
+//! A page: what one stream printed, as lines without colours, carriage returns and what a wrapper set before each.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use super::wrapper::unwrapped;
 
 /// Of more output than this, the beginning and the end are kept.
 const BYTES_MAX: usize = 128 << 20;
@@ -20,8 +19,15 @@ pub(super) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Cleans the bytes; borrows them where there is nothing to clean.
+    /// Cleans the bytes, and takes off what a wrapper set before each line; borrows them where there is nothing
+    /// to do.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let page = Self::plain(bytes);
+        Self { text: unwrapped(page.text), ..page }
+    }
+
+    /// Cleans the bytes; borrows them where there is nothing to clean.
+    pub(super) fn plain(bytes: &'a [u8]) -> Self {
         if bytes.len() <= BYTES_MAX {
             return Self { text: clean(bytes), left_out: 0 };
         }
@@ -42,7 +48,7 @@ impl<'a> Page<'a> {
         &self.text
     }
 
-    /// Returns the lines, without the time stamps that a wrapper set before each of them.
+    /// Returns the lines.
     pub(super) fn lines(&self) -> Vec<&str> {
         let mut lines = Vec::with_capacity(self.text.len() / 48 + 1);
         let mut start = 0;
@@ -53,7 +59,6 @@ impl<'a> Page<'a> {
         if start < self.text.len() {
             lines.push(&self.text[start..]);
         }
-        strip_stamps(&mut lines);
         lines
     }
 }
@@ -102,36 +107,6 @@ fn escape_len(bytes: &[u8]) -> usize {
     len.min(bytes.len())
 }
 
-static STAMP: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$)")
-        .expect("the pattern is well formed")
-});
-
-/// Says whether a line begins with a moment.
-pub(super) fn is_stamped(line: &str) -> bool {
-    STAMP.is_match(line)
-}
-
-/// A time stamp before every line is a wrapper's (`ts`, a CI log), and not part of what the tool said.
-fn strip_stamps(lines: &mut [&str]) {
-    const LOOKED_AT: usize = 12;
-    let mut seen = 0;
-    for line in lines.iter().filter(|line| !line.trim().is_empty()).take(LOOKED_AT) {
-        if !STAMP.is_match(line) {
-            return;
-        }
-        seen += 1;
-    }
-    if seen < LOOKED_AT.min(4) {
-        return;
-    }
-    for line in lines {
-        if let Some(stamp) = STAMP.find(line) {
-            *line = &line[stamp.end()..];
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,12 +125,5 @@ mod tests {
         check(b"a b\x1b[1G c d\x1b[K\n", &["a b", " c d"]);
         check(b"\x1b]8;;http://x\x07link\x1b]8;;\x07", &["link"]);
         check(b"\xff\x1b[", &["\u{fffd}"]);
-    }
-
-    #[test]
-    fn a_stamp_before_every_line_is_a_wrappers() {
-        let stamped = b"21:00:01 a\n21:00:01 b\n21:00:02   c\n21:00:02 d\n";
-        check(stamped, &["a", "b", "  c", "d"]);
-        check(b"21:00:01 a\nb\n", &["21:00:01 a", "b"]);
     }
 }

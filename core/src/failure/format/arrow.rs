@@ -22,13 +22,17 @@ const LINK_LINES: usize = 1000;
 
 /// Reads every headline that an arrow follows, and errors of the linker.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
+    let (lines, mut since) = (sheet.lines, 0);
     for (at, line) in sheet.marked() {
         if line.starts_with("error: linking with") {
             let near = &lines[..lines.len().min(at + LINK_LINES)];
             link(until(near, at, |line| line.starts_with("error: could not compile")), found);
         }
         let trimmed = line.trim_start();
+        if DONE.iter().any(|it| line.starts_with(it)) {
+            placeless(&lines[since..at], found);
+            since = at + 1;
+        }
         if !trimmed.starts_with("--> ") || at == 0 {
             continue;
         }
@@ -57,6 +61,26 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Returns what tells a diagnostic from another: the message and the label of its span.
 pub(super) fn about(message: &str, label: &str) -> String {
     format!("{message} {}", label.split("help:").next().unwrap_or_default().trim()).trim().to_owned()
+}
+
+/// By this rustc and cargo end what they say of a crate.
+const DONE: [&str; 2] = ["error: could not compile", "error: aborting due to"];
+
+/// Reads the errors that have no place: what follows each is no arrow, up to the next headline.
+fn placeless(lines: &[&str], found: &mut Found<'_>) {
+    let heads = lines.iter().enumerate().filter(|(_, line)| line.starts_with("error"));
+    for (at, head) in heads.filter_map(|(at, line)| Some((at, HEAD.captures(line)?))) {
+        let ends = |line: &str| line.trim().is_empty() || HEAD.is_match(line);
+        let body = until(lines, at + 1, ends);
+        let what = &head["what"];
+        let placed = body.iter().any(|line| line.trim_start().starts_with("--> "));
+        let derived = DONE.iter().any(|it| lines[at].starts_with(it)) || what.starts_with("linking with");
+        if !placed && !derived {
+            let code = head.name("code").map_or("", |code| code.as_str());
+            let message = [&lines[at..=at], body].concat().join("\n");
+            found.push(Draft::diagnostic("rustc", "", None, what).kind(code).message(&message));
+        }
+    }
 }
 
 fn number(arrow: &regex::Captures<'_>, name: &str) -> Option<u32> {
@@ -96,7 +120,7 @@ fn label<'a>(body: &[&'a str]) -> &'a str {
 /// Reads which symbols the linker does not find.
 pub(super) fn link(block: &[&str], found: &mut Found<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?:undefined symbol: |undefined reference to [`'‘])(?P<name>[^\s'’]+)")
+        Regex::new(r"(?:undefined symbol: |undefined reference to [`'‘])(?P<name>[^\s'’]+)|(?:cannot find|unable to find library|library not found for) (?P<library>-l[^\s:]+)")
             .expect("well formed")
     });
     static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
@@ -104,7 +128,10 @@ pub(super) fn link(block: &[&str], found: &mut Found<'_>) {
     });
     for (at, line) in block.iter().enumerate() {
         let Some(symbol) = SYMBOL.captures(line) else { continue };
-        let what = format!("undefined symbol: {}", &symbol["name"]);
+        let what = match symbol.name("library") {
+            Some(library) => format!("cannot find {}", library.as_str()),
+            None => format!("undefined symbol: {}", &symbol["name"]),
+        };
         let mut draft = Draft::diagnostic("rustc", "", None, &what).kind("link").message(line.trim());
         if let Some(place) = block.get(at + 1).and_then(|next| REFERENCE.captures(next)) {
             draft = draft.at(&place["file"], place["line"].parse().ok());

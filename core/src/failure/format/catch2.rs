@@ -22,10 +22,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let doctest = sheet.has("TEST CASE:  ");
     for (at, line) in lines.iter().enumerate() {
         if let Some(case) = line.strip_prefix("TEST CASE:  ") {
-            case.trim().clone_into(&mut name);
-        } else if line.starts_with("-----") && lines.get(at + 2).is_some_and(|line| line.starts_with("-----"))
-        {
-            lines[at + 1].trim().clone_into(&mut name);
+            name = joined(case, until(lines, at + 1, |line| !line.starts_with("  ")));
+        } else if line.starts_with("-----") {
+            let titles = until(lines, at + 1, |line| line.starts_with("-----") || line.is_empty());
+            let framed = lines.get(at + 1 + titles.len()).is_some_and(|line| line.starts_with("-----"));
+            if let Some((case, sections)) = titles.split_first().filter(|_| framed) {
+                name = joined(case, sections);
+            }
         }
         if name.is_empty()
             || told == name
@@ -38,10 +41,20 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         // The expression is source text; its expansion is a value.
         let inline = failed.name("what").or(failed.name("fatal")).map(|what| what.as_str());
         let stated = inline.or_else(|| block.first().map(|line| line.trim())).unwrap_or_default();
-        let draft = Draft::test("catch2", &name, &[]).kind("expectation").about(stated);
+        let thrown = stated.starts_with("due to ");
+        let kind = if thrown { "exception" } else { "expectation" };
+        let said = block.get(1).filter(|_| thrown).map_or("", |line| line.trim());
+        let stated = format!("{stated} {said}");
+        let draft = Draft::test("catch2", &name, &[]).kind(kind).about(stated.trim());
         let draft = Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft };
         let message = format!("{name}\n{line}\n{}", block.join("\n"));
         found.push(draft.at(&failed["file"], failed["line"].parse().ok()).message(&message));
         told.clone_from(&name);
     }
+}
+
+/// Returns the name of a test case with those of the sections that it was in.
+fn joined(case: &str, sections: &[&str]) -> String {
+    let sections = sections.iter().copied().filter(|section| !section.trim().is_empty());
+    std::iter::once(case).chain(sections).map(str::trim).collect::<Vec<_>>().join("/")
 }

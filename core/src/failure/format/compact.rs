@@ -1,5 +1,5 @@
 //! Linters with one problem a line and its place in words: `a.ts: line 1, col 8 - message (rule)`. So do deno
-//! lint and eslint with their compact formats.
+//! lint and eslint with their compact formats; jshint has a comma before the message.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::super::draft::{Draft, Found};
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:, (?P<level>\w+))? - (?:(?P<mark>Error|Warning) - )?(?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
+    Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:(?:, (?P<level>\w+))? - (?:(?P<mark>Error|Warning) - )?|, )(?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
 });
 
 /// Reads every problem; the warnings only where there is nothing else.

@@ -25,19 +25,47 @@ const HEADS: &[&str] = &[
 
 /// Reads every such line once; the values in it are not what tells one from another.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    for line in
-        sheet.lines.iter().filter(|line| matches!(line.as_bytes().first(), Some(b'e' | b'E' | b'f' | b'F')))
-    {
-        if HEADS.iter().any(|head| line.starts_with(head)) && !unparsed::is_epilogue(line) {
+    let begins = |line: &str| matches!(line.as_bytes().first(), Some(b'e' | b'E' | b'f' | b'F'));
+    for (number, line) in sheet.lines.iter().enumerate().filter(|(_, line)| begins(line)) {
+        if is_head(line) && !is_derived(line) && !unparsed::is_epilogue(line) {
             let (kind, _) = line.split_once([':', ' ', '[']).unwrap_or((line, ""));
             let draft = Draft::process("errors", &kind.to_ascii_lowercase(), &[line]);
-            let draft = Draft { style: Style::Values, ..draft }.about(line);
+            let about = [&[*line], causes(&sheet.lines[number + 1..]).as_slice()].concat().join(" ");
+            let draft = Draft { style: Style::Values, ..draft }.about(&about).message(&about);
             found.push(
                 placed(line)
                     .map_or(draft.clone(), |place| Draft { class: Class::Diagnostic, ..at(draft, &place) }),
             );
         }
     }
+}
+
+fn is_head(line: &str) -> bool {
+    HEADS.iter().any(|head| line.starts_with(head))
+}
+
+/// Says whether a line only sums up the errors before it, or passes one on.
+fn is_derived(line: &str) -> bool {
+    const SUMS_UP: [&str; 6] = [
+        "could not compile ",
+        "aborting due to ",
+        "build failed",
+        "test failed, to rerun",
+        "test run failed",
+        "Process completed with exit code",
+    ];
+    let what = line.split_once(": ").map_or("", |(_, what)| what);
+    SUMS_UP.iter().any(|it| what.starts_with(it))
+}
+
+/// Returns what the lines below an error name as its causes, and what a program that it ran panicked of.
+fn causes<'a>(below: &[&'a str]) -> Vec<&'a str> {
+    const LINES: usize = 100;
+    let below = &below[..below.len().min(LINES)];
+    let below = &below[..below.iter().position(|line| is_head(line)).unwrap_or(below.len())];
+    let announces = |line: &str| line.trim() == "Caused by:" || line.contains(" panicked at ");
+    let announced = below.windows(2).filter(|lines| announces(lines[0]));
+    announced.map(|lines| lines[1].trim()).collect()
 }
 
 /// Takes `error: message at file:line:column` apart.

@@ -1,6 +1,6 @@
 //! ExUnit.
 
-use super::super::draft::{Draft, Found};
+use super::super::draft::{Draft, Found, Style};
 use super::{Sheet, numbered};
 
 /// Reads the numbered list; an item is headed `test name (Module)`, with the place below.
@@ -28,7 +28,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .take(4)
             .collect();
         let draft = Draft::test("exunit", &format!("{module} {name}"), &[]);
-        let draft = Draft { values: told.join("\n"), ..draft }
+        // The code is source text, and says which assertion it is.
+        let code = told.iter().find(|line| line.starts_with("code:"));
+        let (shown, style) = match code {
+            Some(code) => (vec![told[0], code], Style::Diagnostic),
+            None => (shown, Style::Values),
+        };
+        let draft = Draft { values: told.join("\n"), style, ..draft }
             .kind(kind)
             .about(&shown.join(" "))
             .at(file, number.parse().ok());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
-use super::{Sheet, diagnostics, until, without_time};
+use super::{Sheet, diagnostic, until, without_time};
 
 const TOOL: &str = "go-test";
 
@@ -42,7 +42,7 @@ fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
     if !package.starts_with(|c: char| c.is_alphanumeric()) {
         return;
     }
-    for diagnostic in lines.iter().map_while(|line| diagnostics::parse(line)) {
+    for diagnostic in lines.iter().map_while(|line| diagnostic::parse(line)) {
         found.push(diagnostic.draft());
     }
 }
@@ -82,6 +82,14 @@ fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
         lines.iter().rposition(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
     let status =
         lines.iter().rev().find(|line| line.starts_with("exit status ") || line.starts_with("signal: "));
+    let running = panic.map(|at| running(package, &lines[at..])).unwrap_or_default();
+    if let Some(at) = panic.filter(|_| !running.is_empty()) {
+        for test in running {
+            let draft = Draft::test(TOOL, &format!("{package}.{test}"), &lines[at..]);
+            found.push(draft.at(package, None));
+        }
+        return;
+    }
     let draft = match (panic, status) {
         (Some(at), _) => Draft::process(TOOL, "", &lines[at..]),
         (None, Some(status)) => {
@@ -92,6 +100,28 @@ fn died(package: &str, lines: &[&str], result: &str, found: &mut Found<'_>) {
     let file = draft.file.clone().unwrap_or_else(|| package.to_owned());
     let line = draft.line;
     found.push(draft.at(&file, line));
+}
+
+/// Returns the tests that ran into the time limit, of which a panic tells: it lists them, and in older versions
+/// their stacks are all there is.
+fn running<'a>(package: &str, lines: &[&'a str]) -> Vec<&'a str> {
+    if !lines[0].contains("test timed out after") {
+        return Vec::new();
+    }
+    if lines.get(1) == Some(&"running tests:") {
+        let names =
+            until(lines, 2, |line| !line.starts_with('\t')).iter().map(|line| without_time(line.trim()));
+        let names: Vec<&str> = names.collect();
+        // Whoever runs a subtest waits for it.
+        let waits =
+            |name: &str| names.iter().any(|it| it.strip_prefix(name).is_some_and(|it| it.starts_with('/')));
+        return names.iter().copied().filter(|name| !waits(name)).collect();
+    }
+    let own = lines.windows(2).filter(|frame| frame[1].contains("_test.go:"));
+    let named = own.filter_map(|frame| frame[0].strip_prefix(package)?.strip_prefix('.'));
+    let named = named.map(|name| name.split(['.', '(']).next().unwrap_or_default());
+    let tests: BTreeSet<&str> = named.filter(|name| name.starts_with("Test")).collect();
+    tests.into_iter().collect()
 }
 
 /// Returns the name on a line `--- FAIL: Name (0.00s)`.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, diagnostics, go_test};
+use super::{Sheet, diagnostic, go_test};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -68,7 +68,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 fn diagnostic(line: &str, found: &mut Found<'_>) -> bool {
     let parsed =
-        diagnostics::parse(line).filter(|it| it.file.ends_with(".go") && !line.starts_with([' ', '\t']));
+        diagnostic::parse(line).filter(|it| it.file.ends_with(".go") && !line.starts_with([' ', '\t']));
     parsed.map(|it| found.push(it.draft())).is_some()
 }
 

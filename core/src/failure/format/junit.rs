@@ -118,7 +118,7 @@ fn dialect(text: &str) -> &'static str {
     dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
 }
 
-fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
+pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     let attribute = tag.try_get_attribute(name).ok().flatten();
     let unescaped = attribute.map(|attribute| match quick_xml::escape::unescape(&attribute.value) {
         Ok(text) => text.into_owned(),

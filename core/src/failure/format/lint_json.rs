@@ -61,6 +61,9 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["row"],
         &value["startLine"],
         &value["location"]["positions"]["begin"]["line"],
+        &value["location"]["lines"]["begin"],
+        &value["location"]["range"]["start"]["line"],
+        &value["labels"][0]["span"]["line"],
         &value["location"]["start"]["line"],
     ];
     // What follows the language server protocol counts from 0; deno counts only its columns so.
@@ -71,7 +74,9 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let rules = ["ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "symbol"];
     let rule = rules.iter().find_map(|name| match &value[*name] {
         Value::String(rule) => Some(rule.clone()),
+        Value::Number(rule) if is_shell(value) => Some(format!("SC{rule}")),
         Value::Number(rule) => Some(rule.to_string()),
+        Value::Object(rule) => rule.get("value").and_then(Value::as_str).map(str::to_owned),
         _ => None,
     });
     // eslint counts severities, the others name them; what says nothing is an error.
@@ -84,6 +89,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
             !matches!(named, "warning" | "info" | "note" | "information" | "style")
                 || value.get("messageId").is_some()
                 || value.get("message-id").is_some()
+                || is_shell(value)
         }
     };
     let line = u32::try_from(line).ok();
@@ -94,6 +100,8 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["Pos"]["Column"],
         &value["startColumn"],
         &value["location"]["positions"]["begin"]["column"],
+        &value["location"]["range"]["start"]["column"],
+        &value["labels"][0]["span"]["column"],
         &value["location"]["start"]["column"],
     ];
     let ranged = || [&start["character"], &start["col"]].into_iter().find_map(Value::as_u64).map(|it| it + 1);
@@ -101,4 +109,9 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let draft = draft.shown_at(column.and_then(|column| u32::try_from(column).ok()), "").warning(!is_error);
     let shown = format!("{} {}", draft.kind, message.trim());
     Some(Problem { draft: draft.message(shown.trim()), is_error })
+}
+
+/// Says whether shellcheck wrote it, of which every finding counts.
+fn is_shell(value: &Value) -> bool {
+    value["code"].is_number() && value["level"].is_string() && value["endColumn"].is_number()
 }

@@ -57,7 +57,10 @@ fn marked_before(line: &str) -> Option<&str> {
         return Some(name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
     }
     // A number or a bracket behind the mark counts, and names nothing.
-    let names = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '(' | '|'));
+    let counts = name.trim_start().starts_with("found ") && name.contains(" problem");
+    let names = !counts
+        && !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '(' | '|'));
     names.then_some(name)
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::exception;
-use super::{Sheet, numbered};
+use super::{Sheet, numbered, until};
 
 const TOOL: &str = "minitest";
 
@@ -13,27 +13,41 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         line.contains(" assertions, ") && (line.contains(" runs, ") || line.contains(" tests, "))
     };
     let Some((end, _)) = sheet.marked().rfind(|(_, line)| counted(line)) else { return };
+    let before = found.len();
     for item in numbered::items(&lines[..end], 0, |_| false) {
-        let Some((title, body)) = item.body.split_first() else { continue };
-        if item.head.starts_with("Skipped") {
-            continue;
+        if !item.head.starts_with("Skipped") {
+            failed(item.head, item.body, found);
         }
-        // `Class#test [file:line]:`, or `Class#test:` and an exception below.
-        let (name, place) = title.split_once(" [").unwrap_or((title.trim_end_matches(':'), ""));
-        let (file, number) = place.trim_end_matches([':', ']']).rsplit_once(':').unwrap_or_default();
-        let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
-        let mut draft = Draft::test(TOOL, name, &body);
-        if item.head.starts_with("Failure") && draft.kind.is_empty() {
-            draft = draft.kind("Failure");
-        }
-        if let Some((kind, _)) = body.first().and_then(|line| exception(line)) {
-            draft = draft.kind(kind).about(body[0]);
-        }
-        let message = format!("{title}\n{}", draft.message);
-        found.push(
-            if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.message(&message),
-        );
     }
+    if found.len() == before {
+        inline(&lines[..end], found);
+    }
+}
+
+/// Rails tells of each failure where it happens, without a number, and then how to run the test again.
+fn inline(lines: &[&str], found: &mut Found<'_>) {
+    for (at, head) in lines.iter().enumerate().filter(|(_, line)| matches!(**line, "Failure:" | "Error:")) {
+        let again = |line: &str| line.starts_with("bin/rails test ") || line.starts_with("rails test ");
+        failed(head, until(lines, at + 1, again), found);
+    }
+}
+
+/// Reads what is below a head.
+fn failed(head: &str, body: &[&str], found: &mut Found<'_>) {
+    let Some((title, body)) = body.split_first() else { return };
+    // `Class#test [file:line]:`, or `Class#test:` and an exception below.
+    let (name, place) = title.split_once(" [").unwrap_or((title.trim_end_matches(':'), ""));
+    let (file, number) = place.trim_end_matches([':', ']']).rsplit_once(':').unwrap_or_default();
+    let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
+    let mut draft = Draft::test(TOOL, name, &body);
+    if head.starts_with("Failure") && draft.kind.is_empty() {
+        draft = draft.kind("Failure");
+    }
+    if let Some((kind, _)) = body.first().and_then(|line| exception(line)) {
+        draft = draft.kind(kind).about(body[0]);
+    }
+    let message = format!("{title}\n{}", draft.message);
+    found.push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.message(&message));
 }
 
 /// Frames of a Ruby stack: `    lib/a.rb:12:in 'add'`.

@@ -26,7 +26,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn problem(lines: &[&str], at: usize) -> Option<Draft> {
     let line = lines[at];
     let head = line.contains(" - ").then(|| HEAD.captures(line)).flatten()?;
-    let more = until(lines, at + 1, |next| !next.starts_with("    ") || HEAD.is_match(next));
+    let more = until(lines, at + 1, |next| !next.starts_with("  ") || HEAD.is_match(next));
     let told = |line: &str| RULE.captures(line).map(|it| it["rule"].to_owned());
     let rule = std::iter::once(&line).chain(more).find_map(|line| told(line)).unwrap_or_default();
     let what = RULE.replace(&head["what"], "");

@@ -8,23 +8,41 @@ use super::Sheet;
 /// Reads every result.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for document in sheet.documents() {
-        let runs = document["runs"].as_array();
-        let results =
-            runs.into_iter().flatten().flat_map(|run| run["results"].as_array().into_iter().flatten());
-        let results: Vec<&Value> =
-            results.filter(|it| it["suppressions"].as_array().is_none_or(Vec::is_empty)).collect();
-        let level = |result: &Value| result["level"].as_str().unwrap_or("warning").to_owned();
-        let errors = results.iter().any(|result| level(result) == "error");
-        for result in results {
-            let level = level(result);
+        let runs = document["runs"].as_array().into_iter().flatten();
+        let results = runs.flat_map(|run| {
+            let results = run["results"].as_array().into_iter().flatten();
+            results.map(|result| (result, rule(run, result)))
+        });
+        let results: Vec<(&Value, &Value)> =
+            results.filter(|(it, _)| it["suppressions"].as_array().is_none_or(Vec::is_empty)).collect();
+        let errors = results.iter().any(|(result, rule)| level(result, rule) == "error");
+        for (result, rule) in results {
+            let level = level(result, rule);
             if level == "error" || (!errors && level == "warning") {
-                found.push(draft(result));
+                found.push(draft(result, rule, level));
             }
         }
     }
 }
 
-fn draft(result: &Value) -> Draft {
+/// Returns the rule of a result, which may be told by its place in the list of the tool or of an extension.
+fn rule<'r>(run: &'r Value, result: &'r Value) -> &'r Value {
+    let reference = &result["rule"];
+    let tool = match reference["toolComponent"]["index"].as_u64().and_then(|at| usize::try_from(at).ok()) {
+        Some(at) => &run["tool"]["extensions"][at],
+        None => &run["tool"]["driver"],
+    };
+    let index = result["ruleIndex"].as_u64().or(reference["index"].as_u64());
+    index.and_then(|at| usize::try_from(at).ok()).map_or(reference, |at| &tool["rules"][at])
+}
+
+/// Says how much a result weighs: what it does not say itself its rule does.
+fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
+    let default = rule["defaultConfiguration"]["level"].as_str();
+    result["level"].as_str().or(default).unwrap_or("warning")
+}
+
+fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
     let place = &result["locations"][0]["physicalLocation"];
     let file = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
     let line = place["region"]["startLine"].as_u64().and_then(|line| u32::try_from(line).ok());
@@ -32,7 +50,7 @@ fn draft(result: &Value) -> Draft {
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
     let column = place["region"]["startColumn"].as_u64().and_then(|column| u32::try_from(column).ok());
     Draft::diagnostic("sarif", file, line, message)
-        .kind(result["ruleId"].as_str().unwrap_or_default())
+        .kind(result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default())
         .shown_at(column, "")
-        .warning(result["level"] != "error")
+        .warning(level != "error")
 }

@@ -14,6 +14,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let bats =
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
+    let timed = is_timed(lines);
     let mut parents = Parents::default();
     for (at, line) in lines.iter().enumerate() {
         if let Some(reason) = line.strip_prefix("Bail out!") {
@@ -21,6 +22,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
+        let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         let body = until(lines, at + 1, |line| ends(line, depth));
         push(tool, &parents.path(depth, name), line, body, &lines[..at], found);
     }
@@ -33,6 +35,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
         return;
     }
     let mut parents = Parents::default();
+    let timed = is_timed(lines);
     for line in lines {
         let (depth, point) = parents.take(line);
         let failed = point.strip_prefix("not ok ").map(|rest| (rest, Ending::Failed));
@@ -40,6 +43,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
         let Some((rest, ending)) = ended else { continue };
         let (name, excused) = description(rest);
         let ending = if excused { Ending::Excused } else { ending };
+        let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         if !name.is_empty() {
             tell("tap", &parents.path(depth, name), ending);
         }
@@ -98,6 +102,21 @@ fn description(rest: &str) -> (&str, bool) {
     }
 }
 
+/// Says whether a time stands behind every name, as `bats --timing` writes it: `not ok 1 adds in 8ms`.
+fn is_timed(lines: &[&str]) -> bool {
+    let points = || lines.iter().filter_map(|line| line.strip_prefix("not ok ").or(line.strip_prefix("ok ")));
+    let is_timed = |point: &str| point.contains(" # skip") || without_elapsed(description(point).0).is_some();
+    points().next().is_some()
+        && points().all(is_timed)
+        && !lines.iter().any(|line| line.starts_with("TAP version"))
+}
+
+fn without_elapsed(name: &str) -> Option<&str> {
+    let (name, time) = name.rsplit_once(" in ")?;
+    let unit = time.trim_start_matches(|c: char| c.is_ascii_digit());
+    (unit.len() < time.len() && matches!(unit, "ms" | "s" | "sec")).then_some(name)
+}
+
 fn ends(line: &str, depth: usize) -> bool {
     let bare = line.trim_start();
     let point = bare.starts_with("ok ") || bare.starts_with("not ok ") || bare.starts_with("# Subtest: ");
@@ -150,6 +169,10 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
         field(&["severity"]),
     ];
     let kind = kind.into_iter().flatten().find(|kind| kind != "testCodeFailure").unwrap_or_default();
+    let lines: Vec<&str> = error.lines().map(str::trim_start).collect();
+    if lines.first().is_some_and(|line| line.starts_with('(') && line.contains(" test file ")) {
+        return Some(of_bats(name, &lines));
+    }
     let lines: Vec<&str> = error.lines().collect();
     let values: Vec<&str> = block
         .iter()

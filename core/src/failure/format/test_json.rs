@@ -87,5 +87,5 @@ fn clean(told: String) -> String {
     if !told.contains('\u{1b}') {
         return told;
     }
-    super::super::page::Page::new(told.as_bytes()).text().to_owned()
+    super::super::page::Page::plain(told.as_bytes()).text().to_owned()
 }

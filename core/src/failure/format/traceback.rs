@@ -15,6 +15,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     rust(lines, found);
     go(lines, found);
     java(lines, found);
+    dotnet(lines, found);
+    elixir(sheet, found);
     node(sheet, found);
     ruby(sheet, found);
     php(sheet, found);
@@ -28,6 +30,10 @@ fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
 }
 
 fn python(lines: &[&str], found: &mut Found<'_>) {
+    let begins = |line: &&str| line.trim_start_matches([' ', '+']).starts_with("Exception Group Traceback");
+    if let Some(at) = lines.iter().rposition(begins) {
+        return push("", &lines[at..], found);
+    }
     let last = lines.iter().rposition(|line| line.starts_with("Traceback (most recent call last):"));
     if let Some(at) = last {
         push("", &lines[at..], found);
@@ -69,6 +75,36 @@ fn java(lines: &[&str], found: &mut Found<'_>) {
     let rest = lines[at].splitn(3, '"').nth(2).unwrap_or_default().trim();
     let block: Vec<&str> = std::iter::once(rest).chain(lines[at + 1..].iter().copied()).collect();
     push("", &block, found);
+}
+
+/// .NET: `Unhandled exception. Kind: message`; Mono has the exception on the next line.
+fn dotnet(lines: &[&str], found: &mut Found<'_>) {
+    const HEAD: &str = "unhandled exception";
+    let begins = |line: &&str| line.get(..HEAD.len()).is_some_and(|head| head.eq_ignore_ascii_case(HEAD));
+    let Some(at) = lines.iter().position(begins) else { return };
+    let rest = lines[at][HEAD.len()..].trim_start_matches(['.', ':', ' ']);
+    let rest = Some(rest).filter(|rest| !rest.is_empty());
+    // Mono tells all of it a second time.
+    let block = rest
+        .into_iter()
+        .chain(lines[at + 1..].iter().copied().take_while(|line| !line.starts_with("[ERROR]")));
+    let block: Vec<&str> = block.collect();
+    if block.first().is_some_and(|line| exception(line.split(" ---> ").next().unwrap_or(line)).is_some()) {
+        push("", &block, found);
+    }
+}
+
+/// Elixir: `** (Kind) message`, perhaps with a place before the message.
+fn elixir(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\*\* \((?P<kind>[A-Z][\w.]*|exit|throw|EXIT from \S+)\) (?:(?P<file>[^\s:]+\.exs?):(?P<line>\d+)(?::\d+)?: )?(?P<what>.*)$").expect("well formed")
+    });
+    if let Some(raised) = sheet.starting(b"*").find_map(|(_, line)| RAISED.captures(line)) {
+        let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
+        let file = raised.name("file").map_or("", |file| file.as_str());
+        let line = raised.name("line").and_then(|line| line.as_str().parse().ok());
+        found.push(draft.at(file, line).message(&raised[0]));
+    }
 }
 
 /// Node prints the source, the exception, its stack, and its own version at the end.

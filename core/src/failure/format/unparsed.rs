@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found, Style};
-use super::super::page;
-use super::super::{Confidence, Output, UNPARSED};
+use super::super::{Confidence, Output, UNPARSED, wrapper};
 
 /// So many lines at the end are shown.
 const TAIL_LINES: usize = 3;
@@ -80,7 +79,7 @@ fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a s
 /// A moment before the first line alone is a wrapper's, which says where and as what it starts.
 fn leave_head_out(lines: &mut Vec<&str>) {
     let is_head = lines.split_first().is_some_and(|(first, rest)| {
-        page::is_stamped(first) && rest.first().is_some_and(|line| !page::is_stamped(line))
+        wrapper::is_stamped(first) && rest.first().is_some_and(|line| !wrapper::is_stamped(line))
     });
     if is_head {
         lines.remove(0);
@@ -90,7 +89,7 @@ fn leave_head_out(lines: &mut Vec<&str>) {
 /// Returns the lines to show; those of a log, which begin with a moment, only where there are no others.
 fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
-    let tail: Vec<&str> = last.iter().filter(|line| !page::is_stamped(line)).copied().collect();
+    let tail: Vec<&str> = last.iter().filter(|line| !wrapper::is_stamped(line)).copied().collect();
     if tail.is_empty() { lines.last().copied().into_iter().collect() } else { tail }
 }
 

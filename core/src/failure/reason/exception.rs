@@ -52,7 +52,19 @@ pub(super) fn raised(block: &[&str]) -> Option<Reason> {
         return None;
     }
     let values = told(block).filter(|line| !is_code(line)).collect::<Vec<_>>().join("\n");
+    let about = causes(block).fold(about, |about, cause| format!("{about} < {cause}"));
     Some(Reason { kind: kind.to_owned(), about, values, ..Reason::default() })
+}
+
+/// Returns what caused an exception, as Java and .NET tell it behind the stack or before it.
+fn causes<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
+    const CAUSES: usize = 4;
+    let caused = |line: &&'b str| {
+        let line = line.trim_start();
+        let cause = line.strip_prefix("Caused by: ").or_else(|| line.strip_prefix("---> "));
+        cause.filter(|cause| exception(cause).is_some())
+    };
+    block.iter().filter_map(caused).take(CAUSES)
 }
 
 /// Returns the sentences of a block, with the signs of a difference in place of its lines.

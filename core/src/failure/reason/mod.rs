@@ -38,6 +38,7 @@ type Read = fn(&[&str]) -> Option<Reason>;
 const READERS: &[Read] = &[
     rust::panic,
     python::marked_lines,
+    python::group,
     python::traceback,
     native::googletest,
     native::assertion,
@@ -115,9 +116,8 @@ pub(super) fn is_frame(line: &str) -> bool {
 }
 
 fn ends_in_number(text: &str) -> bool {
-    text.trim_end()
-        .rsplit(':')
-        .next()
+    let last = text.trim_end().rsplit(':').next();
+    last.map(|last| last.strip_prefix("line ").unwrap_or(last))
         .is_some_and(|last| !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
 }
 

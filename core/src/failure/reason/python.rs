@@ -20,8 +20,15 @@ const DIFFERENCES: &[&str] = &[
     "Differing items",
 ];
 
+/// What stands between two exceptions, of which the second was raised because of the first.
+const LINKS: [&str; 2] =
+    ["The above exception was the direct cause", "During handling of the above exception"];
+
 /// Reads the lines that pytest marks with `E`.
 pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
+    // Of several that caused each other, the last is the one that the test ended with.
+    let links = |line: &&str| LINKS.iter().any(|it| line.starts_with(it));
+    let block = block.iter().rposition(links).map_or(block, |at| &block[at + 1..]);
     let marked: Vec<&str> = block.iter().filter_map(|line| line.strip_prefix("E  ")).map(str::trim).collect();
     let head = marked.iter().copied().find(|line| !line.is_empty())?;
     // A syntax error points at the text before it says what it is.
@@ -69,6 +76,28 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<Reason> {
 
 static FRAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)"#).expect("well formed"));
+
+/// Reads a group of exceptions, which is drawn with a margin; the kinds of those in it are part of what it is.
+pub(super) fn group(block: &[&str]) -> Option<Reason> {
+    let start =
+        block.iter().position(|line| line.ends_with("Exception Group Traceback (most recent call last):"))?;
+    let told = block[start + 1..].iter().filter_map(|line| margin(line));
+    let mut raised = told.filter_map(|line| Some((line, exception(line)?.0)));
+    let (head, kind) = raised.next()?;
+    let inner: Vec<&str> = raised.map(|(_, kind)| kind).collect();
+    let values = block[start..].iter().filter_map(|line| margin(line)).collect::<Vec<_>>().join("\n");
+    Some(Reason {
+        kind: kind.to_owned(),
+        about: format!("{head} / {}", inner.join(" ")),
+        values,
+        ..Reason::default()
+    })
+}
+
+/// Returns what is behind the margin of a group, if it is no frame.
+fn margin(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix("| ").filter(|told| !told.starts_with(' '))
+}
 
 /// Reads a traceback; of several that caused each other, the last.
 pub(super) fn traceback(block: &[&str]) -> Option<Reason> {

@@ -1,0 +1,40 @@
+//! biome: a place and a rule with a line behind them, and the message below.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, until};
+
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>\S.*?)(?::(?P<line>\d+):(?P<column>\d+))? (?P<rule>[a-z]\w*(?:/[\w/]+)?)(?: +[A-Z]+)* +━━+$")
+        .expect("well formed")
+});
+
+/// How much a problem weighs; the first two are of errors.
+const MARKS: [&str; 6] = ["× ", "✖ ", "! ", "⚠ ", "i ", "ℹ "];
+
+/// Reads every problem; what is no error only where there is none.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let drafts: Vec<Draft> = sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect();
+    let errors = drafts.iter().any(|draft| !draft.is_warning);
+    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+}
+
+/// Reads one problem; the last of all, which has no file, only says that there were some.
+fn problem(lines: &[&str], at: usize, line: &str) -> Option<Draft> {
+    let head = HEAD.captures(line)?;
+    let block = until(lines, at + 1, |line| line.ends_with('━'));
+    let marked =
+        |line: &&str| MARKS.iter().any(|mark| line.strip_prefix("  ").is_some_and(|it| it.starts_with(mark)));
+    let said = block.iter().copied().find(marked)?;
+    let (mark, what) = said.trim_start().split_once(' ')?;
+    let number = |name: &str| head.name(name).and_then(|it| it.as_str().parse().ok());
+    let message = format!("{line}\n{}", block.join("\n"));
+    let draft = match &head["rule"] {
+        "format" => Draft::unformatted("biome", &head["file"], None, &message),
+        rule => Draft::diagnostic("biome", &head["file"], number("line"), what).kind(rule),
+    };
+    Some(draft.shown_at(number("column"), "").warning(!matches!(mark, "×" | "✖")).message(message.trim_end()))
+}

@@ -1,0 +1,225 @@
+//! A diagnostic on one line, taken apart: `file:line:column: severity: message [rule]`.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::super::draft::Draft;
+use super::super::reason::indentation;
+
+/// A line that was taken apart.
+pub(super) struct Diagnostic<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: Option<u32>,
+    column: Option<u32>,
+    pub(super) severity: &'a str,
+    pub(super) code: String,
+    /// What stands before the message with a colon, behind a dash: a rule.
+    rule: &'a str,
+    pub(super) message: Cow<'a, str>,
+    whole: &'a str,
+}
+
+/// The place, and what is behind it.
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:\[\w+\] |vet: )?(?P<file>(?:file://|[A-Za-z]:)?[^\s:()\[\]](?:[^:()\[\]]|/[\[(]{1,2}[\w.-]+[\])]{1,2})*?)(?::(?P<line>\d+)(?:[:.,-](?P<column>\d+)(?:[:.,-]\d+)*)?|\((?P<line2>\d+)(?:, ?(?P<column2>\d+)(?:,\d+)*)?\)):? +(?P<rest>\S.*)$",
+    )
+    .expect("the pattern is well formed")
+});
+
+/// How much it weighs, the code, and the message.
+static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    let severity = r"(?P<severity>(?i:fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor)|E|W|C|R|F)";
+    // With a colon, or before a code that stands for it: `error[code] message`, `error MD022/name message`.
+    let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +)";
+    let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+):? +|\[(?P<code6>[A-Z]\d{4})\([\w-]+\), \S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
+    let pattern = format!(
+        r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?(?P<what>.*)$"
+    );
+    Regex::new(&pattern).expect("the pattern is well formed")
+});
+
+/// The groups of the two above that hold a code.
+const CODES: [&str; 8] = ["code1", "code2", "code3", "code4", "code5", "code6", "code7", "code8"];
+
+/// The rule at the end of a message: `[-Wunused]`, `[return-value]`, `(unused-import)`.
+static RULE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?P<what>.*\S)\s+(?:\[(?:(?i:error|warning)/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|\w+/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
+    )
+    .expect("well formed")
+});
+
+/// How much it weighs, behind the rule: a word, or a number that says how sure the tool is.
+static WEIGHT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<what>.*\S)\s+\[(?:(?P<level>error|warning)|\d)\]$").expect("well formed")
+});
+
+/// Takes a line apart, if it is a diagnostic.
+pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
+    const LINE_MAX: usize = 4000;
+    // Most lines are none, and this tells so at once.
+    let line = outdented(line);
+    let first = line.bytes().next()?;
+    if line.len() > LINE_MAX
+        || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
+        || !has_position(line.as_bytes())
+    {
+        return None;
+    }
+    let place = PLACE.captures(line)?;
+    let file = text(&place, "file");
+    if !is_path(file) {
+        return None;
+    }
+    let said = SAID.captures(text(&place, "rest"))?;
+    let codes = CODES.iter().map(|name| text(&said, name));
+    let mut code = codes.into_iter().find(|code| !code.is_empty()).unwrap_or_default().to_owned();
+    let mut levels = vec![text(&said, "severity"), text(&said, "level")];
+    let mut message = text(&said, "what");
+    if let Some(weight) = message.ends_with(']').then(|| WEIGHT.captures(message)).flatten() {
+        message = text(&weight, "what");
+        levels.push(text(&weight, "level"));
+    }
+    if let Some(rule) = message.ends_with([']', ')']).then(|| RULE.captures(message)).flatten() {
+        message = text(&rule, "what");
+        if code.is_empty() {
+            code = [text(&rule, "rule"), text(&rule, "rule2")].concat();
+        }
+    }
+    let number = |names: [&str; 2]| names.iter().find_map(|name| text(&place, name).parse().ok());
+    let dashed = said.name("dash").and_then(|_| message.split_once(": "));
+    let rule = dashed.map_or("", |(rule, _)| rule);
+    let rule = if code.is_empty() && is_rule(rule) { rule } else { "" };
+    Some(Diagnostic {
+        file,
+        line: number(["line", "line2"]),
+        column: number(["column", "column2"]),
+        rule,
+        severity: levels.into_iter().find(|level| !level.is_empty()).unwrap_or_default(),
+        code,
+        message: message.trim_start_matches("[*] ").into(),
+        whole: line,
+    })
+}
+
+/// Takes a line apart together with those below it, if it is a diagnostic: the message may stand on the next
+/// line, further in.
+pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a>> {
+    let line = lines[at];
+    let found = parse(line)?;
+    let below = lines.get(at + 1).copied().unwrap_or_default();
+    if !found.is_whole() && indentation(below) >= indentation(line) + 4 && !below.contains(" | ") {
+        return Some(found.with(below));
+    }
+    let is_wrapped = found.code.is_empty() && !found.severity.is_empty() && below.ends_with(']');
+    if is_wrapped
+        && let Some(rule) = below.starts_with(|c: char| !c.is_whitespace()).then(|| ruled(below)).flatten()
+    {
+        let message = format!("{} {}", found.message, rule.0).trim().to_owned().into();
+        return Some(Diagnostic { message, code: rule.1, ..found });
+    }
+    Some(found).filter(|found| !found.message.is_empty())
+}
+
+/// Takes the rule off the end of a line that goes on with a message which was too long for one.
+fn ruled(line: &str) -> Option<(&str, String)> {
+    if parse(line).is_some() {
+        return None;
+    }
+    let (what, rule) = line.strip_suffix(']')?.rsplit_once('[')?;
+    (is_rule(rule) && !rule.is_empty()).then(|| (what.trim(), rule.to_owned()))
+}
+
+/// Returns what a group holds, or nothing.
+fn text<'t>(found: &Captures<'t>, name: &str) -> &'t str {
+    found.name(name).map_or("", |it| it.as_str())
+}
+
+/// Some tools indent what they say below a headline; what is further in is the text of something.
+fn outdented(line: &str) -> &str {
+    let indented = ["    ", "  "].iter().find_map(|blanks| line.strip_prefix(blanks));
+    indented.filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+}
+
+/// Says whether a word is written like the name of a rule.
+fn is_rule(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '@'))
+}
+
+fn has_position(line: &[u8]) -> bool {
+    memchr::memchr2_iter(b':', b'(', line)
+        .take(8)
+        .any(|at| line.get(at + 1).is_some_and(u8::is_ascii_digit) && at > 0)
+}
+
+/// A path has an extension or a folder; `12:30:01` and `http://host:80` are none.
+pub(super) fn is_path(file: &str) -> bool {
+    const LENGTH_MAX: usize = 500;
+    if file.len() >= LENGTH_MAX {
+        return false;
+    }
+    let file = file.strip_prefix("file://").unwrap_or(file);
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let plain = !file.contains("//") && !file.replace("[...", "").contains("...");
+    let known = matches!(
+        name,
+        "Makefile" | "Dockerfile" | "Jenkinsfile" | "BUILD" | "CMakeLists.txt" | "GNUmakefile"
+    );
+    let extended = extension.starts_with(|c: char| c.is_ascii_alphabetic())
+        && extension.len() <= 8
+        && extension.chars().all(|c| c.is_alphanumeric() || matches!(c, '+'));
+    plain
+        && (known || (extended && !file.ends_with(' ') && file.matches(' ').count() <= 2))
+        && !matches!(extension, "o" | "so" | "a" | "obj")
+}
+
+impl<'a> Diagnostic<'a> {
+    pub(super) fn is_error(&self) -> bool {
+        const ERRORS: [&str; 5] = ["error", "fatal error", "internal compiler error", "E", "F"];
+        ERRORS.iter().any(|it| it.eq_ignore_ascii_case(self.severity))
+    }
+
+    /// Says whether the line has the message itself.
+    fn is_whole(&self) -> bool {
+        !self.message.is_empty() && !self.message.ends_with(':')
+    }
+
+    /// Of a shell linter every finding counts; a compiler's warnings fail nothing beside its errors.
+    pub(super) fn is_warning(&self) -> bool {
+        let weighs_less = ["warning", "style"].iter().any(|it| it.eq_ignore_ascii_case(self.severity));
+        weighs_less && !self.code.starts_with("SC")
+    }
+
+    pub(super) fn is_remark(&self) -> bool {
+        const REMARKS: [&str; 5] = ["note", "info", "remark", "hint", "help"];
+        REMARKS.iter().any(|it| it.eq_ignore_ascii_case(self.severity)) && !self.code.starts_with("SC")
+    }
+
+    /// Takes the message from the line below, where this one only announces it.
+    fn with(mut self, below: &'a str) -> Self {
+        let said = below.trim().trim_start_matches("• ");
+        let Some(said) = SAID.captures(said) else { return self };
+        if self.code.is_empty() {
+            let codes = CODES.iter().map(|name| text(&said, name));
+            self.code.push_str(codes.into_iter().find(|code| !code.is_empty()).unwrap_or_default());
+        }
+        self.message = format!("{} {}", self.message, text(&said, "what")).trim().to_owned().into();
+        self
+    }
+
+    /// Makes a draft of it.
+    pub(super) fn draft(&self) -> Draft {
+        let told = self.message.strip_prefix(self.rule).unwrap_or(&self.message);
+        Draft::diagnostic("diagnostics", self.file, self.line, &self.message)
+            .kind(&self.code)
+            .shown_at(self.column, self.rule)
+            .headline(told.trim_start_matches(": "))
+            .warning(self.is_warning())
+            .message(self.whole)
+    }
+}

@@ -1,0 +1,43 @@
+//! Linters that name a file once and set its problems below, indented: `3:5  error  message  (rule)`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::{Sheet, diagnostic};
+
+static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?:[✖⚠×!] +)?(?P<line>\d+):(?P<column>\d+):?\s+(?:\[?(?P<level>(?i:error|warning|warn|info|note))\]?:?\s+)?(?:(?P<code>[A-Z]{1,6}\d{2,5}|[a-z]+(?:-[a-z]+)+:):? +)?(?:\[\*\] )?(?P<what>\S.*?)(?:\s\s+\(?(?P<rule>[\w@][\w@/.-]*)\)?|\s+\((?P<rule2>[\w@][\w@/-]*)\))?\s*$")
+        .expect("well formed")
+});
+
+/// Reads the problems below each file; the warnings only where nothing is an error.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (mut file, mut drafts) = ("", Vec::new());
+    for line in sheet.lines {
+        let indented = line.starts_with([' ', '\t']);
+        if !indented {
+            let named = line.trim_end().trim_end_matches(':');
+            file = if diagnostic::is_path(named) { named } else { "" };
+        } else if !file.is_empty() {
+            drafts.extend(problem(file, line));
+        }
+    }
+    let errors = drafts.iter().any(|draft: &Draft| !draft.is_warning);
+    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+}
+
+fn problem(file: &str, line: &str) -> Option<Draft> {
+    // The first letter tells most lines apart.
+    if !line.trim_start_matches([' ', '✖', '⚠', '×', '!']).starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let problem = PROBLEM.captures(line)?;
+    let text = |name: &str| problem.name(name).map_or("", |it| it.as_str());
+    let rule = ["code", "rule", "rule2"].into_iter().map(text).find(|rule| !rule.is_empty());
+    let is_warning = text("level").to_ascii_lowercase().starts_with(['w', 'i', 'n']);
+    let draft = Draft::diagnostic("diagnostics", file, text("line").parse().ok(), text("what"));
+    let draft = draft.kind(rule.unwrap_or_default().trim_end_matches(':')).warning(is_warning);
+    Some(draft.shown_at(text("column").parse().ok(), "").message(line.trim()))
+}

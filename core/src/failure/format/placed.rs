@@ -1,0 +1,72 @@
+//! A place alone on its line, and the message below or above: gfortran, OCaml, esbuild, webpack, sass and others.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::draft::{Draft, Found};
+use super::super::reason::is_frame;
+use super::{Sheet, diagnostic};
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"^(?:ERROR in |\s*)(?:File "(?P<file1>[^"]+)", lines? (?P<line1>\d+)(?:-\d+)?(?:, characters (?P<column1>\d+)-\d+)?:|(?P<file2>[^\s:"()|][^:"()|]*?)(?::(?P<line2>\d+)(?::(?P<column2>\d+))?:?| (?P<line3>\d+):(?P<column3>\d+)(?:-\d+)?(?: +root stylesheet)?))$"#)
+        .expect("well formed")
+});
+
+static SAID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:[✘▲✖×] )?(?:\[?(?P<level>(?i:fatal error|error|warning))\]?(?: \(\w+ \d+(?: \[[\w-]+\])?\))?:? |(?P<code>TS\d+): |(?P<kind>[A-Z]\w*(?:Error|Exception)): )(?P<what>\S.*)$")
+        .expect("well formed")
+});
+
+/// So far from its place the message may be.
+const LINES: usize = 12;
+
+/// Reads every place that an error belongs to: these tools fail of no warning.
+pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let (lines, mut free) = (sheet.lines, 0);
+    for at in 0..lines.len() {
+        if !may_be_place(lines[at]) {
+            continue;
+        }
+        let Some((draft, last)) = problem(lines, at, free) else { continue };
+        free = last + 1;
+        if !draft.is_warning {
+            found.push(draft);
+        }
+    }
+}
+
+/// Tells most lines apart without the pattern.
+fn may_be_place(line: &str) -> bool {
+    const LENGTH_MAX: usize = 1000;
+    line.len() < LENGTH_MAX
+        && (line.ends_with(|c: char| c.is_ascii_digit() || c == ':') || line.ends_with("root stylesheet"))
+}
+
+/// Reads the message of the place at a line, and says on which line it ends; what is above `free` belongs to
+/// another one.
+fn problem(lines: &[&str], at: usize, free: usize) -> Option<(Draft, usize)> {
+    let place = PLACE.captures(lines[at])?;
+    let text = |names: &[&str]| names.iter().find_map(|name| place.name(name)).map_or("", |it| it.as_str());
+    let file = text(&["file1", "file2"]);
+    if !diagnostic::is_path(file) {
+        return None;
+    }
+    let near = |at: &usize| SAID.captures(lines[*at]).map(|said| (*at, said));
+    let mut below = (at + 1..lines.len().min(at + LINES)).take_while(|at| !PLACE.is_match(lines[*at]));
+    let mut above = (free.max(at.saturating_sub(LINES))..at).rev();
+    let (on, said) = below.find_map(|at| near(&at)).or_else(|| above.find_map(|at| near(&at)))?;
+    let (first, last) = (on.min(at), on.max(at));
+    // What has a stack was raised, and is read as that.
+    if lines[on..lines.len().min(on + LINES)].iter().any(|line| is_frame(line)) {
+        return None;
+    }
+    let kind = ["code", "kind"].iter().find_map(|name| said.name(name)).map_or("", |it| it.as_str());
+    let is_warning = said.name("level").is_some_and(|level| level.as_str().eq_ignore_ascii_case("warning"));
+    let number = |names: &[&str]| text(names).parse().ok();
+    let draft = Draft::diagnostic("diagnostics", file, number(&["line1", "line2", "line3"]), &said["what"])
+        .kind(kind)
+        .shown_at(number(&["column1", "column2", "column3"]), "")
+        .warning(is_warning);
+    Some((draft.message(&lines[first..=last].join("\n")), last))
+}
