@@ -278,6 +278,12 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// Adds the errors of a tool, and what is none only where there are none: then its warnings are why it failed.
+    pub(super) fn push_errors(&mut self, drafts: Vec<Draft>) {
+        let errors = drafts.iter().any(|draft| !draft.is_warning);
+        drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| self.push(draft));
+    }
+
     fn finish(&self, mut draft: Draft) -> Failure {
         // What is searched for patterns is bounded, whatever the tool printed.
         let about = Some(&mut draft.about).filter(|_| draft.style != Style::Lines);

@@ -17,9 +17,7 @@ const MARKS: [&str; 6] = ["× ", "✖ ", "! ", "⚠ ", "i ", "ℹ "];
 
 /// Reads every problem; what is no error only where there is none.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let drafts: Vec<Draft> = sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect();
-    let errors = drafts.iter().any(|draft| !draft.is_warning);
-    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+    found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
 }
 
 /// Reads one problem; the last of all, which has no file, only says that there were some.

@@ -23,9 +23,7 @@ const LINES: usize = 40;
 
 /// Reads every headline that a frame belongs to; the warnings only where nothing is an error.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let drafts: Vec<Draft> = sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect();
-    let errors = drafts.iter().any(|draft| !draft.is_warning);
-    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+    found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
 }
 
 fn problem(lines: &[&str], at: usize, line: &str) -> Option<Draft> {

@@ -14,9 +14,7 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads every problem; the warnings only where there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let drafts: Vec<Draft> = sheet.marked().filter_map(|(_, line)| problem(line)).collect();
-    let errors = drafts.iter().any(|draft| !draft.is_warning);
-    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+    found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
 }
 
 fn problem(line: &str) -> Option<Draft> {

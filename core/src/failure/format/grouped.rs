@@ -24,8 +24,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             drafts.extend(problem(file, line));
         }
     }
-    let errors = drafts.iter().any(|draft: &Draft| !draft.is_warning);
-    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+    found.push_errors(drafts);
 }
 
 fn problem(file: &str, line: &str) -> Option<Draft> {

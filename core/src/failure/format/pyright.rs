@@ -18,9 +18,7 @@ static RULE: LazyLock<Regex> =
 /// Reads every error; the warnings only where there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let drafts: Vec<Draft> = (0..lines.len()).filter_map(|at| problem(lines, at)).collect();
-    let errors = drafts.iter().any(|draft| !draft.is_warning);
-    drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| found.push(draft));
+    found.push_errors((0..lines.len()).filter_map(|at| problem(lines, at)).collect());
 }
 
 fn problem(lines: &[&str], at: usize) -> Option<Draft> {
