@@ -151,7 +151,7 @@ fn read(
     };
     let reports = reports.iter().map(|bytes| failure::Report { format: "", bytes }).collect();
     let output = failure::Output { command: &bare.run, cwd: &cwd, exit_code, stdout, stderr, reports };
-    let extraction = failure::extract(&output);
+    let failure::Shown { extraction, tests, listing } = failure::shown(&output);
     let mut failures = extraction.failures;
     let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);
     failures.truncate(CommandResult::FAILURES_MAX);
@@ -161,8 +161,8 @@ fn read(
         failures,
         failures_left_out: left_out,
         confidence: extraction.confidence,
-        tests: failure::count(stdout, stderr),
-        listed: failure::list(&output).listed(failed_before),
+        tests,
+        listed: listing.listed(failed_before),
         ..bare
     }
 }

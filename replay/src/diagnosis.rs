@@ -168,7 +168,7 @@ fn cell(text: &str) -> String {
 fn changed(stat: &Diffstat) -> String {
     let named = stat.files.iter().take(CHANGED_MAX).map(|file| cell(&file.to_string()));
     let mut text = named.collect::<Vec<_>>().join(", ");
-    let more = stat.files_left_out + stat.files.len().saturating_sub(CHANGED_MAX) as u64;
+    let more = stat.count().saturating_sub(CHANGED_MAX);
     if more > 0 {
         let _infallible = write!(text, ", and {more} more: +{} -{} in all", stat.added, stat.removed);
     }

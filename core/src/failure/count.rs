@@ -125,7 +125,11 @@ const WORDS: [&str; 24] = [
 
 /// Counts the tests that an output tells of; `None` if it tells of none.
 pub fn count(stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
-    let pages = [Page::new(stdout), Page::new(stderr)];
+    in_pages(&Page::both(stdout, stderr))
+}
+
+/// Counts the tests that pages tell of.
+pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
     let lines: Vec<&str> = pages.iter().flat_map(Page::lines).collect();
     summaries(&lines).or_else(|| listed(&lines))
 }

@@ -59,12 +59,16 @@ pub struct Listing {
 
 /// Reads how the tests ended that an output names, in its text and in its reports.
 pub fn list(output: &Output<'_>) -> Listing {
+    in_pages(output, &Page::both(output.stdout, output.stderr))
+}
+
+/// Reads how the tests ended that the reports of an output name, and its pages.
+pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
     let normaliser = Normaliser::new(output.cwd);
     let mut listing = Listing::default();
-    let reports = output.reports.iter().map(|report| report.bytes);
-    for bytes in reports.chain([output.stdout, output.stderr]) {
-        let page = Page::new(bytes);
-        read(&page, &mut |tool, name, ending| {
+    let reports: Vec<Page<'_>> = output.reports.iter().map(|report| Page::new(report.bytes)).collect();
+    for page in reports.iter().chain(pages) {
+        read(page, &mut |tool, name, ending| {
             let name = TestName { tool: tool.to_owned(), name: normaliser.name(name.trim()) };
             if !is_none(&name.name) {
                 listing.endings.entry(name).or_default().insert(ending);

@@ -210,6 +210,32 @@ pub fn extract(output: &Output<'_>) -> Extraction {
 ///
 /// A command that passed has no failures in its text, whatever is printed there; its reports are still read.
 pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
+    read_pages(output, format, &Page::both(output.stdout, output.stderr))
+}
+
+/// What a command shows.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// What failed.
+    pub extraction: Extraction,
+    /// How many tests there were; `None` where it does not tell.
+    pub tests: Option<Tests>,
+    /// How the tests ended that it names.
+    pub listing: Listing,
+}
+
+/// Reads all that an output shows, as [`extract`], [`count`] and [`list`] do each by itself; what was printed is cleaned
+/// once for all of them.
+pub fn shown(output: &Output<'_>) -> Shown {
+    let pages = Page::both(output.stdout, output.stderr);
+    Shown {
+        extraction: read_pages(output, None, &pages),
+        tests: count::in_pages(&pages),
+        listing: listing::in_pages(output, &pages),
+    }
+}
+
+fn read_pages(output: &Output<'_>, format: Option<&registry::Format>, pages: &[Page<'_>; 2]) -> Extraction {
     let normaliser = Normaliser::new(output.cwd);
     let mut found = Found::new(&normaliser);
     for report in &output.reports {
@@ -218,8 +244,7 @@ pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Ext
     if output.exit_code == Some(0) {
         return found.extraction(Confidence::High, 0);
     }
-    let pages = [Page::new(output.stdout), Page::new(output.stderr)];
     let left_out = pages.iter().map(Page::left_out).sum();
-    let confidence = registry::read_pages(&pages, format, output, &mut found);
+    let confidence = registry::read_pages(pages, format, output, &mut found);
     found.extraction(confidence, left_out)
 }

@@ -26,6 +26,11 @@ impl<'a> Page<'a> {
         Self { text: unwrapped(page.text), ..page }
     }
 
+    /// Cleans both streams of a command.
+    pub(super) fn both(stdout: &'a [u8], stderr: &'a [u8]) -> [Self; 2] {
+        [Self::new(stdout), Self::new(stderr)]
+    }
+
     /// Cleans the bytes; borrows them where there is nothing to clean.
     pub(super) fn plain(bytes: &'a [u8]) -> Self {
         if bytes.len() <= BYTES_MAX {

@@ -33,13 +33,16 @@ const LENGTH_MAX: usize = 400;
 /// A wrapper may run in another one.
 const DEPTH_MAX: usize = 3;
 
+/// A moment before a line.
+const MOMENT: &str = r"^\u{feff}?\[?(?:(?:\d{4}-\d\d-\d\d[T ])?|[A-Z][a-z]{2} [ \d]\d )\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$)";
+
 static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
     #[rustfmt::skip]
     let prefixes: [(usize, usize, bool, &str); 11] = [
         // systemd and syslog: `Nov 22 21:00:01 host unit[123]: `.
         (90, 1, false, r"^(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) [\w.-]+ (?P<label>[\w@./-]+)\[\d+\]: "),
         // A moment: `ts`, logs of CI.
-        (90, 1, false, r"^\u{feff}?\[?(?:(?:\d{4}-\d\d-\d\d[T ])?|[A-Z][a-z]{2} [ \d]\d )\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$)"),
+        (90, 1, false, MOMENT),
         // `gh run view --log`: the job, the step, and a moment.
         (90, 1, false, r"^(?P<label>[^\t]+\t[^\t]+)\t\u{feff}?\d{4}-\d\d-\d\dT[\d:.]+Z ?"),
         // docker compose, foreman: `web-1  | `.
@@ -99,8 +102,8 @@ fn beginning(line: &str) -> &str {
 
 /// Says whether a line begins with a moment.
 pub(super) fn is_stamped(line: &str) -> bool {
-    const MOMENT: usize = 1;
-    PREFIXES[MOMENT].pattern.is_match(line)
+    static STAMP: LazyLock<Regex> = LazyLock::new(|| Regex::new(MOMENT).expect("a pattern of ours"));
+    STAMP.is_match(line)
 }
 
 impl Prefix {
