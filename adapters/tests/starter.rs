@@ -49,7 +49,7 @@ fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
         assert_eq!(names, [&["git-clean"], &found[..]].concat(), "{kind}");
         let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
         let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
-        let loaded = loaded.unwrap_or_else(|rejected| panic!("{kind}: {}", rejected.render()));
+        let loaded = loaded.unwrap_or_else(|rejected| panic!("{kind}: {}", rejected.render(110)));
         let completion = loaded.workflow.steps[0].completion.as_ref().expect("it asks for something");
         let asked: Vec<&str> = completion.conditions.iter().map(|it| it.validator.name.as_str()).collect();
         assert_eq!(asked, names, "{kind}");

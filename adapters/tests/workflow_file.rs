@@ -290,7 +290,7 @@ mod files {
             9 |     instrutions: typo
               |     ^
         "#]]
-        .assert_eq(&rejected.render());
+        .assert_eq(&rejected.render(110));
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod files {
               |
             4 | ...xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, bogus: 1}}
               |                                                                ^
-        "#]].assert_eq(&rejected.render());
+        "#]].assert_eq(&rejected.render(110));
     }
 }
 
@@ -1785,7 +1785,7 @@ mod properties {
         let lines: Vec<&str> = text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').collect();
         for complaint in complaints {
             prop_assert!(!complaint.to_string().contains('\n'), "{complaint}");
-            prop_assert!(complaint.render().len() < 4000);
+            prop_assert!(complaint.render(110).len() < 4000);
             prop_assert!(complaint.line >= 1 && complaint.line as usize <= lines.len(), "{complaint}");
             let width = lines[complaint.line as usize - 1].chars().count();
             prop_assert!(complaint.column >= 1 && complaint.column as usize <= width + 1, "{complaint}");

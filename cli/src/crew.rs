@@ -22,7 +22,8 @@ const TAKEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 /// Returns the clients that are known in a workspace.
 pub fn known(workspace: &Path) -> Result<Clients> {
     workflow_file::known_clients(workspace).map_err(|rejected| {
-        Error::usage(rejected.render().trim_end()).hint("mend the file; its format is in docs/workers.md")
+        Error::usage(rejected.render(text::width()).trim_end())
+            .hint("mend the file; its format is in docs/workers.md")
     })
 }
 

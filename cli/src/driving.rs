@@ -99,7 +99,7 @@ where
     let Shown { run, short, header, before } = shown;
     let folder = runs.as_ref().map(|runs| runs.run(run));
     let mirror = folder.as_ref().map(RunFolder::mirror);
-    let screen = Arc::new(Screen::new(run.clone(), driving.mode(), mirror, header.clone(), before.clone()));
+    let screen = Arc::new(Screen::new(driving.mode(), mirror, header.clone(), before.clone()));
     let runtime = room_to_listen()
         .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
         .map_err(|error| {
@@ -196,6 +196,9 @@ struct Nobody;
 impl Watcher for Nobody {
     fn recorded(&self, _: &[unstuck_core::Event], _: &unstuck_core::RunState) {}
     fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
+    fn child(self: Arc<Self>, _: &unstuck_core::id::StepId, _: Option<&str>) -> Arc<dyn Watcher> {
+        self
+    }
 }
 
 /// Returns a site for what runs no worker.

@@ -3,18 +3,19 @@
 //! On a terminal one line per active step is kept up to date below the lines that stay; without a
 //! terminal only the lines that stay are printed; with `--json` the lines of the log.
 
+mod child;
 mod live;
 mod report;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     Conclusion, Exit, Fact, Observation, Outcome, Purpose, VerdictReached, WaitReason,
 };
-use unstuck_core::id::{Iteration, RunId, StepId, Timestamp};
+use unstuck_core::id::{Iteration, StepId, Timestamp};
 use unstuck_core::money;
 use unstuck_core::reading::CallEnd;
 use unstuck_core::state::StepPhase;
@@ -22,6 +23,7 @@ use unstuck_core::{Event, RunState};
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
 
+use self::child::ChildView;
 use self::live::Live;
 pub use self::report::{commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json};
 use crate::text;
@@ -39,7 +41,6 @@ pub enum Mode {
 
 /// Shows a run while it goes on.
 pub struct Screen {
-    run: RunId,
     mode: Mode,
     /// The log as it stands on disk, for `--json`.
     mirror: Option<PathBuf>,
@@ -56,12 +57,12 @@ struct Inner {
 }
 
 impl Screen {
-    /// Shows the run, whose log is at `mirror`.
-    pub fn new(run: RunId, mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
+    /// Shows a run whose log is at `mirror`.
+    pub fn new(mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
         let live = (mode == Mode::Plain && io::stderr().is_terminal()).then(Live::new);
         let lines_printed = before.last_seq.0;
         let inner = Inner { story: before, live, lines_printed, began: false };
-        Self { run, mode, mirror, header, inner: Mutex::new(inner) }
+        Self { mode, mirror, header, inner: Mutex::new(inner) }
     }
 
     /// Takes the live view away and returns what was seen.
@@ -71,6 +72,14 @@ impl Screen {
             live.clear();
         }
         inner.story.clone()
+    }
+
+    /// Shows a line that the process of a step printed.
+    fn tell(&self, name: &str, line: &str) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let Inner { live: Some(live), story, .. } = &mut *inner else { return };
+        // There is little room for what is the same in every path.
+        live.line(name, &line.replace(&format!("{}/", story.workspace), ""));
     }
 
     /// Prints the lines of the log that are new.
@@ -94,10 +103,6 @@ impl Screen {
 
 impl Watcher for Screen {
     fn recorded(&self, events: &[Event], state: &RunState) {
-        // A child run has a log of its own; here it is a step of its parent.
-        if state.run() != Some(&self.run) {
-            return;
-        }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         for event in events {
             inner.story.add(event);
@@ -111,32 +116,42 @@ impl Watcher for Screen {
                     .iter()
                     .filter_map(|event| line_of(event, &inner.story, state).map(|line| text::plain(&line)));
                 let lines: Vec<String> = first.into_iter().chain(rest).collect();
-                let print = || {
-                    for line in &lines {
-                        let _nobody_may_listen = writeln!(io::stdout(), "{line}");
-                    }
-                };
-                match &mut inner.live {
-                    Some(live) => {
-                        live.suspend(print);
-                        live.update(state);
-                        for event in events {
-                            if let Fact::Observed(Observation::WorkerProgressed(it)) = &event.fact {
-                                live.files(&it.step, it.progress.files.len());
-                            }
-                        }
-                    }
-                    None => print(),
-                }
+                inner.show(&lines, StepId::to_string, events, state);
             }
         }
     }
 
     fn line(&self, step: &StepId, line: &str) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inner { live: Some(live), story, .. } = &mut *inner else { return };
-        // There is little room for what is the same in every path.
-        live.line(step, &line.replace(&format!("{}/", story.workspace), ""));
+        self.tell(step.as_str(), line);
+    }
+
+    fn child(self: Arc<Self>, step: &StepId, prefix: Option<&str>) -> Arc<dyn Watcher> {
+        Arc::new(ChildView::new(self, step.to_string(), prefix.map(str::to_owned)))
+    }
+}
+
+impl Inner {
+    /// Prints the lines that stay, and shows what each step does now, under the name that it has on the screen.
+    fn show(
+        &mut self,
+        lines: &[String],
+        name: impl Fn(&StepId) -> String,
+        events: &[Event],
+        state: &RunState,
+    ) {
+        let print = || {
+            for line in lines {
+                let _nobody_may_listen = writeln!(io::stdout(), "{line}");
+            }
+        };
+        let Some(live) = &mut self.live else { return print() };
+        live.suspend(print);
+        live.update(state, &name);
+        for event in events {
+            if let Fact::Observed(Observation::WorkerProgressed(it)) = &event.fact {
+                live.files(&name(&it.step), it.progress.files.len());
+            }
+        }
     }
 }
 

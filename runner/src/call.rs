@@ -297,6 +297,9 @@ mod tests {
     impl Watcher for Nobody {
         fn recorded(&self, _: &[Event], _: &RunState) {}
         fn line(&self, _: &StepId, _: &str) {}
+        fn child(self: Arc<Self>, _: &StepId, _: Option<&str>) -> Arc<dyn Watcher> {
+            self
+        }
     }
 
     #[test]

@@ -438,6 +438,7 @@ impl Children for Site {
         let (send, interrupts) = watch::channel(None);
         let site = Self {
             interrupts,
+            watcher: Arc::clone(&self.watcher).child(&parent.step, child.event_prefix.as_deref()),
             parent_mark: Some(place.mark.clone()),
             // The parent looks at the branch before and after; a child may be what moves it.
             branch_lock: None,

@@ -21,6 +21,7 @@ mod validation;
 pub mod world;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
@@ -43,6 +44,9 @@ pub trait Watcher: Send + Sync {
     fn recorded(&self, events: &[Event], state: &RunState);
     /// A worker or check printed a line: no secrets, no control characters.
     fn line(&self, step: &StepId, line: &str);
+    /// Returns who watches the child run of a step. The steps of a child have names of their own: they are shown below
+    /// `prefix`, and not at all if there is none.
+    fn child(self: Arc<Self>, step: &StepId, prefix: Option<&str>) -> Arc<dyn Watcher>;
 }
 
 /// A wish of a person or of the system to stop.
@@ -65,10 +69,12 @@ pub enum Error {
     #[error("{0}")]
     Rejected(#[from] Rejection),
     /// The machine does not let an effect begin.
-    #[error("cannot prepare {what}")]
+    #[error("cannot prepare step {step} in {}", place.display())]
     Prepare {
-        /// What was to be prepared.
-        what: String,
+        /// What was to begin.
+        step: StepId,
+        /// The folder of the run, in which its prompt and what was in its way are kept.
+        place: PathBuf,
         /// Why not.
         source: std::io::Error,
     },
@@ -171,7 +177,7 @@ impl<W: World> Runner<W> {
         let (started, prepared) = self
             .world
             .prepare(&self.state, &due, is_check)
-            .map_err(|source| Error::Prepare { what: format!("step {}", due.step), source })?;
+            .map_err(|source| Error::Prepare { step: due.step.clone(), place: self.place(), source })?;
         self.record(started)?;
         let (stop, stopped) = watch::channel(Stop::Run);
         self.stops.insert(due.step, stop);
@@ -201,6 +207,10 @@ impl<W: World> Runner<W> {
             // What is told of something that has ended since is old.
             Some(told) = self.told.recv() => Some(told).filter(|it| self.state.admits(it).is_ok()),
         }
+    }
+
+    fn place(&self) -> PathBuf {
+        self.log.folder().map_or_else(std::env::temp_dir, |folder| folder.path().to_owned())
     }
 
     /// Records a command together with what is decided about it.

@@ -39,7 +39,7 @@ fn shown_of(found: Result<Imported, Rejected>) -> String {
             let Imported { kind, workflow, carried, left } = imported;
             format!("{kind}\n{workflow}{}{}", remarks('+', &carried), remarks('-', &left))
         }
-        Err(rejected) => rejected.render(),
+        Err(rejected) => rejected.render(110),
     }
 }
 

@@ -30,12 +30,14 @@ pub struct Complaint {
 }
 
 impl Complaint {
-    /// Returns the complaint with the line it is about and a caret below the place.
-    pub fn render(&self) -> String {
+    /// Returns the complaint with the line it is about, as much of it as fits into so many columns, and a caret below the
+    /// place.
+    pub fn render(&self, columns: usize) -> String {
         let Some(excerpt) = &self.excerpt else { return format!("{self}\n") };
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());
-        let (shown, caret) = window(excerpt, self.column);
+        let room = columns.saturating_sub(gutter.len() + " | ......".len());
+        let (shown, caret) = window(excerpt, self.column, room.clamp(EXCERPT_MIN, EXCERPT_MAX));
         format!("{self}\n{gutter} |\n{number} | {shown}\n{gutter} | {}^\n", " ".repeat(caret))
     }
 }
@@ -57,16 +59,19 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Returns the part of `line` around `column`, made printable, and where the caret goes in it.
-fn window(line: &str, column: u32) -> (String, usize) {
-    const BEFORE: usize = 60;
-    const WIDTH: usize = 100;
+/// How many characters of a line are shown at least, and at most.
+const EXCERPT_MIN: usize = 20;
+const EXCERPT_MAX: usize = 100;
+
+/// Returns so many characters of `line` around `column`, made printable, and where the caret goes in it.
+fn window(line: &str, column: u32, width: usize) -> (String, usize) {
     let at = usize::try_from(column.max(1) - 1).unwrap_or(usize::MAX).min(line.chars().count());
-    let skipped = if at > BEFORE + 20 { at - BEFORE } else { 0 };
+    let before = width * 3 / 5;
+    let skipped = if at > width * 4 / 5 { at - before } else { 0 };
     let mut shown = String::from(if skipped > 0 { "..." } else { "" });
     let caret = shown.len() + (at - skipped);
-    shown.extend(line.chars().skip(skipped).take(WIDTH).map(printable));
-    if line.chars().count() > skipped + WIDTH {
+    shown.extend(line.chars().skip(skipped).take(width).map(printable));
+    if line.chars().count() > skipped + width {
         shown.push_str("...");
     }
     (shown.trim_end().to_owned(), caret)

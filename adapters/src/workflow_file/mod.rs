@@ -68,9 +68,9 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// Returns all complaints with excerpts.
-    pub fn render(&self) -> String {
-        self.complaints.iter().map(Complaint::render).collect()
+    /// Returns all complaints with excerpts that fit into so many columns.
+    pub fn render(&self, columns: usize) -> String {
+        self.complaints.iter().map(|complaint| complaint.render(columns)).collect()
     }
 }
 

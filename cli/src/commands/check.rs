@@ -47,8 +47,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
         eprintln!("warning: {warning}");
     }
     let workflow = &loaded.workflow;
-    let kinds =
-        [run::not_enforced, crew::missing, crew::too_long, programs::of_commands, programs::of_validators];
+    let kinds = [crew::missing, crew::too_long, programs::of_commands, programs::of_validators];
     for warning in kinds.into_iter().flat_map(|of| of(workflow)) {
         eprintln!("warning: {warning}");
     }

@@ -14,7 +14,7 @@ use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, Budget, Capability, Convergence, Session, Step, Work, Worker, WorkerKind, Workflow,
+    Baseline, Budget, Capability, Convergence, Session, Worker, WorkerKind, Workflow,
 };
 use unstuck_replay::Story;
 use unstuck_runner::launch;
@@ -167,8 +167,9 @@ impl Means {
             tokens: self.max_tokens.or(tokens),
             accepts_unknown: self.accept_unknown_cost,
         };
-        let found = prices::find(self.prices.as_deref(), workspace)
-            .map_err(|rejected| Error::usage(rejected.render().trim_end()).hint("see docs/money.md"))?;
+        let found = prices::find(self.prices.as_deref(), workspace).map_err(|rejected| {
+            Error::usage(rejected.render(text::width()).trim_end()).hint("see docs/money.md")
+        })?;
         let (file, prices) = found.unzip();
         workflow.prices = prices;
         if self.accept_unknown_cost { Ok(()) } else { crew::can_be_held(workflow, file.as_deref()) }
@@ -271,7 +272,7 @@ pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
     workflow_file::load(path, options).map_err(|rejected| {
         let path = named;
         let problems = text::count(rejected.complaints.len(), "problem");
-        Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render().trim_end()))
+        Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render(text::width()).trim_end()))
             .hint(format!("mend the file, then: unstuck check {}", path.display()))
     })
 }
@@ -525,12 +526,7 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
     }
     let loaded = load(Path::new(&args.what), &file, &args.reading.options(workspace, args.iterations))?;
     Ok(RunStarted {
-        warnings: loaded
-            .warnings
-            .iter()
-            .map(ToString::to_string)
-            .chain(not_enforced(&loaded.workflow))
-            .collect(),
+        warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
         workflow_digest: Some(loaded.digest),
         workflow_file: Some(file.to_string_lossy().into_owned()),
         ..of_workflow(workspace, loaded.workflow)
@@ -551,16 +547,6 @@ fn no_such_file(what: &str) -> Error {
             .hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
     }
     error
-}
-
-/// Says which rules of a workflow are read but not enforced yet, so that nobody relies on them.
-pub fn not_enforced(workflow: &Workflow) -> Vec<String> {
-    let of_step = |step: &Step| {
-        let bubbles = matches!(&step.work, Work::Subworkflow(child) if child.event_prefix.is_some());
-        let shown = "the steps of its child run are not shown yet; they are in the child's own log";
-        bubbles.then(|| format!("step {}: {shown}", step.id))
-    };
-    workflow.steps.iter().filter_map(of_step).collect()
 }
 
 /// Refuses what cannot be run, before anything is paid for.

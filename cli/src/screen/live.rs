@@ -16,7 +16,8 @@ use crate::text;
 /// The live view.
 pub struct Live {
     bars: MultiProgress,
-    steps: BTreeMap<StepId, Active>,
+    /// By the name that a step has on the screen.
+    steps: BTreeMap<String, Active>,
 }
 
 struct Active {
@@ -48,24 +49,25 @@ impl Live {
     }
 
     /// Shows what each step does now.
-    pub fn update(&mut self, state: &RunState) {
+    pub fn update(&mut self, state: &RunState, name: impl Fn(&StepId) -> String) {
         for (step, at) in state.steps() {
+            let name = name(&step.id);
             let what = match &at.phase {
                 StepPhase::WorkDue | StepPhase::Working(_) => "worker",
                 StepPhase::CheckDue | StepPhase::Checking(_) => "check",
                 StepPhase::Waiting { .. } => "waiting",
                 StepPhase::Pending | StepPhase::Ended(_) => {
-                    if let Some(active) = self.steps.remove(&step.id) {
+                    if let Some(active) = self.steps.remove(&name) {
                         active.bar.finish_and_clear();
                     }
                     continue;
                 }
             };
             let what = match at.iteration {
-                Iteration::BASELINE => format!("{} baseline", step.id),
-                iteration => format!("{} #{iteration} {what}", step.id),
+                Iteration::BASELINE => format!("{name} baseline"),
+                iteration => format!("{name} #{iteration} {what}"),
             };
-            let active = self.steps.entry(step.id.clone()).or_insert_with(|| Active::new(&self.bars));
+            let active = self.steps.entry(name).or_insert_with(|| Active::new(&self.bars));
             let until = match at.phase {
                 StepPhase::Waiting { until, .. } => Some(until),
                 _ => None,
@@ -86,7 +88,7 @@ impl Live {
     }
 
     /// Shows the last line that a step's process printed.
-    pub fn line(&mut self, step: &StepId, line: &str) {
+    pub fn line(&mut self, step: &str, line: &str) {
         if let Some(active) = self.steps.get(step) {
             active.heard.at.store(text::now().0, Ordering::Relaxed);
             active.bar.set_message(text::cut(line.trim(), text::width()));
@@ -94,7 +96,7 @@ impl Live {
     }
 
     /// Shows how many files a worker says it has changed so far.
-    pub fn files(&self, step: &StepId, files: usize) {
+    pub fn files(&self, step: &str, files: usize) {
         if let Some(active) = self.steps.get(step) {
             active.heard.files.store(files, Ordering::Relaxed);
         }

@@ -35,6 +35,7 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -
             Work::Subworkflow(child) => format!("workflow {}", child.path),
         };
         let check = match step.check.as_ref().map(|check| &check.by) {
+            None if matches!(step.work, Work::Subworkflow(_)) => "done when it is complete".to_owned(),
             None => "done when it exits with 0".to_owned(),
             Some(CheckBy::Exit(worker)) => {
                 format!("check: {}", text::cut(first_words(&worker.instructions), 60))

@@ -162,6 +162,29 @@ fn s71_the_last_lines_are_about_the_run_and_not_about_a_child_of_it() {
 }
 
 #[test]
+fn s71_the_steps_of_a_child_run_are_shown_below_their_prefix_where_that_is_asked_for() {
+    let bubbles = ", bubble_subworkflow_events: true";
+    let named = ", bubble_subworkflow_events: true, subworkflow_event_prefix: inner";
+    for (more, want) in [("", None), (bubbles, Some("outer/work")), (named, Some("inner/work"))] {
+        let stage = Stage::repository();
+        stage.workflow("", &claims(&worker("same-failure.sh"), ""));
+        let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n";
+        stage.write("parent.yaml", format!("{top}  outer: {{workflow: flow.yaml{more}}}\n"));
+        let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(5);
+        let shown: Vec<&str> = ended.out.lines().filter(|line| line.contains("work #")).collect();
+        let wanted: Vec<String> =
+            (1..=3).filter_map(|n| want.map(|name| format!("{name} #{n}  00:"))).collect();
+        assert_eq!(shown.len(), wanted.len(), "{ended:#?}");
+        for (line, wanted) in shown.iter().zip(&wanted) {
+            assert!(line.starts_with(wanted) && line.contains("incomplete"), "{ended:#?}");
+        }
+        assert!(!ended.err.contains("warning"), "{ended:#?}");
+        let quiet = stage.unstuck(&["run", "parent.yaml", "--quiet"]).with_status(5);
+        assert!(!quiet.out.contains("work #"), "{quiet:#?}");
+    }
+}
+
+#[test]
 fn s72_a_script_gets_json_lines_and_a_summary_that_keeps_its_shape() {
     let schema = summary_schema();
     let cases: &[(&str, &[&str], i32)] = &[

@@ -12,7 +12,7 @@ use unstuck_adapters::workflow_file::{Disk, Options};
 use super::Args;
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, project};
+use crate::{exit, project, text};
 
 /// Writes the workflow, and says what is in it and what is not.
 pub fn import(global: &Global, args: &Args) -> Result {
@@ -24,7 +24,7 @@ pub fn import(global: &Global, args: &Args) -> Result {
     let options = Options { workspace, ..Options::default() };
     let imported = import::import(&Source { path: &path, bytes: &bytes }, &wishes, &options, &Disk).map_err(
         |rejected| {
-            Error::usage(format!("{path} cannot be imported\n{}", rejected.render().trim_end()))
+            Error::usage(format!("{path} cannot be imported\n{}", rejected.render(text::width()).trim_end()))
                 .hint(format!("mend it, then: unstuck import {}", args.file.display()))
         },
     )?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_adapters::registry::Registry;
 
 use crate::error::{Error, Result};
+use crate::text;
 
 /// Reads the registry that is named, or else the only one of the project; `None` if it has none. What is worth saying about
 /// it goes to standard error.
@@ -18,7 +19,7 @@ pub fn registry(named: Option<&Path>, workspace: &Path) -> Result<Option<Registr
         },
     };
     let (registry, warnings) = Registry::load(&path, workspace, None)
-        .map_err(|rejected| Error::usage(rejected.render().trim_end()))?;
+        .map_err(|rejected| Error::usage(rejected.render(text::width()).trim_end()))?;
     for warning in warnings {
         eprintln!("warning: {warning}");
     }

@@ -44,7 +44,7 @@ pub fn schema(args: &Args) -> Result {
     let name = if name.is_empty() || name.starts_with('/') { format!("#{name}") } else { name.to_owned() };
     let resolved = schema::resolve(&folder, &file, &name).map_err(|problems| refusal(&problems))?;
     for warning in &resolved.warnings {
-        eprint!("warning: {}", warning.render());
+        eprint!("warning: {}", warning.render(text::width()));
     }
     match &args.check {
         Some(path) => check(args, resolved, path),
@@ -69,7 +69,7 @@ fn place(folder: Option<&Path>, file: &str) -> Result<(PathBuf, String)> {
 }
 
 fn refusal(problems: &[Complaint]) -> Error {
-    let told: String = problems.iter().map(Complaint::render).collect();
+    let told: String = problems.iter().map(|it| it.render(text::width())).collect();
     Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
 }
 

@@ -97,7 +97,7 @@ fn known(global: &Global, name: &str) -> Result<Arc<Client>> {
 }
 
 fn refusal(problems: &[Complaint]) -> Error {
-    let told: String = problems.iter().map(Complaint::render).collect();
+    let told: String = problems.iter().map(|it| it.render(text::width())).collect();
     Error::usage(format!("{}\n{}", text::count(problems.len(), "problem"), told.trim_end()))
 }
 
