@@ -41,10 +41,10 @@ pub fn report(global: &Global, args: &Args) -> Result {
     let name = if args.html.is_some() || args.md { found.entry.run.as_str() } else { found.short() };
     let page = match &error {
         Some(error) if events.is_empty() => return Err(found.unreadable(error)),
-        _ => report::gather(&project, &found, &events, name)?,
+        _ => found.started(&events).map(|_| report::of_log(&events, name))?,
     };
     match &args.html {
-        Some(file) => write(file, &report::html(&page))?,
+        Some(file) => write(file, &report::html(&report::gather(page, &project, &found, &events)?))?,
         None if args.md => println!("{}", report::markdown(&page)),
         None if args.json => println!("{:#}", report::json(&page)),
         None => println!("{}", report::screen(&page, found.short(), text::width())),

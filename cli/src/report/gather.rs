@@ -28,14 +28,13 @@ const DIFFS_MAX: usize = 4 * 1024 * 1024;
 /// Events beyond that are left to `unstuck events`.
 const EVENTS_MAX: usize = 2_000;
 
-/// Reads all that the report of a run shows. `name` is what the run is called in commands.
+/// Reads what the log of a run only names: prompts, and what the iterations changed.
 ///
 /// # Errors
 ///
 /// The run was never started. What else is missing is told in the page.
-pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) -> Result<Page> {
+pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]) -> Result<Page> {
     let started = found.started(events)?;
-    let mut page = of_log(events, name);
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
     // Where there are none, opening them would make the folder for them.
     let opened = match snapshots::folder(project.runs()).exists() {
@@ -49,7 +48,7 @@ pub fn gather(project: &Project, found: &Found, events: &[Event], name: &str) ->
     Ok(page)
 }
 
-/// Returns what the log alone tells.
+/// Returns what the log alone tells. `name` is what the run is called in commands.
 pub fn of_log(events: &[Event], name: &str) -> Page {
     let report = Report::of(events);
     Page {

@@ -33,7 +33,6 @@ pub fn json(page: &Page) -> Value {
         "cost_usd": page.cost_usd(),
         "steps": steps.collect::<Vec<_>>(),
         "notes": story.notes,
-        "lacks": page.lacks,
     })
 }
 

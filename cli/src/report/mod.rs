@@ -1,7 +1,7 @@
 //! The report of a run: what its log tells, and what the log only names, as a page.
 //!
-//! [`gather()`] reads, [`screen()`] draws the page for a terminal, [`html()`] as one file, [`markdown()`] for a
-//! pull request, [`json()`] for scripts.
+//! [`of_log()`] reads the log, [`screen()`] draws the page for a terminal, [`markdown()`] for a pull request, [`json()`] for
+//! scripts, and [`html()`] as one file, for which [`gather()`] reads the rest.
 
 mod changes;
 mod chart;
@@ -20,7 +20,7 @@ use unstuck_core::money;
 use unstuck_replay::report::{IterationReport, Report, StepReport};
 use unstuck_replay::{IterationStory, StepStory};
 
-pub use self::gather::gather;
+pub use self::gather::{gather, of_log};
 pub use self::html::html;
 pub use self::json::json;
 pub use self::markdown::markdown;
@@ -35,7 +35,7 @@ pub struct Page {
     report: Report,
     /// What can be typed next, each command with what it is good for.
     next: Vec<(String, String)>,
-    /// What each iteration changed, as far as that can still be told.
+    /// What each iteration changed, as far as that was read and can still be told.
     changes: BTreeMap<(StepId, Iteration), Changes>,
     /// The beginning of each prompt, by the event that names it.
     prompts: BTreeMap<Seq, Excerpt>,

@@ -40,10 +40,10 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
     parts.join("\n")
 }
 
-/// What was odd about the run, and what the report lacks; of much of it the beginning.
+/// What was odd about the run; of much of it the beginning.
 fn notes(page: &Page, width: usize) -> Vec<String> {
     let odd = page.report.story.notes.iter().map(|(seq, note)| format!("{note} (event {seq})"));
-    let all: Vec<String> = odd.chain(page.lacks.iter().cloned()).collect();
+    let all: Vec<String> = odd.collect();
     let more = all.len().saturating_sub(NOTES_MAX);
     let more = (more > 0).then(|| format!("note  and {more} more: --json has them all"));
     let line = |note: &String| format!("note  {}", text::wrap(&text::plain(note), width, 6));
