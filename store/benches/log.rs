@@ -9,13 +9,14 @@ mod common;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{blob, conclusions, events, observations, outcome, run_started};
-use unstuck_core::event::{Conclusion, Event, Exit, Fact, Observation};
+use common::{events, run_started};
+use unstuck_core::event::{Conclusion, Event, Fact};
 use unstuck_core::id::Seq;
-use unstuck_store::{EventStore, Expected, ReadError, RunFolder, RunLog};
+use unstuck_store::{EventStore, Expected, ReadError, RunFolder, RunLog, exchange};
 
 fn main() {
     let base = std::env::var_os("UNSTUCK_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
@@ -41,32 +42,21 @@ fn row(measure: &str, figure: &str, limit: &str, ratio: f64, target: &str) {
     println!("{measure:<58} {figure:>14} {limit:>14} {ratio:>7.2}  {target}");
 }
 
-/// The events of one iteration of a step: what a run is made of.
-fn iteration() -> Vec<Fact> {
-    let pick = |name: &str| {
-        let observed = observations().into_iter().map(Fact::from);
-        let concluded = conclusions().into_iter().map(Fact::from);
-        observed.chain(concluded).find(|fact| format!("{fact:?}").contains(name)).expect("a sample")
-    };
-    let mut finished = pick("CheckFinished(");
-    if let Fact::Observed(Observation::CheckFinished(it)) = &mut finished {
-        it.outcome = outcome(Exit::Code(1), "test result: FAILED. 12 passed; 2 failed; finished in 3.41s");
-        it.outcome.stderr = Some(blob("stderr"));
-    }
-    let mut verdict = pick("VerdictReached(");
-    if let Fact::Concluded(Conclusion::VerdictReached(it)) = &mut verdict {
-        it.reasons = vec!["2 of 14 tests fail: parser::empty, parser::nested".to_owned()];
-    }
-    vec![
-        pick("WorkRequested("),
-        pick("WorkerStarted("),
-        pick("WorkerFinished("),
-        pick("CheckRequested("),
-        pick("CheckStarted("),
-        finished,
-        verdict,
-        pick("StageRaised("),
-    ]
+/// What was recorded of one iteration of a real run: work, a check with a failure, and the verdict.
+fn iteration() -> &'static [Fact] {
+    static RECORDED: LazyLock<Vec<Fact>> = LazyLock::new(|| {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1/gated.jsonl");
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = RunFolder::new(folder.path(), "recorded".into());
+        let log =
+            exchange::import(&mut File::open(path).expect("a recorded run"), &folder).expect("a good one");
+        let events = log.read(Seq(1)).expect("a reader");
+        let facts: Vec<Fact> = events.map(|event| event.expect("good").fact).collect();
+        let begins = |fact: &Fact| matches!(fact, Fact::Concluded(Conclusion::WorkRequested(_)));
+        let mut iterations = facts.chunk_by(|_, next| !begins(next));
+        iterations.nth(1).expect("an iteration").to_vec()
+    });
+    &RECORDED
 }
 
 fn create(base: &Path, run: &str) -> RunLog {
