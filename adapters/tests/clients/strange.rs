@@ -38,6 +38,83 @@ fn a_stream_that_no_rule_matches_is_no_answer() {
 }
 
 #[test]
+fn a_line_of_text_beside_such_a_stream_makes_no_answer_of_it() {
+    let told = "{\"kind\":\"hello\",\"v\":3}\n{\"kind\":\"prompt_echo\"}\n{\"decision\":\"COMPLETE\"}\n";
+    let config =
+        expect![[r#"Failed Config: no rule matches {"kind":"hello","v":3} (unstuck probe worker claude)"#]];
+    check(0, &format!("(node:12) Warning: something\n{told}"), &config);
+    check(0, &format!("{told}bye\n"), &config);
+}
+
+#[test]
+fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
+    let result = |is_error: bool| {
+        format!(
+            "Loaded settings.\n\n{{\n  \"type\": \"result\",\n  \"subtype\": \"success\",\n  \"is_error\": {is_error},\n  \"result\": \"COMPLETE\"\n}}\n"
+        )
+    };
+    check(
+        0,
+        &result(false),
+        &expect![[r#"
+        Done
+        COMPLETE"#]],
+    );
+    check(0, &result(true), &expect![["Failed Unknown: COMPLETE"]]);
+    let cut = &result(true)[..60];
+    check(
+        0,
+        cut,
+        &expect![[r#"
+        Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker claude)
+        Loaded settings.
+
+        {
+          "type": "result",
+          "subtype": "succes"#]],
+    );
+    check(
+        0,
+        &format!("{BEGIN}\n{{\"type\":\"result\",\"result\":\"COMP\n"),
+        &expect![[r#"
+        Failed NoEnd: 1 line is no JSON, or too long (unstuck probe worker claude)"#]],
+    );
+    let code = "I mended it:\n\nfn main()\n{\n    go();\n}\n\nCOMPLETE\n";
+    check(
+        0,
+        code,
+        &expect![[r#"
+        Done: all of its output is taken for its answer: it printed no JSON that is known (unstuck probe worker claude)
+        I mended it:
+
+        fn main()
+        {
+            go();
+        }
+
+        COMPLETE"#]],
+    );
+}
+
+#[test]
+fn a_value_from_before_more_work_is_no_value() {
+    let done = |more: &str, says: &str| {
+        format!(
+            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"{says}\"{more}}}\n"
+        )
+    };
+    let works = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":{\"command\":\"t\"}}]}}\n";
+    let first = done(",\"structured_output\":{\"allComplete\":true}", "x");
+    for between in [works.to_owned(), format!("{BEGIN}\n")] {
+        let output = format!("{BEGIN}\n{first}{between}{}", done("", "it is not complete after all"));
+        let mut decoder = Decoder::new(clients::find("claude").unwrap());
+        decoder.push(output.as_bytes());
+        let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
+        assert_eq!((reading.structured, answer.as_deref()), (None, Some("it is not complete after all")));
+    }
+}
+
+#[test]
 fn what_may_be_an_answer_is_one_and_that_is_said() {
     check(
         0,

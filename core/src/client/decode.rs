@@ -131,12 +131,12 @@ impl Decoder {
     ) -> (Reading, Option<String>) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.finish(|line| self.line(line, &mut seen));
-        let is_json = self.fold.counts.unparsed == 0;
-        let is_one = !self.has_spoken && self.client.stream == Stream::Jsonl && self.read_as_one(&mut seen);
+        let is_silent = !self.has_spoken && self.client.stream == Stream::Jsonl;
+        let is_cut = is_silent && !self.read_as_one(&mut seen) && self.read_over_lines(&mut seen);
         // One object may be an answer; many are what a client tells of its work.
-        let is_told = (is_json || is_one) && self.strange.count > 1;
+        let is_told = self.strange.count > 1;
         let (reading, stderr) = (self.reading(), strip_ansi(stderr_tail));
-        let is_plain = !self.has_spoken && !is_cut(&self.plain);
+        let is_plain = !self.has_spoken && !is_cut;
         let text = is_plain.then(|| String::from_utf8_lossy(&self.plain).trim_end().to_owned());
         let plain = text.filter(|text| !text.is_empty()).map(|text| Plain { text, is_told });
         let complaint = self.complaint();
@@ -250,11 +250,46 @@ impl Decoder {
         true
     }
 
+    /// Reads the values that are printed over many lines between lines that are none; says whether one of them has no end.
+    ///
+    /// Each begins a line. Linear: what is read is passed over, and nothing is read behind what has no end.
+    fn read_over_lines(&mut self, seen: &mut impl FnMut(Seen<'_>)) -> bool {
+        let text = std::mem::take(&mut self.plain);
+        let (mut at, mut is_cut) = (0, false);
+        while let Some(line) = text[at..].split_inclusive(|byte| *byte == b'\n').next() {
+            let begins = [&b"{"[..], b"[{"].iter().any(|it| line.trim_ascii_start().starts_with(it));
+            let mut values = serde_json::Deserializer::from_slice(&text[at..]).into_iter::<Value>();
+            let mut length = line.len();
+            if begins && parse(line).is_none() {
+                match values.next() {
+                    Some(Ok(value)) => {
+                        length = length.max(values.byte_offset());
+                        self.value(&value, &[], seen);
+                    }
+                    Some(Err(error)) => is_cut |= error.is_eof() || looks_cut(line),
+                    None => {}
+                }
+            }
+            if is_cut {
+                break;
+            }
+            at += length;
+        }
+        if !self.has_spoken {
+            self.plain = text;
+        }
+        is_cut
+    }
+
     /// Says what is odd about an output whose end nobody knows.
     fn complaint(&self) -> String {
         let name = &self.client.name;
         match (self.client.stream, self.strange.count, self.fold.counts.unparsed) {
             (Stream::Text, ..) | (Stream::Jsonl, 0, 0) => String::new(),
+            (Stream::Jsonl, 0, unparsed) if self.has_spoken => {
+                let lines = if unparsed == 1 { "line is" } else { "lines are" };
+                format!("{unparsed} {lines} no JSON, or too long (unstuck probe worker {name})")
+            }
             (Stream::Jsonl, 0, _) => {
                 format!("it printed no JSON that is known (unstuck probe worker {name})")
             }
@@ -288,8 +323,12 @@ impl Decoder {
 
 impl Strange {
     fn note(&mut self, object: &Value) {
+        let text = head(&object.to_string(), Progress::TEXT_MAX).to_owned();
+        // What is said once more is the same.
         if self.count == 0 {
-            self.first = head(&object.to_string(), Progress::TEXT_MAX).to_owned();
+            self.first = text;
+        } else if self.first == text {
+            return;
         }
         count(&mut self.count);
     }
@@ -453,15 +492,10 @@ fn without_halves(text: &str) -> String {
     out
 }
 
-/// Says whether an output that this client should not print is the beginning of one that it should: an object that
-/// has no end.
-fn is_cut(output: &[u8]) -> bool {
-    let lines = output.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let mut lines = lines.filter(|line| !line.is_empty());
-    let first_and_last = [lines.next(), lines.next_back()];
-    let looks_cut =
-        |line: &[u8]| (line.starts_with(b"{") || line.starts_with(b"[{")) && parse(line).is_none();
-    first_and_last.into_iter().flatten().any(looks_cut) && parse(output).is_none()
+/// Says whether a line that does not parse looks like the beginning of one that would.
+fn looks_cut(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    line.starts_with(b"{\"") || line.starts_with(b"[{\"")
 }
 
 fn as_object(text: &str) -> Option<String> {

@@ -52,7 +52,7 @@ impl Fold {
     /// Takes what was told.
     pub fn take(&mut self, told: Told, client: &Client) {
         match told {
-            Told::Begin => (self.end, self.error) = (None, None),
+            Told::Begin => self.take_back_end(),
             Told::Session(id) => self.session = Some(clipped(&id)),
             Told::Model(model) => self.model = Some(clipped(&model)),
             Told::Text { text, delta } => self.say(&text, delta),
@@ -174,8 +174,13 @@ impl Fold {
 
     /// Says that the worker works, so that no end that it told before was one.
     fn work(&mut self) {
-        (self.end, self.error) = (None, None);
+        self.take_back_end();
         self.move_on();
+    }
+
+    /// The value belongs to an end as its words do: what comes after it may say the opposite.
+    fn take_back_end(&mut self) {
+        (self.end, self.error, self.structured) = (None, None, None);
     }
 
     fn meet(&mut self, trouble: Trouble) {

@@ -607,8 +607,6 @@ impl Says {
         text(&self.session).into_iter().for_each(|id| when(true, Told::Session(id)));
         text(&self.model).into_iter().for_each(|model| when(true, Told::Model(model)));
         text(&self.text).into_iter().for_each(|text| when(true, Told::Text { text, delta: self.delta }));
-        let structured = self.structured.as_ref().and_then(|pick| pick.value(place));
-        structured.into_iter().for_each(|value| when(true, Told::Structured(value)));
         if let Some(tool) = &self.tool {
             let [name, detail] = [&tool.name, &tool.detail].map(|pick| pick.text(place).unwrap_or_default());
             when(true, Told::Tool { name, detail });
@@ -616,6 +614,9 @@ impl Says {
         when(self.tool_failed, Told::ToolFailed);
         when(self.denied, Told::Denied);
         text(&self.file).into_iter().for_each(|path| when(true, Told::File(path)));
+        // Behind all work that the same line tells of: a value from before that is none.
+        let structured = self.structured.as_ref().and_then(|pick| pick.value(place));
+        structured.into_iter().for_each(|value| when(true, Told::Structured(value)));
         self.usage.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
         self.cost.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
         self.retry.iter().for_each(|rule| when(true, rule.told(place)));

@@ -19,10 +19,13 @@ pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
         let found = phrases.iter().find(|(_, phrase)| texts.iter().any(|text| phrase.is_match(text)));
         found.map(|(trouble, _)| *trouble)
     };
+    let status = status_of(problem);
     by_own()
         .map(|meaning| meaning.trouble)
         .or_else(|| by_phrase(&BEFORE_STATUS))
-        .or_else(|| status_of(problem).and_then(by_status))
+        .or_else(|| status.filter(|status| *status == 429 || *status >= 500).and_then(by_status))
+        .or_else(|| by_phrase(&BEFORE_REFUSAL))
+        .or_else(|| status.and_then(by_status))
         .or_else(|| by_phrase(&AFTER_STATUS))
         .or_else(|| by_weather(&problem.message))
         // What names the moment at which it ends is a limit.
@@ -97,23 +100,30 @@ fn table(rows: &[(Trouble, &str)]) -> Vec<(Trouble, Regex)> {
     rows.iter().map(|(trouble, phrase)| (*trouble, regex(&format!("(?i){phrase}")))).collect()
 }
 
-/// What says more than the status: a bad key may come with 400, an empty account with 429.
+/// What says more than any status: an empty account may come with 429.
 static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
         (
             Trouble::Credit,
-            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|no credits",
+            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits",
         ),
+        (Trouble::Overloaded, r"overload|experiencing high demand|at capacity"),
+        (Trouble::RateLimit, r"api usage limits|you will regain access|out of (?:extra )?usage"),
+    ])
+});
+
+/// What says more than a status that refuses: a bad key may come with 400. Beside one that passes it is said of something else.
+static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
+    table(&[
+        (Trouble::Credit, r"no credits"),
         (
             Trouble::ContextOverflow,
-            r"prompt is too long|context[_ ]length|maximum context|context window|input is too long|too many (?:input )?tokens|request_too_large|exceeds? the (?:model's )?(?:maximum )?(?:context|number of tokens)",
+            r"prompt is too long|context[_ ]length|maximum context|context (?:window|limit)|input is too long|too many (?:input )?tokens|request_too_large|exceeds? the (?:model's )?(?:maximum )?(?:context|number of tokens)",
         ),
         (
             Trouble::Auth,
             r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key not (?:valid|found)|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log|sign) in again|oauth token",
         ),
-        (Trouble::Overloaded, r"overload|experiencing high demand|at capacity"),
-        (Trouble::RateLimit, r"api usage limits|you will regain access|out of (?:extra )?usage"),
     ])
 });
 
@@ -157,6 +167,18 @@ mod tests {
             ("", "API Error: Unable to connect to API (ConnectionRefused)", None, Trouble::Network),
             ("", "Error: 503 scripted outage", None, Trouble::Server),
             ("", "request failed: 429", None, Trouble::RateLimit),
+            ("", "Too many tokens, please wait before trying again.", Some(429), Trouble::RateLimit),
+            ("", "Too many tokens in the prompt", Some(400), Trouble::ContextOverflow),
+            (
+                "",
+                "API Error: 400 input length and max_tokens exceed context limit: 199000 + 32000 > 200000",
+                None,
+                Trouble::ContextOverflow,
+            ),
+            ("", "cannot refresh the oauth token", Some(500), Trouble::Server),
+            ("", "the oauth token was refused", Some(401), Trouble::Auth),
+            ("", "no credits service could be reached", Some(503), Trouble::Server),
+            ("", "request_too_large", Some(413), Trouble::ContextOverflow),
             ("", "read 4010 lines of 500", None, Trouble::Unknown),
             ("", "stopped at notes.md: 412 lines, of them empty: 401", None, Trouble::Unknown),
             ("", "", None, Trouble::Unknown),
