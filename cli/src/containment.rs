@@ -19,12 +19,14 @@ const KNOWN: &[(&str, &[&str])] = &[
 
 /// Says whether a worker that is run by this command line is contained.
 pub fn contains(wrap: &str) -> bool {
-    // Behind any of these another command may begin, that the worker is an argument of.
-    if wrap.contains([';', '|', '&', '\n']) {
+    // Behind any of these another command may begin, that the worker is an argument of, or that runs out here.
+    if wrap.contains([';', '|', '&', '\n', '`']) || wrap.contains("$(") {
         return false;
     }
     let mut words = wrap.split_whitespace();
-    let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    // A program of the workspace is whatever a worker made of it.
+    let named = words.next().filter(|word| word.starts_with('/') || !word.contains('/'));
+    let program = named.and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let known = KNOWN.iter().find(|(name, _)| *name == program);
     known.is_some_and(|(_, by)| by.is_empty() || words.any(|word| by.contains(&word)))
 }
@@ -41,6 +43,10 @@ mod tests {
             ("/usr/bin/podman exec -i box", true),
             ("bwrap --ro-bind / / --bind . .", true),
             ("docker ps", false),
+            ("./docker run image", false),
+            ("bin/docker run image", false),
+            ("docker exec c$(touch f)", false),
+            ("docker exec `cat name` sh", false),
             ("env IS_SANDBOX=1", false),
             ("nice -n 10", false),
             ("sudo -u nobody", false),
