@@ -139,6 +139,7 @@ pub struct Ledger {
     /// What the conversations have counted so far, by client and session.
     counters: BTreeMap<String, BTreeMap<String, Counters>>,
     unpriced: Option<String>,
+    uncounted: Option<String>,
 }
 
 /// Money, and how many calls it is of.
@@ -225,6 +226,11 @@ impl Ledger {
         self.unpriced.as_deref()
     }
 
+    /// Returns the client of the first call that was done without telling its tokens.
+    pub fn uncounted(&self) -> Option<&str> {
+        self.uncounted.as_deref()
+    }
+
     /// Takes note of what a child run has spent in its life so far.
     pub fn add_child(&mut self, child: &RunId, spent: Spent) {
         self.children.insert(child.clone(), spent);
@@ -245,6 +251,9 @@ impl Ledger {
         match usage {
             Some(usage) => own.tokens = own.tokens.plus(usage.into()),
             None => own.tokens_unknown = own.tokens_unknown.saturating_add(1),
+        }
+        if usage.is_none() && reading.end == CallEnd::Done {
+            self.uncounted.get_or_insert_with(|| client.to_owned());
         }
         if let Some(micro_usd) = cost {
             own.reported.add(micro_usd);

@@ -31,6 +31,11 @@ pub enum Overspent {
         /// The model; empty if it has no name.
         model: String,
     },
+    /// Nobody can say: a call was done that told no tokens.
+    Uncounted {
+        /// The client.
+        client: String,
+    },
 }
 
 /// What was spent and what may be, in words.
@@ -42,6 +47,9 @@ impl fmt::Display for Overspent {
             Self::Unknown { model } => {
                 let model = if model.is_empty() { "a model without a name" } else { model };
                 write!(f, "nobody knows what was spent: {model} has no price, and its client tells no money")
+            }
+            Self::Uncounted { client } => {
+                write!(f, "nobody knows what was used: {client} told no tokens of a call that was done")
             }
         }
     }
@@ -125,11 +133,20 @@ impl RunState {
             .or_else(|| {
                 reached(budget.tokens, tokens).map(|bound| Overspent::Tokens { spent: tokens, bound })
             })
-            .or_else(|| {
-                let unknown =
-                    self.ledger.unpriced().filter(|_| budget.micro_usd.is_some() && !budget.accepts_unknown);
-                unknown.map(|model| Overspent::Unknown { model: model.to_owned() })
-            })
+            .or_else(|| self.unknown(budget))
+    }
+
+    /// Returns why a bound cannot be kept.
+    fn unknown(&self, budget: Budget) -> Option<Overspent> {
+        if budget.accepts_unknown {
+            return None;
+        }
+        let (unpriced, uncounted) = (self.ledger.unpriced(), self.ledger.uncounted());
+        let money = unpriced.filter(|_| budget.micro_usd.is_some());
+        let tokens = uncounted.filter(|_| budget.tokens.is_some());
+        money
+            .map(|model| Overspent::Unknown { model: model.to_owned() })
+            .or_else(|| tokens.map(|client| Overspent::Uncounted { client: client.to_owned() }))
     }
 
     /// Says whether the next thing that is done, or is being done, costs anything although nothing is left. What

@@ -140,17 +140,24 @@ fn s38_prices_make_money_of_the_tokens_of_a_client_that_tells_no_cost() {
     stage.verify();
 }
 
+/// Puts a program that only prints these lines in the place of a client.
+#[cfg(unix)]
+fn prints(stage: &Stage, client: &str, lines: &[String]) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let lines: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
+    stage.write("fake.sh", format!("#!/bin/sh\ncat >/dev/null\n{lines}"));
+    let program = stage.workspace().join("fake.sh");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let own = format!("workers: {{{client}: {{like: {client}, program: {}}}}}\n", program.display());
+    stage.write(".unstuck/workers.yaml", &own);
+}
+
 #[cfg(unix)]
 #[test]
 fn s37_conversations_that_begin_under_the_same_name_are_counted_whole() {
-    use std::os::unix::fs::PermissionsExt as _;
     let stage = Stage::repository();
     let told = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","total_cost_usd":0.6,"result":"I have only looked."}"#;
-    stage.write("fake.sh", format!("#!/bin/sh\ncat >/dev/null\necho '{told}'\n"));
-    let program = stage.workspace().join("fake.sh");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let own = format!("workers: {{claude: {{like: claude, program: {}}}}}\n", program.display());
-    stage.write(".unstuck/workers.yaml", &own);
+    prints(&stage, "claude", &[told.to_owned()]);
     run(&stage, "claude", &["--max-usd", "1"]).with_status(2).says("OUT OF MONEY");
     assert_eq!(stage.facts("worker_finished").len(), 2);
     stage.verify();
@@ -179,6 +186,24 @@ fn s38_a_model_without_a_price_is_refused_or_ends_the_run_after_its_first_call()
     stage.unstuck(&["resume", "--add-usd", "5"]).with_status(64).complains("--accept-unknown-cost");
     stage.unstuck(&["resume", "--accept-unknown-cost"]).with_status(0);
     assert_eq!(stage.client_calls().len(), 3);
+    stage.verify();
+}
+
+#[cfg(unix)]
+#[test]
+fn s38_a_call_that_tells_no_tokens_ends_a_run_that_is_bound_by_them() {
+    let stage = with("codex", &json!([]));
+    let told = [
+        json!({"type": "thread.started", "thread_id": "0199"}),
+        json!({"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "I have looked."}}),
+        json!({"type": "turn.completed", "usage": null}),
+    ];
+    prints(&stage, "codex", &told.map(|line| line.to_string()));
+    run(&stage, "codex", &["--max-tokens", "1000"])
+        .with_status(2)
+        .says("nobody knows what was used: codex told no tokens of a call that was done")
+        .says("--accept-unknown-cost");
+    assert_eq!(stage.facts("worker_finished").len(), 1);
     stage.verify();
 }
 
