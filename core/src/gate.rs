@@ -71,6 +71,18 @@ impl CommandResult {
         self.exit == Exit::Code(0) && self.failures.is_empty()
     }
 
+    /// Returns how many failed tests its own summary counts beyond the failures that were read: nobody knows what they are.
+    fn unread(&self) -> u64 {
+        let read = self.failures.iter().chain(&self.flaky).map(|it| u64::from(it.places.max(1)));
+        let read = read.sum::<u64>().saturating_add(self.failures_left_out);
+        self.tests.map_or(0, |tests| tests.failed.saturating_sub(read))
+    }
+
+    /// Says whether its own summary counts failed tests although it exited with 0.
+    fn belies_itself(&self) -> bool {
+        self.exit == Exit::Code(0) && self.tests.is_some_and(|tests| tests.failed > 0)
+    }
+
     /// Says whether it came to its end, and it is known what failed.
     pub fn is_conclusive(&self) -> bool {
         match self.exit {
@@ -139,6 +151,9 @@ impl Findings {
         if let Exit::Signal(signal) = result.exit {
             self.fingerprints.push(format!("signal:{signal}"));
         }
+        if result.belies_itself() && base.is_some_and(|base| !base.belies_itself()) {
+            return self.belied(result);
+        }
         match gate {
             Gate::Pass if result.passed() => self.tests_removed(result, base),
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
@@ -151,6 +166,9 @@ impl Findings {
                     |it: &&Failure| known.get(&it.fingerprint).is_none_or(|places| it.places > *places);
                 let new: Vec<Failure> = result.failures.iter().filter(is_new).cloned().collect();
                 if new.is_empty() && result.failures_left_out == 0 {
+                    if result.unread() > base.map_or(0, CommandResult::unread) {
+                        return self.unread(result);
+                    }
                     self.tests_removed(result, base);
                 } else {
                     self.failed(result, &new, "shows new failures", base);
@@ -188,6 +206,29 @@ impl Findings {
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         self.reasons.push(format!("`{}` {how}{named}{details}", result.run));
         self.fingerprints.extend(identities(result, failures));
+    }
+
+    /// What is not known is not known to be old.
+    fn unread(&mut self, result: &CommandResult) {
+        let failed = result.tests.map_or(0, |tests| tests.failed);
+        let reason = format!(
+            "`{}` is inconclusive, which passes no gate: it counts {failed} failed tests, and {} of them could not be \
+             read from its output; let it name them, or write a report",
+            result.run,
+            result.unread()
+        );
+        self.note(reason, format!("unread:{}:{failed}", result.run));
+    }
+
+    /// An exit code is easily lost, or set.
+    fn belied(&mut self, result: &CommandResult) {
+        let failed = result.tests.map_or(0, |tests| tests.failed);
+        let reason = format!(
+            "`{}` exits with 0, but counts {failed} failed {} itself; let it exit with what it found",
+            result.run,
+            if failed == 1 { "test" } else { "tests" }
+        );
+        self.note(reason, format!("belied:{}", result.run));
     }
 
     /// Whoever deletes or skips a failing test has not mended it.
@@ -303,6 +344,47 @@ mod tests {
             let said = [findings.reasons, findings.problems].concat();
             assert_eq!(said.len(), usize::from(!want.is_empty()), "{after}: {said:?}");
             assert!(said.concat().starts_with(want), "{after}: {said:?}");
+        }
+    }
+
+    /// Checks what the gate *no new failures* finds in what a command prints that fails as before.
+    fn check_unread(before: &str, after: &str, want: &str) {
+        let base = command_result("t", &Exit::Code(1), before);
+        let now = command_result("t", &Exit::Code(1), after);
+        let mut findings = Findings::default();
+        findings.add(Gate::NoNewFailures, &now, Some(&base));
+        let said = findings.reasons.concat();
+        assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after}: {said}");
+    }
+
+    #[test]
+    fn a_failure_that_is_counted_and_could_not_be_read_goes_through_no_gate() {
+        let mocha = |count: u32, listed: &str| format!("  1 passing\n  {count} failing\n\n{listed}");
+        let one = "  1) adds:\n     Error: x\n      at t.js:1:1\n";
+        check_unread(&mocha(1, one), &mocha(1, one), "");
+        check_unread(
+            &mocha(1, one),
+            &mocha(2, one),
+            "`t` is inconclusive, which passes no gate: it counts 2 failed",
+        );
+        // What nobody could read before the work began is no news.
+        check_unread(&mocha(2, one), &mocha(2, one), "");
+    }
+
+    #[test]
+    fn an_exit_code_of_0_does_not_make_a_failure_of_the_summary_pass() {
+        let said = "FAILED t.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s";
+        let base = command_result("t", &Exit::Code(1), said);
+        let quiet = command_result("t", &Exit::Code(0), said);
+        for gate in [Gate::Pass, Gate::NoNewFailures] {
+            let found = |base: &CommandResult| {
+                let mut findings = Findings::default();
+                findings.add(gate, &quiet, Some(base));
+                findings.reasons.concat()
+            };
+            assert!(found(&base).starts_with("`t` exits with 0, but counts 1 failed test itself"));
+            // What always prints so prints what its tests are about.
+            assert_eq!(found(&quiet), "");
         }
     }
 
