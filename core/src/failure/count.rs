@@ -62,8 +62,8 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^\s*(?<failed>\d+) failing",
         r"^\s*(?<skipped>\d+) pending",
         // node --test, in both its forms.
-        r"^(?:# |ℹ )pass (?<passed>\d+)$",
-        r"^(?:# |ℹ )fail (?<failed>\d+)$",
+        r"^(?:# |ℹ )pass +(?<passed>\d+)$",
+        r"^(?:# |ℹ )fail +(?<failed>\d+)$",
         r"^(?:# |ℹ )(?:skipped|todo) (?<skipped>\d+)$",
         // nextest.
         r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (?<passed>\d+) passed(?:.*?, (?<failed>\d+) failed)?(?:.*?, (?<skipped>\d+) skipped)?",
@@ -101,6 +101,10 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^  (?<passed>\d+) (?:passed(?: \([^)]*\))?|flaky)$",
         r"^  (?<failed>\d+) (?:failed|interrupted)$",
         r"^  (?<skipped>\d+) (?:skipped|did not run)$",
+        // bun.
+        r"^ +(?<passed>\d+) pass$",
+        r"^ +(?<failed>\d+) fail$",
+        r"^ +(?<skipped>\d+) (?:skip|todo)$",
         // jasmine.
         r"^(?<total>\d+) specs?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending specs?)?",
     ];
@@ -117,9 +121,9 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
 
 /// A line without one of these words is none of the summaries.
 #[rustfmt::skip]
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 27] = [
     "passed", "passing", "failed", "failing", "pending", "PASSED", "FAILED", "Ran ", "OK (", "pass ",
-    "fail ", "skipped", "todo", "Tests", "examples", "example,", "failure", "Failed: ",
+    "fail ", " pass", " fail", " skip", "skipped", "todo", "Tests", "examples", "example,", "failure", "Failed: ",
     "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run",
 ];
 

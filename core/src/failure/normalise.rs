@@ -286,6 +286,9 @@ fn is_name(quoted: &str) -> bool {
 
 /// Masks the random part of the last component of a path.
 fn steady(name: &str) -> Cow<'_, str> {
+    if let Some(mask) = of_a_library(name) {
+        return mask.into();
+    }
     let plain = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '.');
     let made_up = (name.starts_with("tmp") && name.len() == 11)
         || name.rsplit_once(['_', '-', '.']).is_some_and(|(_, last)| last.len() == 6 && !name.contains('.'));
@@ -297,6 +300,19 @@ fn steady(name: &str) -> Cow<'_, str> {
     }
     let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(3.min(name.len()));
     format!("{}*", &name[..end]).into()
+}
+
+/// Returns what stands for a name that a library made up: Python's `tmpab3d_fgh.json`, `.tmpAbC123` of Rust's tempfile.
+fn of_a_library(name: &str) -> Option<&'static str> {
+    let letters = |text: &str, length: usize, is_one: fn(char) -> bool| {
+        let rest = text.trim_start_matches(is_one);
+        text.len() - rest.len() == length && (rest.is_empty() || rest.starts_with('.'))
+    };
+    let python = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.strip_prefix(".tmp").is_some_and(|rest| letters(rest, 6, |c| c.is_ascii_alphanumeric())) {
+        return Some(".tmp*");
+    }
+    name.strip_prefix("tmp").is_some_and(|rest| letters(rest, 8, python)).then_some("tmp*")
 }
 
 /// Makes every run of blanks one blank.

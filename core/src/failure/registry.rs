@@ -62,7 +62,8 @@ pub const FORMATS: &[Format] = &[
     Format { name: "vitest", title: "vitest", stage: Tool, marks: &["⎯ Failed ", "⎯ Unhandled ", "⎯⎯ Unhandled "], read: format::vitest::read },
     Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
     Format { name: "mocha", title: "mocha, jasmine, cypress", stage: Tool, marks: &[" failing\n", " failing (", "\nFailures:", "Failures: \n"], read: format::mocha::read },
-    Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [fail]", "✖ [fail]", " uncaught exception", "tests failed\n", "test failed\n"], read: format::ava::read },
+    Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [", "✖ [", " uncaught exception", "Uncaught exception in ", "Unhandled rejection in ", "tests failed\n", "test failed\n"], read: format::ava::read },
+    Format { name: "bun-test", title: "bun test", stage: Tool, marks: &["\n(fail) ", "# Unhandled error between tests"], read: format::bun_test::read },
     Format { name: "deno-test", title: "deno test", stage: Tool, marks: &[" ERRORS \n", "(uncaught error)", "error: Module not found", "error: The module's source code", "error: SyntaxError", "error: Uncaught"], read: format::deno_test::read },
     Format { name: "deno-check", title: "deno check", stage: Tool, marks: &["[ERROR]: "], read: format::deno_check::read },
     Format { name: "deno-fmt", title: "deno fmt --check", stage: Tool, marks: &["not formatted file"], read: format::deno_fmt::read },
@@ -142,10 +143,20 @@ impl<'p> Prepared<'p> {
         let begins = |line: &&str| line.as_ptr().addr();
         let first = self.lines.partition_point(|line| begins(line) < printed.start);
         let end = self.lines.partition_point(|line| begins(line) < printed.end);
-        for at in first..end {
-            self.lines[at] = &self.lines[at][..0];
-            self.firsts[at] = 0;
+        (first..end).for_each(|at| self.empty(at));
+    }
+
+    fn hide_indented(&mut self) {
+        for at in 0..self.lines.len() {
+            if self.firsts[at].is_ascii_whitespace() {
+                self.empty(at);
+            }
         }
+    }
+
+    fn empty(&mut self, at: usize) {
+        self.lines[at] = &self.lines[at][..0];
+        self.firsts[at] = 0;
     }
 
     /// Says whether a mark of a format is there.
@@ -171,6 +182,7 @@ pub(super) fn read_pages(
     found.reading(Source::Text);
     let mut pages = pages.each_ref().map(Prepared::new);
     let reported = found.len();
+    let mut by_runners = 0;
     for stage in [Runner, Tool, Diagnostics, Shape] {
         for (at, format) in FORMATS.iter().enumerate() {
             // A tool may write its names to one stream and its reasons to the other.
@@ -190,7 +202,13 @@ pub(super) fn read_pages(
                 break;
             }
         }
+        // A linter may have run beside the tests. The output of those that failed is hidden; that of others is indented.
         if stage == Runner {
+            by_runners = found.len() - reported;
+            continue;
+        }
+        if stage == Tool && reported == 0 && by_runners > 0 && found.len() == by_runners {
+            pages.iter_mut().for_each(Prepared::hide_indented);
             continue;
         }
         if reported > 0 {

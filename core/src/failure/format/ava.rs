@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, until};
 
 const TOOL: &str = "ava";
 
@@ -43,15 +43,48 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.push(draft.message(&message));
         at = end;
     }
+    uncaught(&lines[..rule], found);
     for line in above().filter(|line| line.contains("uncaught exception")) {
         found.push(Draft::process(TOOL, "uncaught", &[line]));
     }
 }
 
+/// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly.
+fn uncaught(lines: &[&str], found: &mut Found<'_>) {
+    let file = |line: &str| {
+        let line = line.strip_prefix("  ")?;
+        ["Uncaught exception in ", "Unhandled rejection in "]
+            .iter()
+            .find_map(|head| Some(line.strip_prefix(head)?.to_owned()))
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let Some(file) = file(line) else { continue };
+        let block = until(lines, at + 1, |line| MARKS.iter().any(|mark| line.trim_start().starts_with(mark)));
+        let source = |line: &&str| {
+            line.trim_start().split_once(':').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+        };
+        let place = format!("{file}:");
+        let said = |line: &str| !line.is_empty() && !line.starts_with(&place) && !line.starts_with('›');
+        let block: Vec<&str> = block
+            .iter()
+            .copied()
+            .filter(|line| !source(line))
+            .map(str::trim)
+            .filter(|line| said(line))
+            .collect();
+        found.push(Draft::process(TOOL, "uncaught", &block).at(&file, None));
+    }
+}
+
+/// Before what failed; behind it how, in brackets: `[fail]`, `[unexpected pass]`.
+const MARKS: [&str; 2] = ["✘ ", "✖ "];
+
 /// Returns the name behind the mark of a failed test.
 fn failed(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    ["✘ [fail]: ", "✖ [fail]: "].iter().find_map(|mark| line.strip_prefix(mark))
+    let (_, name) =
+        MARKS.iter().find_map(|mark| line.strip_prefix(mark)?.strip_prefix('['))?.split_once("]: ")?;
+    Some(name)
 }
 
 /// Returns the name in a line that is the title of a marked test; a short reason may follow in the mark.

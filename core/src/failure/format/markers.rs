@@ -56,11 +56,12 @@ fn marked_before(line: &str) -> Option<&str> {
     if line.starts_with("not ok ") {
         return Some(name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
     }
-    // A number or a bracket behind the mark counts, and names nothing.
+    // A number or a bracket behind the mark counts, and names nothing; nor does a row of other marks.
     let counts = name.trim_start().starts_with("found ") && name.contains(" problem");
     let names = !counts
         && !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '(' | '|'));
+        && !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '(' | '|'))
+        && name.contains(char::is_alphabetic);
     names.then_some(name)
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::indentation;
-use super::{Sheet, node_test, numbered};
+use super::{Sheet, node_test, numbered, until};
 
 const TOOL: &str = "mocha";
 
@@ -38,6 +38,25 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 .collect();
             push(item.head, &body, found);
         }
+    }
+    if jasmine() {
+        suites(lines, found);
+    }
+}
+
+/// Reads what failed around the specs of a suite of jasmine, which has no number: `Suite error: Name`.
+fn suites(lines: &[&str], found: &mut Found<'_>) {
+    for (at, line) in lines.iter().enumerate() {
+        let Some(suite) =
+            line.strip_prefix("Suite error").filter(|rest| rest.is_empty() || rest.starts_with(':'))
+        else {
+            continue;
+        };
+        let name = format!("{} (suite)", suite.trim_start_matches(':').trim());
+        let body = until(lines, at + 1, |line| !line.starts_with("  ") && !line.trim().is_empty());
+        let is_said = |line: &&str| !matches!(*line, "Message:" | "Stack:" | "");
+        let body: Vec<&str> = body.iter().map(|line| line.trim()).filter(is_said).collect();
+        push(name.trim(), &body, found);
     }
 }
 

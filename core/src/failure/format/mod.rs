@@ -10,6 +10,7 @@ pub(super) mod ava;
 pub(super) mod bats;
 pub(super) mod biome;
 pub(super) mod boxed;
+pub(super) mod bun_test;
 pub(super) mod busted;
 pub(super) mod cargo_json;
 pub(super) mod catch2;
@@ -124,15 +125,24 @@ impl<'a> Sheet<'a> {
     /// Returns the JSON documents that begin at the start of a line.
     fn documents(&self) -> impl Iterator<Item = serde_json::Value> {
         let mut end = 0;
-        self.starting(b"{[").filter_map(move |(at, line)| {
-            let start = self.offset(line);
+        self.starting(b"{[").flat_map(move |(at, line)| {
+            let mut start = self.offset(line);
+            let mut documents = Vec::new();
             if start < end || self.is_foreign(at, line) {
-                return None;
+                return documents;
             }
-            let mut values = serde_json::Deserializer::from_str(&self.text[start..]).into_iter();
-            let value = values.next()?.ok()?;
-            end = start + values.byte_offset();
-            Some(value)
+            loop {
+                let mut values = serde_json::Deserializer::from_str(&self.text[start..]).into_iter();
+                let Some(Ok(value)) = values.next() else { break };
+                documents.push(value);
+                end = start + values.byte_offset();
+                // Some set no line feed between them, but a NUL.
+                start = self.text.len() - self.text[end..].trim_start_matches('\0').len();
+                if !self.text[start..].starts_with('{') {
+                    break;
+                }
+            }
+            documents
         })
     }
 

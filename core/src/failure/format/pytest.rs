@@ -1,5 +1,6 @@
 //! pytest.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ const TOOL: &str = "pytest";
 
 /// A line of the summary: `FAILED tests/a.py::test_b[1] - assert ...`.
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: \((?P<params>[^)]*)\))? (?P<id>\S.*)$").expect("well formed")
+    Regex::new(r"^(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))? (?P<id>\S.*)$").expect("well formed")
 });
 
 /// Reads the blocks under the headings and takes the names from the summary, where there is one.
@@ -36,12 +37,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 continue;
             }
-            push(title, &entry, block, found);
+            // Which of several processes ran a test is chance.
+            let block: Vec<&str> = block.iter().copied().filter(|line| !is_worker(line)).collect();
+            push(title, &entry, &block, found);
         }
     }
     // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
     for id in ids.rest() {
-        let reason = [id.reason];
+        let reason = without_worker(id.reason);
+        let reason = [&*reason];
         let draft = match id.test {
             Some(_) => Draft::test(TOOL, &id.full(), &reason),
             None => Draft::process(TOOL, "", &reason).at(id.file, None),
@@ -111,10 +115,12 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
         _ = ids.take(rest, true, false);
         return Entry { name: String::new(), file: rest.to_owned(), stage };
     }
+    let rest = rest.strip_prefix("[doctest] ").unwrap_or(rest);
     // A subtest has its message and its parameters behind the name.
     let bare = rest.split(" [").next().unwrap_or(rest).split(" (").next().unwrap_or(rest);
     let is_sub = bare.len() < rest.len() && !bare.contains('[');
     let at = ids.take(if is_sub { bare } else { rest }, section == "ERRORS", is_sub);
+    let at = at.or_else(|| ids.take_crashed(rest));
     let id = at.map(|at| &ids.all[at]);
     let name = id.map_or_else(|| rest.to_owned(), Id::full);
     Entry { name, file: id.map(|id| id.file.to_owned()).unwrap_or_default(), stage }
@@ -144,6 +150,14 @@ impl<'a> Ids<'a> {
         self.open.get_mut(&(title.replace("::", "."), is_error, is_sub))?.pop_front()
     }
 
+    /// Finds the test of a file whose worker crashed, and gives it away: the title of its block is the file alone.
+    fn take_crashed(&mut self, file: &str) -> Option<usize> {
+        let all = &self.all;
+        let is_it = |at: &usize| all[*at].file == file && all[*at].reason.starts_with("worker 'gw");
+        let queue = self.open.values_mut().find(|open| open.front().is_some_and(is_it))?;
+        queue.pop_front()
+    }
+
     /// Returns the entries without a block.
     fn rest(&self) -> impl Iterator<Item = &Id<'a>> {
         let rest: BTreeSet<usize> = self.open.values().flatten().copied().collect();
@@ -163,6 +177,16 @@ fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {
     }
     let message = format!("{title}\n{}", draft.message);
     found.push(staged(draft, entry.stage).message(&message));
+}
+
+/// Says whether a line tells which process of pytest-xdist ran a test: `[gw1] linux -- Python 3.11.7 /bin/python`.
+fn is_worker(line: &str) -> bool {
+    line.starts_with("[gw") && line.contains(" -- Python ")
+}
+
+fn without_worker(reason: &str) -> Cow<'_, str> {
+    static WORKER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bgw\d+\b").expect("well formed"));
+    WORKER.replace_all(reason, "gw*")
 }
 
 /// A failure in setup is another one than the same failure in the test.

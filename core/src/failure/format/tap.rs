@@ -15,7 +15,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
-    let mut parents = Parents::default();
+    let mut parents = Parents { are_plain: is_tape(lines), ..Parents::default() };
     for (at, line) in lines.iter().enumerate() {
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
@@ -30,8 +30,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
-    let is_tape = || lines.iter().any(|line| line.trim_start().starts_with("operator: "));
-    if !lines.iter().any(|line| is_tap(line)) || is_tape() {
+    if !lines.iter().any(|line| is_tap(line)) || is_tape(lines) {
         return;
     }
     let mut parents = Parents::default();
@@ -50,24 +49,39 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     }
 }
 
+/// Says whether tape printed it: node names operators as well, and its subtests apart.
+fn is_tape(lines: &[&str]) -> bool {
+    let any = |begin: &str| lines.iter().any(|line| line.trim_start().starts_with(begin));
+    any("operator: ") && !any("# Subtest: ")
+}
+
 /// The subtests that lines stand in, with their depths.
 #[derive(Default)]
-struct Parents<'l>(Vec<(usize, &'l str)>);
+struct Parents<'l> {
+    within: Vec<(usize, &'l str)>,
+    /// Comments name them, and nothing else: those of tape do, whose points are the assertions of a test.
+    are_plain: bool,
+}
 
 impl<'l> Parents<'l> {
     /// Takes a line in; returns its depth, and the line without it.
     fn take(&mut self, line: &'l str) -> (usize, &'l str) {
         let depth = indentation(line);
         let point = if depth > 0 { line.trim_start() } else { line };
-        if let Some(parent) = point.strip_prefix("# Subtest: ") {
-            self.0.retain(|(of, _)| *of < depth);
-            self.0.push((depth, parent));
+        if self.are_plain {
+            if let Some(parent) = line.strip_prefix("# ") {
+                self.within = vec![(0, parent)];
+            }
+        } else if let Some(parent) = point.strip_prefix("# Subtest: ") {
+            self.within.retain(|(of, _)| *of < depth);
+            self.within.push((depth, parent));
         }
         (depth, point)
     }
 
     fn path(&self, depth: usize, name: &str) -> String {
-        let parents = self.0.iter().filter(|(of, _)| *of < depth).map(|(_, parent)| *parent);
+        let is_above = |of: usize| self.are_plain || of < depth;
+        let parents = self.within.iter().filter(|(of, _)| is_above(*of)).map(|(_, parent)| *parent);
         parents.chain([name]).collect::<Vec<_>>().join(" > ")
     }
 }
