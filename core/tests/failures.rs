@@ -300,6 +300,9 @@ fn what_varies_by_itself_is_masked() {
         ("item 0x55ae636bd880 moved", "item 0x7ffe5b6f6df0 moved"),
         ("id 3f2b8c1e-0000-4000-8000-0123456789ab", "id 99999999-1111-4222-8333-abcdefabcdef"),
         ("no /tmp/ledger-29966-932475283/missing.csv", "no /var/folders/x/T/ledger-1/missing.csv"),
+        ("no /tmp/tmppzgttw8m of mine", "no /tmp/tmpab_3d9fg of mine"),
+        ("no /tmp/tmpab3defgh.json", "no /tmp/tmpqrstuvwx.json"),
+        ("no config in /tmp/.tmpAbC123", "no config in /tmp/.tmpzyXwvU"),
         ("no /srv/ci/shop/src/a.rs:12:5 here", "no src/a.rs:99:1 here"),
         ("dial 127.0.0.1:43121", "dial 10.0.0.7:80"),
         ("worker pid 4711 left", "worker pid 12 left"),
@@ -706,6 +709,28 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
             ],
         ],
     );
+}
+
+#[test]
+fn which_of_several_processes_ran_a_test_is_no_part_of_its_failure() {
+    let printed = |worker: u32| {
+        format!(
+            "=========== FAILURES ===========\n________ test_b ________\n[gw{worker}] linux -- Python 3.11.7 /bin/python\n[XPASS(strict)] not yet\n________ test_c.py ________\n[gw{worker}] linux -- Python 3.11.7 /bin/python\nworker 'gw{worker}' crashed while running 'test_c.py::test_c'\n======= short test summary info =======\nFAILED test_b.py::test_b - [XPASS(strict)] not yet\nFAILED test_c.py::test_c - worker 'gw{worker}' crashed while running 'test_c.py::test_c'\nSUBFAILED(i=0) test_d.py::test_d\nSUBFAILED(i=1) test_d.py::test_d\n======= 4 failed in 0.1s =======\n"
+        )
+    };
+    let [one, other] = [0, 7].map(|worker| read(printed(worker).as_bytes()));
+    let names: Vec<_> = one.failures.iter().filter_map(|it| it.test.as_deref()).collect();
+    assert_eq!(
+        names,
+        ["test_b.py::test_b", "test_c.py::test_c", "test_d.py::test_d (i=0)", "test_d.py::test_d (i=1)"]
+    );
+    assert_eq!(one.set(), other.set(), "{one:#?}{other:#?}");
+}
+
+#[test]
+fn a_row_of_marks_is_no_failure() {
+    let found = |row: &str| read(format!("{row}\n\n   FAIL  Calc  \"adds\"\n    boom\n").as_bytes()).set();
+    assert_eq!(found("✘ •   (1 / 3)"), found("✘ • •   (2 / 4)"));
 }
 
 /// What a tool prints whose failed test printed a text.

@@ -38,8 +38,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 continue;
             }
             // Which of several processes ran a test is chance.
-            let block: Vec<&str> = block.iter().copied().filter(|line| !is_worker(line)).collect();
-            push(title, &entry, &block, found);
+            let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
+            let block: Vec<Cow<'_, str>> = block.collect();
+            push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
         }
     }
     // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
@@ -185,8 +186,8 @@ fn is_worker(line: &str) -> bool {
 }
 
 fn without_worker(reason: &str) -> Cow<'_, str> {
-    static WORKER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bgw\d+\b").expect("well formed"));
-    WORKER.replace_all(reason, "gw*")
+    static WORKER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^worker 'gw\d+'").expect("well formed"));
+    WORKER.replace(reason, "worker 'gw*'")
 }
 
 /// A failure in setup is another one than the same failure in the test.
