@@ -1,6 +1,6 @@
 //! What follows when a worker has left.
 
-use super::weather::needs_person;
+use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, resolve, sentence};
 use crate::completion::Completion;
@@ -136,7 +136,7 @@ impl Batch {
         if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at) {
             let detail = self.why_waits(step, Next::Work, then, &failure);
             self.wait(step, wait, Next::Work, WaitReason::Weather(class), detail);
-        } else if retries_left && is_retryable(class) {
+        } else if retries_left && is_retryable(class) && !is_waited_for(step, &failure, &event.outcome) {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
         } else {

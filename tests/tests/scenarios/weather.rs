@@ -138,6 +138,27 @@ fn s42_outages_are_waited_for_ever_longer_and_cost_no_iteration() {
 }
 
 #[test]
+fn s42_a_service_that_is_not_waited_for_is_asked_once() {
+    for (top, fault, why) in [
+        ("weather: stop\n", json!({"overloaded": {}}), "weather: stop"),
+        (
+            "outage_budget: 1s\n",
+            json!({"rate_limit": {"resets": LIMIT}}),
+            "is longer than the outage budget of 1 s",
+        ),
+    ] {
+        let stage = with("claude", &json!([[fault], mends()]));
+        stage.workflow(
+            top,
+            &format!("worker: CLAUDE_CODE\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 3\non_failure: retry\nmax_retries: 3"),
+        );
+        stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(5).says("it is not waited for").says(why);
+        assert_eq!(stage.client_calls().len(), 1, "{top}");
+        stage.verify();
+    }
+}
+
+#[test]
 fn s43_what_a_person_has_to_mend_ends_the_run_at_once_and_says_how() {
     let auth = json!([[{"say": "I begin."}, {"auth_error": {}}]]);
     let credit = json!([[{"credit": {}}]]);
