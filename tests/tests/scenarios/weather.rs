@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::clients::{CHECK, mends, run, with};
@@ -84,6 +85,30 @@ fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
     stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
     waited_until_one_in_seoul(&stage, "claude");
     stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
+}
+
+#[test]
+fn s41_so_is_one_that_was_ended_in_an_orderly_way_while_it_waited() {
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    live.signal(Signal::SIGINT);
+    live.wait().with_status(130);
+    stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
+    waited_until_one_in_seoul(&stage, "claude");
+}
+
+#[test]
+fn s41_a_kick_of_a_run_that_was_ended_while_it_worked_names_the_resume() {
+    let stage = with("claude", &json!([[{"hang": {}}]]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it works", || !stage.client_calls().is_empty());
+    live.signal(Signal::SIGTERM);
+    live.wait().with_status(143);
+    let refused = stage.unstuck(&["kick"]).with_status(64);
+    refused.complains("does not wait for anything").complains("unstuck resume");
 }
 
 #[test]
