@@ -48,7 +48,7 @@ impl Batch {
         }
         match failure {
             // What it did until then is looked at, and that it stalled is among what is found.
-            Some(_) if event.outcome.exit == Exit::Idle && check.by != CheckBy::Conditions => {
+            Some(_) if event.outcome.is_stalled() && check.by != CheckBy::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
             }
             Some(failure) => self.worker_failed(step, at, event, failure, cause),
@@ -76,7 +76,7 @@ impl Batch {
         let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
         let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
-            Some(_) if resolution.decision == Decision::None && event.outcome.exit == Exit::Idle => {
+            Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
                 self.verdict(step, check, claim, vec![cause]);
             }

@@ -163,6 +163,31 @@ fn s42_outages_are_waited_for_ever_longer_and_cost_no_iteration() {
 }
 
 #[test]
+fn s42_a_client_that_only_tries_again_until_it_is_ended_for_idleness_waited_for_its_service() {
+    for (client, fault, why) in
+        [("codex", "network_error", "retryable_network"), ("claude", "server_error", "retryable_service")]
+    {
+        let tries = json!({fault: {"retries": 3, "pause_ms": 10, "recovers": true}});
+        let stage = with(client, &json!([[tries, {"hang": {}}], mends()]));
+        let rest =
+            format!("completion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2\nidle_timeout: 1s");
+        stage.workflow(
+            "",
+            &format!(
+                "worker: CLIENT\nclient: {client}\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\n{rest}"
+            ),
+        );
+        // Two seconds, so nobody need kick it.
+        stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(0);
+        let waits = stage.facts("wait_requested");
+        assert_eq!((waits.len(), &waits[0]["why"]["weather"]), (1, &why.into()), "{client}: {waits:#?}");
+        assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"], "idle", "{client}");
+        assert_eq!(stage.verdict()["iteration"], 1, "{client}");
+        stage.verify();
+    }
+}
+
+#[test]
 fn s42_a_service_that_is_not_waited_for_is_asked_once() {
     for (top, fault, why) in [
         ("weather: stop\n", json!({"overloaded": {}}), "weather: stop"),
