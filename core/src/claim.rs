@@ -221,10 +221,18 @@ impl Outcome {
         self.resets_at.max(failure.retry_after_ms.map(|span| at.after(Millis(span))))
     }
 
+    /// Says whether a process was ended since it did nothing any more. One that waited for its service did not stall.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let waited = self.reading.as_ref().is_some_and(|reading| reading.end == CallEnd::Failed);
+        self.exit == Exit::Idle && !waited
+    }
+
     /// Returns why a process failed; `None` if it succeeded.
     pub fn failure(&self, kind: WorkerKind) -> Option<weather::Failure> {
+        let ended_by_itself =
+            matches!(self.exit, Exit::Code(_) | Exit::Signal(_) | Exit::Settled | Exit::Hopeless);
         if let Some(reading) = &self.reading
-            && matches!(self.exit, Exit::Code(_) | Exit::Signal(_) | Exit::Settled | Exit::Hopeless)
+            && (ended_by_itself || self.exit == Exit::Idle && !self.is_stalled())
         {
             return told(reading);
         }

@@ -606,7 +606,7 @@ fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> I
 fn stalled(outcome: &Outcome) -> Option<String> {
     let secs = outcome.duration.0 / 1000;
     let said = || format!("stall: the worker was ended: {DID_NOTHING}, {secs} s after it began");
-    (outcome.exit == Exit::Idle).then(said)
+    outcome.is_stalled().then(said)
 }
 
 /// Returns the conversation that can go on after a call.

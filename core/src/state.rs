@@ -432,8 +432,21 @@ impl RunState {
 
     /// Says whether any step waits for a moment.
     pub fn is_waiting(&self) -> bool {
-        self.phase == Phase::Active
-            && self.steps.iter().any(|step| matches!(step.phase, StepPhase::Waiting { .. }))
+        self.phase == Phase::Active && self.has_waiting_step()
+    }
+
+    /// Says whether the run was interrupted, and taken up again has a step that waits for a moment as before.
+    pub fn waits_when_resumed(&self) -> bool {
+        self.is_interrupted() && self.has_waiting_step()
+    }
+
+    /// Says whether the run was ended before it was over, in an orderly way.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.phase, Phase::Ended(RunOutcome::Interrupted(_), _))
+    }
+
+    fn has_waiting_step(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.phase, StepPhase::Waiting { .. }))
     }
 
     /// Says whether taking the run up again gives steps that had not ended well another chance: not

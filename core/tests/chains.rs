@@ -3,8 +3,8 @@
 use unstuck_core::RunState;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::id::{Millis, StepId};
-use unstuck_core::testing::{Act, Script, World, step};
-use unstuck_core::workflow::{Weather, Work, Workflow};
+use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::workflow::{CheckBy, OnFailure, Step, Weather, Work, WorkerKind, Workflow};
 
 /// What one of a chain does when it is asked.
 #[derive(Clone, Copy)]
@@ -95,12 +95,15 @@ fn a_service_that_is_not_waited_for_is_named_as_the_end() {
             Weather::Wait,
             1000,
             &[Limited(600), Limited(600)],
-            "not waited for: 10 min of the outage budget of 16 min 40 s are used up",
+            "not waited for: another 10 min does not fit in the outage budget of 16 min 40 s: 10 min of it are used up",
         ),
     ] {
         let outage_budget = Millis::from_secs(budget);
-        let workflow = Workflow { weather, outage_budget, ..Workflow::of_steps(vec![step("a")]) };
-        let work = [(StepId::from("a"), says.iter().copied().map(act).collect())].into();
+        // Nobody who is not waited for is asked again, however often a failure is tried again.
+        let step = Step { on_failure: OnFailure::Retry, max_retries: 3, ..step("a") };
+        let workflow = Workflow { weather, outage_budget, ..Workflow::of_steps(vec![step]) };
+        let more = [Done].iter();
+        let work = [(StepId::from("a"), says.iter().chain(more).copied().map(act).collect())].into();
         let mut world = World::start(workflow, Script { work, ..Script::default() });
         world.play();
         let ended = world.history.events.iter().find_map(|event| match &event.fact {
@@ -110,6 +113,19 @@ fn a_service_that_is_not_waited_for_is_named_as_the_end() {
         let Some(StepEnd::WorkerFailed(failure)) = ended else { panic!("{ended:?}") };
         assert!(failure.message.contains(expected), "{}", failure.message);
     }
+}
+
+#[test]
+fn a_checker_that_is_not_waited_for_is_asked_once() {
+    let by = CheckBy::Agent(script_worker(WorkerKind::Command, "check it"));
+    let step = Step { on_failure: OnFailure::Retry, max_retries: 3, ..step("a").checked(by, 3) };
+    let workflow = Workflow { weather: Weather::Stop, ..Workflow::of_steps(vec![step]) };
+    let checks = [(StepId::from("a"), vec![act(LimitedForSomeTime), act(Done)])].into();
+    let mut world = World::start(workflow, Script { checks, ..Script::default() });
+    world.play();
+    let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
+    let Some(StepEnd::CheckCouldNotRun(failure)) = at.phase.end() else { panic!("{:?}", at.phase) };
+    assert!(failure.message.contains("not waited for: weather: stop"), "{}", failure.message);
 }
 
 #[test]

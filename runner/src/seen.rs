@@ -9,7 +9,7 @@ use unstuck_adapters::snapshot::explain;
 use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Inquiry, Outcome};
-use unstuck_core::id::{Iteration, Stage};
+use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Convergence, Step, Workflow};
@@ -38,6 +38,8 @@ pub(crate) struct Seen {
     is_check: bool,
     /// Nobody else works in the workspace.
     is_alone: bool,
+    /// The command that brings back the files as they were before this iteration.
+    undo: String,
 }
 
 /// The workspace after the work.
@@ -89,7 +91,16 @@ pub(crate) fn before(
         |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
     let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
     let (stage, is_alone) = (at.convergence.stage(), state.workflow().is_some_and(one_at_a_time));
-    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_alone }))
+    let undo = undo(state, due);
+    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_alone, undo }))
+}
+
+/// Returns the command that brings back the files as they were before an iteration, whatever came after it.
+fn undo(state: &RunState, due: &Due) -> String {
+    let run = state.run().map_or("@last", RunId::as_str);
+    let is_only = state.workflow().is_some_and(|it| it.steps.len() == 1);
+    let step = if is_only { String::new() } else { format!(" --step {}", due.step) };
+    format!("unstuck undo {run} {}{step}", due.iteration)
 }
 
 /// Returns the commit that is compared with, as it is before anybody could move it. What is counted from HEAD is only
@@ -179,14 +190,14 @@ impl Seen {
         if self.is_check {
             return Ok(After { drift, ..After::default() });
         }
-        let mut compared = keeper.compare(&self.first, &self.before, &after).map_err(told)?;
+        let mut compared = keeper.compare(&self.first, &self.before, &after, &self.undo).map_err(told)?;
         notes.append(&mut compared.said);
         let mut drift = drift;
         let put_back = self.put_back(keeper, &after, drift.as_ref(), notes)?;
         if !put_back.is_empty()
             && let Some(now) = again()?
         {
-            compared = keeper.compare(&self.first, &self.before, &now).map_err(told)?;
+            compared = keeper.compare(&self.first, &self.before, &now, &self.undo).map_err(told)?;
             drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
         let (changed, diffstat) = (Some(compared.changed), compared.diffstat);

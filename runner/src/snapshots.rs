@@ -268,14 +268,20 @@ impl Keeper {
     }
 
     /// Compares the workspace before and after a worker. `first` is the first snapshot of the run: what the
-    /// worker itself made may go.
+    /// worker itself made may go. `undo` is the command that brings back the files that were there before.
     ///
     /// # Errors
     ///
     /// As [`Snapshots::changes`].
-    pub fn compare(&self, first: &Snapshot, before: &Snapshot, after: &Snapshot) -> Result<Compared, Error> {
+    pub fn compare(
+        &self,
+        first: &Snapshot,
+        before: &Snapshot,
+        after: &Snapshot,
+        undo: &str,
+    ) -> Result<Compared, Error> {
         let changes = self.snapshots.changes(before, after)?;
-        let said = self.thrown_away(first, before, after, &changes).unwrap_or_default();
+        let said = self.thrown_away(first, before, after, &changes, undo).unwrap_or_default();
         let changed = !before.same_work(after) || !changes.is_empty();
         let diffstat = self.diffstat(before, after, &changes)?;
         Ok(Compared { changed, diffstat, said })
@@ -287,8 +293,9 @@ impl Keeper {
         before: &Snapshot,
         after: &Snapshot,
         changes: &[Change],
+        undo: &str,
     ) -> Result<Vec<String>, Error> {
-        let mut said = moved(before, after);
+        let mut said = moved(before, after, undo);
         if let Some(file) = &self.workflow_file
             && changes.iter().any(|change| change.path == *file)
         {
@@ -299,9 +306,10 @@ impl Keeper {
         }
         let lost = self.lost(first, before, after, changes)?;
         if !lost.is_empty() {
-            said.push(format!("{} that no commit has: {}", counted(lost.len()), named(&lost)));
+            let (what, files) = (counted(lost.len()), named(&lost));
+            said.push(format!("{what} that no commit has: {files}; put it back: {undo}"));
         }
-        Ok(said.into_iter().map(|what| format!("the worker {what}; put it back: unstuck undo")).collect())
+        Ok(said.into_iter().map(|what| format!("the worker {what}")).collect())
     }
 
     fn lost(
@@ -362,9 +370,13 @@ pub(crate) fn named(files: &[String]) -> String {
 }
 
 /// Says where the repository stands now, if that is not where it stood. Commits are work.
-fn moved(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+///
+/// Of all this an undo brings back a deleted `.git` only: it touches no branch, no stash and no other checkout.
+fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
     let Some(was) = &before.repository else { return Vec::new() };
-    let Some(is) = &after.repository else { return vec!["removed .git (unstuck undo --git)".to_owned()] };
+    let Some(is) = &after.repository else {
+        return vec![format!("removed .git; put it back: {undo} --git")];
+    };
     let mut said = Vec::new();
     let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "no branch".to_owned());
     if was.branch != is.branch {

@@ -132,7 +132,7 @@ pub fn client(data: &[u8]) {
         }),
         Err(complaints) => {
             assert!(!complaints.is_empty(), "a refusal says why");
-            complaints.iter().for_each(|complaint| check_shown(&complaint.render()));
+            complaints.iter().for_each(|complaint| check_shown(&complaint.render(110)));
         }
     }
 }
@@ -350,14 +350,14 @@ pub fn schema(data: &[u8]) {
             Ok(resolved) => check_answer(&resolved, &messages),
             Err(problems) => {
                 assert!(!problems.is_empty(), "a refusal says why");
-                problems.iter().for_each(|problem| check_shown(&problem.render()));
+                problems.iter().for_each(|problem| check_shown(&problem.render(110)));
             }
         }
     }
 }
 
 fn check_answer(resolved: &schema::Resolved, messages: &[String]) {
-    resolved.warnings.iter().for_each(|warning| check_shown(&warning.render()));
+    resolved.warnings.iter().for_each(|warning| check_shown(&warning.render(110)));
     let checker = schema::check::Checker::new(&resolved.schema).expect("a resolved schema can be used");
     schema::check::Checker::new(&resolved.closed).expect("the copy can be used");
     let form = Form::Json {
@@ -397,7 +397,7 @@ pub fn import(data: &[u8]) {
                         !complaint.file.ends_with("unstuck.yaml"),
                         "what is written is read: {complaint}"
                     );
-                    check_shown(&complaint.render());
+                    check_shown(&complaint.render(110));
                 }
             }
         }
@@ -420,7 +420,7 @@ pub fn workflow_yaml(data: &[u8]) {
             check_workflow(&loaded.workflow);
             let plan = workflow_file::plan(&loaded.workflow);
             assert!(plan.steps.len() >= loaded.workflow.steps.len(), "every step is in the plan");
-            loaded.warnings.iter().for_each(|warning| check_shown(&warning.render()));
+            loaded.warnings.iter().for_each(|warning| check_shown(&warning.render(110)));
         }
         Err(rejected) => {
             assert!(!rejected.complaints.is_empty(), "a refusal says why");
@@ -428,7 +428,7 @@ pub fn workflow_yaml(data: &[u8]) {
             for complaint in &rejected.complaints {
                 let line = usize::try_from(complaint.line).expect("a small number");
                 assert!(complaint.file != WORKFLOW_FILE || line <= lines, "{complaint} is past the end");
-                check_shown(&complaint.render());
+                check_shown(&complaint.render(110));
             }
         }
     }

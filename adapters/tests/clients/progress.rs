@@ -125,6 +125,46 @@ fn a_worker_that_stays_after_its_end_has_ended() {
 }
 
 #[test]
+fn a_client_that_was_idle_after_its_last_try_waited_for_its_service() {
+    let codex =
+        |n: u32, why: &str| format!(r#"{{"type":"error","message":"Reconnecting... {n}/5 ({why})"}}"#);
+    let lost = "stream disconnected before completion: error sending request for url";
+    let claude = |status: u16| {
+        format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error_status":{status}}}"#
+        )
+    };
+    let words = r#"{"type":"item.completed","item":{"type":"agent_message","text":"I look."}}"#.to_owned();
+    let error = r#"{"type":"error","message":"stream disconnected before completion"}"#.to_owned();
+    for (client, lines, expected) in [
+        ("codex", vec![codex(4, lost), codex(5, lost)], Some(Trouble::Network)),
+        ("codex", vec![words.clone(), error.clone()], Some(Trouble::Network)),
+        ("claude", vec![claude(500)], Some(Trouble::Server)),
+        ("claude", vec![claude(529)], Some(Trouble::Overloaded)),
+        // It worked since, or it is no weather.
+        ("codex", vec![codex(1, lost), words.clone()], None),
+        ("codex", vec![error.clone(), words], None),
+        ("claude", vec![claude(400)], None),
+        // A line like it may be one of an answer.
+        ("aider", vec!["litellm.APIConnectionError: connection refused".to_owned()], None),
+    ] {
+        let mut decoder = decoder(client);
+        lines.iter().for_each(|line| decoder.push(format!("{line}\n").as_bytes()));
+        let end = if expected.is_some() { CallEnd::Failed } else { CallEnd::Stopped };
+        let (reading, answer) = decoder.clone().finish(&Exit::Idle, false, "");
+        assert_eq!((reading.end, reading.trouble, answer), (end, expected, None), "{client} {lines:?}");
+        // Whatever else ends it says more than that.
+        for exit in [Exit::TimedOut, Exit::Stopped] {
+            assert_eq!(
+                decoder.clone().finish(&exit, false, "").0.end,
+                CallEnd::Stopped,
+                "{client} {lines:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn words_before_the_last_tool_and_words_of_the_program_are_no_answer() {
     let read = |client, lines: &[&str]| {
         let mut decoder = decoder(client);

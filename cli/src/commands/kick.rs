@@ -30,14 +30,16 @@ pub fn kick(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     let events = found.begun()?;
-    if !RunState::of(&events).is_waiting() {
+    let state = RunState::of(&events);
+    if !state.is_waiting() && !state.waits_when_resumed() {
+        let next = if state.is_interrupted() { "resume" } else { "show" };
         return Err(Error::usage(format!("run {} does not wait for anything", found.short()))
-            .hint(format!("unstuck show {}", found.short())));
+            .hint(format!("unstuck {next} {}", found.short())));
     }
     let sign = found.folder.artifacts().join(KICK);
     let left = fs::create_dir_all(found.folder.artifacts()).and_then(|()| fs::write(&sign, ""));
     left.map_err(|error| Error::store(&error))?;
-    if found.is_live() {
+    if state.is_waiting() && found.is_live() {
         println!("run {} tries now what it waits for", found.short());
         return Ok(exit::OK);
     }

@@ -10,9 +10,9 @@ use super::trouble::{by_output, trouble_of};
 use super::{Client, Problem, Stream, Told};
 use crate::clip::head;
 use crate::event::Exit;
-use crate::reading::{CallEnd, Progress, Reading, Trouble};
+use crate::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
 use crate::verdict::text::strip_ansi;
-use crate::weather::ExitKind;
+use crate::weather::{self, ExitKind, class_of};
 
 /// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
 ///
@@ -360,7 +360,10 @@ impl Verdict<'_> {
             }
         };
         if stopped_by_us || self.is_stopped(fold.end.is_some()) {
-            reading.end = CallEnd::Stopped;
+            match self.outage(&mut fold).filter(|_| !stopped_by_us) {
+                Some((trouble, problem)) => describe(&mut reading, trouble, &problem),
+                None => reading.end = CallEnd::Stopped,
+            }
             return (reading, None);
         }
         if !is_done || !matches!(self.exit, Exit::Code(0) | Exit::Settled) {
@@ -396,6 +399,19 @@ impl Verdict<'_> {
             Exit::Settled => !had_ended,
             _ => false,
         }
+    }
+
+    /// Returns what was wrong with the service of a client that was idle for too long, where the last that it told is
+    /// that it tries again, or an error: it did not stall by itself, it waited.
+    fn outage(&self, fold: &mut Fold) -> Option<(Trouble, Problem)> {
+        if self.exit != &Exit::Idle {
+            return None;
+        }
+        // What looks like the error of a client of text may be a line of its answer.
+        let error = fold.error.take().filter(|_| self.client.stream == Stream::Jsonl);
+        let error = error.map(|problem| (trouble_of(&problem, &self.client.troubles), problem));
+        let retrying = fold.progress().retrying.map(|it| (it.trouble, only_tried_again(&it)));
+        [error, retrying].into_iter().flatten().find(|(trouble, _)| weather::is_weather(class_of(*trouble)))
     }
 
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
@@ -443,6 +459,13 @@ impl Verdict<'_> {
             Some((meaning.trouble, Problem { message: line.trim().to_owned(), ..Problem::default() }))
         })
     }
+}
+
+/// Says that a client did nothing any more but to try again.
+fn only_tried_again(retrying: &Retrying) -> Problem {
+    let of = retrying.most.map(|most| format!(" of {most}")).unwrap_or_default();
+    let message = format!("it tried again, {}{of}, and was silent for its idle time", retrying.attempt);
+    Problem { message, ..Problem::default() }
 }
 
 /// Says that an output is taken for the answer although it is odd.

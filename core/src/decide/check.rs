@@ -1,6 +1,6 @@
 //! What follows when a check has left.
 
-use super::weather::needs_person;
+use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::claim::{
     CheckFailure, Claim, commands_claim, contradicted_by_exit, cut_short, exit_beside_file, exit_verdict,
@@ -127,7 +127,10 @@ impl Batch {
         if let Some(wait) = self.weather_wait(step, failure, &event.outcome, free_at) {
             let detail = self.why_waits(step, Next::Check, then, failure);
             self.wait(step, wait, Next::Check, WaitReason::Weather(class), detail);
-        } else if is_retryable(class) && retries < step.max_retries.max(2) {
+        } else if is_retryable(class)
+            && retries < step.max_retries.max(2)
+            && !is_waited_for(step, failure, &event.outcome)
+        {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Check, WaitReason::CheckRetry(class), sentence(failure));
         } else {

@@ -106,13 +106,17 @@ impl Batch {
             return ended;
         };
         let (waited, budget) = (self.state.weather_wait, spoken(workflow.outage_budget));
+        let next = spoken(free_at.since(self.at));
         let why = match workflow.weather {
             Weather::Stop => "weather: stop".to_owned(),
             Weather::Wait if waited == Millis(0) => {
-                format!("{} is longer than the outage budget of {budget}", spoken(free_at.since(self.at)))
+                format!("{next} is longer than the outage budget of {budget}")
             }
             Weather::Wait => {
-                format!("{} of the outage budget of {budget} are used up", spoken(waited))
+                let used = spoken(waited);
+                format!(
+                    "another {next} does not fit in the outage budget of {budget}: {used} of it are used up"
+                )
             }
         };
         ended.message.push_str(&format!("; it is not waited for: {why}"));
@@ -138,7 +142,9 @@ impl Batch {
 
 /// Says whether a failure is the weather: a limit always; a service or connection that is out of order where the client
 /// says so, or where the step tries again anyway.
-fn is_waited_for(step: &Step, failure: &weather::Failure, outcome: &Outcome) -> bool {
+///
+/// What is the weather is waited for or ends the step: who does not want to wait does not ask again, either.
+pub(super) fn is_waited_for(step: &Step, failure: &weather::Failure, outcome: &Outcome) -> bool {
     let says_so = outcome.reading.is_some() || step.on_failure == OnFailure::Retry;
     failure.class == ErrorClass::RetryableRateLimit || weather::is_weather(failure.class) && says_so
 }

@@ -1,6 +1,6 @@
 //! What follows when a worker has left.
 
-use super::weather::needs_person;
+use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, resolve, sentence};
 use crate::completion::Completion;
@@ -48,7 +48,7 @@ impl Batch {
         }
         match failure {
             // What it did until then is looked at, and that it stalled is among what is found.
-            Some(_) if event.outcome.exit == Exit::Idle && check.by != CheckBy::Conditions => {
+            Some(_) if event.outcome.is_stalled() && check.by != CheckBy::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
             }
             Some(failure) => self.worker_failed(step, at, event, failure, cause),
@@ -76,7 +76,7 @@ impl Batch {
         let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
         let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
-            Some(_) if resolution.decision == Decision::None && event.outcome.exit == Exit::Idle => {
+            Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
                 self.verdict(step, check, claim, vec![cause]);
             }
@@ -136,7 +136,7 @@ impl Batch {
         if let Some(wait) = self.weather_wait(step, &failure, &event.outcome, free_at) {
             let detail = self.why_waits(step, Next::Work, then, &failure);
             self.wait(step, wait, Next::Work, WaitReason::Weather(class), detail);
-        } else if retries_left && is_retryable(class) {
+        } else if retries_left && is_retryable(class) && !is_waited_for(step, &failure, &event.outcome) {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
         } else {

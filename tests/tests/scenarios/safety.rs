@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::stage::{Stage, holds, worker};
 
 #[test]
@@ -100,7 +102,8 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
         stage.write("notes.txt", "not added to git\n");
         let mess = format!("echo more >>src/new.sh; {command}; echo COMPLETE");
         let ended = stage.unstuck(&["run", "tidy up", "--claim", "--with", &mess]);
-        assert!(ended.out.contains("unstuck undo"), "{command}: {ended:#?}");
+        let put_back = format!("put it back: unstuck undo {} 1", stage.run());
+        assert!(notes(&stage).contains(&put_back), "{command}: {ended:#?}");
         let restored = if command.contains(".git") { &["undo", "--git"][..] } else { &["undo"] };
         stage.unstuck(restored).with_status(0).says("to undo this");
         for (name, text) in
@@ -113,6 +116,40 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
         assert!(stage.workspace().join(".git/HEAD").exists(), "{command}");
         stage.verify();
     }
+}
+
+/// Returns what a person should know of the work, a line each.
+fn notes(stage: &Stage) -> String {
+    let finished = stage.facts("worker_finished");
+    let notes = finished.iter().flat_map(|it| it["outcome"]["notes"].as_array().into_iter().flatten());
+    notes.filter_map(Value::as_str).map(|note| format!("{note}\n")).collect()
+}
+
+#[test]
+fn s66_the_command_that_is_named_brings_back_what_an_earlier_iteration_threw_away() {
+    let stage = Stage::repository();
+    stage.write("notes.txt", "not added to git\n");
+    stage.write("worker.sh", "if [ -e $SCRATCH/calls ]; then echo mended >work.txt; else rm notes.txt; fi; echo call >>$SCRATCH/calls");
+    let check = ["--check", "test -e work.txt"];
+    stage.unstuck(&[&["run", "tidy up", "--with", "sh worker.sh"], &check[..]].concat()).with_status(0);
+    let notes = notes(&stage);
+    let (_, named) = notes.split_once("put it back: unstuck ").expect("it is named");
+    let words: Vec<&str> = named.split_whitespace().collect();
+    assert_eq!(words[..], ["undo", stage.run().as_str(), "1"], "{notes}");
+    stage.unstuck(&words).with_status(0);
+    let found = fs::read_to_string(stage.workspace().join("notes.txt")).unwrap_or_default();
+    assert_eq!(found, "not added to git\n");
+    stage.verify();
+}
+
+#[test]
+fn s66_no_undo_is_named_for_a_branch_which_none_brings_back() {
+    let stage = Stage::repository();
+    let command = "git checkout -q -b elsewhere; echo COMPLETE";
+    stage.unstuck(&["run", "stray", "--claim", "--with", command]).with_status(0);
+    let notes = notes(&stage);
+    assert!(notes.contains("to elsewhere") && !notes.contains("undo"), "{notes}");
+    stage.verify();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::clients::{CHECK, mends, run, with};
@@ -87,6 +88,30 @@ fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
 }
 
 #[test]
+fn s41_so_is_one_that_was_ended_in_an_orderly_way_while_it_waited() {
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    live.signal(Signal::SIGINT);
+    live.wait().with_status(130);
+    stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
+    waited_until_one_in_seoul(&stage, "claude");
+}
+
+#[test]
+fn s41_a_kick_of_a_run_that_was_ended_while_it_worked_names_the_resume() {
+    let stage = with("claude", &json!([[{"hang": {}}]]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it works", || !stage.client_calls().is_empty());
+    live.signal(Signal::SIGTERM);
+    live.wait().with_status(143);
+    let refused = stage.unstuck(&["kick"]).with_status(64);
+    refused.complains("does not wait for anything").complains("unstuck resume");
+}
+
+#[test]
 fn s41_a_resume_says_until_when_the_run_still_waits() {
     let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
@@ -135,6 +160,52 @@ fn s42_outages_are_waited_for_ever_longer_and_cost_no_iteration() {
     assert_eq!((pauses.len(), stage.facts("kicked").len()), (4, 4));
     assert_eq!(stage.verdict()["iteration"], 1);
     stage.verify();
+}
+
+#[test]
+fn s42_a_client_that_only_tries_again_until_it_is_ended_for_idleness_waited_for_its_service() {
+    for (client, fault, why) in
+        [("codex", "network_error", "retryable_network"), ("claude", "server_error", "retryable_service")]
+    {
+        let tries = json!({fault: {"retries": 3, "pause_ms": 10, "recovers": true}});
+        let stage = with(client, &json!([[tries, {"hang": {}}], mends()]));
+        let rest =
+            format!("completion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2\nidle_timeout: 1s");
+        stage.workflow(
+            "",
+            &format!(
+                "worker: CLIENT\nclient: {client}\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\n{rest}"
+            ),
+        );
+        // Two seconds, so nobody need kick it.
+        stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(0);
+        let waits = stage.facts("wait_requested");
+        assert_eq!((waits.len(), &waits[0]["why"]["weather"]), (1, &why.into()), "{client}: {waits:#?}");
+        assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"], "idle", "{client}");
+        assert_eq!(stage.verdict()["iteration"], 1, "{client}");
+        stage.verify();
+    }
+}
+
+#[test]
+fn s42_a_service_that_is_not_waited_for_is_asked_once() {
+    for (top, fault, why) in [
+        ("weather: stop\n", json!({"overloaded": {}}), "weather: stop"),
+        (
+            "outage_budget: 1s\n",
+            json!({"rate_limit": {"resets": LIMIT}}),
+            "is longer than the outage budget of 1 s",
+        ),
+    ] {
+        let stage = with("claude", &json!([[fault], mends()]));
+        stage.workflow(
+            top,
+            &format!("worker: CLAUDE_CODE\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 3\non_failure: retry\nmax_retries: 3"),
+        );
+        stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(5).says("it is not waited for").says(why);
+        assert_eq!(stage.client_calls().len(), 1, "{top}");
+        stage.verify();
+    }
 }
 
 #[test]
