@@ -883,6 +883,14 @@ fn an_id_of_another_check_silences_its_source() {
         format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}\nCOMPLETE"),
         format!("decision: complete\ncheck_id: {other}\n"),
         format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\",\"checkId\":\"{ID}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":[\"{other}\"]}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":[[],{{\"a\":[\"{other}\",1]}}]}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":{{\"id\":\"{other}\"}}}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"\",\"checkId\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":null,\"checkId\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"$X\",\"checkId\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{ID}\",\"check_id\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\",\"check_id\":\"\"}}"),
     ] {
         let found = file(&text);
         assert_eq!(short(&found), "none none", "{text}");
@@ -892,6 +900,34 @@ fn an_id_of_another_check_silences_its_source() {
     }
     let found = answer(&format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}\nINCOMPLETE"));
     assert_eq!(short(&found), "incomplete marker");
+}
+
+#[test]
+fn an_id_of_another_check_beside_the_right_one_is_a_contradiction() {
+    for ids in [
+        r##""checkId":"#","check_id":"@""##,
+        r##""check_id":"@","completion_check_id":"#""##,
+        r##""check_id":["#","@"]"##,
+        r##""check_id":{"id":"#","now":"@"}"##,
+    ] {
+        let ids = ids.replace('#', "11111111-2222-4333-8444-555555555555");
+        let found = file(&format!("{{\"decision\":\"complete\",{ids}}}"));
+        assert_eq!(short(&found), "incomplete file-json", "{ids}");
+        assert_eq!(found.check_id, CheckIdMatch::Match, "{ids}");
+        assert!(codes(&found).contains(&"contradiction"), "{ids}");
+    }
+    check(
+        file,
+        "complete file-json",
+        &[
+            r#"{"decision":"complete","check_id":["@"]}"#,
+            r#"{"decision":"complete","check_id":{"id":"@"}}"#,
+            r#"{"decision":"complete","check_id":"","checkId":"@"}"#,
+            r#"{"decision":"complete","check_id":"@","checkId":"@"}"#,
+            r#"{"decision":"complete","check_id":"$X","check_id":"@"}"#,
+            r#"{"decision":"complete","check_id":[]}"#,
+        ],
+    );
 }
 
 #[test]
