@@ -593,6 +593,88 @@ fn lists_of_the_allowed_words_and_runner_output_are_no_verdict() {
 }
 
 #[test]
+fn a_sentence_that_runs_over_the_end_of_a_line_is_read_to_its_end() {
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "The task is not\nCOMPLETE.",
+            "Verdict: NOT\nCOMPLETE",
+            "**Verdict:** NOT\n\nCOMPLETE",
+            "As long as two tests fail I cannot call this\nCOMPLETE",
+            "Only 3 of 10 items are\nCOMPLETE",
+            "I will not print\nCOMPLETE",
+            "When all the tests pass I will report\nCOMPLETE",
+            "Not yet:\nCOMPLETE",
+            "This isn’t quite\n**COMPLETE**",
+            "The work is far from\n`COMPLETE`",
+            "Done with the parser. But all of it is nowhere near\nCOMPLETE",
+            "I do not think, as two tests fail, that it would be right to say\nthat the task is\nCOMPLETE.",
+            "None of the items are\nCOMPLETE",
+            "The task will be\nCOMPLETE",
+            "I don't see how anybody could mark the task\nCOMPLETE",
+            "この作業はまだ\nCOMPLETE",
+            "COMPLETE\n\nNo, wait. It is not\nCOMPLETE",
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &[
+            "If everything is fine, answer\nCOMPLETE",
+            "Not yet:\n{\"decision\":\"complete\"}",
+            "I can't say\n\n{\"decision\":\"complete\"}",
+            "Not yet:\n\n```json\n{\"decision\":\"complete\",\"check_id\":\"@\"}\n```",
+            "The verdict is not\n{\"decision\":\"complete\"}",
+        ],
+    );
+    check(file, "incomplete file-text", &["The task is not\nCOMPLETE", "COMPLETE\nThis is not\nCOMPLETE"]);
+}
+
+#[test]
+fn what_a_summary_denies_above_an_honest_complete_is_no_part_of_it() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "All tests pass.\nCOMPLETE",
+            "Nothing is left to do.\nCOMPLETE",
+            "Nothing left to do\nCOMPLETE",
+            "No errors, no TODOs\nCOMPLETE",
+            "Nothing to report\nCOMPLETE",
+            "There is nothing more to do:\nCOMPLETE",
+            "I did not find any problems:\nCOMPLETE",
+            "- Fixed the first bug\n- The cache is not invalidated twice now\n\nCOMPLETE",
+            "- Did not touch the tests, left them as is\nCOMPLETE",
+            "Everything is as it should be\nCOMPLETE",
+            "test result: ok. 12 passed; 0 failed; 3 ignored; finished in 0.01s\nCOMPLETE",
+            "The task is\nCOMPLETE",
+            "The verdict is:\n\nCOMPLETE",
+            "After reviewing all the changes, my verdict is:\n\nCOMPLETE",
+            "All 3 failing tests now pass, so the verdict is\nCOMPLETE",
+            "The tests were not failing, so my verdict is:\n\nCOMPLETE",
+            "text before\nCOMPLETE",
+            "The parser does not panic any more\nCOMPLETE",
+            "Changed the docs only\nCOMPLETE",
+            "No more issues remain\nCOMPLETE",
+            "I will now give my verdict:\nCOMPLETE",
+            "With no errors left the work is\nCOMPLETE",
+            "I have not changed it\nCOMPLETE",
+        ],
+    );
+    check(
+        answer,
+        "complete output-json",
+        &[
+            "Nothing is left to do.\n{\"decision\":\"complete\"}",
+            "I did not find any problems:\n```json\n{\"decision\":\"complete\"}\n```",
+            "The sandbox does not let me write the file, so here it is:\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "The cache is not invalidated twice now\n\n{\"decision\":\"complete\"}",
+        ],
+    );
+}
+
+#[test]
 fn the_last_marker_counts_in_the_answer_and_the_exact_one_in_the_file() {
     check(
         answer,
@@ -1273,6 +1355,8 @@ fn large_hostile_texts_are_read_in_one_go() {
         "verdict ",
         "{}",
         "not ",
+        "is not\nCOMPLETE\n",
+        "is not\n{\"decision\":\"complete\"}{\"decision\":\"complete\"}",
     ] {
         let text = unit.repeat(SIZE / unit.len());
         let found = resolve(&Evidence {

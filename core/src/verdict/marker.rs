@@ -4,6 +4,7 @@
 //! asked whether it was meant: a list of the allowed words, the output of a test runner and a line
 //! that is introduced by "print this when done:" are no verdicts.
 
+use super::running;
 use super::text::{Line, is_cjk, is_zero_width, quote};
 use super::words::{self, Limit};
 
@@ -77,17 +78,37 @@ pub(crate) fn scan(
                 out.not_asserted.push((view.number, view.text.to_owned()));
             }
             Reading::Marker(found) if is_runner_output(&views, index, found) => {}
-            Reading::Marker(found) => out.markers.push(Marker {
-                line: view.number,
-                start: view.start,
-                says: found.says,
-                form: found.form,
-                text: view.text.to_owned(),
-                reason: found.reason.clone(),
-            }),
+            Reading::Marker(found) => match limit_above(&views, index, found) {
+                Some((_, Limit::Conditional)) => {
+                    out.not_asserted.push((view.number, view.text.to_owned()));
+                }
+                limited => out.markers.push(asserted(view, found, limited.map(|(sentence, _)| sentence))),
+            },
         }
     }
     out
+}
+
+/// What the sentence of the lines above does to a COMPLETE that ends it, with that sentence.
+fn limit_above(views: &[View<'_>], index: usize, found: &Found) -> Option<(String, Limit)> {
+    if found.says == Says::Incomplete {
+        return None;
+    }
+    running::limit_above(views[..index].iter().rev().map(|view| view.text))
+}
+
+/// A marker that is meant; one that a sentence runs into says the opposite.
+fn asserted(view: &View<'_>, found: &Found, sentence: Option<String>) -> Marker {
+    let (line, start, text) = (view.number, view.start, view.text.to_owned());
+    match sentence {
+        None => {
+            Marker { line, start, says: found.says, form: found.form, text, reason: found.reason.clone() }
+        }
+        Some(sentence) => {
+            let reason = Some(format!("{} {text}", sentence.trim()));
+            Marker { line, start, says: Says::Incomplete, form: Form::Prose, text, reason }
+        }
+    }
 }
 
 /// The last line before this one that says something.
