@@ -400,6 +400,74 @@ fn complete_with_a_harmless_text_is_a_marker() {
 }
 
 #[test]
+fn what_is_put_off_reserved_or_bad_limits_a_complete() {
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "COMPLETE: in part",
+            "COMPLETE: error in build",
+            "COMPLETE: compile error",
+            "COMPLETE: one issue",
+            "COMPLETE: fixed the parser, lint warning",
+            "COMPLETE: timed out",
+            "COMPLETE: more work is required",
+            "COMPLETE: requires review",
+            "COMPLETE: review required",
+            "COMPLETE: a manual review is required before merging",
+            "COMPLETE: with reservations",
+            "COMPLETE: some caveats",
+            "COMPLETE: subject to approval",
+            "COMPLETE: conditional on review",
+            "COMPLETE: bar one test",
+            "COMPLETE: bar the docs",
+            "COMPLETE: save one",
+            "COMPLETE: save for the docs",
+            "COMPLETE: modulo docs",
+            "COMPLETE: sans tests",
+            "COMPLETE: docs to follow",
+            "COMPLETE: the others come next",
+            "COMPLETE: one to go",
+            "COMPLETE: rest tomorrow",
+            "COMPLETE: for now",
+            "COMPLETE: in principle",
+            "COMPLETE: I hope",
+            "COMPLETE: ninety percent",
+            "COMPLETE: ninety-nine percent",
+            "Verdict: PASS - conditional on review",
+            "PASS, review required",
+        ],
+    );
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE: no errors",
+            "COMPLETE: no compile error",
+            "COMPLETE: fixed the compile error",
+            "COMPLETE: fixed 3 errors",
+            "COMPLETE: the login bug is fixed",
+            "COMPLETE: 100 percent of tests pass",
+            "COMPLETE: one hundred percent of tests pass",
+            "COMPLETE: forty-two of forty-two tests pass",
+            "COMPLETE: added error handling",
+            "COMPLETE: error messages are translated",
+            "COMPLETE: issue 12 is closed",
+            "COMPLETE: added a warning for old files",
+            "COMPLETE: all required tests pass",
+            "COMPLETE: did everything that was required",
+            "COMPLETE: login requires a password now",
+            "COMPLETE: the save button works",
+            "COMPLETE: bar chart added",
+            "COMPLETE: good to go",
+            "COMPLETE: no caveats",
+            "COMPLETE: without reservations",
+            "Verdict: PASS - no open issue",
+        ],
+    );
+}
+
+#[test]
 fn a_sentence_about_the_whole_task_is_a_marker() {
     check(
         answer,

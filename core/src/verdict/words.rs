@@ -334,6 +334,18 @@ const LIMITS: &[&str] = &[
     "appears",
     "appear",
     "looks",
+    "hope",
+    "hoping",
+    "tomorrow",
+    "next",
+    "eventually",
+    "shortly",
+    "conditionally",
+    "preliminary",
+    "interim",
+    "thirds",
+    "quarters",
+    "tenths",
 ];
 
 const CONDITIONS: &[&str] = &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
@@ -383,6 +395,10 @@ const BAD: &[&str] = &[
     "conflicts",
     "needed",
     "skipped",
+    "caveat",
+    "caveats",
+    "reservation",
+    "reservations",
 ];
 
 /// Words that may stand between "no" and the bad thing.
@@ -634,10 +650,184 @@ pub(crate) fn limit_of(text: &str) -> Limit {
     if CONDITIONS_FIRST.contains(&first) || is_any(CONDITIONS) {
         return Limit::Conditional;
     }
-    if is_any(LIMITS) || names_part(&tokens) || free.iter().any(|i| tokens[*i].text.ends_with("n't")) {
+    let limits =
+        |i: &usize| tokens[*i].text.ends_with("n't") || is_unmended(&tokens, *i) || is_exception(&tokens, *i);
+    if is_any(LIMITS) || names_part(&tokens) || defers(&tokens) || free.iter().any(limits) {
         return Limit::Limited;
     }
     limit_of_cjk(text)
+}
+
+/// A bad thing that nobody mended: "compile error" against "fixed the compile error", "error handling"
+/// and "issue 12".
+fn is_unmended(tokens: &[Token], at: usize) -> bool {
+    const MENDS: &[&str] = &[
+        "fix",
+        "fixing",
+        "mended",
+        "mends",
+        "solved",
+        "solves",
+        "closed",
+        "closes",
+        "removed",
+        "removes",
+        "gone",
+        "handled",
+        "handles",
+        "prevents",
+        "prevented",
+        "avoids",
+        "avoided",
+        "catches",
+        "caught",
+        "covers",
+        "covered",
+        "silenced",
+        "suppressed",
+        "added",
+        "adds",
+        "implemented",
+        "implements",
+        "documented",
+        "translated",
+        "improved",
+        "improves",
+        "updated",
+        "changed",
+        "moved",
+        "renamed",
+        "refactored",
+        "replaced",
+        "wrote",
+    ];
+    const KINDS: &[&str] = &[
+        "handling",
+        "handler",
+        "handlers",
+        "message",
+        "messages",
+        "code",
+        "codes",
+        "page",
+        "pages",
+        "type",
+        "types",
+        "path",
+        "paths",
+        "reporting",
+        "recovery",
+        "text",
+        "texts",
+        "log",
+        "tracker",
+        "report",
+        "class",
+        "enum",
+        "variant",
+        "variants",
+        "case",
+        "cases",
+        "level",
+        "banner",
+        "boundary",
+        "template",
+        "templates",
+    ];
+    const AROUND_MAX: usize = 8;
+    if !is_in(&tokens[at], BAD) {
+        return false;
+    }
+    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
+    let around = &tokens[at.saturating_sub(AROUND_MAX)..tokens.len().min(at + AROUND_MAX)];
+    let mended = around.iter().filter(same_clause).any(|t| is_in(t, MENDS) || is_in(t, REPAIRS));
+    let next = tokens.get(at + 1).filter(same_clause);
+    !mended && !next.is_some_and(|t| is_in(t, KINDS) || is_number(Some(t)))
+}
+
+/// `bar one test`, `save for the docs`, `review required`, `requires approval`: takes a part back.
+fn is_exception(tokens: &[Token], at: usize) -> bool {
+    const PIECES: &[&str] = &["one", "two", "three", "four", "five", "for", "a", "some"];
+    const NEEDS: &[&str] = &[
+        "review",
+        "approval",
+        "work",
+        "testing",
+        "tests",
+        "attention",
+        "changes",
+        "fixes",
+        "verification",
+        "confirmation",
+        "investigation",
+        "human",
+        "manual",
+        "input",
+        "clarification",
+        "permission",
+        "help",
+        "more",
+        "further",
+        "another",
+        "signoff",
+        "sign",
+    ];
+    const FULFILLED: &[&str] = &["all", "everything", "as", "what", "every", "that", "than", "whatever"];
+    const AHEAD_MAX: usize = 4;
+    const BEFORE_MAX: usize = 6;
+    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
+    let ahead = &tokens[at + 1..tokens.len().min(at + AHEAD_MAX)];
+    let mut ahead = ahead.iter().take_while(same_clause);
+    match tokens[at].text.as_str() {
+        "save" => ahead.next().is_some_and(|t| is_in(t, PIECES) || is_number(Some(t))),
+        "bar" => ahead.next().is_some_and(|t| t.text == "the" || is_in(t, PIECES) || is_number(Some(t))),
+        "sans" | "modulo" => !ahead.next().is_some_and(|t| is_in(t, &["serif", "operator", "operation"])),
+        "require" | "requires" => ahead.any(|t| is_in(t, NEEDS)),
+        "required" => {
+            let before = &tokens[at.saturating_sub(BEFORE_MAX)..at];
+            let fulfilled = before.iter().filter(same_clause).any(|t| is_in(t, FULFILLED));
+            !fulfilled
+                && ahead.next().is_none_or(|t| is_in(t, &["before", "by", "for", "from", "to", "first"]))
+        }
+        _ => false,
+    }
+}
+
+/// `for now`, `in part`, `docs to follow`: pairs of words that limit or put off what they stand beside.
+fn defers(tokens: &[Token]) -> bool {
+    const PAIRS: &[(&str, &str)] = &[
+        ("in", "part"),
+        ("large", "part"),
+        ("in", "principle"),
+        ("in", "theory"),
+        ("on", "paper"),
+        ("for", "now"),
+        ("timed", "out"),
+        ("times", "out"),
+        ("subject", "to"),
+        ("conditional", "on"),
+        ("conditional", "upon"),
+        ("contingent", "on"),
+        ("contingent", "upon"),
+        ("depending", "on"),
+        ("more", "work"),
+        ("follow", "up"),
+        ("come", "next"),
+        ("comes", "next"),
+        ("coming", "next"),
+        ("short", "of"),
+        ("shy", "of"),
+    ];
+    const AT_THE_END: &[(&str, &str)] = &[("to", "follow"), ("to", "go"), ("to", "come")];
+    const EASE: &[&str] = &["good", "easy", "easier", "simple", "simpler"];
+    let is_pair = |at: usize, pairs: &[(&str, &str)]| {
+        let next = tokens.get(at + 1).filter(|t| t.clause == tokens[at].clause);
+        next.is_some_and(|next| pairs.contains(&(tokens[at].text.as_str(), next.text.as_str())))
+    };
+    let ends_clause = |at: usize| tokens.get(at + 1).is_none_or(|next| next.clause != tokens[at].clause);
+    let eased = |at: usize| at.checked_sub(1).is_some_and(|before| is_in(&tokens[before], EASE));
+    (0..tokens.len())
+        .any(|at| is_pair(at, PAIRS) || (is_pair(at, AT_THE_END) && ends_clause(at + 1) && !eased(at)))
 }
 
 /// How the line above goes on into a verdict.
@@ -836,17 +1026,13 @@ enum Part {
 }
 
 fn number_parts(lower: &str) -> Vec<Part> {
-    const NUMBERS: &[&str] = &[
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-        "twelve",
-    ];
     let mut parts = Vec::new();
     let mut rest = lower;
     while let Some(c) = rest.chars().next() {
         let is_same: fn(char) -> bool = if c.is_ascii_digit() {
             |c| c.is_ascii_digit() || c == '.'
         } else if c.is_alphabetic() {
-            char::is_alphabetic
+            |c| c.is_alphabetic() || c == '-'
         } else {
             rest = &rest[c.len_utf8()..];
             match c {
@@ -868,10 +1054,7 @@ fn number_parts(lower: &str) -> Vec<Part> {
                 Ok(number) => Part::Number(number),
                 Err(_) => Part::Other,
             },
-            _ => match NUMBERS.iter().position(|n| *n == word) {
-                Some(number) => Part::Number(number as f64),
-                None => Part::Other,
-            },
+            _ => number_word(word).map_or(Part::Other, Part::Number),
         });
     }
     // "3 out of 10" has two joints.
@@ -883,6 +1066,21 @@ fn number_parts(lower: &str) -> Vec<Part> {
         keep
     });
     parts
+}
+
+/// Reads `seven`, `ninety` and `forty-two`.
+fn number_word(word: &str) -> Option<f64> {
+    const NUMBERS: &[&str] = &[
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    const TENS: &[&str] =
+        &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred"];
+    if let Some((tens, units)) = word.split_once('-') {
+        return Some(number_word(tens)? + number_word(units.split('-').next()?)?);
+    }
+    let small = NUMBERS.iter().position(|name| *name == word);
+    small.or_else(|| TENS.iter().position(|name| *name == word).map(|n| (n + 2) * 10)).map(|n| n as f64)
 }
 
 fn tokens(text: &str) -> Vec<Token> {
