@@ -1015,6 +1015,72 @@ fn a_contradiction_is_incomplete_and_quotes_both_sides() {
 }
 
 #[test]
+fn a_label_with_a_word_for_what_is_open_takes_a_complete_back() {
+    for line in [
+        "Verdict: needs_work",
+        "Verdict: needs work",
+        "Decision: pending",
+        "Status: in progress",
+        "Status: In-Progress.",
+        "Verdict: rejected",
+        "**Verdict:** partial",
+        "Result: partial (docs missing)",
+        "Status: pending - the review",
+        "Verdict: not approved",
+        "判定: rejected",
+    ] {
+        check(answer, "incomplete marker", &[line, &format!("COMPLETE\n{line}")]);
+        check(file, "incomplete file-text", &[&format!("COMPLETE\n{line}")]);
+        check(file, "incomplete file-json", &[&format!("{{\"decision\":\"complete\"}}\n{line}")]);
+        check(answer, "incomplete output-json", &[&format!("{{\"decision\":\"complete\"}}\n{line}")]);
+    }
+    check(
+        answer,
+        "complete marker",
+        &[
+            "Status: in progress\n\nCOMPLETE",
+            "COMPLETE\n\nTest result: pending",
+            "COMPLETE\nStatus: done",
+            "COMPLETE\nResult: no pending items",
+            "COMPLETE\nThe status code of partial answers is 206.",
+            "COMPLETE\nVerdict: approved",
+        ],
+    );
+}
+
+#[test]
+fn a_no_beside_a_complete_decision_is_a_contradiction() {
+    for member in [
+        r#""complete":"no""#,
+        r#""passed":"false""#,
+        r#""result":"no""#,
+        r#""done":"No.""#,
+        r#""done":0"#,
+        r#""completed":"0""#,
+        r#""completed":"not done""#,
+        r#""status":"not yet""#,
+        r#""status":false"#,
+    ] {
+        let found = file(&format!("{{\"decision\":\"complete\",{member}}}"));
+        assert_eq!(short(&found), "incomplete file-json", "{member}");
+        assert!(codes(&found).contains(&"contradiction"), "{member}");
+    }
+    check(
+        file,
+        "complete file-json",
+        &[
+            r#"{"decision":"complete","complete":"yes"}"#,
+            r#"{"decision":"complete","passed":12}"#,
+            r#"{"decision":"complete","passed":"12 of 12"}"#,
+            r#"{"decision":"complete","result":0}"#,
+            r#"{"decision":"complete","result":"none"}"#,
+            r#"{"decision":"complete","done":"n/a"}"#,
+            r#"{"decision":"complete","completed":null}"#,
+        ],
+    );
+}
+
+#[test]
 fn unreadable_json_of_this_check_stands_against_a_complete_line() {
     for text in
         ["{\"decision\":\"maybe\",\"check_id\":\"@\"}\nCOMPLETE", "{\"decision\":\"blocked\"}\nCOMPLETE"]

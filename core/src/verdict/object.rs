@@ -198,13 +198,25 @@ fn contradiction(members: &[(String, Value)], key: &str, word: Word) -> Option<(
         return None;
     }
     WORD_KEYS.iter().chain(BOOL_KEYS).filter(|name| **name != key).find_map(|name| {
-        let denies = |value: &&Value| match value {
-            Value::String(text) => words::read_exact(text).is_some_and(|w| w != Word::Complete),
-            Value::Bool(said) => BOOL_KEYS.contains(name) && !said,
-            _ => false,
-        };
+        let denies = |value: &&Value| denies(name, value);
         all(members, name).find(denies).map(|value| (show(key, decided), show(name, value)))
     })
+}
+
+/// Tells whether a value plainly says that it is not complete. A number is none or an exit code,
+/// except where a boolean belongs.
+fn denies(key: &str, value: &Value) -> bool {
+    let of_bool = BOOL_KEYS.contains(&key);
+    match value {
+        Value::String(text) => {
+            words::read_exact(text).is_some_and(|word| word != Word::Complete)
+                || words::says_no(text)
+                || (of_bool && (text.trim() == "0" || words::read_value(text) == Word::Incomplete))
+        }
+        Value::Bool(said) => !said,
+        Value::Number(text) => of_bool && text.parse().is_ok_and(|number: f64| number == 0.0),
+        _ => false,
+    }
 }
 
 /// Two known words that are not the same.

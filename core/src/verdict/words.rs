@@ -1344,6 +1344,12 @@ pub(crate) fn is_refusal(text: &str) -> bool {
     )
 }
 
+/// Tells whether a text is a plain no. A "none" or "n/a" only says that there is nothing to say.
+pub(crate) fn says_no(text: &str) -> bool {
+    let core = text.trim().trim_end_matches(['.', '!', '。']).to_lowercase();
+    matches!(core.as_str(), "no" | "false" | "never" | "nope" | "not yet" | "not" | "いいえ" | "否")
+}
+
 /// Tells whether a text is nothing but "yes", "true" and the like.
 pub(crate) fn is_assent(text: &str) -> bool {
     let core = text.trim().trim_end_matches(['.', '!', '。']).to_lowercase();
