@@ -400,6 +400,74 @@ fn complete_with_a_harmless_text_is_a_marker() {
 }
 
 #[test]
+fn what_is_put_off_reserved_or_bad_limits_a_complete() {
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "COMPLETE: in part",
+            "COMPLETE: error in build",
+            "COMPLETE: compile error",
+            "COMPLETE: one issue",
+            "COMPLETE: fixed the parser, lint warning",
+            "COMPLETE: timed out",
+            "COMPLETE: more work is required",
+            "COMPLETE: requires review",
+            "COMPLETE: review required",
+            "COMPLETE: a manual review is required before merging",
+            "COMPLETE: with reservations",
+            "COMPLETE: some caveats",
+            "COMPLETE: subject to approval",
+            "COMPLETE: conditional on review",
+            "COMPLETE: bar one test",
+            "COMPLETE: bar the docs",
+            "COMPLETE: save one",
+            "COMPLETE: save for the docs",
+            "COMPLETE: modulo docs",
+            "COMPLETE: sans tests",
+            "COMPLETE: docs to follow",
+            "COMPLETE: the others come next",
+            "COMPLETE: one to go",
+            "COMPLETE: rest tomorrow",
+            "COMPLETE: for now",
+            "COMPLETE: in principle",
+            "COMPLETE: I hope",
+            "COMPLETE: ninety percent",
+            "COMPLETE: ninety-nine percent",
+            "Verdict: PASS - conditional on review",
+            "PASS, review required",
+        ],
+    );
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE: no errors",
+            "COMPLETE: no compile error",
+            "COMPLETE: fixed the compile error",
+            "COMPLETE: fixed 3 errors",
+            "COMPLETE: the login bug is fixed",
+            "COMPLETE: 100 percent of tests pass",
+            "COMPLETE: one hundred percent of tests pass",
+            "COMPLETE: forty-two of forty-two tests pass",
+            "COMPLETE: added error handling",
+            "COMPLETE: error messages are translated",
+            "COMPLETE: issue 12 is closed",
+            "COMPLETE: added a warning for old files",
+            "COMPLETE: all required tests pass",
+            "COMPLETE: did everything that was required",
+            "COMPLETE: login requires a password now",
+            "COMPLETE: the save button works",
+            "COMPLETE: bar chart added",
+            "COMPLETE: good to go",
+            "COMPLETE: no caveats",
+            "COMPLETE: without reservations",
+            "Verdict: PASS - no open issue",
+        ],
+    );
+}
+
+#[test]
 fn a_sentence_about_the_whole_task_is_a_marker() {
     check(
         answer,
@@ -588,6 +656,88 @@ fn lists_of_the_allowed_words_and_runner_output_are_no_verdict() {
             "I checked all tests when they ran. My verdict:\nCOMPLETE",
             "Allowed: PASS or FAIL.\n\nPASS",
             "- INCOMPLETE\n- COMPLETE\n\nI choose:\n\nCOMPLETE",
+        ],
+    );
+}
+
+#[test]
+fn a_sentence_that_runs_over_the_end_of_a_line_is_read_to_its_end() {
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "The task is not\nCOMPLETE.",
+            "Verdict: NOT\nCOMPLETE",
+            "**Verdict:** NOT\n\nCOMPLETE",
+            "As long as two tests fail I cannot call this\nCOMPLETE",
+            "Only 3 of 10 items are\nCOMPLETE",
+            "I will not print\nCOMPLETE",
+            "When all the tests pass I will report\nCOMPLETE",
+            "Not yet:\nCOMPLETE",
+            "This isn’t quite\n**COMPLETE**",
+            "The work is far from\n`COMPLETE`",
+            "Done with the parser. But all of it is nowhere near\nCOMPLETE",
+            "I do not think, as two tests fail, that it would be right to say\nthat the task is\nCOMPLETE.",
+            "None of the items are\nCOMPLETE",
+            "The task will be\nCOMPLETE",
+            "I don't see how anybody could mark the task\nCOMPLETE",
+            "この作業はまだ\nCOMPLETE",
+            "COMPLETE\n\nNo, wait. It is not\nCOMPLETE",
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &[
+            "If everything is fine, answer\nCOMPLETE",
+            "Not yet:\n{\"decision\":\"complete\"}",
+            "I can't say\n\n{\"decision\":\"complete\"}",
+            "Not yet:\n\n```json\n{\"decision\":\"complete\",\"check_id\":\"@\"}\n```",
+            "The verdict is not\n{\"decision\":\"complete\"}",
+        ],
+    );
+    check(file, "incomplete file-text", &["The task is not\nCOMPLETE", "COMPLETE\nThis is not\nCOMPLETE"]);
+}
+
+#[test]
+fn what_a_summary_denies_above_an_honest_complete_is_no_part_of_it() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "All tests pass.\nCOMPLETE",
+            "Nothing is left to do.\nCOMPLETE",
+            "Nothing left to do\nCOMPLETE",
+            "No errors, no TODOs\nCOMPLETE",
+            "Nothing to report\nCOMPLETE",
+            "There is nothing more to do:\nCOMPLETE",
+            "I did not find any problems:\nCOMPLETE",
+            "- Fixed the first bug\n- The cache is not invalidated twice now\n\nCOMPLETE",
+            "- Did not touch the tests, left them as is\nCOMPLETE",
+            "Everything is as it should be\nCOMPLETE",
+            "test result: ok. 12 passed; 0 failed; 3 ignored; finished in 0.01s\nCOMPLETE",
+            "The task is\nCOMPLETE",
+            "The verdict is:\n\nCOMPLETE",
+            "After reviewing all the changes, my verdict is:\n\nCOMPLETE",
+            "All 3 failing tests now pass, so the verdict is\nCOMPLETE",
+            "The tests were not failing, so my verdict is:\n\nCOMPLETE",
+            "text before\nCOMPLETE",
+            "The parser does not panic any more\nCOMPLETE",
+            "Changed the docs only\nCOMPLETE",
+            "No more issues remain\nCOMPLETE",
+            "I will now give my verdict:\nCOMPLETE",
+            "With no errors left the work is\nCOMPLETE",
+            "I have not changed it\nCOMPLETE",
+        ],
+    );
+    check(
+        answer,
+        "complete output-json",
+        &[
+            "Nothing is left to do.\n{\"decision\":\"complete\"}",
+            "I did not find any problems:\n```json\n{\"decision\":\"complete\"}\n```",
+            "The sandbox does not let me write the file, so here it is:\n{\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "The cache is not invalidated twice now\n\n{\"decision\":\"complete\"}",
         ],
     );
 }
@@ -865,6 +1015,72 @@ fn a_contradiction_is_incomplete_and_quotes_both_sides() {
 }
 
 #[test]
+fn a_label_with_a_word_for_what_is_open_takes_a_complete_back() {
+    for line in [
+        "Verdict: needs_work",
+        "Verdict: needs work",
+        "Decision: pending",
+        "Status: in progress",
+        "Status: In-Progress.",
+        "Verdict: rejected",
+        "**Verdict:** partial",
+        "Result: partial (docs missing)",
+        "Status: pending - the review",
+        "Verdict: not approved",
+        "判定: rejected",
+    ] {
+        check(answer, "incomplete marker", &[line, &format!("COMPLETE\n{line}")]);
+        check(file, "incomplete file-text", &[&format!("COMPLETE\n{line}")]);
+        check(file, "incomplete file-json", &[&format!("{{\"decision\":\"complete\"}}\n{line}")]);
+        check(answer, "incomplete output-json", &[&format!("{{\"decision\":\"complete\"}}\n{line}")]);
+    }
+    check(
+        answer,
+        "complete marker",
+        &[
+            "Status: in progress\n\nCOMPLETE",
+            "COMPLETE\n\nTest result: pending",
+            "COMPLETE\nStatus: done",
+            "COMPLETE\nResult: no pending items",
+            "COMPLETE\nThe status code of partial answers is 206.",
+            "COMPLETE\nVerdict: approved",
+        ],
+    );
+}
+
+#[test]
+fn a_no_beside_a_complete_decision_is_a_contradiction() {
+    for member in [
+        r#""complete":"no""#,
+        r#""passed":"false""#,
+        r#""result":"no""#,
+        r#""done":"No.""#,
+        r#""done":0"#,
+        r#""completed":"0""#,
+        r#""completed":"not done""#,
+        r#""status":"not yet""#,
+        r#""status":false"#,
+    ] {
+        let found = file(&format!("{{\"decision\":\"complete\",{member}}}"));
+        assert_eq!(short(&found), "incomplete file-json", "{member}");
+        assert!(codes(&found).contains(&"contradiction"), "{member}");
+    }
+    check(
+        file,
+        "complete file-json",
+        &[
+            r#"{"decision":"complete","complete":"yes"}"#,
+            r#"{"decision":"complete","passed":12}"#,
+            r#"{"decision":"complete","passed":"12 of 12"}"#,
+            r#"{"decision":"complete","result":0}"#,
+            r#"{"decision":"complete","result":"none"}"#,
+            r#"{"decision":"complete","done":"n/a"}"#,
+            r#"{"decision":"complete","completed":null}"#,
+        ],
+    );
+}
+
+#[test]
 fn unreadable_json_of_this_check_stands_against_a_complete_line() {
     for text in
         ["{\"decision\":\"maybe\",\"check_id\":\"@\"}\nCOMPLETE", "{\"decision\":\"blocked\"}\nCOMPLETE"]
@@ -883,6 +1099,14 @@ fn an_id_of_another_check_silences_its_source() {
         format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}\nCOMPLETE"),
         format!("decision: complete\ncheck_id: {other}\n"),
         format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\",\"checkId\":\"{ID}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":[\"{other}\"]}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":[[],{{\"a\":[\"{other}\",1]}}]}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":{{\"id\":\"{other}\"}}}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"\",\"checkId\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":null,\"checkId\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"$X\",\"checkId\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{ID}\",\"check_id\":\"{other}\"}}"),
+        format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\",\"check_id\":\"\"}}"),
     ] {
         let found = file(&text);
         assert_eq!(short(&found), "none none", "{text}");
@@ -892,6 +1116,34 @@ fn an_id_of_another_check_silences_its_source() {
     }
     let found = answer(&format!("{{\"decision\":\"complete\",\"check_id\":\"{other}\"}}\nINCOMPLETE"));
     assert_eq!(short(&found), "incomplete marker");
+}
+
+#[test]
+fn an_id_of_another_check_beside_the_right_one_is_a_contradiction() {
+    for ids in [
+        r##""checkId":"#","check_id":"@""##,
+        r##""check_id":"@","completion_check_id":"#""##,
+        r##""check_id":["#","@"]"##,
+        r##""check_id":{"id":"#","now":"@"}"##,
+    ] {
+        let ids = ids.replace('#', "11111111-2222-4333-8444-555555555555");
+        let found = file(&format!("{{\"decision\":\"complete\",{ids}}}"));
+        assert_eq!(short(&found), "incomplete file-json", "{ids}");
+        assert_eq!(found.check_id, CheckIdMatch::Match, "{ids}");
+        assert!(codes(&found).contains(&"contradiction"), "{ids}");
+    }
+    check(
+        file,
+        "complete file-json",
+        &[
+            r#"{"decision":"complete","check_id":["@"]}"#,
+            r#"{"decision":"complete","check_id":{"id":"@"}}"#,
+            r#"{"decision":"complete","check_id":"","checkId":"@"}"#,
+            r#"{"decision":"complete","check_id":"@","checkId":"@"}"#,
+            r#"{"decision":"complete","check_id":"$X","check_id":"@"}"#,
+            r#"{"decision":"complete","check_id":[]}"#,
+        ],
+    );
 }
 
 #[test]
@@ -1237,6 +1489,8 @@ fn large_hostile_texts_are_read_in_one_go() {
         "verdict ",
         "{}",
         "not ",
+        "is not\nCOMPLETE\n",
+        "is not\n{\"decision\":\"complete\"}{\"decision\":\"complete\"}",
     ] {
         let text = unit.repeat(SIZE / unit.len());
         let found = resolve(&Evidence {

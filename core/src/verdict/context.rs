@@ -9,6 +9,7 @@ use super::json::{self, Found};
 use super::marker::{introduces_example, last_sentence, speaks_of_example};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
+use super::running;
 use super::text::{Line, is_cjk, lines};
 use super::words::{self, Word};
 use super::{Source, line_of};
@@ -107,7 +108,7 @@ impl<'a> Contexts<'a> {
             let introduced = self
                 .line_before(index)
                 .is_some_and(|line| introduces_example(line) && talks(last_sentence(line)));
-            return !introduced;
+            return !introduced && (verdict.word != Word::Complete || !self.is_denied_above(index));
         }
         has_id || verdict.word != Word::Complete || !is_inside_sentence(before)
     }
@@ -144,22 +145,33 @@ impl<'a> Contexts<'a> {
         before.is_some_and(is_or) || between(index, index + 1).is_some_and(is_or)
     }
 
+    /// Tells whether a sentence that denies or limits it runs from the lines above into the object.
+    fn is_denied_above(&self, index: usize) -> bool {
+        let line = line_of(self.lines, self.found.objects[index].span.start);
+        running::limit_above(self.texts_above(line)).is_some()
+    }
+
     /// The line with text before the object's line, over blank lines and the opening fence.
     fn line_before(&self, index: usize) -> Option<&'a str> {
-        const LINES_MAX: usize = 6;
         let line = line_of(self.lines, self.found.objects[index].span.start);
         if let Some((known, text)) = self.line_before.get()
             && known == line
         {
             return text;
         }
+        let found = self.texts_above(line).next();
+        self.line_before.set(Some((line, found)));
+        found
+    }
+
+    /// The ends of the lines with text above a line, the nearest first.
+    fn texts_above(&self, line: usize) -> impl Iterator<Item = &'a str> {
+        const LINES_MAX: usize = 6;
         let is_text = |text: &&str| {
             !text.is_empty() && !text.starts_with("```") && !text.starts_with("~~~") && *text != "["
         };
         let before = self.lines[..line].iter().rev().take(LINES_MAX);
-        let found = before.map(|line| line.text.trim()).find(is_text).map(tail);
-        self.line_before.set(Some((line, found)));
-        found
+        before.map(|line| line.text.trim()).filter(is_text).map(tail)
     }
 }
 

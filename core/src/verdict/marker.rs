@@ -4,8 +4,9 @@
 //! asked whether it was meant: a list of the allowed words, the output of a test runner and a line
 //! that is introduced by "print this when done:" are no verdicts.
 
+use super::running;
 use super::text::{Line, is_cjk, is_zero_width, quote};
-use super::words::{self, Limit};
+use super::words::{self, Limit, Word};
 
 /// The two things a marker can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,17 +78,37 @@ pub(crate) fn scan(
                 out.not_asserted.push((view.number, view.text.to_owned()));
             }
             Reading::Marker(found) if is_runner_output(&views, index, found) => {}
-            Reading::Marker(found) => out.markers.push(Marker {
-                line: view.number,
-                start: view.start,
-                says: found.says,
-                form: found.form,
-                text: view.text.to_owned(),
-                reason: found.reason.clone(),
-            }),
+            Reading::Marker(found) => match limit_above(&views, index, found) {
+                Some((_, Limit::Conditional)) => {
+                    out.not_asserted.push((view.number, view.text.to_owned()));
+                }
+                limited => out.markers.push(asserted(view, found, limited.map(|(sentence, _)| sentence))),
+            },
         }
     }
     out
+}
+
+/// What the sentence of the lines above does to a COMPLETE that ends it, with that sentence.
+fn limit_above(views: &[View<'_>], index: usize, found: &Found) -> Option<(String, Limit)> {
+    if found.says == Says::Incomplete {
+        return None;
+    }
+    running::limit_above(views[..index].iter().rev().map(|view| view.text))
+}
+
+/// A marker that is meant; one that a sentence runs into says the opposite.
+fn asserted(view: &View<'_>, found: &Found, sentence: Option<String>) -> Marker {
+    let (line, start, text) = (view.number, view.start, view.text.to_owned());
+    match sentence {
+        None => {
+            Marker { line, start, says: found.says, form: found.form, text, reason: found.reason.clone() }
+        }
+        Some(sentence) => {
+            let reason = Some(format!("{} {text}", sentence.trim()));
+            Marker { line, start, says: Says::Incomplete, form: Form::Prose, text, reason }
+        }
+    }
 }
 
 /// The last line before this one that says something.
@@ -323,7 +344,7 @@ struct Bare {
 /// Removes what only decorates. `None` when the line cannot name a marker at all.
 fn undress(text: &str) -> Option<Bare> {
     let visible: String = text.chars().filter(|c| !is_zero_width(*c)).collect();
-    if !names_marker(&visible) || is_json_member(&visible) {
+    if !(names_marker(&visible) || names_label(&visible)) || is_json_member(&visible) {
         return None;
     }
     let unstruck = remove_struck(&visible);
@@ -360,6 +381,11 @@ fn names_marker(text: &str) -> bool {
     ["complete", "pass", "fail"]
         .iter()
         .any(|word| bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes())))
+}
+
+fn names_label(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    LABELS.iter().any(|label| lower.contains(label))
 }
 
 /// `"decision": "complete",` belongs to JSON, and to broken JSON if it is looked at here.
@@ -646,7 +672,7 @@ fn read_labelled(value: &str) -> Reading {
     }
     let reading = match split_word(value) {
         Some(lead) => read_lead(&lead, Label::Yes),
-        None => read_negated(value),
+        None => read_unfinished(value).unwrap_or_else(|| read_negated(value)),
     };
     match reading {
         Reading::Marker(mut found) => {
@@ -659,6 +685,18 @@ fn read_labelled(value: &str) -> Reading {
         }
         other => other,
     }
+}
+
+/// `needs_work`, `in progress: the docs`: the words for an open verdict that are no markers by themselves.
+fn read_unfinished(value: &str) -> Option<Reading> {
+    let dashed = value.split([':', ';', ',', '.', '(', '–', '—', '：', '、', '。']).next()?;
+    let word = dashed.split(" - ").next()?;
+    if words::read_exact(word) != Some(Word::Incomplete) {
+        return None;
+    }
+    let rest = value[word.len()..].trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
+    let form = if rest.is_empty() { Form::Exact } else { Form::Prose };
+    Some(marker(Says::Incomplete, form, Some(rest)))
 }
 
 /// `not yet complete`, `almost COMPLETE`, `未COMPLETE` behind a label.
@@ -691,6 +729,9 @@ fn read_negated(value: &str) -> Reading {
     match rest.as_slice() {
         [word] if negated => match split_word(word) {
             Some(lead) if is_final_stop(lead.rest) && lead.says() == Says::Complete => {
+                marker(Says::Incomplete, Form::Prose, Some(value))
+            }
+            None if words::read_exact(word) == Some(Word::Complete) => {
                 marker(Says::Incomplete, Form::Prose, Some(value))
             }
             _ => Reading::Named,
@@ -756,11 +797,13 @@ fn split_word(text: &str) -> Option<Lead<'_>> {
     })
 }
 
+/// What a verdict is announced by, in small letters, a longer label before its beginning.
+const LABELS: &[&str] =
+    &["verdict", "decision", "status", "result", "completion", "判定結果", "判定", "結果"];
+
 /// Splits a label such as `Final verdict:` off the front and returns what follows.
 fn split_label(text: &str) -> Option<&str> {
     const QUALIFIERS: &[&str] = &["final", "overall", "最終", "総合", "the"];
-    const LABELS: &[&str] =
-        &["verdict", "decision", "status", "result", "completion", "判定結果", "判定", "結果"];
     let mut rest = text.trim_start();
     let mut labels = 0;
     loop {

@@ -13,6 +13,7 @@ mod marker;
 mod object;
 mod probe;
 mod problem;
+mod running;
 mod signals;
 pub(crate) mod text;
 mod words;

@@ -17,6 +17,10 @@ const STRONG_KEYS: &[&str] = &["decision", "verdict"];
 /// Keys whose value is a boolean.
 const BOOL_KEYS: &[&str] = &["complete", "completed", "done", "passed"];
 
+/// Keys that name the check, the one that counts first.
+const ID_KEYS: &[&str] =
+    &["check_id", "checkId", "check-id", "check id", "completion_check_id", "completionCheckId"];
+
 /// Keys that give away an object about something else: a message of a worker CLI, an item of a list
 /// of work, the answer of an API. Its `status` is not the verdict of this check.
 const FOREIGN_KEYS: &[&str] = &[
@@ -70,7 +74,7 @@ pub(crate) enum Reading {
 /// Reads an object. `expected` is the id that was asked for, if any.
 pub(crate) fn read(object: &Object, source: Source, expected: Option<&str>) -> Reading {
     let Some(key) = deciding_key(&object.members) else { return Reading::Other };
-    let (check_id, id_problem) = read_id(&object.members, source, expected);
+    let Id { matched: check_id, problem: id_problem, opponents } = read_id(&object.members, source, expected);
     if let Some(foreign) = foreign_key(&object.members, key)
         && check_id != CheckIdMatch::Match
     {
@@ -81,7 +85,8 @@ pub(crate) fn read(object: &Object, source: Source, expected: Option<&str>) -> R
         problems.push(Problem::DuplicateKey { key });
     }
     let (mut word, quote) = read_key(&object.members, key);
-    let contradiction = contradiction(&object.members, key, word);
+    let opponents = opponents.filter(|_| word != Word::Unknown);
+    let contradiction = contradiction(&object.members, key, word).or(opponents);
     if contradiction.is_some() {
         word = Word::Incomplete;
     }
@@ -193,13 +198,25 @@ fn contradiction(members: &[(String, Value)], key: &str, word: Word) -> Option<(
         return None;
     }
     WORD_KEYS.iter().chain(BOOL_KEYS).filter(|name| **name != key).find_map(|name| {
-        let denies = |value: &&Value| match value {
-            Value::String(text) => words::read_exact(text).is_some_and(|w| w != Word::Complete),
-            Value::Bool(said) => BOOL_KEYS.contains(name) && !said,
-            _ => false,
-        };
+        let denies = |value: &&Value| denies(name, value);
         all(members, name).find(denies).map(|value| (show(key, decided), show(name, value)))
     })
+}
+
+/// Tells whether a value plainly says that it is not complete. A number is none or an exit code,
+/// except where a boolean belongs.
+fn denies(key: &str, value: &Value) -> bool {
+    let of_bool = BOOL_KEYS.contains(&key);
+    match value {
+        Value::String(text) => {
+            words::read_exact(text).is_some_and(|word| word != Word::Complete)
+                || words::says_no(text)
+                || (of_bool && (text.trim() == "0" || words::read_value(text) == Word::Incomplete))
+        }
+        Value::Bool(said) => !said,
+        Value::Number(text) => of_bool && text.parse().is_ok_and(|number: f64| number == 0.0),
+        _ => false,
+    }
 }
 
 /// Two known words that are not the same.
@@ -207,24 +224,83 @@ fn excludes(first: Word, second: Word) -> bool {
     first != second && first != Word::Unknown && second != Word::Unknown
 }
 
-/// Reads whose check an object is. `check_id` outranks `checkId`; of one key the last value counts.
-fn read_id(
-    members: &[(String, Value)],
-    source: Source,
-    expected: Option<&str>,
-) -> (CheckIdMatch, Option<Problem>) {
-    let Some(expected) = expected else { return (CheckIdMatch::Absent, None) };
-    let found = ["check_id", "checkId", "check-id", "check id", "completion_check_id"]
-        .iter()
-        .find_map(|key| last(members, key));
-    let (matched, got) = match found {
-        None | Some(Value::Null) => (CheckIdMatch::Absent, String::new()),
-        Some(Value::String(got)) => (check_id::compare(got, expected), got.clone()),
-        // A number or a boolean is no id of another check.
-        Some(other) => (CheckIdMatch::Placeholder, text_of(other)),
+/// Whose check an object is.
+struct Id {
+    matched: CheckIdMatch,
+    problem: Option<Problem>,
+    /// The id of another check beside the right one, and the right one.
+    opponents: Option<(String, String)>,
+}
+
+/// Reads whose check an object is. `check_id` outranks `checkId`, unless it is blank; of a key that is
+/// there twice only the last value that is not blank is looked at.
+///
+/// The id of another check is never passed over: beside the right one it is a contradiction, and
+/// beside a placeholder it is what counts.
+fn read_id(members: &[(String, Value)], source: Source, expected: Option<&str>) -> Id {
+    let absent = Id { matched: CheckIdMatch::Absent, problem: None, opponents: None };
+    let Some(expected) = expected else { return absent };
+    let found = ids(members, expected);
+    let is_other = |id: &&FoundId| matches!(id.matched, CheckIdMatch::Mismatch { .. });
+    let Some(first) = found.first() else { return absent };
+    let Some(last) = found.iter().rfind(|id| id.key == first.key) else { return absent };
+    let other = found.iter().find(is_other);
+    let (counts, opponents) = match other {
+        Some(other) if last.matched == CheckIdMatch::Match => (last, Some((other.show(), last.show()))),
+        Some(other) if !is_other(&last) => (other, None),
+        _ => (last, None),
     };
-    let problem = id_problem(&matched, source, expected, &got);
-    (matched, problem)
+    let problem = id_problem(&counts.matched, source, expected, &counts.got);
+    Id { matched: counts.matched.clone(), problem, opponents }
+}
+
+/// A text under one of the keys that name the check.
+struct FoundId {
+    key: &'static str,
+    got: String,
+    matched: CheckIdMatch,
+}
+
+impl FoundId {
+    fn show(&self) -> String {
+        format!("\"{}\": \"{}\"", self.key, quote(&self.got))
+    }
+}
+
+/// Finds all ids that are not blank, those of the most telling key first.
+fn ids(members: &[(String, Value)], expected: &str) -> Vec<FoundId> {
+    let mut found = Vec::new();
+    for key in ID_KEYS {
+        let mut of_key = Vec::new();
+        for value in all(members, key) {
+            let mut ids = Vec::new();
+            gather_ids(key, value, expected, &mut ids);
+            if !ids.is_empty() {
+                of_key = ids;
+            }
+        }
+        found.append(&mut of_key);
+    }
+    found
+}
+
+/// Reads an id, also one inside a list or an object. How deep that goes is bounded by the parser.
+fn gather_ids(key: &'static str, value: &Value, expected: &str, found: &mut Vec<FoundId>) {
+    let matched = match value {
+        Value::Null => CheckIdMatch::Absent,
+        Value::String(got) => check_id::compare(got, expected),
+        Value::List(items) if !items.is_empty() => {
+            return items.iter().for_each(|item| gather_ids(key, item, expected, found));
+        }
+        Value::Object(members) if !members.is_empty() => {
+            return members.iter().for_each(|(_, item)| gather_ids(key, item, expected, found));
+        }
+        // A number or a boolean is no id of another check.
+        _ => CheckIdMatch::Placeholder,
+    };
+    if matched != CheckIdMatch::Absent {
+        found.push(FoundId { key, got: text_of(value), matched });
+    }
 }
 
 /// Says what is to be said about an id.

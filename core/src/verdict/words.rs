@@ -334,6 +334,18 @@ const LIMITS: &[&str] = &[
     "appears",
     "appear",
     "looks",
+    "hope",
+    "hoping",
+    "tomorrow",
+    "next",
+    "eventually",
+    "shortly",
+    "conditionally",
+    "preliminary",
+    "interim",
+    "thirds",
+    "quarters",
+    "tenths",
 ];
 
 const CONDITIONS: &[&str] = &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
@@ -383,6 +395,10 @@ const BAD: &[&str] = &[
     "conflicts",
     "needed",
     "skipped",
+    "caveat",
+    "caveats",
+    "reservation",
+    "reservations",
 ];
 
 /// Words that may stand between "no" and the bad thing.
@@ -634,10 +650,313 @@ pub(crate) fn limit_of(text: &str) -> Limit {
     if CONDITIONS_FIRST.contains(&first) || is_any(CONDITIONS) {
         return Limit::Conditional;
     }
-    if is_any(LIMITS) || names_part(&tokens) || free.iter().any(|i| tokens[*i].text.ends_with("n't")) {
+    let limits =
+        |i: &usize| tokens[*i].text.ends_with("n't") || is_unmended(&tokens, *i) || is_exception(&tokens, *i);
+    if is_any(LIMITS) || names_part(&tokens) || defers(&tokens) || free.iter().any(limits) {
         return Limit::Limited;
     }
     limit_of_cjk(text)
+}
+
+/// A bad thing that nobody mended: "compile error" against "fixed the compile error", "error handling"
+/// and "issue 12".
+fn is_unmended(tokens: &[Token], at: usize) -> bool {
+    const MENDS: &[&str] = &[
+        "fix",
+        "fixing",
+        "mended",
+        "mends",
+        "solved",
+        "solves",
+        "closed",
+        "closes",
+        "removed",
+        "removes",
+        "gone",
+        "handled",
+        "handles",
+        "prevents",
+        "prevented",
+        "avoids",
+        "avoided",
+        "catches",
+        "caught",
+        "covers",
+        "covered",
+        "silenced",
+        "suppressed",
+        "added",
+        "adds",
+        "implemented",
+        "implements",
+        "documented",
+        "translated",
+        "improved",
+        "improves",
+        "updated",
+        "changed",
+        "moved",
+        "renamed",
+        "refactored",
+        "replaced",
+        "wrote",
+    ];
+    const KINDS: &[&str] = &[
+        "handling",
+        "handler",
+        "handlers",
+        "message",
+        "messages",
+        "code",
+        "codes",
+        "page",
+        "pages",
+        "type",
+        "types",
+        "path",
+        "paths",
+        "reporting",
+        "recovery",
+        "text",
+        "texts",
+        "log",
+        "tracker",
+        "report",
+        "class",
+        "enum",
+        "variant",
+        "variants",
+        "case",
+        "cases",
+        "level",
+        "banner",
+        "boundary",
+        "template",
+        "templates",
+    ];
+    const AROUND_MAX: usize = 8;
+    if !is_in(&tokens[at], BAD) {
+        return false;
+    }
+    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
+    let around = &tokens[at.saturating_sub(AROUND_MAX)..tokens.len().min(at + AROUND_MAX)];
+    let mended = around.iter().filter(same_clause).any(|t| is_in(t, MENDS) || is_in(t, REPAIRS));
+    let next = tokens.get(at + 1).filter(same_clause);
+    !mended && !next.is_some_and(|t| is_in(t, KINDS) || is_number(Some(t)))
+}
+
+/// `bar one test`, `save for the docs`, `review required`, `requires approval`: takes a part back.
+fn is_exception(tokens: &[Token], at: usize) -> bool {
+    const PIECES: &[&str] = &["one", "two", "three", "four", "five", "for", "a", "some"];
+    const NEEDS: &[&str] = &[
+        "review",
+        "approval",
+        "work",
+        "testing",
+        "tests",
+        "attention",
+        "changes",
+        "fixes",
+        "verification",
+        "confirmation",
+        "investigation",
+        "human",
+        "manual",
+        "input",
+        "clarification",
+        "permission",
+        "help",
+        "more",
+        "further",
+        "another",
+        "signoff",
+        "sign",
+    ];
+    const FULFILLED: &[&str] = &["all", "everything", "as", "what", "every", "that", "than", "whatever"];
+    const AHEAD_MAX: usize = 4;
+    const BEFORE_MAX: usize = 6;
+    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
+    let ahead = &tokens[at + 1..tokens.len().min(at + AHEAD_MAX)];
+    let mut ahead = ahead.iter().take_while(same_clause);
+    match tokens[at].text.as_str() {
+        "save" => ahead.next().is_some_and(|t| is_in(t, PIECES) || is_number(Some(t))),
+        "bar" => ahead.next().is_some_and(|t| t.text == "the" || is_in(t, PIECES) || is_number(Some(t))),
+        "sans" | "modulo" => !ahead.next().is_some_and(|t| is_in(t, &["serif", "operator", "operation"])),
+        "require" | "requires" => ahead.any(|t| is_in(t, NEEDS)),
+        "required" => {
+            let before = &tokens[at.saturating_sub(BEFORE_MAX)..at];
+            let fulfilled = before.iter().filter(same_clause).any(|t| is_in(t, FULFILLED));
+            !fulfilled
+                && ahead.next().is_none_or(|t| is_in(t, &["before", "by", "for", "from", "to", "first"]))
+        }
+        _ => false,
+    }
+}
+
+/// `for now`, `in part`, `docs to follow`: pairs of words that limit or put off what they stand beside.
+fn defers(tokens: &[Token]) -> bool {
+    const PAIRS: &[(&str, &str)] = &[
+        ("in", "part"),
+        ("large", "part"),
+        ("in", "principle"),
+        ("in", "theory"),
+        ("on", "paper"),
+        ("for", "now"),
+        ("timed", "out"),
+        ("times", "out"),
+        ("subject", "to"),
+        ("conditional", "on"),
+        ("conditional", "upon"),
+        ("contingent", "on"),
+        ("contingent", "upon"),
+        ("depending", "on"),
+        ("more", "work"),
+        ("follow", "up"),
+        ("come", "next"),
+        ("comes", "next"),
+        ("coming", "next"),
+        ("short", "of"),
+        ("shy", "of"),
+    ];
+    const AT_THE_END: &[(&str, &str)] = &[("to", "follow"), ("to", "go"), ("to", "come")];
+    const EASE: &[&str] = &["good", "easy", "easier", "simple", "simpler"];
+    let is_pair = |at: usize, pairs: &[(&str, &str)]| {
+        let next = tokens.get(at + 1).filter(|t| t.clause == tokens[at].clause);
+        next.is_some_and(|next| pairs.contains(&(tokens[at].text.as_str(), next.text.as_str())))
+    };
+    let ends_clause = |at: usize| tokens.get(at + 1).is_none_or(|next| next.clause != tokens[at].clause);
+    let eased = |at: usize| at.checked_sub(1).is_some_and(|before| is_in(&tokens[before], EASE));
+    (0..tokens.len())
+        .any(|at| is_pair(at, PAIRS) || (is_pair(at, AT_THE_END) && ends_clause(at + 1) && !eased(at)))
+}
+
+/// How the line above goes on into a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It ends in a colon, as what announces an honest verdict does.
+    Colon,
+    /// It ends in a verb of saying.
+    Saying,
+    /// It ends in another word that leaves it open: "is", "not", "almost".
+    Link,
+}
+
+/// Words that deny what the sentence ends with.
+const DENIALS: &[&str] = &[
+    "not",
+    "never",
+    "neither",
+    "nor",
+    "cannot",
+    "cant",
+    "isnt",
+    "arent",
+    "wasnt",
+    "dont",
+    "doesnt",
+    "didnt",
+    "wont",
+    "almost",
+    "nearly",
+    "mostly",
+    "partly",
+    "partially",
+    "half",
+    "far",
+    "nowhere",
+    "hardly",
+    "barely",
+    "scarcely",
+    "unable",
+    "refuse",
+    "refuses",
+    "refused",
+    "impossible",
+    "unlikely",
+    "premature",
+    "early",
+    "yet",
+    "still",
+    "wrong",
+    "incorrect",
+];
+
+/// Words that limit it, or say that it is not so now, unless they only announce it.
+const RESERVES: &[&str] = &[
+    "only",
+    "some",
+    "most",
+    "will",
+    "would",
+    "could",
+    "should",
+    "might",
+    "may",
+    "must",
+    "soon",
+    "later",
+    "tomorrow",
+    "hopefully",
+    "maybe",
+    "perhaps",
+    "probably",
+    "fail",
+    "fails",
+    "broken",
+    "missing",
+    "unfinished",
+    "incomplete",
+];
+
+/// Words that name a verdict: of a sentence with a colon only the clause around them announces one.
+const ANNOUNCERS: &[&str] = &[
+    "verdict",
+    "decision",
+    "answer",
+    "conclusion",
+    "result",
+    "status",
+    "json",
+    "judgement",
+    "judgment",
+    "outcome",
+    "assessment",
+    "so",
+    "hence",
+    "thus",
+    "therefore",
+];
+
+/// Tells what a sentence does to the COMPLETE that ends it on the next line.
+pub(crate) fn denial_of(sentence: &str, reach: Reach) -> Limit {
+    let tokens = tokens(sentence);
+    let clauses: Vec<usize> = tokens.iter().filter(|t| is_in(t, ANNOUNCERS)).map(|t| t.clause).collect();
+    let counts = |t: &Token| reach != Reach::Colon || clauses.is_empty() || clauses.contains(&t.clause);
+    let free: Vec<usize> = unabsorbed(&tokens).into_iter().filter(|i| counts(&tokens[*i])).collect();
+    let denies = |i: &usize| {
+        let token = &tokens[*i];
+        let negates = is_in(token, DENIALS) || token.text.ends_with("n't");
+        (negates && !finds_nothing_bad(&tokens, *i))
+            || (reach != Reach::Colon && is_in(token, RESERVES))
+            || (reach == Reach::Link && is_in(token, ABSENCES))
+    };
+    if free.iter().any(denies) || (reach != Reach::Colon && has_unmet_ratio(sentence)) {
+        return Limit::Limited;
+    }
+    let conditional = |t: &Token| is_in(t, CONDITIONS) || t.text == "when";
+    if reach != Reach::Colon && tokens.iter().any(conditional) { Limit::Conditional } else { Limit::Free }
+}
+
+fn is_in(token: &Token, list: &[&str]) -> bool {
+    list.contains(&token.text.as_str())
+}
+
+/// `did not find any problems`, `does not fail`: a negation that is good news.
+fn finds_nothing_bad(tokens: &[Token], negation: usize) -> bool {
+    const FINDS: &[&str] = &["find", "found", "see", "seen", "have", "show", "contain", "notice", "detect"];
+    const AHEAD_MAX: usize = 5;
+    let ahead = &tokens[negation + 1..tokens.len().min(negation + 1 + AHEAD_MAX)];
+    ahead.first().is_some_and(|t| is_in(t, BAD) || (is_in(t, FINDS) && ahead.iter().any(|t| is_in(t, BAD))))
 }
 
 /// `step 1`, `phase 2`: a part of the work, which may not be all of it.
@@ -707,17 +1026,13 @@ enum Part {
 }
 
 fn number_parts(lower: &str) -> Vec<Part> {
-    const NUMBERS: &[&str] = &[
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-        "twelve",
-    ];
     let mut parts = Vec::new();
     let mut rest = lower;
     while let Some(c) = rest.chars().next() {
         let is_same: fn(char) -> bool = if c.is_ascii_digit() {
             |c| c.is_ascii_digit() || c == '.'
         } else if c.is_alphabetic() {
-            char::is_alphabetic
+            |c| c.is_alphabetic() || c == '-'
         } else {
             rest = &rest[c.len_utf8()..];
             match c {
@@ -739,10 +1054,7 @@ fn number_parts(lower: &str) -> Vec<Part> {
                 Ok(number) => Part::Number(number),
                 Err(_) => Part::Other,
             },
-            _ => match NUMBERS.iter().position(|n| *n == word) {
-                Some(number) => Part::Number(number as f64),
-                None => Part::Other,
-            },
+            _ => number_word(word).map_or(Part::Other, Part::Number),
         });
     }
     // "3 out of 10" has two joints.
@@ -754,6 +1066,21 @@ fn number_parts(lower: &str) -> Vec<Part> {
         keep
     });
     parts
+}
+
+/// Reads `seven`, `ninety` and `forty-two`.
+fn number_word(word: &str) -> Option<f64> {
+    const NUMBERS: &[&str] = &[
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    const TENS: &[&str] =
+        &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred"];
+    if let Some((tens, units)) = word.split_once('-') {
+        return Some(number_word(tens)? + number_word(units.split('-').next()?)?);
+    }
+    let small = NUMBERS.iter().position(|name| *name == word);
+    small.or_else(|| TENS.iter().position(|name| *name == word).map(|n| (n + 2) * 10)).map(|n| n as f64)
 }
 
 fn tokens(text: &str) -> Vec<Token> {
@@ -1015,6 +1342,12 @@ pub(crate) fn is_refusal(text: &str) -> bool {
             | "nil"
             | "n/a"
     )
+}
+
+/// Tells whether a text is a plain no. A "none" or "n/a" only says that there is nothing to say.
+pub(crate) fn says_no(text: &str) -> bool {
+    let core = text.trim().trim_end_matches(['.', '!', '。']).to_lowercase();
+    matches!(core.as_str(), "no" | "false" | "never" | "nope" | "not yet" | "not" | "いいえ" | "否")
 }
 
 /// Tells whether a text is nothing but "yes", "true" and the like.
