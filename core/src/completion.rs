@@ -14,6 +14,9 @@ use crate::json_text;
 use crate::validator::{Extractor, SuccessWhen};
 use crate::workflow::Worker;
 
+/// How the reason of a verdict begins that let failures pass which may be skipped.
+pub const WITH_SKIPPED: &str = "complete, with skipped failures: ";
+
 /// What a step asks of its work beyond a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -51,7 +51,11 @@ pub enum ChangeError {
 const AROUND: [&str; 5] = ["work", "worker", "by", "exit", "agent"];
 
 /// Names of a policy, and what a file calls them.
-const NAMES: [(&str, &str); 1] = [("check", "completion_check")];
+const NAMES: [(&str, &str); 3] = [
+    ("check", "completion_check"),
+    ("on_exhausted", "on_iterations_exhausted"),
+    ("default_args", "defaultArgs"),
+];
 
 impl std::str::FromStr for Change {
     type Err = ChangeError;

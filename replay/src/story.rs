@@ -1,6 +1,7 @@
 //! A run as people read it: steps, iterations, verdicts.
 
 use serde::Serialize;
+use unstuck_core::completion::WITH_SKIPPED;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     CheckFinished, Conclusion, Exit, Observation, Outcome, Purpose, RunOutcome, StepEnd,
@@ -423,7 +424,9 @@ impl Story {
 
     fn end_of(&mut self, step: &StepId, end: Option<StepEnd>) {
         if let Some(step) = self.steps.iter_mut().find(|s| s.id == *step) {
-            step.end_sentence = end.as_ref().map(sentence_of_end);
+            let last = step.iterations.last().and_then(|it| it.reasons.first());
+            let skipped = last.filter(|it| end == Some(StepEnd::Complete) && it.starts_with(WITH_SKIPPED));
+            step.end_sentence = skipped.cloned().or_else(|| end.as_ref().map(sentence_of_end));
             step.waits = None;
             step.end = end;
         }

@@ -101,6 +101,9 @@ pub struct Args {
     /// Work in a checkout of its own, on a new branch, beside other runs in this repository.
     #[arg(long)]
     worktree: bool,
+    /// What other programs take, and what means nothing here.
+    #[command(flatten)]
+    foreign: Foreign,
     /// What decides how a file is read.
     #[command(flatten)]
     reading: Reading,
@@ -135,6 +138,38 @@ impl Args {
             (self.observations.is_some(), "--observations"),
         ];
         given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+    }
+}
+
+/// Options of Roboppi about its processes, of which Unstuck has one: accepted, so that command lines need no change.
+#[derive(Clone, Debug, clap::Args)]
+struct Foreign {
+    #[arg(long, hide = true)]
+    supervised: bool,
+    #[arg(long, hide = true)]
+    no_supervised: bool,
+    #[arg(long, hide = true)]
+    direct: bool,
+    #[arg(long, hide = true)]
+    ipc_request_timeout: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    core: Option<Option<String>>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    keepalive: Option<Option<String>>,
+}
+
+impl Foreign {
+    /// Returns the options that are given.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            (self.supervised, "--supervised"),
+            (self.no_supervised, "--no-supervised"),
+            (self.direct, "--direct"),
+            (self.ipc_request_timeout.is_some(), "--ipc-request-timeout"),
+            (self.core.is_some(), "--core"),
+            (self.keepalive.is_some(), "--keepalive"),
+        ];
+        given.into_iter().filter_map(|(is_given, name)| is_given.then_some(name))
     }
 }
 
@@ -281,6 +316,9 @@ pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
 pub fn run(global: &Global, args: Args) -> Result {
     if global.detached {
         return in_background(global, &args.driving, detach::taken_over()?);
+    }
+    for option in args.foreign.given() {
+        note(&format!("note: {option} has no effect: there is one process, and it supervises all others"));
     }
     let workspace = project::directory(global)?;
     let mut started = started(&workspace, &args)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
-use unstuck_core::id::Timestamp;
+use unstuck_core::id::{Iteration, StepId, Timestamp};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
@@ -129,6 +129,10 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
+    for (step, iteration, why) in unmet(story) {
+        let text = format!("{step} #{iteration}: {why}");
+        lines.push(format!("  why       {}", text::wrap(&text, text::width(), indent)));
+    }
     if let Some(bound) = story.state().overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
         lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
     }
@@ -155,6 +159,23 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     lines.extend(commands(&next(story, short), text::width()));
     lines.join("\n")
 }
+
+/// Returns what was missing at last of each step whose end does not say so.
+fn unmet(story: &Story) -> impl Iterator<Item = (&StepId, Iteration, String)> {
+    let is_silent = |end: &Option<StepEnd>| {
+        matches!(end, None | Some(StepEnd::IterationsExhausted | StepEnd::Incomplete | StepEnd::Stuck(_)))
+    };
+    story.steps.iter().filter(move |step| is_silent(&step.end)).filter_map(|step| {
+        let last = step.iterations.iter().rfind(|it| it.decision.is_some())?;
+        let why = text::cut(last.why()?, WHY_MAX);
+        let more = last.reasons.len().saturating_sub(1);
+        let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        Some((&step.id, last.iteration, format!("{why}{more}")))
+    })
+}
+
+/// Most characters of a reason that the end repeats.
+const WHY_MAX: usize = 300;
 
 /// What all calls have cost, in words; nothing where none was paid for.
 pub fn spent(story: &Story) -> String {

@@ -5,7 +5,7 @@ use super::{Batch, kind_of};
 use crate::answer::AnswerSeen;
 use crate::claim::Claim;
 use crate::closer;
-use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, Template};
+use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, Template, WITH_SKIPPED};
 use crate::declaration::{self, Declaration, Finding};
 use crate::event::{
     CheckFinished, Claimed, DecisionSource, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
@@ -142,7 +142,7 @@ impl Batch {
             }
         } else if !skipped.is_empty() {
             let names: Vec<String> = skipped.iter().map(|result| reason(result)).collect();
-            claim.reasons = vec![format!("complete, with skipped failures: {}", names.join("; "))];
+            claim.reasons = vec![format!("{WITH_SKIPPED}{}", names.join("; "))];
         }
         self.verdict(step, check, claim, evidence);
     }
