@@ -337,7 +337,6 @@ const LIMITS: &[&str] = &[
     "hope",
     "hoping",
     "tomorrow",
-    "next",
     "eventually",
     "shortly",
     "conditionally",
@@ -826,8 +825,13 @@ fn defers(tokens: &[Token]) -> bool {
     };
     let ends_clause = |at: usize| tokens.get(at + 1).is_none_or(|next| next.clause != tokens[at].clause);
     let eased = |at: usize| at.checked_sub(1).is_some_and(|before| is_in(&tokens[before], EASE));
-    (0..tokens.len())
-        .any(|at| is_pair(at, PAIRS) || (is_pair(at, AT_THE_END) && ends_clause(at + 1) && !eased(at)))
+    // "docs next", but not `Iterator::next`, whose colons end a clause.
+    let comes_next = |at: usize| {
+        tokens[at].text == "next" && ends_clause(at) && at > 0 && tokens[at - 1].clause == tokens[at].clause
+    };
+    (0..tokens.len()).any(|at| {
+        is_pair(at, PAIRS) || comes_next(at) || (is_pair(at, AT_THE_END) && ends_clause(at + 1) && !eased(at))
+    })
 }
 
 /// How the line above goes on into a verdict.
@@ -900,6 +904,7 @@ const RESERVES: &[&str] = &[
     "maybe",
     "perhaps",
     "probably",
+    "close",
     "fail",
     "fails",
     "broken",
