@@ -6,6 +6,7 @@ use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, O
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
+use crate::moment;
 use crate::reading::{CallEnd, Reading, Trouble};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
@@ -23,6 +24,7 @@ pub(crate) struct Claim {
     pub(crate) problems: Vec<String>,
     pub(crate) needs: Option<String>,
     pub(crate) retry_after: Option<Millis>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Claim {
@@ -38,6 +40,7 @@ impl Claim {
             problems: Vec::new(),
             needs: None,
             retry_after: None,
+            until: None,
         }
     }
 
@@ -57,6 +60,7 @@ impl Claim {
             problems,
             needs: resolution.needs,
             retry_after: resolution.retry_after_ms.map(Millis),
+            until: resolution.until.as_deref().and_then(moment::parse),
         }
     }
 }

@@ -38,6 +38,7 @@ pub mod gate;
 pub mod interpolate;
 pub mod iteration_summary;
 mod json_text;
+pub mod moment;
 pub mod money;
 pub mod porcelain;
 pub mod prompt;

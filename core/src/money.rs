@@ -724,7 +724,9 @@ mod tests {
         fn how_conversations_alternate_does_not_matter(calls in vec(call(), 0..30)) {
             let mut sorted = calls.clone();
             sorted.sort_by_key(|(client, session, _)| (*client, *session));
-            prop_assert_eq!(fold(Ledger::default(), &sorted), fold(Ledger::default(), &calls));
+            // Which client is named first that tells no tokens is the order itself.
+            let fold = |calls: &[_]| Ledger { uncounted: None, ..fold(Ledger::default(), calls) };
+            prop_assert_eq!(fold(&sorted), fold(&calls));
         }
 
         #[test]

@@ -1295,6 +1295,11 @@ fn blocked_and_waiting_say_what_for() {
         (short(&found).as_str(), found.until.as_deref()),
         ("waiting file-json", Some("2026-11-22T08:00:00Z"))
     );
+    let found = file(r#"{"decision":"waiting","until":"tomorrow"}"#);
+    assert_eq!(
+        (short(&found).as_str(), codes(&found).as_slice()),
+        ("waiting file-json", &["until_unreadable"][..])
+    );
     let found = file(r#"{"decision":"waiting","retry_after":"soon"}"#);
     assert_eq!(short(&found), "none none");
     assert!(codes(&found).contains(&"wait_unreadable") && codes(&found).contains(&"wait_missing"));

@@ -13,13 +13,15 @@ use crate::workflow::{Check, CheckBy, OnExhausted, Step};
 /// How often an external job is asked for, where the verdict does not say.
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
 const JOB_POLL_MIN: Millis = Millis::from_secs(1);
-const JOB_POLL_MAX: Millis = Millis::from_secs(3600);
 
 impl Batch {
     /// Puts a claim beside the evidence and says how the step goes on.
     pub(super) fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
         let claim = self.with_answer(step, check, claim);
-        let (needs, retry_after) = (claim.needs.clone(), claim.retry_after);
+        let needs = claim.needs.clone();
+        // Where both are said, the later one costs less. What lies behind says nothing.
+        let until = claim.until.filter(|until| *until > self.at).map(|until| until.since(self.at));
+        let wait = claim.retry_after.max(until);
         let event = self.judge(step, claim, evidence.clone());
         if event.decision == Decision::Complete && self.verifies(step, &event) {
             return;
@@ -34,7 +36,7 @@ impl Batch {
                 let needs = needs.unwrap_or_else(|| "the checker did not say what".to_owned());
                 self.blocked(&step.id, needs, evidence);
             }
-            Decision::Waiting => self.wait_for_job(step, check, retry_after, evidence),
+            Decision::Waiting => self.wait_for_job(step, check, wait, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
                 let problem = last_problem.unwrap_or_else(|| "nothing was said".to_owned());
                 self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
@@ -131,9 +133,8 @@ impl Batch {
         self.end_step(&step.id, end, evidence);
     }
 
-    fn wait_for_job(&mut self, step: &Step, check: &Check, retry_after: Option<Millis>, evidence: Vec<Seq>) {
-        let wait = retry_after.unwrap_or(JOB_POLL_DEFAULT);
-        let wait = Millis(wait.0.clamp(JOB_POLL_MIN.0, JOB_POLL_MAX.0));
+    fn wait_for_job(&mut self, step: &Step, check: &Check, wait: Option<Millis>, evidence: Vec<Seq>) {
+        let wait = wait.unwrap_or(JOB_POLL_DEFAULT).max(JOB_POLL_MIN);
         let since = self.at(&step.id).waiting_since.unwrap_or(self.at);
         if self.at.after(wait).since(since) > step.timeout {
             return self.end_step(&step.id, StepEnd::WaitExpired, evidence);

@@ -7,6 +7,7 @@ use super::signals;
 use super::text::quote;
 use super::words::{self, Word};
 use super::{Decision, Source};
+use crate::moment;
 
 /// Keys whose value is a word, the most telling first.
 const WORD_KEYS: &[&str] = &["decision", "verdict", "status", "result"];
@@ -134,6 +135,8 @@ fn read_pause(members: &[(String, Value)], verdict: &mut Verdict) {
         Word::Waiting => {
             verdict.retry_after_ms = signals::retry_after_ms(members, &mut verdict.problems);
             verdict.until = signals::text(members, "until");
+            let unreadable = verdict.until.as_ref().filter(|it| moment::parse(it).is_none());
+            verdict.problems.extend(unreadable.map(|it| Problem::UntilUnreadable { value: it.clone() }));
             if verdict.retry_after_ms.is_none() && verdict.until.is_none() {
                 verdict.problems.push(Problem::WaitMissing);
                 verdict.word = Word::Unknown;

@@ -132,6 +132,11 @@ pub enum Problem {
         /// The text.
         value: String,
     },
+    /// A moment to wait for that cannot be read.
+    UntilUnreadable {
+        /// The text.
+        value: String,
+    },
     /// Items of a list were cut at 240 characters.
     ItemsCut {
         /// How many.
@@ -199,6 +204,7 @@ impl Problem {
             Self::NeedsMissing => "needs_missing",
             Self::WaitMissing => "wait_missing",
             Self::WaitUnreadable { .. } => "wait_unreadable",
+            Self::UntilUnreadable { .. } => "until_unreadable",
             Self::ItemsCut { .. } => "items_cut",
             Self::ItemsDropped { .. } => "items_dropped",
             Self::EchoOfPrompt { .. } => "echo_of_prompt",
@@ -289,6 +295,13 @@ impl fmt::Display for Problem {
             Self::WaitMissing => f.write_str("a waiting verdict needs \"retry_after\" or \"until\""),
             Self::WaitUnreadable { value } => {
                 write!(f, "\"retry_after\" is \"{}\", which is no time such as 90 or \"5m\"", quote(value))
+            }
+            Self::UntilUnreadable { value } => {
+                write!(
+                    f,
+                    "\"until\" is \"{}\", which is no moment such as 2026-11-22T08:00:00Z",
+                    quote(value)
+                )
             }
             Self::ItemsCut { count } => write!(f, "{count} items were cut at 240 characters"),
             Self::ItemsDropped { count } => write!(f, "{count} items beyond the first 200 were left out"),

@@ -268,11 +268,18 @@ fn s25_an_external_job_is_asked_for_again_and_has_a_deadline() {
     assert!(verdicts.len() >= 3 && verdicts.iter().all(|it| it["iteration"] == 1), "{verdicts:#?}");
     stage.verify();
 
-    let stage = Stage::repository();
-    says(&stage, &json!({"decision": "waiting", "retry_after": "10m"}), "timeout: 1m");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
-    assert_eq!(stage.calls(), 1);
-    stage.verify();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(600);
+    let later = later.duration_since(std::time::UNIX_EPOCH).expect("it is after 1970").as_secs();
+    for pause in [json!({"retry_after": "10m"}), json!({"until": later}), json!({"until": later.to_string()})]
+    {
+        let stage = Stage::repository();
+        let mut verdict = json!({"decision": "waiting"});
+        verdict.as_object_mut().expect("an object").extend(pause.as_object().expect("an object").clone());
+        says(&stage, &verdict, "timeout: 1m");
+        stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+        assert_eq!(stage.calls(), 1, "{pause}");
+        stage.verify();
+    }
 }
 
 #[test]
