@@ -254,18 +254,26 @@ fn subworkflow(step: &Step) -> Value {
     }
 }
 
+/// Returns why a step failed, and of which class that is; a step that ended otherwise has no error.
 fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
+    let said = |error: String| (Some(error), None);
     match at.phase.end() {
+        None | Some(StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) | StepEnd::Blocked(_)) => {
+            (None, None)
+        }
         Some(
             StepEnd::WorkerFailed(failure)
             | StepEnd::CheckFailed(failure)
             | StepEnd::CheckCouldNotRun(failure),
         ) => (Some(failure.message.clone()), Some(failure.class.as_str())),
         Some(StepEnd::Fatal(why)) => (Some(why.clone()), Some("FATAL")),
-        Some(StepEnd::Undecidable(problem)) => (Some(problem.clone()), None),
-        Some(StepEnd::IterationsExhausted) => (Some("the last allowed iteration is over".to_owned()), None),
-        Some(StepEnd::Stuck(_)) => (Some("the loop gets nowhere".to_owned()), None),
-        _ => (None, None),
+        Some(StepEnd::Undecidable(problem)) => said(problem.clone()),
+        Some(StepEnd::IterationsExhausted) => said("the last allowed iteration is over".to_owned()),
+        Some(StepEnd::Stuck(_)) => said("the loop gets nowhere".to_owned()),
+        Some(StepEnd::NoBaseline(why)) => said(format!("there is no baseline: {why}")),
+        Some(StepEnd::WaitExpired) => said("an external job was waited for too long".to_owned()),
+        Some(StepEnd::ConditionFailed(reason)) => said(format!("a condition does not hold: {reason}")),
+        Some(StepEnd::AttemptsExhausted(what)) => said(format!("no attempt is left: {what}")),
     }
 }
 
@@ -391,5 +399,24 @@ mod tests {
         let mut world = chain();
         world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("the run is active");
         assert_eq!(statuses(&world), ["SKIPPED", "SKIPPED"]);
+    }
+
+    #[test]
+    fn a_step_that_failed_says_why() {
+        for (end, expected) in [
+            (StepEnd::Complete, None),
+            (StepEnd::Incomplete, None),
+            (StepEnd::Blocked("a key".to_owned()), None),
+            (StepEnd::IterationsExhausted, Some("the last allowed iteration is over")),
+            (StepEnd::Undecidable("no JSON".to_owned()), Some("no JSON")),
+            (StepEnd::NoBaseline("no git".to_owned()), Some("there is no baseline: no git")),
+            (StepEnd::WaitExpired, Some("an external job was waited for too long")),
+            (StepEnd::ConditionFailed("lint".to_owned()), Some("a condition does not hold: lint")),
+            (StepEnd::AttemptsExhausted("lint".to_owned()), Some("no attempt is left: lint")),
+            (StepEnd::Fatal("no disk".to_owned()), Some("no disk")),
+        ] {
+            let at = StepState { phase: StepPhase::Ended(end), ..StepState::default() };
+            assert_eq!(error_of(&at).0.as_deref(), expected);
+        }
     }
 }
