@@ -15,7 +15,7 @@ use unstuck_core::event::{Conclusion, Event, Fact, Observation, RunOutcome, Step
 use unstuck_core::id::{Attempt, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::view::{self, object};
-use unstuck_core::workflow::{CheckBy, Step, Work, Worker};
+use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
 
 use crate::environment::BranchFacts;
 
@@ -206,17 +206,6 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
     let ended_at = at.ended_at.or(state.outcome().map(|_| state.last_at()));
     let wall = at.begun_at.zip(ended_at).map(|(begun, ended): (Timestamp, Timestamp)| ended.since(begun));
     let worker = worker_of(step);
-    let artifacts: Vec<Value> = step
-        .outputs
-        .iter()
-        .map(|output| {
-            Value::Object(object([
-                ("name", json!(output.name)),
-                ("path", json!(output.path)),
-                ("type", json!(output.r#type)),
-            ]))
-        })
-        .collect();
     let cost = |wall: Millis| json!({"cost": {"instructionBytes": worker.map_or(0, |worker| worker.instructions.len()), "wallTimeMs": wall}});
     let (error, class) = error_of(at);
     object([
@@ -229,7 +218,7 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("iterations", json!(at.iteration)),
         ("maxIterations", json!(state.max_iterations(step, at))),
         ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
-        ("artifacts", json!(artifacts)),
+        ("artifacts", json!(artifacts(state, step))),
         ("workerResult", wall.map_or(Value::Null, cost)),
         ("subworkflow", subworkflow(step)),
         ("error", json!(error)),
@@ -238,6 +227,24 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("decision", decision(at)),
         ("attemptsTotal", json!(at.worker_calls)),
     ])
+}
+
+/// Returns the artifacts of a step with paths from the workspace root: outputs as they are collected, exports of a
+/// child run as they are kept.
+fn artifacts(state: &RunState, step: &Step) -> Vec<Value> {
+    let outputs = step
+        .outputs
+        .iter()
+        .map(|it| [("name", json!(it.name)), ("path", json!(it.path)), ("type", json!(it.r#type))])
+        .map(|fields| Value::Object(object(fields)));
+    let exports: &[Export] = match &step.work {
+        Work::Worker(_) => &[],
+        Work::Subworkflow(child) => &child.exports,
+    };
+    let kept = state.workflow().map_or("context", |workflow| &workflow.context_dir);
+    let exports =
+        exports.iter().map(|it| json!({"name": it.r#as, "path": format!("{kept}/{}/{}", step.id, it.r#as)}));
+    outputs.chain(exports).collect()
 }
 
 fn worker_of(step: &Step) -> Option<&Worker> {
@@ -314,7 +321,7 @@ mod tests {
     use unstuck_core::event::{Exit, RunInterrupted, RunResumed};
     use unstuck_core::id::{CheckId, Digest};
     use unstuck_core::testing::{Act, Script, World, finished, started, step};
-    use unstuck_core::workflow::Workflow;
+    use unstuck_core::workflow::{Output, Subworkflow, Workflow};
 
     use super::*;
 
@@ -399,6 +406,26 @@ mod tests {
         let mut world = chain();
         world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("the run is active");
         assert_eq!(statuses(&world), ["SKIPPED", "SKIPPED"]);
+    }
+
+    #[test]
+    fn outputs_of_a_worker_and_exports_of_a_child_run_are_artifacts() {
+        let output = Output { name: "site".to_owned(), path: "out".to_owned(), r#type: None };
+        let export = Export { from: StepId::new("c"), artifact: "site".to_owned(), r#as: "docs".to_owned() };
+        let child = Subworkflow {
+            path: "child.yaml".to_owned(),
+            workflow: Box::new(Workflow::of_steps(vec![step("c")])),
+            exports: vec![export],
+            exports_replace: false,
+            event_prefix: None,
+        };
+        let worker = Step { outputs: vec![output], ..step("w") };
+        let parent = Step { work: Work::Subworkflow(child), ..step("p") };
+        let world = World::start(Workflow::of_steps(vec![worker, parent]), Script::default());
+        let all: Vec<Vec<Value>> = world.state.steps().map(|(it, _)| artifacts(&world.state, it)).collect();
+        let site = json!({"name": "site", "path": "out"});
+        let docs = json!({"name": "docs", "path": "context/p/docs"});
+        assert_eq!(all, [[site], [docs]]);
     }
 
     #[test]
