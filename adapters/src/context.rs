@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use unstuck_core::RunState;
-use unstuck_core::event::{Conclusion, Event, Fact, RunOutcome, StepEnd};
-use unstuck_core::id::{Millis, StepId, Timestamp};
+use unstuck_core::event::{Conclusion, Event, Fact, Observation, RunOutcome, StepEnd, WaitReason};
+use unstuck_core::id::{Attempt, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::view::{self, object};
-use unstuck_core::workflow::{CheckBy, Step, Work, Worker};
+use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
 
 use crate::environment::BranchFacts;
 
@@ -41,25 +41,32 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
     let mut touched = BTreeMap::new();
     let mut whole = false;
     for event in events {
-        let Fact::Concluded(conclusion) = &event.fact else {
-            whole |= event.seq.0 == 1;
-            continue;
-        };
-        match conclusion {
-            Conclusion::WorkRequested(e) => {
-                touch(&mut touched, &e.step, e.attempt.0 == 1 && e.iteration.0 == 1)
+        match &event.fact {
+            Fact::Observed(Observation::RunStarted(_)) => whole = true,
+            Fact::Observed(Observation::WorkerStarted(e)) => {
+                touch(&mut touched, &e.step, is_first(e.iteration, e.attempt));
             }
-            // CHECKING is seen with the next verdict; files are not worth it in between.
-            Conclusion::CheckRequested(_) => {}
-            Conclusion::WaitRequested(e) => touch(&mut touched, &e.step, false),
-            Conclusion::VerdictReached(e) => touch(&mut touched, &e.step, false),
-            Conclusion::StepEnded(e) => touch(&mut touched, &e.step, true),
-            Conclusion::StageRaised(e) => {
+            // How the run stands as a whole says how each step stands that has not ended.
+            Fact::Observed(Observation::RunResumed(_) | Observation::AnswerGiven(_))
+            | Fact::Concluded(Conclusion::RunEnded(_)) => {
+                whole = true;
+                state.steps().for_each(|(step, _)| touch(&mut touched, &step.id, true));
+            }
+            Fact::Concluded(Conclusion::WorkRequested(e)) => {
+                touch(&mut touched, &e.step, is_first(e.iteration, e.attempt));
+            }
+            Fact::Concluded(Conclusion::WaitRequested(e)) => touch(&mut touched, &e.step, false),
+            Fact::Concluded(Conclusion::VerdictReached(e)) => touch(&mut touched, &e.step, false),
+            Fact::Concluded(Conclusion::StepEnded(e)) => touch(&mut touched, &e.step, true),
+            Fact::Concluded(Conclusion::StageRaised(e)) => {
                 let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
                 replace(&file, &view::transition(e, event.at))?;
             }
-            Conclusion::RunStopping(_) | Conclusion::FallbackTaken(_) => {}
-            Conclusion::RunEnded(_) => whole = true,
+            // CHECKING is seen with the next verdict; files are not worth it in between.
+            Fact::Concluded(
+                Conclusion::CheckRequested(_) | Conclusion::RunStopping(_) | Conclusion::FallbackTaken(_),
+            )
+            | Fact::Observed(_) => {}
         }
     }
     for (id, resolved) in touched {
@@ -76,6 +83,11 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
 /// at when a step begins and when it has ended.
 fn touch<'a>(touched: &mut BTreeMap<&'a StepId, bool>, step: &'a StepId, resolved: bool) {
     *touched.entry(step).or_insert(false) |= resolved;
+}
+
+/// Says whether a step begins with this.
+fn is_first(iteration: Iteration, attempt: Attempt) -> bool {
+    iteration.0 == 1 && attempt.0 == 1
 }
 
 fn step_folder(folder: &Path, step: &StepId) -> PathBuf {
@@ -168,14 +180,13 @@ fn run_status(outcome: Option<RunOutcome>) -> &'static str {
     }
 }
 
-fn step_status(at: &StepState) -> &'static str {
+/// A step that has not ended when its run has is CANCELLED if it had begun, and else SKIPPED.
+fn step_status(at: &StepState, run: Option<RunOutcome>) -> &'static str {
     match &at.phase {
+        StepPhase::Pending if run.is_some() => "SKIPPED",
+        StepPhase::WorkDue if run.is_some() && at.worker_calls == 0 => "SKIPPED",
         StepPhase::Pending => "PENDING",
         StepPhase::WorkDue if at.worker_calls == 0 => "READY",
-        StepPhase::WorkDue | StepPhase::Working(_) => "RUNNING",
-        StepPhase::CheckDue | StepPhase::Checking(_) => "CHECKING",
-        StepPhase::Waiting { why: unstuck_core::event::WaitReason::ExternalJob, .. } => "WAITING",
-        StepPhase::Waiting { .. } => "RUNNING",
         StepPhase::Ended(end) => match end {
             StepEnd::Complete => "SUCCEEDED",
             StepEnd::Incomplete => "INCOMPLETE",
@@ -183,36 +194,31 @@ fn step_status(at: &StepState) -> &'static str {
             StepEnd::Blocked(_) => "BLOCKED",
             _ => "FAILED",
         },
+        _ if run.is_some() => "CANCELLED",
+        StepPhase::WorkDue | StepPhase::Working(_) => "RUNNING",
+        StepPhase::CheckDue | StepPhase::Checking(_) => "CHECKING",
+        StepPhase::Waiting { why: WaitReason::ExternalJob, .. } => "WAITING",
+        StepPhase::Waiting { .. } => "RUNNING",
     }
 }
 
 fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
-    let wall = at.begun_at.zip(at.ended_at).map(|(begun, ended): (Timestamp, Timestamp)| ended.since(begun));
+    let ended_at = at.ended_at.or(state.outcome().map(|_| state.last_at()));
+    let wall = at.begun_at.zip(ended_at).map(|(begun, ended): (Timestamp, Timestamp)| ended.since(begun));
     let worker = worker_of(step);
-    let artifacts: Vec<Value> = step
-        .outputs
-        .iter()
-        .map(|output| {
-            Value::Object(object([
-                ("name", json!(output.name)),
-                ("path", json!(output.path)),
-                ("type", json!(output.r#type)),
-            ]))
-        })
-        .collect();
     let cost = |wall: Millis| json!({"cost": {"instructionBytes": worker.map_or(0, |worker| worker.instructions.len()), "wallTimeMs": wall}});
     let (error, class) = error_of(at);
     object([
         ("stepId", json!(step.id)),
-        ("status", json!(step_status(at))),
+        ("status", json!(step_status(at, state.outcome()))),
         ("startedAt", json!(at.begun_at)),
-        ("completedAt", json!(at.ended_at)),
+        ("completedAt", json!(ended_at)),
         ("wallTimeMs", json!(wall)),
         ("attempts", json!(at.retries + 1)),
         ("iterations", json!(at.iteration)),
         ("maxIterations", json!(state.max_iterations(step, at))),
         ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
-        ("artifacts", json!(artifacts)),
+        ("artifacts", json!(artifacts(state, step))),
         ("workerResult", wall.map_or(Value::Null, cost)),
         ("subworkflow", subworkflow(step)),
         ("error", json!(error)),
@@ -221,6 +227,24 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("decision", decision(at)),
         ("attemptsTotal", json!(at.worker_calls)),
     ])
+}
+
+/// Returns the artifacts of a step with paths from the workspace root: outputs as they are collected, exports of a
+/// child run as they are kept.
+fn artifacts(state: &RunState, step: &Step) -> Vec<Value> {
+    let outputs = step
+        .outputs
+        .iter()
+        .map(|it| [("name", json!(it.name)), ("path", json!(it.path)), ("type", json!(it.r#type))])
+        .map(|fields| Value::Object(object(fields)));
+    let exports: &[Export] = match &step.work {
+        Work::Worker(_) => &[],
+        Work::Subworkflow(child) => &child.exports,
+    };
+    let kept = state.workflow().map_or("context", |workflow| &workflow.context_dir);
+    let exports =
+        exports.iter().map(|it| json!({"name": it.r#as, "path": format!("{kept}/{}/{}", step.id, it.r#as)}));
+    outputs.chain(exports).collect()
 }
 
 fn worker_of(step: &Step) -> Option<&Worker> {
@@ -237,18 +261,26 @@ fn subworkflow(step: &Step) -> Value {
     }
 }
 
+/// Returns why a step failed, and of which class that is; a step that ended otherwise has no error.
 fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
+    let said = |error: String| (Some(error), None);
     match at.phase.end() {
+        None | Some(StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) | StepEnd::Blocked(_)) => {
+            (None, None)
+        }
         Some(
             StepEnd::WorkerFailed(failure)
             | StepEnd::CheckFailed(failure)
             | StepEnd::CheckCouldNotRun(failure),
         ) => (Some(failure.message.clone()), Some(failure.class.as_str())),
         Some(StepEnd::Fatal(why)) => (Some(why.clone()), Some("FATAL")),
-        Some(StepEnd::Undecidable(problem)) => (Some(problem.clone()), None),
-        Some(StepEnd::IterationsExhausted) => (Some("the last allowed iteration is over".to_owned()), None),
-        Some(StepEnd::Stuck(_)) => (Some("the loop gets nowhere".to_owned()), None),
-        _ => (None, None),
+        Some(StepEnd::Undecidable(problem)) => said(problem.clone()),
+        Some(StepEnd::IterationsExhausted) => said("the last allowed iteration is over".to_owned()),
+        Some(StepEnd::Stuck(_)) => said("the loop gets nowhere".to_owned()),
+        Some(StepEnd::NoBaseline(why)) => said(format!("there is no baseline: {why}")),
+        Some(StepEnd::WaitExpired) => said("an external job was waited for too long".to_owned()),
+        Some(StepEnd::ConditionFailed(reason)) => said(format!("a condition does not hold: {reason}")),
+        Some(StepEnd::AttemptsExhausted(what)) => said(format!("no attempt is left: {what}")),
     }
 }
 
@@ -281,4 +313,137 @@ fn resolved(step: &Step) -> Value {
         ("maxSteps", json!(worker.and_then(|worker| worker.max_steps))),
         ("check", json!(checker)),
     ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::effect::Due;
+    use unstuck_core::event::{Exit, RunInterrupted, RunResumed};
+    use unstuck_core::id::{CheckId, Digest};
+    use unstuck_core::testing::{Act, Script, World, finished, started, step};
+    use unstuck_core::workflow::{Output, Subworkflow, Workflow};
+
+    use super::*;
+
+    /// Returns a run of `a`, and of `b` behind it.
+    fn chain() -> World {
+        let mut behind = step("b");
+        behind.depends_on = vec![StepId::new("a")];
+        World::start(Workflow::of_steps(vec![step("a"), behind]), Script::default())
+    }
+
+    fn due() -> Due {
+        Due { step: StepId::new("a"), iteration: Iteration(1), attempt: Attempt(1) }
+    }
+
+    fn begin(world: &mut World) {
+        let event = started(&world.state, &due(), false, CheckId::new("c-1"), Digest::of(b""));
+        world.give(event).expect("it is due");
+    }
+
+    fn stop(world: &mut World) {
+        let mut event = finished(&due(), false, &Act::Exits(0, String::new()), None);
+        if let Observation::WorkerFinished(event) = &mut event {
+            event.outcome.exit = Exit::Stopped;
+        }
+        world.give(event).expect("it is in flight");
+    }
+
+    /// Writes the views batch by batch and returns the statuses of both steps; `-` is for no file.
+    fn statuses(world: &World) -> [String; 2] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut state = RunState::default();
+        let mut rest = &world.history.events[..];
+        for count in &world.history.batches {
+            let (batch, later) = rest.split_at(*count);
+            state = batch.iter().fold(state, RunState::evolve);
+            write(folder.path(), &state, batch, &Facts::default()).expect("a folder of our own");
+            rest = later;
+        }
+        ["a", "b"].map(|id| {
+            let meta =
+                ["_meta.json", "_resolved.json"].map(|file| status(&folder.path().join(id).join(file)));
+            assert_eq!(meta[0], meta[1], "both files of {id}");
+            meta[0].clone()
+        })
+    }
+
+    fn status(file: &Path) -> String {
+        let Ok(text) = fs::read_to_string(file) else { return "-".to_owned() };
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        value["status"].as_str().expect("a status").to_owned()
+    }
+
+    #[test]
+    fn a_step_runs_from_the_moment_that_its_first_worker_does() {
+        let mut world = chain();
+        assert_eq!(statuses(&world), ["READY", "-"]);
+        begin(&mut world);
+        assert_eq!(statuses(&world), ["RUNNING", "-"]);
+    }
+
+    #[test]
+    fn what_has_not_ended_with_its_run_is_cancelled_or_skipped_until_the_run_goes_on() {
+        for command in
+            [Observation::RunInterrupted(RunInterrupted { signal: 2 }), Observation::DeadlinePassed]
+        {
+            let mut world = chain();
+            begin(&mut world);
+            world.pass_to(world.state.next_deadline().expect("the time limit of the run"));
+            world.give(command).expect("the run is active");
+            stop(&mut world);
+            assert_eq!(statuses(&world), ["CANCELLED", "SKIPPED"]);
+            let resumed = RunResumed { add_time: Millis::from_secs(3600), ..RunResumed::default() };
+            world.give(Observation::RunResumed(resumed)).expect("there is time left");
+            assert_eq!(statuses(&world), ["RUNNING", "PENDING"]);
+            world.play();
+            assert_eq!(statuses(&world), ["SUCCEEDED", "SUCCEEDED"]);
+        }
+    }
+
+    #[test]
+    fn a_step_that_was_ready_when_its_run_ended_is_skipped() {
+        let mut world = chain();
+        world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("the run is active");
+        assert_eq!(statuses(&world), ["SKIPPED", "SKIPPED"]);
+    }
+
+    #[test]
+    fn outputs_of_a_worker_and_exports_of_a_child_run_are_artifacts() {
+        let output = Output { name: "site".to_owned(), path: "out".to_owned(), r#type: None };
+        let export = Export { from: StepId::new("c"), artifact: "site".to_owned(), r#as: "docs".to_owned() };
+        let child = Subworkflow {
+            path: "child.yaml".to_owned(),
+            workflow: Box::new(Workflow::of_steps(vec![step("c")])),
+            exports: vec![export],
+            exports_replace: false,
+            event_prefix: None,
+        };
+        let worker = Step { outputs: vec![output], ..step("w") };
+        let parent = Step { work: Work::Subworkflow(child), ..step("p") };
+        let world = World::start(Workflow::of_steps(vec![worker, parent]), Script::default());
+        let all: Vec<Vec<Value>> = world.state.steps().map(|(it, _)| artifacts(&world.state, it)).collect();
+        let site = json!({"name": "site", "path": "out"});
+        let docs = json!({"name": "docs", "path": "context/p/docs"});
+        assert_eq!(all, [[site], [docs]]);
+    }
+
+    #[test]
+    fn a_step_that_failed_says_why() {
+        for (end, expected) in [
+            (StepEnd::Complete, None),
+            (StepEnd::Incomplete, None),
+            (StepEnd::Blocked("a key".to_owned()), None),
+            (StepEnd::IterationsExhausted, Some("the last allowed iteration is over")),
+            (StepEnd::Undecidable("no JSON".to_owned()), Some("no JSON")),
+            (StepEnd::NoBaseline("no git".to_owned()), Some("there is no baseline: no git")),
+            (StepEnd::WaitExpired, Some("an external job was waited for too long")),
+            (StepEnd::ConditionFailed("lint".to_owned()), Some("a condition does not hold: lint")),
+            (StepEnd::AttemptsExhausted("lint".to_owned()), Some("no attempt is left: lint")),
+            (StepEnd::Fatal("no disk".to_owned()), Some("no disk")),
+        ] {
+            let at = StepState { phase: StepPhase::Ended(end), ..StepState::default() };
+            assert_eq!(error_of(&at).0.as_deref(), expected);
+        }
+    }
 }
