@@ -160,6 +160,8 @@ pub trait Files {
 impl Complaint {
     /// Returns a complaint about a file as a whole.
     pub(crate) fn of_file(file: &Path, what: &str) -> Self {
+        // The workspace itself has no name below it.
+        let file = if file.as_os_str().is_empty() { Path::new(".") } else { file };
         let (file, what) = (file.display().to_string(), what.to_owned());
         Self { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None }
     }

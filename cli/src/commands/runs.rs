@@ -18,8 +18,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Show so many runs at most.
-    #[arg(short, long, value_name = "N", default_value_t = 50)]
-    number: usize,
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    number: u32,
 }
 
 /// How many runs the overview shows.
@@ -67,7 +67,7 @@ pub fn overview(global: &Global) -> Result {
 
 /// Lists runs.
 pub fn runs(global: &Global, args: &Args) -> Result {
-    let rows = rows(global, args.number)?;
+    let rows = rows(global, usize::try_from(args.number).unwrap_or(usize::MAX))?;
     if args.json {
         let list: Vec<serde_json::Value> = rows.iter().map(as_json).collect();
         println!("{:#}", serde_json::Value::from(list));
