@@ -160,8 +160,6 @@ pub trait Files {
 impl Complaint {
     /// Returns a complaint about a file as a whole.
     pub(crate) fn of_file(file: &Path, what: &str) -> Self {
-        // The workspace itself has no name below it.
-        let file = if file.as_os_str().is_empty() { Path::new(".") } else { file };
         let (file, what) = (file.display().to_string(), what.to_owned());
         Self { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None }
     }
@@ -271,6 +269,8 @@ fn tidy(path: &Path) -> PathBuf {
 /// Returns a path for people: on one line, and without the workspace it is in.
 fn shown(path: &Path, options: &Options) -> String {
     let inside = path.strip_prefix(&options.workspace).unwrap_or(path);
+    // The workspace itself has no name below it.
+    let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
     inside.display().to_string().replace(char::is_control, "\u{fffd}")
 }
 
