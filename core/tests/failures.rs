@@ -728,6 +728,29 @@ fn which_of_several_processes_ran_a_test_is_no_part_of_its_failure() {
 }
 
 #[test]
+fn a_bound_of_coverage_is_a_failure_whatever_was_reached() {
+    for (one, other) in [
+        (
+            "FAIL Required test coverage of 90% not reached. Total coverage: 71.43%",
+            "FAIL Required test coverage of 90% not reached. Total coverage: 68.00%",
+        ),
+        (
+            "Jest: \"global\" coverage threshold for statements (90%) not met: 71.4%",
+            "Jest: \"global\" coverage threshold for statements (90%) not met: 68%",
+        ),
+        (
+            "ERROR: Coverage for lines (71.4%) does not meet global threshold (90%)",
+            "ERROR: Coverage for lines (68%) does not meet global threshold (90%)",
+        ),
+    ] {
+        let [one, other] = [one, other]
+            .map(|line| read(format!("FAILED t.py::test_b - assert 1 == 2\n\n{line}\n").as_bytes()));
+        assert_eq!(one.failures.iter().filter(|it| it.kind == "coverage").count(), 1, "{one:#?}");
+        assert_eq!(one.set(), other.set(), "{one:#?}{other:#?}");
+    }
+}
+
+#[test]
 fn a_row_of_marks_is_no_failure() {
     let found = |row: &str| read(format!("{row}\n\n   FAIL  Calc  \"adds\"\n    boom\n").as_bytes()).set();
     assert_eq!(found("✘ •   (1 / 3)"), found("✘ • •   (2 / 4)"));

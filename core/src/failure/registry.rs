@@ -90,6 +90,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "xctest", title: "XCTest (Swift)", stage: Tool, marks: &["Test Case '"], read: format::xctest::read },
     Format { name: "playwright", title: "Playwright", stage: Tool, marks: &["[chromium] ›", "[firefox] ›", "[webkit] ›", ".spec.ts:", ".spec.js:"], read: format::playwright::read },
     Format { name: "unity", title: "Unity (C)", stage: Tool, marks: &[":FAIL\n", ":FAIL:"], read: format::unity::read },
+    Format { name: "coverage", title: "bounds of the coverage: pytest-cov, jest, vitest, nyc", stage: Tool, marks: &["Required test coverage of ", "coverage threshold for ", " does not meet "], read: format::coverage::read },
     Format { name: "sanitizer", title: "AddressSanitizer, LeakSanitizer, ThreadSanitizer, UndefinedBehaviorSanitizer, Valgrind", stage: Tool, marks: &["Sanitizer: ", ": runtime error: ", "== ERROR SUMMARY: "], read: format::sanitizer::read },
     Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] "], read: format::reformat::read },
     Format { name: "listed", title: "a numbered list of failures, of a tool that is not known: LuaUnit and others", stage: Tool, marks: &["Failed tests:", "Failures:", "failures:", "Failing"], read: format::listed::read },

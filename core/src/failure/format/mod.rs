@@ -17,6 +17,7 @@ pub(super) mod catch2;
 pub(super) mod checkstyle;
 pub(super) mod cmake;
 pub(super) mod compact;
+pub(super) mod coverage;
 pub(super) mod ctest;
 pub(super) mod deno_check;
 pub(super) mod deno_fmt;
