@@ -728,6 +728,30 @@ fn which_of_several_processes_ran_a_test_is_no_part_of_its_failure() {
 }
 
 #[test]
+fn reports_of_linters_are_read_by_their_shape() {
+    for (report, expected) in [
+        (
+            r#"{"files":[{"path":"a.rb","offenses":[{"severity":"warning","message":"Useless assignment.","cop_name":"Lint/UselessAssignment","location":{"start_line":3,"line":3,"column":1}}]}]}"#,
+            "lint | - | Lint/UselessAssignment | a.rb:3\n",
+        ),
+        (
+            r#"[{"code":"DL3003","column":1,"file":"Dockerfile","level":"warning","line":3,"message":"Use WORKDIR"},{"code":"SC2086","column":1,"file":"Dockerfile","level":"info","line":4,"message":"Double quote"}]"#,
+            "lint | - | DL3003 | Dockerfile:3\nlint | - | SC2086 | Dockerfile:4\n",
+        ),
+        (
+            r#"[{"file":"a.html","messages":[{"type":"error","message":"No doctype.","evidence":"<html>","line":1,"col":1,"rule":{"id":"doctype-first"}}]}]"#,
+            "lint | - | doctype-first | a.html:1\n",
+        ),
+        (
+            "{\"check_name\":\"DL3003\",\"description\":\"a\",\"location\":{\"path\":\"D\",\"lines\":{\"begin\":3}}}\0{\"check_name\":\"DL3008\",\"description\":\"b\",\"location\":{\"path\":\"D\",\"lines\":{\"begin\":4}}}\0",
+            "lint | - | DL3003 | D:3\nlint | - | DL3008 | D:4\n",
+        ),
+    ] {
+        assert_eq!(shown(&read(report.as_bytes())), expected, "{report}");
+    }
+}
+
+#[test]
 fn a_bound_of_coverage_is_a_failure_whatever_was_reached() {
     for (one, other) in [
         (

@@ -71,12 +71,24 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let first = u64::from(start["bytePos"].is_null());
     let ranged = || start["line"].as_u64().map(|line| line + first);
     let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged)?;
-    let rules = ["ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "symbol"];
+    let rules = [
+        "ruleId",
+        "rule",
+        "code",
+        "messageId",
+        "message-id",
+        "FromLinter",
+        "check_name",
+        "cop_name",
+        "symbol",
+    ];
     let rule = rules.iter().find_map(|name| match &value[*name] {
         Value::String(rule) => Some(rule.clone()),
         Value::Number(rule) if is_shell(value) => Some(format!("SC{rule}")),
         Value::Number(rule) => Some(rule.to_string()),
-        Value::Object(rule) => rule.get("value").and_then(Value::as_str).map(str::to_owned),
+        Value::Object(rule) => {
+            rule.get("value").or(rule.get("id")).and_then(Value::as_str).map(str::to_owned)
+        }
         _ => None,
     });
     // eslint counts severities, the others name them; what says nothing is an error.
@@ -89,6 +101,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
             !matches!(named, "warning" | "info" | "note" | "information" | "style")
                 || value.get("messageId").is_some()
                 || value.get("message-id").is_some()
+                || value.get("cop_name").is_some()
                 || is_shell(value)
         }
     };
@@ -111,7 +124,10 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     Some(Problem { draft: draft.message(shown.trim()), is_error })
 }
 
-/// Says whether shellcheck wrote it, of which every finding counts.
+/// Says whether shellcheck or hadolint wrote it, of which every finding counts.
 fn is_shell(value: &Value) -> bool {
-    value["code"].is_number() && value["level"].is_string() && value["endColumn"].is_number()
+    let of_hadolint = |code: &str| code.starts_with("DL") || code.starts_with("SC");
+    value["level"].is_string()
+        && (value["code"].is_number() && value["endColumn"].is_number()
+            || value["code"].as_str().is_some_and(of_hadolint))
 }
