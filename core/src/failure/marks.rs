@@ -1,6 +1,6 @@
 //! Marks: one search for all of them, whatever their number, which tells on which lines each format has its own.
 //!
-//! At every second byte of a line it and the two behind it are looked up. Of each mark two such threes are known,
+//! At every second byte it and the two behind it are looked up. Of each mark two such threes are known,
 //! the rarest at an even and the rarest at an odd distance from its beginning, so one of them is always among
 //! those looked up. The steps do not wait for one another as those of an automaton do.
 
@@ -12,16 +12,19 @@ use super::registry::FORMATS;
 pub(super) struct Marks(Vec<Vec<usize>>);
 
 impl Marks {
-    /// Searches the lines of a page.
-    pub(super) fn new(lines: &[&str]) -> Self {
+    /// Searches a text, of which these are the lines.
+    pub(super) fn new(text: &str, lines: &[&str]) -> Self {
         let mut marks = vec![Vec::new(); FORMATS.len()];
-        for (at, line) in lines.iter().enumerate() {
-            SEARCH.line(line.as_bytes(), |format| {
-                if marks[format].last() != Some(&at) {
-                    marks[format].push(at);
-                }
-            });
-        }
+        let offset = |line: &str| line.as_ptr().addr() - text.as_ptr().addr();
+        let mut line = 0;
+        SEARCH.text(text.as_bytes(), |format, at| {
+            while lines.get(line + 1).is_some_and(|next| offset(next) <= at) {
+                line += 1;
+            }
+            if marks[format].last() != Some(&line) {
+                marks[format].push(line);
+            }
+        });
         Self(marks)
     }
 
@@ -42,11 +45,13 @@ struct Part {
 }
 
 impl Part {
-    fn is_at(&self, line: &[u8], at: usize) -> bool {
+    fn is_at(&self, text: &[u8], at: usize) -> bool {
         at.checked_sub(self.offset).is_some_and(|start| {
-            line[start..].starts_with(self.mark)
-                && (!self.begins_line || start == 0)
-                && (!self.ends_line || start + self.mark.len() == line.len())
+            // The first byte alone tells most of them apart.
+            text[start] == self.mark[0]
+                && text[start..].starts_with(self.mark)
+                && (!self.begins_line || start == 0 || text[start - 1] == b'\n')
+                && (!self.ends_line || text.get(start + self.mark.len()).is_none_or(|next| *next == b'\n'))
         })
     }
 }
@@ -94,19 +99,33 @@ impl Search {
         &mut self.buckets[at]
     }
 
-    fn line(&self, line: &[u8], mut found: impl FnMut(usize)) {
-        for (at, three) in line.windows(BYTES).enumerate().step_by(2) {
-            let bucket = self.table[index(three)];
+    /// Calls `found` with the format of each mark and where in the text it is, in order.
+    fn text(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
+        let mut look = |at: usize| {
+            let bucket = self.table[index(&text[at..at + BYTES])];
             if bucket != 0 {
                 let parts = self.buckets[usize::from(bucket) - 1].iter();
-                parts.filter(|part| part.is_at(line, at)).for_each(|part| found(part.format));
+                parts.filter(|part| part.is_at(text, at)).for_each(|part| found(part.format, at));
             }
+        };
+        let mut at = 0;
+        // In most pieces there is nothing, which one comparison tells.
+        while let Some(piece) = text.get(at..at + STEP + BYTES - 2) {
+            let any = (0..STEP).step_by(2).fold(0, |any, at| any | self.table[index(&piece[at..at + BYTES])]);
+            if any != 0 {
+                (at..at + STEP).step_by(2).for_each(&mut look);
+            }
+            at += STEP;
         }
+        (at..text.len().saturating_sub(BYTES - 1)).step_by(2).for_each(look);
     }
 }
 
 /// How many bytes are looked up at once.
 const BYTES: usize = 3;
+
+/// How many bytes are told to be without marks at once.
+const STEP: usize = 8;
 
 fn index(three: &[u8]) -> usize {
     usize::from(u16::from_le_bytes([three[0], three[1]]) ^ u16::from(three[2]) << 5)
@@ -134,8 +153,9 @@ mod tests {
     }
 
     fn check(line: &str) {
-        let marks = Marks::new(&["", line]);
-        let found = FORMATS.iter().enumerate().filter(|(at, _)| marks.of(*at) == [1]);
+        let text = format!("\n{line}\n{line}");
+        let marks = Marks::new(&text, &text.lines().collect::<Vec<_>>());
+        let found = FORMATS.iter().enumerate().filter(|(at, _)| marks.of(*at) == [1, 2]);
         assert_eq!(found.map(|(_, it)| it.name).collect::<Vec<_>>(), naive(line), "{line:?}");
     }
 

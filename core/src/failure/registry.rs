@@ -135,7 +135,7 @@ impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'_>) -> Self {
         let lines = page.lines();
         let firsts = lines.iter().map(|line| line.bytes().next().unwrap_or_default()).collect();
-        let marks = Marks::new(&lines);
+        let marks = Marks::new(page.text(), &lines);
         Self { text: page.text(), lines, firsts, marks }
     }
 

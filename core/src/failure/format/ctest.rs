@@ -31,7 +31,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     };
     let mut results: BTreeMap<String, (String, &[&str])> = BTreeMap::new();
-    for (at, line) in lines[..list].iter().enumerate().filter(|(_, line)| may_be_result(line)) {
+    for (at, line) in sheet.with("Test ").filter(|(at, line)| *at < list && may_be_result(line)) {
         let Some(result) = RESULT
             .captures(line)
             .filter(|result| result["status"].contains("***") || result["status"].contains("Failed"))
@@ -43,7 +43,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 || line.trim_start().starts_with("Start ")
                 || line.starts_with("test ")
         });
-        results.insert(result["name"].to_owned(), ((*line).to_owned(), block));
+        results.insert(result["name"].to_owned(), (line.to_owned(), block));
     }
     for listed in lines[list + 1..].iter().map_while(|line| LISTED.captures(line)) {
         let (name, status) = (&listed["name"], &listed["status"]);

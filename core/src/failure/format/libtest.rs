@@ -22,8 +22,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
     let mut targets = targets(sheet, &ends).into_iter();
     for (at, line) in lines.iter().enumerate() {
-        match line.as_bytes().first() {
-            Some(b'-') => {
+        match sheet.firsts[at] {
+            b'-' => {
                 let name = line.strip_prefix("---- ").and_then(|name| name.strip_suffix(" ----"));
                 if let Some(name) = name.and_then(|name| name.rsplit_once(" std")).map(|(name, _)| name) {
                     let block = until(lines, at + 1, |line| line.starts_with("---- ") || line == "failures:");
@@ -31,7 +31,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     blocks.entry(name).or_insert(block);
                 }
             }
-            Some(b't') => {
+            b't' => {
                 // Output that was not captured stands between the lines of the tests.
                 if let Some(name) = line.strip_prefix("thread '").and_then(|rest| rest.split_once("' "))
                     && name.1.contains("panicked at ")
@@ -53,7 +53,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     blocks.clear();
                 }
             }
-            Some(b' ') => {
+            b' ' => {
                 let trimmed = line.trim_ascii_start();
                 if let Some(running) = trimmed.strip_prefix("Running ") {
                     file = running.trim_start_matches("unittests ").split(" (").next().unwrap_or_default();
@@ -61,9 +61,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     died(trimmed, file, found);
                 }
             }
-            Some(b'e')
-                if line.starts_with("error: doctest failed") || line.starts_with("error: test failed") =>
-            {
+            b'e' if line.starts_with("error: doctest failed") || line.starts_with("error: test failed") => {
                 found.tool(TOOL);
             }
             _ => {}
@@ -74,10 +72,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
 /// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
 pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
-    let own = to_rerun(sheet.lines);
+    let own = to_rerun(sheet.lines, sheet.starting(b"e"));
     if own.is_empty() {
         // Of two streams, only the order tells what belongs together.
-        let told = to_rerun(sheet.beside).into_iter().map(|(_, target)| target);
+        let beside = sheet.beside.iter().copied().enumerate();
+        let told = to_rerun(sheet.beside, beside).into_iter().map(|(_, target)| target);
         return told.clone().take(ends.len()).filter(|_| told.len() == ends.len()).collect();
     }
     let behind = |(nth, end): (usize, &usize)| {
@@ -88,11 +87,11 @@ pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
     ends.iter().enumerate().map(behind).collect()
 }
 
-/// Returns the targets with failed tests, and where they are named; a binary that died left no list.
-fn to_rerun<'a>(lines: &[&'a str]) -> Vec<(usize, &'a str)> {
+/// Returns the targets with failed tests, and where among the lines they are named; a binary that died left no list.
+fn to_rerun<'a>(lines: &[&str], told: impl Iterator<Item = (usize, &'a str)>) -> Vec<(usize, &'a str)> {
     /// A cause is given this close.
     const CAUSE: usize = 4;
-    let failed = lines.iter().enumerate().filter_map(|(at, line)| {
+    let failed = told.filter_map(|(at, line)| {
         let which =
             line.strip_prefix("error: test failed").or_else(|| line.strip_prefix("error: doctest failed"))?;
         let target = which.strip_prefix(", to rerun pass ")?;

@@ -26,8 +26,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let listed = listed.filter(|status| !passed(&status["status"]));
     let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
     let mut told = BTreeSet::new();
-    for (at, line) in lines[..summary].iter().enumerate() {
-        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(|line| status(line)) else {
+    for (at, line) in sheet.starting(b" \t").take_while(|(at, _)| *at < summary) {
+        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(status) else {
             continue;
         };
         let Some(test @ (binary, name)) = test(&status).filter(|test| failed.contains(test)) else {

@@ -18,12 +18,12 @@ static RULE: LazyLock<Regex> =
 /// Reads every error; the warnings only where there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    found.push_errors((0..lines.len()).filter_map(|at| problem(lines, at)).collect());
+    found.push_errors(sheet.with(" - ").filter_map(|(at, _)| problem(lines, at)).collect());
 }
 
 fn problem(lines: &[&str], at: usize) -> Option<Draft> {
     let line = lines[at];
-    let head = line.contains(" - ").then(|| HEAD.captures(line)).flatten()?;
+    let head = HEAD.captures(line)?;
     let more = until(lines, at + 1, |next| !next.starts_with("  ") || HEAD.is_match(next));
     let told = |line: &str| RULE.captures(line).map(|it| it["rule"].to_owned());
     let rule = std::iter::once(&line).chain(more).find_map(|line| told(line)).unwrap_or_default();

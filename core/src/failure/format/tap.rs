@@ -15,7 +15,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
-    let mut parents = Parents { are_plain: is_tape(lines), ..Parents::default() };
+    let are_plain = sheet.has("operator: ") && is_tape(lines);
+    let mut parents = Parents { are_plain, ..Parents::default() };
     for (at, line) in lines.iter().enumerate() {
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
