@@ -1619,3 +1619,163 @@ fn a_keyword_that_is_only_spoken_of_completes_nothing() {
         assert_ne!(answer(text).decision.as_str(), "complete", "{text}");
     }
 }
+
+#[test]
+fn a_complete_beside_json_of_this_check_that_cannot_be_read_is_not_believed() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    let broken = [
+        r#"{"decision":"incomplete","check_id":"@","reasons":["the test "login" is skipped"]}"#,
+        r#"{"decision":"incomplete","check_id":"@","reasons":["test_b fails""#,
+        r#"{"reasons":["a "b" c"],"check_id":"@","status":"incomplete"}"#,
+        r#"{"decision":"blocked","check_id":"@","needs":"a key"#,
+        r#"{decision: incomplete, check_id: @, reasons: [the docs are missing]}"#,
+        r#"{"decision":"incomplete","check_id":"3f2b8c1e-5d4a-4f"#,
+        r#"{"decision":"incomplete","#,
+        r#"{"decision":"perhaps","check_id":"@" "reasons":[]}"#,
+    ];
+    for broken in broken {
+        for text in [
+            format!("{COMPLETE}\nCorrection:\n{broken}"),
+            format!("```json\n{COMPLETE}\n```\n```json\n{broken}"),
+        ] {
+            check(answer, "incomplete output-json", &[&text]);
+            check(file, "incomplete file-json", &[&text]);
+        }
+        let marked = format!("COMPLETE\n\n{broken}");
+        check(answer, "incomplete marker", &[&marked]);
+        assert_eq!(file_then_answer(broken, COMPLETE).decision.as_str(), "incomplete", "{broken}");
+        assert_eq!(file_then_answer(broken, "COMPLETE").decision.as_str(), "incomplete", "{broken}");
+    }
+    for harmless in [
+        r#"{"decision":"complete","check_id":"@","reasons":["the test "login" passes"]}"#,
+        r#"{"decision":"incomplete","check_id":"11111111-2222-3333-4444-555555555555","reasons":["a "b""]}"#,
+        r#"{"decision":"incomplete", ...}"#,
+        r#"fn main() { let decision = incomplete; }"#,
+    ] {
+        check(answer, "complete output-json", &[&format!("{COMPLETE}\n{harmless}")]);
+        check(answer, "complete marker", &[&format!("COMPLETE\n\n{harmless}")]);
+    }
+    let earlier = format!("{}\n{COMPLETE}", broken[0]);
+    check(answer, "complete output-json", &[&earlier]);
+}
+
+#[test]
+fn a_complete_beside_a_line_that_says_incomplete_in_another_form_is_not_believed() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    for doubt in [
+        "INCOMPLETE: 2 tests",
+        "INCOMPLETE: src/a.rs",
+        "INCOMPLETE (2 tests)",
+        "INCOMPLETE: 3/10",
+        "INCOMPLETE because lint is red",
+        "INCOMPLETE 2 tests fail",
+        "INCOMPLETE. Lint is red.",
+        "INCOMPLETE => lint is red",
+        "INCOMPLETE\tlint is red",
+        "VERDICT: FAIL (2 tests)",
+        "VERDICT: FAIL - 2 tests",
+        "VERDICT: INCOMPLETE (src/a.rs)",
+        "VERDICT: INCOMPLETE. Lint is red.",
+        "My verdict: INCOMPLETE",
+        "Final answer: INCOMPLETE",
+        "Correction: INCOMPLETE",
+        "The task is not yet COMPLETE.",
+        "The work is still INCOMPLETE",
+        "It is INCOMPLETE",
+        "Actually NOT COMPLETE",
+        "判定: 未完了",
+        "Status: FAILING",
+        "FAIL, INCOMPLETE",
+    ] {
+        check(answer, "none none", &[doubt]);
+        check(answer, "incomplete marker", &[&format!("COMPLETE\n{doubt}")]);
+        check(answer, "incomplete output-json", &[&format!("{COMPLETE}\n\n{doubt}")]);
+        check(answer, "complete marker", &[&format!("{doubt}\nall of that is mended now\nCOMPLETE")]);
+        assert_eq!(file_then_answer(doubt, "COMPLETE").decision.as_str(), "incomplete", "{doubt}");
+    }
+    for harmless in [
+        "INCOMPLETE items: none",
+        "INCOMPLETE: 0",
+        "VERDICT: FAIL: 0",
+        "The earlier verdict was INCOMPLETE",
+        "INCOMPLETE was wrong",
+        "Orders without a payment are INCOMPLETE",
+        "No INCOMPLETE items.",
+        "The order's state is set to INCOMPLETE",
+        "Reply COMPLETE or INCOMPLETE",
+    ] {
+        check(answer, "complete marker", &[&format!("COMPLETE\n\n{harmless}")]);
+        check(answer, "complete output-json", &[&format!("{COMPLETE}\n\n{harmless}")]);
+    }
+}
+
+/// Resolves a fresh file and an answer; `@` stands for the check id.
+fn file_then_answer(file: &str, answer: &str) -> Resolution {
+    let file = FileEvidence::Bytes(file.replace('@', ID).into_bytes());
+    let answer = answer.replace('@', ID);
+    let answer = Some(answer.as_str());
+    resolve(&Evidence { file: &file, file_fresh: true, answer, prompt: None, check_id: Some(ID) })
+}
+
+#[test]
+fn what_is_commented_out_denied_or_somebody_else_s_is_no_verdict() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    const INCOMPLETE: &str = r#"{"decision":"incomplete","check_id":"@"}"#;
+    for shown in [
+        "The worker claimed: #",
+        "Previous verdict: #",
+        "The worker's file said #",
+        "# old: #",
+        "// was #",
+        "~~#~~",
+        "I have not written #",
+        "I did not write #",
+        "I refuse to write #",
+        "Wrong: #",
+        "NOT #",
+        "<!-- # -->",
+        "<!--\n#\n-->",
+        "/* # */",
+        "<example>\n#\n</example>",
+    ] {
+        let (rest, last) = shown.rsplit_once('#').expect("a place for the object");
+        let shown = format!("{rest}{COMPLETE}{last}");
+        check(answer, "none none", &[&shown]);
+        check(answer, "incomplete output-json", &[&format!("{INCOMPLETE}\n{shown}")]);
+    }
+    check(
+        answer,
+        "complete output-json",
+        &[
+            &format!("I wrote {COMPLETE}"),
+            &format!("The worker completed everything, so: {COMPLETE}"),
+            &format!("No problem was found. Verdict: {COMPLETE}"),
+            &format!("<!-- a remark -->\n{COMPLETE}"),
+            &format!("<example>\nx\n</example>\n{COMPLETE}"),
+            &format!("{INCOMPLETE}\nAll is mended: {COMPLETE}"),
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &["<!--\nCOMPLETE\n-->", "<example>\nCOMPLETE\n</example>", "COMPLETE\nwhen the docs are written."],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "INCOMPLETE: docs are missing\n\nThe last lines of the worker:\n\n> All good.\n> COMPLETE",
+            "INCOMPLETE: docs are missing\n\n```\n$ cat .status\nCOMPLETE\n```",
+            "COMPLETE\nbut the docs are missing.",
+        ],
+    );
+    check(
+        answer,
+        "complete marker",
+        &[
+            "> COMPLETE",
+            "INCOMPLETE: docs are missing\n\nThey are written now.\n\nCOMPLETE",
+            "COMPLETE\n\nwhen asked, I ran all tests.",
+        ],
+    );
+}

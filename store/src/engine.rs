@@ -23,7 +23,7 @@ use crate::system;
 use crate::waker::Waker;
 
 /// What sled may keep in memory. Its default is a gigabyte.
-const CACHE_BYTES: u64 = 8 << 20;
+const CACHE_BYTES: u64 = 1 << 20;
 /// How often sled's own thread flushes: a second net, nothing rests on it.
 const FLUSH_EVERY_MS: u64 = 500;
 /// How long a database that is being closed is waited for.

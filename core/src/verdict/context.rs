@@ -4,13 +4,14 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::aside;
 use super::check_id::{self, CheckIdMatch};
 use super::json::{self, Found};
 use super::marker::{introduces_example, last_sentence, speaks_of_example};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
 use super::running;
-use super::text::{Line, is_cjk, lines};
+use super::text::{Line, head, is_cjk, lines};
 use super::words::{self, Word};
 use super::{Source, line_of};
 
@@ -41,10 +42,9 @@ impl Echo {
             before = line;
         }
         let found = json::find(prompt);
-        let objects = found.objects.iter().map(|object| {
-            let before = said_before(prompt, &split, object.span.start);
-            (before, bare(&prompt[object.span.clone()]))
-        });
+        let spans = found.objects.iter().map(|object| &object.span).chain(&found.broken);
+        let objects =
+            spans.map(|span| (said_before(prompt, &split, span.start), bare(&prompt[span.clone()])));
         Self { lines: pairs, objects: objects.collect() }
     }
 
@@ -101,6 +101,10 @@ impl<'a> Contexts<'a> {
             if has_id { speaks_of_condition(sentence) } else { speaks_of_example(sentence) }
         };
         let exemplifies = before.trim_end().to_lowercase().ends_with("e.g.");
+        let is_complete = verdict.word == Word::Complete;
+        if is_complete && (aside::introduces(last_sentence(before)) || self.is_inside(index)) {
+            return false;
+        }
         if exemplifies || talks(last_sentence(before)) || self.is_choice(index) || begins_condition(after) {
             return false;
         }
@@ -108,9 +112,9 @@ impl<'a> Contexts<'a> {
             let introduced = self
                 .line_before(index)
                 .is_some_and(|line| introduces_example(line) && talks(last_sentence(line)));
-            return !introduced && (verdict.word != Word::Complete || !self.is_denied_above(index));
+            return !introduced && (!is_complete || !self.is_denied_above(index));
         }
-        has_id || verdict.word != Word::Complete || !is_inside_sentence(before)
+        has_id || !is_complete || !is_inside_sentence(before)
     }
 
     /// The text between the object and the beginning of its line or the object before.
@@ -127,7 +131,7 @@ impl<'a> Contexts<'a> {
         let next = self.found.objects.get(index + 1).map_or(self.text.len(), |o| o.span.start);
         let line = self.lines.get(line_of(self.lines, end));
         let line_end = line.map_or(self.text.len(), |line| line.start + line.text.len());
-        head(&self.text[end..next.min(line_end).max(end)])
+        head(&self.text[end..next.min(line_end).max(end)], BESIDE_CHARS_MAX)
     }
 
     /// Tells whether nothing but "or" stands between this object and a neighbour.
@@ -143,6 +147,11 @@ impl<'a> Contexts<'a> {
         };
         let before = index.checked_sub(1).and_then(|previous| between(previous, index));
         before.is_some_and(is_or) || between(index, index + 1).is_some_and(is_or)
+    }
+
+    /// Tells whether the object stands in a comment or an example.
+    fn is_inside(&self, index: usize) -> bool {
+        aside::is_inside(self.texts_above(line_of(self.lines, self.found.objects[index].span.start)))
     }
 
     /// Tells whether a sentence that denies or limits it runs from the lines above into the object.
@@ -178,11 +187,6 @@ impl<'a> Contexts<'a> {
 fn tail(text: &str) -> &str {
     let start = text.char_indices().rev().nth(BESIDE_CHARS_MAX).map_or(0, |(index, _)| index);
     &text[start..]
-}
-
-fn head(text: &str) -> &str {
-    let end = text.char_indices().nth(BESIDE_CHARS_MAX).map_or(text.len(), |(index, _)| index);
-    &text[..end]
 }
 
 /// Like [`speaks_of_example`], but without the words that also introduce a real answer ("in the

@@ -80,6 +80,8 @@ pub(crate) struct Found {
     pub failure: Option<Failure>,
     /// Balanced braces that are no JSON. Nothing in them is a verdict.
     pub broken: Vec<Range<usize>>,
+    /// Where braces open that are no JSON and never close.
+    pub cut: Vec<usize>,
     /// The budget ran out before the end of the text.
     pub tangled: bool,
     /// Steps taken, for tests.
@@ -111,7 +113,10 @@ pub(crate) fn find(text: &str) -> Found {
                         found.broken.push(start..*end);
                         *end
                     }
-                    _ => start + 1,
+                    _ => {
+                        found.cut.push(start);
+                        start + 1
+                    }
                 }
             }
         };

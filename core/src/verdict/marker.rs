@@ -4,6 +4,8 @@
 //! asked whether it was meant: a list of the allowed words, the output of a test runner and a line
 //! that is introduced by "print this when done:" are no verdicts.
 
+use super::aside;
+use super::doubt;
 use super::running;
 use super::text::{Line, is_cjk, is_zero_width, quote};
 use super::words::{self, Limit, Word};
@@ -39,6 +41,24 @@ pub(crate) struct Marker {
     pub reason: Option<String>,
 }
 
+/// A line that says INCOMPLETE and is no marker.
+#[derive(Clone, Debug)]
+pub(crate) struct Doubt {
+    /// Line number, from 1.
+    pub line: usize,
+    /// Offset of the line in the text.
+    pub start: usize,
+    /// The line as it was written, trimmed.
+    pub text: String,
+}
+
+impl Doubt {
+    /// Names the line, as it reads in a sentence.
+    pub(crate) fn quoted(&self) -> String {
+        format!("line {} \"{}\"", self.line, quote(&self.text))
+    }
+}
+
 /// What a scan found, in the order of the text.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
@@ -47,6 +67,8 @@ pub(crate) struct Scan {
     pub not_asserted: Vec<(usize, String)>,
     /// The last line with a marker word inside a sentence: number and text.
     pub not_alone: Option<(usize, String)>,
+    /// The last line that says INCOMPLETE without being a marker.
+    pub doubt: Option<Doubt>,
     /// The last line that repeats the prompt.
     pub echo: Option<String>,
 }
@@ -61,40 +83,69 @@ pub(crate) fn scan(
     let mut out = Scan::default();
     let views: Vec<View<'_>> = views(lines, is_masked);
     let choices = choices(&views);
+    // What is quoted after it is no update of it.
+    let mut own_incomplete = false;
     for (index, view) in views.iter().enumerate() {
         match &view.reading {
             Reading::Nothing => {}
-            Reading::Named if names_in_capitals(view.text) => {
-                out.not_alone = Some((view.number, view.text.to_owned()));
+            Reading::Named | Reading::Doubt => {
+                if names_in_capitals(view.text) {
+                    out.not_alone = Some((view.number, view.text.to_owned()));
+                }
+                let before = said_before(lines, view.number);
+                let is_meant = || !introduces_example(before) && !is_echo(before, view.text);
+                if view.reading == Reading::Doubt && is_meant() {
+                    let (line, start, text) = (view.number, view.start, view.text.to_owned());
+                    out.doubt = Some(Doubt { line, start, text });
+                    own_incomplete = true;
+                }
             }
-            Reading::Named => {}
             Reading::Marker(_) | Reading::NotAsserted
                 if is_echo(said_before(lines, view.number), view.text) =>
             {
                 out.echo = Some(view.text.to_owned());
             }
             Reading::NotAsserted => out.not_asserted.push((view.number, view.text.to_owned())),
-            Reading::Marker(found) if choices[index] || is_introduced(&views, index, found) => {
+            Reading::Marker(found)
+                if choices[index]
+                    || is_introduced(&views, index, found)
+                    || (own_incomplete && is_quoted(&views, index, found)) =>
+            {
                 out.not_asserted.push((view.number, view.text.to_owned()));
             }
             Reading::Marker(found) if is_runner_output(&views, index, found) => {}
-            Reading::Marker(found) => match limit_above(&views, index, found) {
+            Reading::Marker(found) => match limit_around(&views, index, found) {
                 Some((_, Limit::Conditional)) => {
                     out.not_asserted.push((view.number, view.text.to_owned()));
                 }
-                limited => out.markers.push(asserted(view, found, limited.map(|(sentence, _)| sentence))),
+                limited => {
+                    own_incomplete = !view.fenced && found.says == Says::Incomplete;
+                    out.markers.push(asserted(view, found, limited.map(|(sentence, _)| sentence)));
+                }
             },
         }
     }
     out
 }
 
-/// What the sentence of the lines above does to a COMPLETE that ends it, with that sentence.
-fn limit_above(views: &[View<'_>], index: usize, found: &Found) -> Option<(String, Limit)> {
+/// What the sentence that a COMPLETE stands in does to it, with that sentence: it runs in from the lines above, or on
+/// into the next.
+fn limit_around(views: &[View<'_>], index: usize, found: &Found) -> Option<(String, Limit)> {
     if found.says == Says::Incomplete {
         return None;
     }
-    running::limit_above(views[..index].iter().rev().map(|view| view.text))
+    let next = views.get(index + 1).filter(|next| next.number == views[index].number + 1);
+    let goes_on = next.filter(|next| next.text.starts_with(char::is_lowercase));
+    let below = goes_on.and_then(|next| Some((next.text.to_owned(), taken_back(next.text)?)));
+    below.or_else(|| running::limit_above(views[..index].iter().rev().map(|view| view.text)))
+}
+
+/// Tells whether a COMPLETE is only shown: behind a mark of quotation, or as the output of a command.
+fn is_quoted(views: &[View<'_>], index: usize, found: &Found) -> bool {
+    let view = &views[index];
+    let of_command =
+        || index > 0 && view.fenced && views[index - 1].fenced && views[index - 1].text.starts_with("$ ");
+    found.says == Says::Complete && (view.text.starts_with('>') || of_command())
 }
 
 /// A marker that is meant; one that a sentence runs into says the opposite.
@@ -133,6 +184,8 @@ enum Reading {
     Nothing,
     /// Names a marker word inside other text.
     Named,
+    /// Says INCOMPLETE in a form that is none of a marker.
+    Doubt,
     /// A choice or a condition.
     NotAsserted,
     Marker(Found),
@@ -226,7 +279,7 @@ fn is_introduced(views: &[View<'_>], index: usize, found: &Found) -> bool {
         return false;
     }
     let Some(before) = index.checked_sub(1).map(|i| views[i].text) else { return false };
-    introduces_example(before)
+    introduces_example(before) || aside::is_inside(views[..index].iter().rev().map(|view| view.text))
 }
 
 /// Tells whether a line ends in a colon and its last sentence speaks of an example, a choice or a
@@ -625,6 +678,9 @@ impl MarkerWord {
 
 fn read(bare: &Bare) -> Reading {
     let reading = read_core(&bare.core);
+    if reading == Reading::Named && !bare.unchecked && doubt::is_doubt(&bare.core) {
+        return Reading::Doubt;
+    }
     let Reading::Marker(mut found) = reading else { return reading };
     if bare.unchecked {
         return Reading::NotAsserted;
@@ -674,6 +730,9 @@ fn read_labelled(value: &str) -> Reading {
         Some(lead) => read_lead(&lead, Label::Yes),
         None => read_unfinished(value).unwrap_or_else(|| read_negated(value)),
     };
+    if reading == Reading::Named && (doubt::is_open_value(value) || says_incomplete(value)) {
+        return Reading::Doubt;
+    }
     match reading {
         Reading::Marker(mut found) => {
             found.bare_word = None;
@@ -685,6 +744,17 @@ fn read_labelled(value: &str) -> Reading {
         }
         other => other,
     }
+}
+
+/// `FAIL (2 tests)`, `INCOMPLETE. Lint is red.`: of the runner's counters, those that count nothing say nothing.
+fn says_incomplete(value: &str) -> bool {
+    let lead = split_word(value).filter(|lead| lead.says() == Says::Incomplete);
+    lead.is_some_and(|lead| {
+        let mut digits = lead.rest.chars().filter(char::is_ascii_digit).peekable();
+        let counts_nothing = digits.peek().is_some() && digits.all(|digit| digit == '0');
+        let reason = lead.rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        !counts_nothing && !is_nothing(reason) && !words::is_refusal(reason)
+    })
 }
 
 /// `needs_work`, `in progress: the docs`: the words for an open verdict that are no markers by themselves.
@@ -917,17 +987,26 @@ fn read_comma(lead: &Lead<'_>, rest: &str) -> Reading {
     }
 }
 
-/// A word and, behind only a blank, other words: a marker only when these take it back at once.
-fn read_words(lead: &Lead<'_>, rest: &str) -> Reading {
+/// Tells whether a text takes the COMPLETE before it back with its first word.
+fn taken_back(text: &str) -> Option<Limit> {
     const TAKES_BACK: &[&str] =
         &["but", "except", "excepting", "however", "although", "though", "apart", "aside", "minus"];
     const CONDITIONS: &[&str] = &["if", "when", "once", "unless", "until", "or", "only", "after"];
     let first: String =
-        rest.chars().take_while(|c| c.is_ascii_alphabetic()).collect::<String>().to_lowercase();
+        text.chars().take_while(|c| c.is_ascii_alphabetic()).collect::<String>().to_lowercase();
     if CONDITIONS.contains(&first.as_str()) {
+        return Some(Limit::Conditional);
+    }
+    TAKES_BACK.contains(&first.as_str()).then_some(Limit::Limited)
+}
+
+/// A word and, behind only a blank, other words: a marker only when these take it back at once.
+fn read_words(lead: &Lead<'_>, rest: &str) -> Reading {
+    let limit = taken_back(rest);
+    if limit == Some(Limit::Conditional) {
         return Reading::NotAsserted;
     }
-    let takes_back = TAKES_BACK.contains(&first.as_str());
+    let takes_back = limit == Some(Limit::Limited);
     let figure = rest.starts_with(|c: char| c.is_ascii_digit()) && words::has_unmet_ratio(rest);
     let plain_word = matches!(lead.word, MarkerWord::Complete | MarkerWord::Completed);
     if lead.says() == Says::Complete && (takes_back || (figure && plain_word)) {

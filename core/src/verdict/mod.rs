@@ -6,8 +6,10 @@
 //! function of its input, takes time linear in it and never panics. Modification times are not
 //! looked at: whoever reads the file knows whether it is of this check.
 
+mod aside;
 mod check_id;
 mod context;
+mod doubt;
 pub(crate) mod json;
 mod marker;
 mod object;
@@ -16,11 +18,12 @@ mod problem;
 mod running;
 mod signals;
 pub(crate) mod text;
+mod unread;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
-use self::marker::{Form, Marker, Says, Scan};
+use self::marker::{Doubt, Form, Marker, Says, Scan};
 use self::object::{Reading, Verdict};
 use self::text::Line;
 use self::words::Word;
@@ -204,15 +207,22 @@ pub struct Resolution {
 ///
 /// The sources are asked in order (JSON in the file, text of the file, JSON in the answer, marker in
 /// the answer) and the first that gives a decision wins. What the answer says against a decision of
-/// the file is noted as a problem.
+/// the file is noted as a problem. A COMPLETE of the answer is not believed beside a file that could not be
+/// read and says something else.
 pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
     let expected = evidence.check_id.map(str::trim).filter(|id| !id.is_empty());
     let file = resolve_file(evidence, expected);
     let answer = resolve_answer(evidence, expected);
-    if file.decision == Decision::None {
-        return merge(file, answer);
+    if file.resolution.decision == Decision::None {
+        let objection = file.objection.filter(|_| answer.decision == Decision::Complete);
+        let mut resolution = merge(file.resolution, answer);
+        if let Some(objection) = objection {
+            let answer = format!("the {} of the answer", resolution.source.as_str());
+            contradict(&mut resolution, format!("the decision file: {objection}"), answer);
+        }
+        return resolution;
     }
-    let mut file = file;
+    let mut file = file.resolution;
     if answer.decision != Decision::None && answer.decision != file.decision {
         let (source, decision) = (answer.source, answer.decision);
         file.problems.push(Problem::OtherSourceDisagrees { source, decision });
@@ -230,6 +240,19 @@ fn merge(file: Resolution, mut answer: Resolution) -> Resolution {
     Resolution { problems, ..answer }
 }
 
+/// What a text says.
+struct Read {
+    resolution: Resolution,
+    /// What speaks against COMPLETE in a text that decides nothing.
+    objection: Option<String>,
+}
+
+impl From<Resolution> for Read {
+    fn from(resolution: Resolution) -> Self {
+        Self { resolution, objection: None }
+    }
+}
+
 /// A resolution without a decision.
 fn undecided(problems: Vec<Problem>) -> Resolution {
     Resolution {
@@ -245,11 +268,11 @@ fn undecided(problems: Vec<Problem>) -> Resolution {
     }
 }
 
-fn resolve_file(evidence: &Evidence<'_>, expected: Option<&str>) -> Resolution {
+fn resolve_file(evidence: &Evidence<'_>, expected: Option<&str>) -> Read {
     let mut problems = Vec::new();
-    let refused = |refusal| undecided(vec![Problem::FileRefused { refusal }]);
+    let refused = |refusal| undecided(vec![Problem::FileRefused { refusal }]).into();
     let bytes = match evidence.file {
-        FileEvidence::NotConfigured => return undecided(problems),
+        FileEvidence::NotConfigured => return undecided(problems).into(),
         FileEvidence::Refused(refusal) => return refused(*refusal),
         FileEvidence::Bytes(bytes) if bytes.is_empty() => return refused(Refusal::Empty),
         FileEvidence::Bytes(bytes) if bytes.len() > FILE_BYTES_MAX => {
@@ -260,14 +283,15 @@ fn resolve_file(evidence: &Evidence<'_>, expected: Option<&str>) -> Resolution {
     let text = text::strip_ansi(&text::decode(bytes, &mut problems));
     if text.chars().all(|c| c.is_whitespace() || text::is_zero_width(c) || c == '\0') {
         problems.push(Problem::FileBlank);
-        return undecided(problems);
+        return undecided(problems).into();
     }
     let channel = Channel { json: Source::FileJson, text: Source::FileText, prompt: None, expected };
-    let mut found = resolve_text(&text, &channel, problems);
+    let found = resolve_text(&text, &channel, problems);
     let stale = !evidence.file_fresh && expected.is_some();
-    if stale && found.check_id != CheckIdMatch::Match {
-        found.problems.push(Problem::Stale);
-        return Resolution { check_id: found.check_id, ..undecided(found.problems) };
+    if stale && found.resolution.check_id != CheckIdMatch::Match {
+        let Resolution { check_id, mut problems, .. } = found.resolution;
+        problems.push(Problem::Stale);
+        return Resolution { check_id, ..undecided(problems) }.into();
     }
     found
 }
@@ -278,7 +302,7 @@ fn resolve_answer(evidence: &Evidence<'_>, expected: Option<&str>) -> Resolution
     let prompt = evidence.prompt.map(text::strip_ansi);
     let channel =
         Channel { json: Source::OutputJson, text: Source::Marker, prompt: prompt.as_deref(), expected };
-    resolve_text(&text, &channel, Vec::new())
+    resolve_text(&text, &channel, Vec::new()).resolution
 }
 
 /// What distinguishes the file from the answer.
@@ -296,18 +320,28 @@ impl Channel<'_> {
 }
 
 /// Reads one text: its JSON, else its marker lines.
-fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) -> Resolution {
+fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) -> Read {
     // A text that is one JSON string is what the string says.
     let unquoted = json::read_string(raw);
     let text = unquoted.as_deref().unwrap_or(raw);
     let lines = text::lines(text);
     let found = json::find(text);
-    let scan = scan_markers(&lines, &found, channel);
-    let verdicts = verdicts(text, &lines, &found, channel, &mut problems);
+    let echo = context::Echo::new(channel.prompt);
+    let scan = scan_markers(&lines, &found, &echo);
+    let verdicts = verdicts(text, &lines, &found, channel, &echo, &mut problems);
+    let objection = |json_from, lines_from| {
+        let is_echo = |span| echo.has_object(text, &lines, span);
+        let unread = unread::objection(text, &found, json_from, channel.expected, is_echo);
+        unread.or_else(|| scan.doubt.as_ref().filter(|doubt| doubt.start >= lines_from).map(Doubt::quoted))
+    };
     let outcome = choose(&verdicts);
     if let Outcome::Decided(verdict) = outcome {
         note_dress(text, &lines, &found, verdict, channel, &mut problems);
-        return finish_json(verdict, &verdicts, &scan, channel, problems);
+        let mut resolution = finish_json(verdict, &verdicts, &scan, channel, problems);
+        // In the answer the object may correct what was said before; in the file all stands side by side.
+        let from = if channel.is_file() { 0 } else { verdict.end };
+        take_back(&mut resolution, || objection(from, from), &verdict.quote);
+        return resolution.into();
     }
     note_json(text, &lines, &found, &verdicts, channel, &mut problems);
     let mismatch = match outcome {
@@ -316,29 +350,38 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
     };
     if let Some(check_id) = mismatch.clone().filter(|_| channel.is_file()) {
         // The whole file is another check's, whatever else it says.
-        return Resolution { check_id, ..undecided(problems) };
+        return Resolution { check_id, ..undecided(problems) }.into();
     }
     let mut resolution = finish_text(text, &lines, &found, &scan, channel, problems);
-    if resolution.decision == Decision::Complete {
-        doubt(&mut resolution, &verdicts, &found);
+    let last = scan.markers.last().map_or(0, |marker| marker.start);
+    let from = if channel.is_file() { 0 } else { last };
+    let against = || unknown_word(&verdicts).or_else(|| objection(0, from));
+    take_back(&mut resolution, against, "a line that says COMPLETE");
+    if resolution.decision == Decision::Complete && found.tangled {
+        resolution = undecided(resolution.problems);
     }
     if let Some(check_id) = mismatch.filter(|_| resolution.decision == Decision::None) {
         resolution.check_id = check_id;
     }
-    resolution
+    let objection = if resolution.decision == Decision::None { objection(0, 0) } else { None };
+    Read { resolution, objection }
 }
 
-/// Takes a COMPLETE of a marker line back when JSON in the same text stands against it without being
-/// a readable verdict: of this very check, or plainly blocked or waiting, or too tangled to read.
-fn doubt(resolution: &mut Resolution, verdicts: &[Verdict], found: &json::Found) {
+/// Takes a COMPLETE back that something in the same text stands against.
+fn take_back(resolution: &mut Resolution, objection: impl Fn() -> Option<String>, complete: &str) {
+    if resolution.decision == Decision::Complete
+        && let Some(objection) = objection()
+    {
+        contradict(resolution, objection, complete.to_owned());
+    }
+}
+
+/// Finds the last object with a word that nobody knows: of this very check, or plainly blocked or waiting.
+fn unknown_word(verdicts: &[Verdict]) -> Option<String> {
     let pauses = |problem: &Problem| matches!(problem, Problem::NeedsMissing | Problem::WaitMissing);
     let stands_against = |v: &&Verdict| v.check_id == CheckIdMatch::Match || v.problems.iter().any(pauses);
-    let unreadable = verdicts.iter().filter(|v| v.word == Word::Unknown).rfind(stands_against);
-    if let Some(verdict) = unreadable {
-        contradict(resolution, verdict.quote.clone(), "a line that says COMPLETE".to_owned());
-    } else if found.tangled {
-        *resolution = undecided(std::mem::take(&mut resolution.problems));
-    }
+    let unknown = verdicts.iter().filter(|v| v.word == Word::Unknown).rfind(stands_against);
+    unknown.map(|verdict| verdict.quote.clone())
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -350,6 +393,7 @@ fn verdicts(
     lines: &[Line<'_>],
     found: &json::Found,
     channel: &Channel<'_>,
+    echo: &context::Echo,
     problems: &mut Vec<Problem>,
 ) -> Vec<Verdict> {
     /// Objects that are passed over are named up to this number.
@@ -361,7 +405,6 @@ fn verdicts(
         problems.push(Problem::TooTangled { source: channel.json });
         return out;
     }
-    let echo = context::Echo::new(channel.prompt);
     let contexts = context::Contexts::new(text, lines, found);
     for (index, object) in found.objects.iter().enumerate() {
         let verdict = match object::read(object, channel.json, channel.expected) {
@@ -540,13 +583,12 @@ fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
 // ---------------------------------------------------------------------------------------------
 // Marker lines
 
-fn scan_markers(lines: &[Line<'_>], found: &json::Found, channel: &Channel<'_>) -> Scan {
+fn scan_markers(lines: &[Line<'_>], found: &json::Found, echo: &context::Echo) -> Scan {
     let masks = masks(found);
     let is_masked = |start: usize, end: usize| {
         let next = masks.partition_point(|mask| mask.end <= start);
         masks.get(next).is_some_and(|mask| mask.start < end)
     };
-    let echo = context::Echo::new(channel.prompt);
     marker::scan(lines, is_masked, |before, line| echo.has_line(before, line))
 }
 

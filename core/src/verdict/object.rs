@@ -10,16 +10,16 @@ use super::{Decision, Source};
 use crate::moment;
 
 /// Keys whose value is a word, the most telling first.
-const WORD_KEYS: &[&str] = &["decision", "verdict", "status", "result"];
+pub(super) const WORD_KEYS: &[&str] = &["decision", "verdict", "status", "result"];
 
 /// Keys that a verdict is named by, even in an object that could be a record of something else.
-const STRONG_KEYS: &[&str] = &["decision", "verdict"];
+pub(super) const STRONG_KEYS: &[&str] = &["decision", "verdict"];
 
 /// Keys whose value is a boolean.
 const BOOL_KEYS: &[&str] = &["complete", "completed", "done", "passed"];
 
 /// Keys that name the check, the one that counts first.
-const ID_KEYS: &[&str] =
+pub(super) const ID_KEYS: &[&str] =
     &["check_id", "checkId", "check-id", "check id", "completion_check_id", "completionCheckId"];
 
 /// Keys that give away an object about something else: a message of a worker CLI, an item of a list

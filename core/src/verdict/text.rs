@@ -164,6 +164,19 @@ pub(crate) fn is_cjk(c: char) -> bool {
     )
 }
 
+/// The words of a text in small letters, with straight apostrophes.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’');
+    let words = text.split(move |c: char| !joins(c)).filter(|word| !word.is_empty());
+    words.map(|word| word.to_lowercase().replace('’', "'"))
+}
+
+/// Returns the first characters of a text, so many at most.
+pub(crate) fn head(text: &str, chars: usize) -> &str {
+    let end = text.char_indices().nth(chars).map_or(text.len(), |(index, _)| index);
+    &text[..end]
+}
+
 /// Shortens a text that is quoted in a sentence.
 pub(crate) fn quote(text: &str) -> String {
     const CHARS_MAX: usize = 120;

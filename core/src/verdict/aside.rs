@@ -1,0 +1,71 @@
+//! Tells whether a verdict is only shown: in a comment or an example, quoted, denied, or somebody else's.
+
+use super::text::words;
+
+/// Says whether the lines above, the nearest first, open a comment or an example that they do not close.
+pub(super) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
+    const LINES_MAX: usize = 6;
+    for line in above.take(LINES_MAX) {
+        let line = line.trim();
+        if closes(line) {
+            return false;
+        }
+        if opens(line) {
+            return true;
+        }
+    }
+    false
+}
+
+fn opens(line: &str) -> bool {
+    let tag = line.strip_prefix('<').and_then(|rest| rest.split(['>', ' ']).next()).unwrap_or_default();
+    let is_shown =
+        ["example", "sample", "quote", "blockquote", "details"].contains(&tag.to_lowercase().as_str());
+    is_shown || line.starts_with("<!--") || line.starts_with("/*")
+}
+
+fn closes(line: &str) -> bool {
+    line.contains("-->") || line.contains("*/") || line.starts_with("</")
+}
+
+/// Says so of a verdict behind these words on its line: `// was`, `I did not write`, `The worker claimed:`.
+pub(super) fn introduces(before: &str) -> bool {
+    let core = before.trim();
+    ["//", "/*", "<!--", "~~"].iter().any(|mark| core.starts_with(mark))
+        || opens(core) && !closes(core)
+        || denies(core)
+        || names_another(core)
+}
+
+/// `I have not written`, `I refuse to write`, `Wrong:`.
+fn denies(core: &str) -> bool {
+    const ALONE: &[&str] = &["not", "wrong", "no", "incorrect", "false", "invalid", "never"];
+    const NEGATIONS: &[&str] = &["not", "never", "cannot", "refuse", "refused", "refuses", "rather"];
+    const SAYINGS: &[&str] = &[
+        "write", "written", "wrote", "say", "said", "answer", "answered", "print", "printed", "give",
+        "given", "output", "report", "return", "claim", "emit", "sign", "send", "sent", "conclude",
+        "confirm",
+    ];
+    let words: Vec<String> = words(core).collect();
+    if let [alone] = words.as_slice() {
+        return ALONE.contains(&alone.as_str());
+    }
+    let negates = |word: &String| NEGATIONS.contains(&word.as_str()) || word.ends_with("n't");
+    let ahead = |at: usize| words[at + 1..].iter().take(3);
+    (0..words.len()).any(|at| negates(&words[at]) && ahead(at).any(|word| SAYINGS.contains(&word.as_str())))
+}
+
+/// `Previous verdict:`, `# old:`, `The worker's file said`.
+fn names_another(core: &str) -> bool {
+    const EARLIER: &[&str] =
+        &["previous", "previously", "earlier", "old", "outdated", "former", "formerly", "superseded"];
+    const SAID: &[&str] = &["said", "says", "wrote", "writes", "reported", "answered", "printed", "replied"];
+    const CLAIMED: &[&str] = &["claimed", "claims"];
+    const OWN: &[&str] = &["i", "we", "which", "verdict"];
+    let words: Vec<String> = words(core).collect();
+    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let first = words.iter().find(|word| !is_in(word, &["the", "my", "its", "an", "a"]));
+    let own = words.iter().any(|word| is_in(word, OWN));
+    first.is_some_and(|word| is_in(word, EARLIER))
+        || words.last().is_some_and(|word| is_in(word, CLAIMED) || is_in(word, SAID)) && !own
+}

@@ -1,0 +1,138 @@
+//! Lines that say INCOMPLETE and are no markers, because of the form in which they say it: `INCOMPLETE: 2 tests`,
+//! `My verdict: INCOMPLETE`, `The task is not yet COMPLETE.`
+//!
+//! They decide nothing. But a COMPLETE beside one is not believed.
+
+use super::text::words;
+
+/// Words in front of a verdict that make no other sentence of it. The list is closed, since prose may say of anything
+/// that it is incomplete.
+const BEFORE: &[&str] = &[
+    "a",
+    "actually",
+    "again",
+    "and",
+    "answer",
+    "assessment",
+    "but",
+    "changed",
+    "changes",
+    "conclusion",
+    "correction",
+    "decision",
+    "fail",
+    "failed",
+    "final",
+    "hence",
+    "however",
+    "i",
+    "is",
+    "it",
+    "job",
+    "judgement",
+    "judgment",
+    "my",
+    "new",
+    "now",
+    "outcome",
+    "overall",
+    "remains",
+    "result",
+    "revised",
+    "so",
+    "sorry",
+    "status",
+    "stays",
+    "step",
+    "still",
+    "task",
+    "that",
+    "the",
+    "therefore",
+    "this",
+    "thus",
+    "to",
+    "updated",
+    "verdict",
+    "wait",
+    "was",
+    "work",
+    "wrong",
+];
+
+/// Words behind it that take it back, or that tell of an earlier time.
+const EXCUSES: &[&str] = &[
+    "was",
+    "were",
+    "previous",
+    "previously",
+    "earlier",
+    "before",
+    "formerly",
+    "initially",
+    "until",
+    "if",
+    "when",
+    "unless",
+    "means",
+    "none",
+    "nothing",
+    "no",
+    "zero",
+    "0",
+];
+
+/// Words that begin a reason.
+const REASONS: &[&str] = &["because", "since", "as", "due", "for"];
+
+/// Words that a label ends with a verdict: the forms of those that are no markers by themselves.
+const OPEN_VALUES: &[&str] = &["failing", "fails", "unfinished", "broken", "red", "unsuccessful"];
+
+/// Says so of a line that was undressed and is no marker.
+pub(super) fn is_doubt(line: &str) -> bool {
+    let line = line.trim();
+    leads(line) || ends(line)
+}
+
+/// Says so of what stands behind a label for a verdict.
+pub(super) fn is_open_value(value: &str) -> bool {
+    let first = value.split(|c: char| !c.is_alphabetic()).find(|word| !word.is_empty()).unwrap_or_default();
+    OPEN_VALUES.contains(&first.to_lowercase().as_str()) || value.trim_start().starts_with(['未', '不', '非'])
+}
+
+/// `INCOMPLETE because lint is red`, `INCOMPLETE: 2 tests`.
+fn leads(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("NOT COMPLETE").or_else(|| line.strip_prefix("INCOMPLETE")) else {
+        return false;
+    };
+    let reason = rest.trim_start();
+    let first = words(reason).next().unwrap_or_default();
+    let separated = reason.starts_with([':', '：', '-', '–', '—', '(', '[', '.', ',', ';', '=', '→', '|']);
+    let figure = first.starts_with(|c: char| c.is_ascii_digit());
+    let begins = separated || rest.starts_with('\t') || figure || REASONS.contains(&first.as_str());
+    let is_name = reason.len() == rest.len() && rest.starts_with(['-', '.', '=']) && !rest.starts_with(". ");
+    begins
+        && !is_name
+        && !rest.contains("COMPLETE")
+        && !words(rest).any(|word| EXCUSES.contains(&word.as_str()))
+}
+
+/// `It is INCOMPLETE.`, `My verdict: NOT COMPLETE`.
+fn ends(line: &str) -> bool {
+    const NEGATIONS: &[&str] = &["not", "isn't", "isnt"];
+    const BETWEEN: &[&str] = &["yet", "fully", "quite", "really"];
+    let core = line.trim_end_matches(['.', '!', '*', '"', '”']);
+    let Some((before, last)) = core.rsplit_once(char::is_whitespace) else { return false };
+    let mut before: Vec<String> = words(before).collect();
+    if last == "COMPLETE" {
+        if before.last().is_some_and(|word| BETWEEN.contains(&word.as_str())) {
+            before.pop();
+        }
+        if !before.pop().is_some_and(|word| NEGATIONS.contains(&word.as_str())) {
+            return false;
+        }
+    } else if last != "INCOMPLETE" {
+        return false;
+    }
+    before.iter().all(|word| BEFORE.contains(&word.as_str()))
+}
