@@ -1779,3 +1779,52 @@ fn what_is_commented_out_denied_or_somebody_else_s_is_no_verdict() {
         ],
     );
 }
+
+#[test]
+fn good_news_about_bad_things_does_not_limit_a_complete() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE - all failing tests are fixed",
+            "COMPLETE - the failing tests were fixed",
+            "COMPLETE: the failing test now passes",
+            "COMPLETE: the broken parser is repaired",
+            "COMPLETE: both open issues are closed",
+            "COMPLETE: the missing test was added",
+            "COMPLETE: missing docs were written",
+            "COMPLETE: warnings are gone",
+            "COMPLETE: the bug no longer occurs",
+            "COMPLETE: does not panic on empty input",
+            "COMPLETE: the parser doesn't crash",
+            "COMPLETE: nothing else to do",
+            "COMPLETE: nothing more to do",
+        ],
+    );
+    check(
+        answer,
+        "incomplete marker",
+        &[
+            "COMPLETE: the failing tests are not fixed",
+            "COMPLETE: failing tests will be fixed",
+            "COMPLETE: tests fail after the parser was fixed",
+            "COMPLETE: regressions since the bug was fixed",
+            "COMPLETE: one failing test",
+            "COMPLETE: failing tests, parser fixed",
+            "COMPLETE: the failing tests are fixed except one",
+            "COMPLETE: the missing test was added but fails",
+            "COMPLETE: warnings are gone, one error is left",
+            "COMPLETE: does not compile",
+            "COMPLETE: no longer builds",
+            "COMPLETE: the tests hang",
+            "COMPLETE: largely",
+            "COMPLETE: aren´t passing",
+            "COMPLETE: nicht",
+            "COMPLETE: aber zwei Tests schlagen fehl",
+            "COMPLETE: pas encore",
+            "COMPLETE: sauf la documentation",
+            "COMPLETE: faltan los tests",
+            "COMPLETE — ещё не всё",
+        ],
+    );
+}

@@ -345,6 +345,52 @@ const LIMITS: &[&str] = &[
     "thirds",
     "quarters",
     "tenths",
+    "hang",
+    "hangs",
+    "hung",
+    "largely",
+];
+
+/// The commonest negations and limits of other languages that are written with spaces.
+const LIMITS_ELSEWHERE: &[&str] = &[
+    "nicht",
+    "noch",
+    "aber",
+    "ausser",
+    "außer",
+    "teilweise",
+    "fehlt",
+    "fehlen",
+    "pas",
+    "encore",
+    "sauf",
+    "mais",
+    "partiellement",
+    "manque",
+    "manquent",
+    "falta",
+    "faltan",
+    "salvo",
+    "excepto",
+    "exceto",
+    "pero",
+    "todavía",
+    "parcialmente",
+    "ainda",
+    "faltam",
+    "ma",
+    "tranne",
+    "ancora",
+    "manca",
+    "mancano",
+    "parzialmente",
+    "не",
+    "нет",
+    "кроме",
+    "но",
+    "ещё",
+    "еще",
+    "частично",
 ];
 
 const CONDITIONS: &[&str] = &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
@@ -651,7 +697,12 @@ pub(crate) fn limit_of(text: &str) -> Limit {
     }
     let limits =
         |i: &usize| tokens[*i].text.ends_with("n't") || is_unmended(&tokens, *i) || is_exception(&tokens, *i);
-    if is_any(LIMITS) || names_part(&tokens) || defers(&tokens) || free.iter().any(limits) {
+    if is_any(LIMITS)
+        || is_any(LIMITS_ELSEWHERE)
+        || names_part(&tokens)
+        || defers(&tokens)
+        || free.iter().any(limits)
+    {
         return Limit::Limited;
     }
     limit_of_cjk(text)
@@ -990,6 +1041,9 @@ fn unabsorbed(tokens: &[Token]) -> Vec<usize> {
 /// Returns the end of a harmless phrase that begins here. Looks ahead a bounded number of words.
 fn harmless_phrase(tokens: &[Token], start: usize) -> Option<usize> {
     const AHEAD_MAX: usize = 6;
+    if let Some(end) = mended(tokens, start).or_else(|| never_again(tokens, start)) {
+        return Some(end);
+    }
     let word = |i: usize| tokens.get(i).filter(|t| t.clause == tokens[start].clause);
     let is_in = |i: usize, list: &[&str]| word(i).is_some_and(|t| list.contains(&t.text.as_str()));
     let absence = is_in(start, ABSENCES);
@@ -1002,6 +1056,158 @@ fn harmless_phrase(tokens: &[Token], start: usize) -> Option<usize> {
         .last()?;
     let spoiled = absence && (is_in(bad + 1, SPOILERS) || is_in(bad + 2, SPOILERS));
     (!spoiled && !is_in(bad + 1, &["of"])).then_some(bad + 1)
+}
+
+/// Returns the end of `failing tests are fixed`, `missing test was added`: a bad thing that the same clause mends.
+fn mended(tokens: &[Token], start: usize) -> Option<usize> {
+    const AHEAD_MAX: usize = 6;
+    const BAD_BEFORE: &[&str] = &[
+        "failing",
+        "broken",
+        "missing",
+        "pending",
+        "open",
+        "outstanding",
+        "remaining",
+        "unresolved",
+        "issue",
+        "issues",
+        "problem",
+        "problems",
+        "error",
+        "errors",
+        "warning",
+        "warnings",
+        "bug",
+        "bugs",
+        "regression",
+        "regressions",
+        "defect",
+        "defects",
+        "crash",
+        "crashes",
+        "todo",
+        "todos",
+        "invalid",
+        "red",
+    ];
+    const BETWEEN_MENDED: &[&str] = &[
+        "the",
+        "a",
+        "test",
+        "tests",
+        "case",
+        "cases",
+        "doc",
+        "docs",
+        "documentation",
+        "import",
+        "imports",
+        "page",
+        "pages",
+        "file",
+        "files",
+        "build",
+        "lint",
+        "check",
+        "checks",
+        "is",
+        "are",
+        "was",
+        "were",
+        "has",
+        "have",
+        "been",
+        "all",
+        "both",
+        "now",
+        "and",
+        "comments",
+        "migration",
+        "parser",
+        "link",
+        "links",
+        "type",
+        "types",
+        "input",
+    ];
+    const MENDED: &[&str] = &[
+        "fixed",
+        "closed",
+        "resolved",
+        "gone",
+        "repaired",
+        "corrected",
+        "cleared",
+        "eliminated",
+        "removed",
+        "mended",
+        "solved",
+        "added",
+        "written",
+        "handled",
+        "passes",
+        "pass",
+        "passing",
+        "green",
+        "works",
+        "work",
+        "run",
+        "ran",
+    ];
+    if !is_in(&tokens[start], BAD_BEFORE) {
+        return None;
+    }
+    let same_clause = |t: &&Token| t.clause == tokens[start].clause;
+    let ahead = tokens[start + 1..].iter().take(AHEAD_MAX).take_while(same_clause);
+    let between = ahead.take_while(|t| is_in(t, BETWEEN_MENDED) || is_in(t, BAD_BEFORE)).count();
+    let end = start + 1 + between;
+    if let Some(end) = never_again(tokens, end) {
+        return Some(end);
+    }
+    let last = tokens.get(end).filter(same_clause)?;
+    let ends_well =
+        tokens.get(end + 1).filter(same_clause).is_none_or(|t| !is_in(t, &["by", "in", "on", "except"]));
+    (is_in(last, MENDED) && ends_well).then_some(end + 1)
+}
+
+/// Returns the end of `no longer occurs`, `does not panic`, `nothing else to do`.
+fn never_again(tokens: &[Token], start: usize) -> Option<usize> {
+    const HAPPENS: &[&str] = &[
+        "occurs",
+        "occur",
+        "happens",
+        "happen",
+        "appears",
+        "reproduces",
+        "panics",
+        "panic",
+        "crashes",
+        "crash",
+        "hangs",
+        "hang",
+        "fails",
+        "fail",
+        "leaks",
+        "leak",
+        "breaks",
+        "needed",
+        "throws",
+    ];
+    let is = |ahead: usize, list: &[&str]| {
+        let token =
+            tokens.get(start + ahead).filter(|t| tokens.get(start).is_some_and(|it| it.clause == t.clause));
+        token.is_some_and(|t| is_in(t, list))
+    };
+    if is(0, &["no"]) && is(1, &["longer"]) && is(2, HAPPENS) {
+        return Some(start + 3);
+    }
+    let negates = is(0, &["not"]) || tokens.get(start).is_some_and(|t| t.text.ends_with("n't"));
+    if negates && is(1, HAPPENS) && !is(1, &["needed", "happen", "occur"]) && !is(2, &["as", "gracefully"]) {
+        return Some(start + 2);
+    }
+    let to_do = is(0, &["nothing"]) && is(1, &["else", "more", "left"]) && is(2, &["to"]) && is(3, &["do"]);
+    to_do.then_some(start + 4)
 }
 
 fn is_number(token: Option<&Token>) -> bool {
@@ -1094,7 +1300,7 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut clause = 0;
     let mut previous = ' ';
     for c in text.chars().chain([' ']) {
-        let c = if matches!(c, '’' | 'ʼ') { '\'' } else { c };
+        let c = if matches!(c, '’' | 'ʼ' | '´') { '\'' } else { c };
         let in_word = c.is_alphanumeric() || (c == '\'' && !word.is_empty());
         // A change of script ends a word: "COMPLETEではない" is two.
         if !word.is_empty() && (!in_word || is_cjk(c) != is_cjk(previous)) {
