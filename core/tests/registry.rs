@@ -6,11 +6,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
+use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
 use unstuck_core::event::Exit;
-use unstuck_core::failure::Class;
+use unstuck_core::failure::{Class, FailureSet};
 use unstuck_core::id::Millis;
 use unstuck_core::porcelain;
 use unstuck_core::validator::extract::unformatted;
@@ -939,11 +941,16 @@ fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
     }
 }
 
+fn condition(name: &str, command: &str, extract: &[(&str, Extractor)]) -> Condition {
+    let validator = validator(Run::Command(command.to_owned()), extract);
+    Condition { validator: Validator { name: name.to_owned(), ..validator }, params: BTreeMap::new() }
+}
+
 /// Tells of a failure: what a prompt says, and which failures there are.
 fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expect) {
     let exit = Exit::Code(code);
     let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
-    let told = Told::of(&validator(Run::Command(String::new()), extract), &ValidatorOutcome::Fail, &facts);
+    let told = Told::of(&condition("v", "", extract), &ValidatorOutcome::Fail, &facts);
     let Report { summary, details, severity, suggested_action, root_cause, related_files } = told.report;
     let failures =
         told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
@@ -1069,4 +1076,35 @@ fn a_report_fits_what_failed() {
             unparsed: true
         "#]],
     );
+}
+
+/// Checks whether two validators, each with a param, have the same failures when they print this.
+fn check_same(one: (&str, &str, &str), other: (&str, &str, &str), is_same: bool) {
+    let [one, other] = [one, other].map(|(name, param, stdout)| {
+        let params = BTreeMap::from([("p".to_owned(), param.to_owned())]);
+        let condition = Condition { params, ..condition(name, "x", &[]) };
+        let exit = Exit::Code(1);
+        let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
+        let told = Told::of(&condition, &ValidatorOutcome::Fail, &facts);
+        let printed = told.failures.clone();
+        let object = json!({ "outcome": "fail", "error": stdout }).to_string();
+        let said = custom::read(object.as_bytes()).unwrap().unwrap();
+        let said = told.and_said(&condition, &ValidatorOutcome::Fail, said).failures;
+        [printed, said].map(|failures| FailureSet::new(failures.into_iter().map(|it| it.fingerprint)))
+    });
+    assert_eq!(one == other, is_same, "{one:?} {other:?}");
+    assert_eq!(one[1] == other[1], is_same, "{one:?} {other:?}");
+}
+
+#[test]
+fn what_nobody_can_read_is_another_failure_for_each_question() {
+    check_same(("a", "1", ""), ("a", "1", ""), true);
+    check_same(("a", "1", ""), ("b", "1", ""), false);
+    check_same(("a", "1", ""), ("a", "2", ""), false);
+    check_same(("a", "1", "no luck\n"), ("a", "1", "no luck\n"), true);
+    check_same(("a", "1", "no luck\n"), ("b", "1", "no luck\n"), false);
+    check_same(("a", "1", "no luck\n"), ("a", "2", "no luck\n"), false);
+    // What a tool tells is the same failure whoever asks.
+    let told = "src/a.rs:1:1: error: bad\n";
+    check_same(("a", "1", told), ("b", "2", told), true);
 }

@@ -132,6 +132,13 @@ impl Failure {
             places: 1,
         }
     }
+
+    /// Makes it the answer to one question: the same answer to another question is another failure.
+    #[must_use]
+    pub fn answering(self, question: &[&str]) -> Self {
+        let of = |answer: &Fingerprint| Fingerprint::of(&[&[answer.as_str()], question].concat());
+        Self { fingerprint: of(&self.fingerprint), exact: of(&self.exact), ..self }
+    }
 }
 
 /// A place in a file.
