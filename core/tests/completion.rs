@@ -339,6 +339,24 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "iteration 2 Check []",
         ),
         (
+            "without a schema nobody has to declare",
+            with_answer(two()),
+            vec![Answers("7"), Found("++")],
+            "Complete []",
+        ),
+        (
+            "with one somebody has to",
+            with_schema(serde_json::json!({"type": "object"})),
+            vec![Answers(r#"{"result": "fine"}"#)],
+            "iteration 2 Check []",
+        ),
+        (
+            "nor does the schema of the end alone go unasked",
+            Completion { final_answer: with_schema(serde_json::json!({})).answer, ..with_answer(two()) },
+            vec![Answers("7")],
+            "iteration 2 Check []",
+        ),
+        (
             "a contradiction is no declaration",
             with_answer(two()),
             vec![Answers(r#"{"status": "completed", "next_action": {"action": "continue"}}"#)],
