@@ -203,6 +203,14 @@ impl Extraction {
     }
 }
 
+/// Returns the command that was not found, where a shell says so and nobody says anything else.
+pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    let text = plain(stdout) + "\n" + &plain(stderr);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(format::shell::missing_command);
+    let first = lines.next()??.to_owned();
+    lines.all(|missing| missing.is_some()).then_some(first)
+}
+
 /// Returns an output as text: without colours and cursor movements, every carriage return an end of line.
 pub fn plain(bytes: &[u8]) -> String {
     Page::plain(bytes).text().to_owned()
