@@ -276,6 +276,12 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "exhausted: failed (validator:b) came back in 3 attempts in a row [validator:b]",
         ),
         (
+            "once is no row",
+            Completion { max_attempts: 1, ..two() },
+            vec![Done, Found("+-")],
+            "exhausted: failed (validator:b) is there after the only attempt [validator:b]",
+        ),
+        (
             "three different failures",
             two(),
             vec![Done, Found("+-"), Done, Found("-+"), Done, Found("+-")],

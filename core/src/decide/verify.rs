@@ -236,7 +236,10 @@ impl Batch {
             let named = at.verified.validators.iter().flat_map(|it| &it.failures);
             let named = named.filter(|it| it.fingerprint.as_str() == failure).map(gate::name).next();
             let what = named.map_or_else(|| failure.clone(), |name| format!("{name} ({failure})"));
-            StepEnd::AttemptsExhausted(format!("{what} came back in {count} attempts in a row"))
+            StepEnd::AttemptsExhausted(match count {
+                0 | 1 => format!("{what} is there after the only attempt"),
+                _ => format!("{what} came back in {count} attempts in a row"),
+            })
         } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
             StepEnd::AttemptsExhausted(format!(
                 "adaptation chain exhausted: the worker asked for repeat {} of its step",
@@ -372,5 +375,6 @@ fn could_not_run(results: &[ValidatorResult]) -> Option<Failure> {
 }
 
 fn reason(result: &ValidatorResult) -> String {
-    format!("{}: {}", result.validator, result.summary())
+    let (name, summary) = (&result.validator, result.summary());
+    if summary.starts_with(&format!("`{name}`")) { summary.to_owned() } else { format!("{name}: {summary}") }
 }

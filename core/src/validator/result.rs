@@ -125,14 +125,22 @@ impl Told {
             _ => false,
         };
         let files = subject == Subject::Files;
+        let silence = silence(validator, facts).filter(|_| !git);
         let printed = |bytes: &[u8]| end_within(&String::from_utf8_lossy(bytes), OUTPUT_MAX);
         Self {
             stdout: printed(facts.raw().stdout),
             stderr: printed(facts.raw().stderr),
-            error: if files { absent(facts.raw().missing) } else { end_of(&error_of(facts)) },
-            report: Report::of(subject, facts),
+            error: match &silence {
+                _ if files => absent(facts.raw().missing),
+                Some(silence) => silence.clone(),
+                None => end_of(&error_of(facts)),
+            },
+            report: match &silence {
+                Some(silence) if subject != Subject::Branch => Report::of_silence(silence),
+                _ => Report::of(subject, facts),
+            },
             params: params(validator, facts),
-            failures: failures(condition, subject, facts),
+            failures: failures(condition, subject, facts, silence.as_deref()),
             unparsed: facts.is_unparsed() && !git && !files,
         }
     }
@@ -243,12 +251,39 @@ fn error_of(facts: &Facts<'_>) -> String {
     if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
 }
 
+/// Says of a command that it ended without a word; `None` where there is one, or no command.
+fn silence(validator: &Validator, facts: &Facts<'_>) -> Option<String> {
+    let raw = facts.raw();
+    let is_blank = |bytes: &[u8]| failure::plain(bytes).trim().is_empty();
+    let Exit::Code(code) = raw.exit else { return None };
+    if matches!(validator.run, Run::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
+        return None;
+    }
+    // The name of a command that stands in a workflow is the command.
+    let name = Some(&validator.name).filter(|name| *name != raw.command);
+    let name = name.map(|name| format!("`{name}`: ")).unwrap_or_default();
+    Some(format!("{name}`{}` exited with {code} and printed nothing", in_a_sentence(raw.command)))
+}
+
+/// Returns a command as a sentence can hold it: the first line, and no more than so much of it.
+fn in_a_sentence(command: &str) -> String {
+    const BYTES_MAX: usize = 200;
+    let line = command.trim().lines().next().unwrap_or_default();
+    let shown = &line[..line.floor_char_boundary(BYTES_MAX)];
+    if shown.len() == command.trim().len() { shown.to_owned() } else { format!("{shown}…") }
+}
+
 fn absent(missing: &[String]) -> String {
     format!("Missing files: {}", missing.join(", "))
 }
 
 /// Returns what failed: paths for git and for files, else what the output tells.
-fn failures(condition: &Condition, subject: Subject, facts: &Facts<'_>) -> Vec<Failure> {
+fn failures(
+    condition: &Condition,
+    subject: Subject,
+    facts: &Facts<'_>,
+    silence: Option<&str>,
+) -> Vec<Failure> {
     let validator = &condition.validator;
     let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
     match subject {
@@ -265,9 +300,15 @@ fn failures(condition: &Condition, subject: Subject, facts: &Facts<'_>) -> Vec<F
         }
         Subject::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
         _ if facts.is_unparsed() => {
-            let silent = || vec![Failure::named(&validator.name, UNPARSED, What::Whole, "it said nothing")];
-            let read = facts.reading.extraction.failures.clone();
-            of_question(condition, if read.is_empty() { silent() } else { read })
+            let read = &facts.reading.extraction.failures;
+            let whole = |why| vec![Failure::named(&validator.name, UNPARSED, What::Whole, why)];
+            let failures = match silence {
+                Some(silence) => whole(silence),
+                // A tool that says that all is well, where something else was to be said.
+                None if read.is_empty() => whole("nothing in its output says what failed"),
+                None => read.clone(),
+            };
+            of_question(condition, failures)
         }
         _ => facts.reading.extraction.failures.clone(),
     }
