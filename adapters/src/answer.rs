@@ -1,6 +1,8 @@
 //! Reads the answer of a worker in the form that its step asks for.
 
-use unstuck_core::answer::{AnswerSeen, Sources, Violation, choose, match_text};
+use serde_json::Value;
+use unstuck_core::answer::{AnswerSeen, Sources, Violation, Wanted, choose, match_text};
+use unstuck_core::closer;
 use unstuck_core::completion::Form;
 
 use crate::schema::check::Checker;
@@ -10,14 +12,23 @@ use crate::schema::check::Checker;
 /// A form that cannot be used is a violation; forms are checked when they are loaded.
 pub fn read(form: &Form, sources: &Sources<'_>) -> AnswerSeen {
     match form {
-        Form::Json { schema: None, .. } => choose(sources, false, |_| Vec::new()),
-        Form::Json { schema: Some(schema), .. } => match Checker::new(schema) {
-            Ok(checker) => choose(sources, true, |value| checker.violations(value)),
-            Err(what) => unusable("schema", what),
-        },
+        Form::Json { schema: None, .. } => choose(sources, Wanted::Any, |_| Vec::new()),
+        Form::Json { schema: Some(schema), .. } => meeting(schema, Wanted::Object, sources),
         Form::TextPattern(pattern) => {
             match_text(pattern, sources).unwrap_or_else(|error| unusable("pattern", error.to_string()))
         }
+    }
+}
+
+/// Reads the answer of a closer: its last one, if that can be read. Who corrects himself has not agreed.
+pub fn read_of_closer(sources: &Sources<'_>) -> AnswerSeen {
+    meeting(&closer::readable(), Wanted::LastNaming(closer::FIELDS), sources)
+}
+
+fn meeting(schema: &Value, wanted: Wanted<'_>, sources: &Sources<'_>) -> AnswerSeen {
+    match Checker::new(schema) {
+        Ok(checker) => choose(sources, wanted, |value| checker.violations(value)),
+        Err(what) => unusable("schema", what),
     }
 }
 

@@ -82,7 +82,7 @@ fn what_cannot_be_run_says_so() {
         2,
         expect![[r#"
         Code(127)
-        Code(127) ["exit 127:"] flaky [], 1 times
+        Code(127) ["exit 127, and it printed nothing"] flaky [], 1 times
     "#]],
     );
 }

@@ -240,6 +240,12 @@ fn a_fence_is_longer_than_what_it_holds() {
     );
     check("```\n``{{x}}\n```", &json!({"x": "`"}), "````\n```\n````");
     check("```\na\n```\n{{x}}\n```\nb\n```\n", &json!({"x": "```"}), "```\na\n```\n```\n```\nb\n```\n");
+    for item in ["- ", "* ", "+ ", "1. ", "12) ", "> - ", "  - > 1. "] {
+        let (template, wanted) = ("```\n  {{x}}\n  ```\n", "````\n  ```\n  ````\n");
+        check(&format!("{item}{template}"), &json!({"x": "```"}), &format!("{item}{wanted}"));
+    }
+    check("```\n- ```\n{{x}}\n```\n", &json!({"x": "```"}), "````\n- ```\n```\n````\n");
+    check("-```\n{{x}}\n", &json!({"x": "```"}), "-```\n```\n");
     check("```a```\n{{x}}", &json!({"x": "```"}), "```a```\n```");
     check("```\n{{x}}", &json!({"x": "```"}), "````\n```");
     assert_eq!(fenced("a"), "```\na\n```\n");

@@ -319,8 +319,6 @@ fn all_problems_are_found_in_one_pass() {
         &expect![[r##"
             R:2:3: agentID: unknown key; did you mean "agentId"?
             R:9:9: completionPatterns.dirty.adaptationChain[1]: found "../x": the character '/'; an element has letters, digits, ".", "_" and "-"
-            R:30:9: completionPatterns.red.params[0]: validator "own" does not supply "failedTests"; add it to extractParams of the validator, or take it out of params
-            R:31:9: completionPatterns.red.params[1]: validator "own" does not supply "errorOutput"; add it to extractParams of the validator, or take it out of params
             R:34:9: completionPatterns.red.semanticMatch[0]: `[` is no regular expression: unclosed character class; correct it
             R:45:24: completionSteps."complete.issue".completionConditions[0].validator: there is no validator "git-clear"; did you mean "git-clean"? there are git-clean, guess, note, own, tests-pass
             R:49:18: completionSteps."complete.issue".completionConditions[1].params.a: found a map; expected text, a number, true or false, or a list of these
@@ -461,6 +459,51 @@ fn a_custom_validator_needs_no_condition_and_a_command_does() {
     };
     assert_eq!(load(&agent(&custom("custom"), PROMPTS)).1, "");
     assert!(load(&agent(&custom("command"), PROMPTS)).1.contains("validators.own.successWhen: missing"));
+}
+
+/// The registry of the example, in which this validator is asked as well, with these params.
+fn asking(validator: Value, params: Value, changes: &[(&str, Value)]) -> Value {
+    let conditions = ["git-clean", "note", "tests-pass"].map(|it| json!({"validator": it}));
+    let own = json!({"validator": "own", "params": params});
+    let asked = "/completionSteps/complete.issue/completionConditions";
+    let all = Value::from_iter(conditions.into_iter().chain([own]));
+    with(example(), &[&[("/validators/own", validator), (asked, all)], changes].concat())
+}
+
+#[test]
+fn files_are_named_by_the_validator_or_by_its_conditions() {
+    let file = json!({"type": "file", "failurePattern": "note"});
+    for (params, said) in [
+        (json!({"paths": ["a.md", "b/"]}), ""),
+        (json!({"paths": []}), "validator \"own\" asks for no file"),
+        (json!({}), "validator \"own\" asks for no file"),
+    ] {
+        let found = load(&agent(&asking(file.clone(), params.clone(), &[]), PROMPTS)).1;
+        assert!(found.contains(said) && found.is_empty() == said.is_empty(), "{params}: {found}");
+    }
+    let registry = loaded(&asking(file, json!({"paths": ["a.md"]}), &[]), PROMPTS);
+    let wanted = |params: &Value| {
+        let wanted =
+            Wanted { validator: "own".to_owned(), params: params.as_object().cloned().unwrap_or_default() };
+        registry.condition(&wanted, None, Path::new("/"))
+    };
+    let named = wanted(&json!({"paths": "c.md"})).expect("it is known").expect("it is run");
+    assert_eq!(named.validator.run, Run::Files(vec!["c.md".to_owned()]));
+    let refused = wanted(&json!({})).expect_err("it asks for nothing").to_string();
+    assert!(refused.starts_with("own asks for no file; give it a path"), "{refused}");
+}
+
+#[test]
+fn a_program_may_supply_what_its_pattern_names() {
+    let open =
+        json!({"description": "Open", "params": ["openIssues"], "edition": "failed", "adaptation": "red"});
+    let own = |kind: &str| {
+        let own = json!({"type": kind, "command": "./o", "successWhen": "empty", "failurePattern": "open"});
+        asking(own, json!({}), &[("/completionPatterns/open", open.clone())])
+    };
+    assert_eq!(load(&agent(&own("custom"), PROMPTS)).1, "");
+    let said = load(&agent(&own("command"), PROMPTS)).1;
+    assert!(said.contains("validator \"own\" does not supply \"openIssues\""), "{said}");
 }
 
 #[test]

@@ -433,7 +433,7 @@ mod top_level {
             flow.yaml:4:14: context_dir: found "../context": ".." leads out; expected a path without ".."
         "#]];
         an_absolute_context_folder_may_not_lead_up: top("context_dir: /tmp/../etc") => expect![[r#"
-            flow.yaml:4:14: context_dir: found "/tmp/../etc": ".." leads out; expected a path without ".."
+            flow.yaml:4:14: context_dir: found "/tmp/../etc": ".." in the middle; expected a path without ".."
         "#]];
         an_unknown_transition_step_is_refused: top("create_branch: true\nbranch_transition_step: aa") => expect![[r#"
             flow.yaml:5:25: branch_transition_step: there is no such step

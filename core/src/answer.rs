@@ -151,15 +151,42 @@ impl AnswerSeen {
     }
 }
 
-/// Chooses the last JSON value of an answer that `judge` finds nothing wrong with.
+/// Which JSON value of an answer is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// The last that fits: any value in a fence, or an object.
+    Any,
+    /// The last object that fits.
+    Object,
+    /// The last object with one of these fields, if it fits: it takes back what stands before it.
+    LastNaming(&'a [&'a str]),
+}
+
+impl Wanted<'_> {
+    /// Says whether a value is what is wanted, and no other, whatever is wrong with it.
+    fn is_final(self, value: &Value) -> bool {
+        matches!(self, Self::LastNaming(fields) if fields.iter().any(|field| value.get(field).is_some()))
+    }
+
+    /// Returns those of the candidates of a text that are tried, in that order.
+    fn tried(self, mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+        if let Self::LastNaming(fields) = self {
+            candidates.retain(|it| it.names_one_of(fields));
+            candidates.sort_by_key(|it| std::cmp::Reverse(it.text.as_ptr().addr()));
+        }
+        candidates
+    }
+}
+
+/// Chooses the JSON value of an answer that is wanted and that `judge` finds nothing wrong with.
 ///
-/// `object` asks for an object; without it any value in a fence will do. Structured output has to be an object
-/// always, and so has what stands in the text without a fence.
+/// Structured output has to be an object always, and so has what stands in the text without a fence.
 pub fn choose(
     sources: &Sources<'_>,
-    object: bool,
+    wanted: Wanted<'_>,
     mut judge: impl FnMut(&Value) -> Vec<Violation>,
 ) -> AnswerSeen {
+    let (object, last) = (wanted != Wanted::Any, matches!(wanted, Wanted::LastNaming(_)));
     let mut seen = AnswerSeen::default();
     let mut accepts = |seen: &mut AnswerSeen, from, line, value: &Value| {
         let violations = judge(value);
@@ -177,19 +204,23 @@ pub fn choose(
     if let Some(value) = sources.structured {
         if !value.is_object() {
             seen.refuse(Origin::StructuredOutput, 1, not_an_object(value));
-        } else if accepts(&mut seen, Origin::StructuredOutput, 1, value) {
+        } else if accepts(&mut seen, Origin::StructuredOutput, 1, value) || wanted.is_final(value) {
             return seen;
         }
     }
-    for (from, text) in texts(sources) {
-        for candidate in candidates(text) {
+    'texts: for (from, text) in texts(sources) {
+        for candidate in wanted.tried(candidates(text)) {
+            let repeats = sources.repeats(text, candidate.text);
             match candidate.read(object) {
-                Ok(_) if sources.repeats(text, candidate.text) => {
+                Ok(_) if repeats => {
                     seen.refuse(from, candidate.line, "it repeats the prompt".to_owned());
                 }
                 Err(reason) => seen.refuse(from, candidate.line, reason),
                 Ok(value) if accepts(&mut seen, from, candidate.line, &value) => return seen,
                 Ok(_) => {}
+            }
+            if last && !repeats {
+                break 'texts;
             }
         }
     }
@@ -320,6 +351,16 @@ impl Candidate<'_> {
             return Err(not_an_object(&value));
         }
         Ok(value)
+    }
+
+    /// Says whether it is an object with one of these fields, or would be one if it could be read.
+    fn names_one_of(&self, fields: &[&str]) -> bool {
+        match serde_json::from_str::<Value>(self.text) {
+            Ok(value) => fields.iter().any(|field| value.get(field).is_some()),
+            Err(_) => fields.iter().any(|field| {
+                [format!("{field}\""), format!("{field}:")].iter().any(|key| self.text.contains(key))
+            }),
+        }
     }
 }
 
@@ -471,7 +512,8 @@ mod tests {
     fn read(messages: &[&str], key: Option<&str>) -> AnswerSeen {
         let messages: Vec<String> = messages.iter().map(|text| (*text).to_owned()).collect();
         let sources = Sources { messages: &messages, ..Sources::default() };
-        choose(&sources, key.is_some(), |value| match key.filter(|key| value.get(key).is_none()) {
+        let wanted = if key.is_some() { Wanted::Object } else { Wanted::Any };
+        choose(&sources, wanted, |value| match key.filter(|key| value.get(key).is_none()) {
             Some(key) => vec![Violation::whole("required", format!("{key} is missing"))],
             None => Vec::new(),
         })
@@ -500,6 +542,41 @@ mod tests {
         check(&["```json\n{\"s\":1}\n```\n```json\n{bad}\n```"], fits, Ok(r#"{"s":1}"#));
         check(&["```json\n{\"s\":1}\n```\n```json\n{\"x\":1}\n```"], fits, Ok(r#"{"s":1}"#));
         check(&["{\"s\":{\"s\":1},\"s\":2}"], fits, Ok(r#"{"s":2}"#));
+    }
+
+    /// Reads an answer of which the last object with `a` or `b` counts, and has to have `s` too.
+    #[track_caller]
+    fn check_last(message: &str, expected: Option<&str>) {
+        let messages = [message.to_owned()];
+        let echo = Echo::of_judge("For example:\n{\"a\":9}\n");
+        let sources = Sources { messages: &messages, echo: Some(&echo), ..Sources::default() };
+        let seen = choose(&sources, Wanted::LastNaming(&["a", "b"]), |value| match value.get("s") {
+            Some(_) => Vec::new(),
+            None => vec![Violation::whole("required", "s is missing".to_owned())],
+        });
+        assert_eq!(seen.value.as_deref(), expected, "{message}");
+        assert_eq!(seen.violations.is_empty(), expected.is_some(), "{message}");
+    }
+
+    #[test]
+    fn the_last_that_is_meant_takes_back_what_stands_before_it() {
+        let fits = r#"{"a":1,"s":1}"#;
+        let fence = |text: &str| format!("```json\n{text}\n```\n");
+        check_last(fits, Some(fits));
+        for later in [r#"{"a":2}"#, r#"{"b":[]}"#, r#"{"a":2,}"#, r#"{a:2}"#] {
+            check_last(&format!("{fits}\nNo, wait.\n{later}"), None);
+            check_last(&format!("{}No, wait.\n{later}", fence(fits)), None);
+            check_last(&format!("{fits}\nNo, wait.\n{}", fence(later)), None);
+            check_last(&format!("{}No, wait.\n{}", fence(fits), fence(later)), None);
+            check_last(&format!("{later}\nNo, wait.\n{fits}"), Some(fits));
+            check_last(&format!("{}No, wait.\n{fits}", fence(later)), Some(fits));
+        }
+        check_last(&format!("{}```json\n{{\"a\":[", fence(fits)), None);
+        let other = r#"{"x":{"a":1}}"#;
+        check_last(&format!("{fits}\nand {other}"), Some(fits));
+        check_last(&format!("{}{}", fence(fits), fence(other)), Some(fits));
+        check_last(&format!("{fits}\nFor example:\n{{\"a\":9}}\n"), Some(fits));
+        check_last(other, None);
     }
 
     #[test]
@@ -561,7 +638,7 @@ mod tests {
         for (key, from) in
             [("o", Origin::StructuredOutput), ("f", Origin::DecisionFile), ("m", Origin::Message(1))]
         {
-            let seen = choose(&all, true, |value| match value.get(key) {
+            let seen = choose(&all, Wanted::Object, |value| match value.get(key) {
                 Some(_) => Vec::new(),
                 None => vec![Violation::whole("required", String::new())],
             });

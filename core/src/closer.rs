@@ -38,6 +38,9 @@ pub const SCHEMA: &str = r#"{
 }
 "#;
 
+/// The fields of which each one makes an object an answer: the last such object counts, whatever is wrong with it.
+pub const FIELDS: &[&str] = &["checklist", "allComplete", "pendingActions"];
+
 /// Returns [`SCHEMA`] as a value.
 pub fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is a constant and tested")

@@ -276,6 +276,12 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "exhausted: failed (validator:b) came back in 3 attempts in a row [validator:b]",
         ),
         (
+            "once is no row",
+            Completion { max_attempts: 1, ..two() },
+            vec![Done, Found("+-")],
+            "exhausted: failed (validator:b) is there after the only attempt [validator:b]",
+        ),
+        (
             "three different failures",
             two(),
             vec![Done, Found("+-"), Done, Found("-+"), Done, Found("+-")],
@@ -336,6 +342,24 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "nobody is asked where nothing was declared",
             with_answer(two()),
             vec![Answers(r#"{"status": "in_progress"}"#)],
+            "iteration 2 Check []",
+        ),
+        (
+            "without a schema nobody has to declare",
+            with_answer(two()),
+            vec![Answers("7"), Found("++")],
+            "Complete []",
+        ),
+        (
+            "with one somebody has to",
+            with_schema(serde_json::json!({"type": "object"})),
+            vec![Answers(r#"{"result": "fine"}"#)],
+            "iteration 2 Check []",
+        ),
+        (
+            "nor does the schema of the end alone go unasked",
+            Completion { final_answer: with_schema(serde_json::json!({})).answer, ..with_answer(two()) },
+            vec![Answers("7")],
             "iteration 2 Check []",
         ),
         (

@@ -848,3 +848,21 @@ fn a_set_has_no_order() {
     assert!(there.without(&back).is_empty());
     assert_eq!(there.len(), prints.len());
 }
+
+#[test]
+fn a_script_has_a_place_and_the_command_line_of_a_shell_has_none() {
+    for (line, want) in [
+        ("sh: 1: lintt: not found", None),
+        ("/bin/bash: line 1: lintt: command not found", None),
+        ("ci.sh: line 13: lintt: command not found", Some("ci.sh:13")),
+        ("./ci.sh: 13: lintt: not found", Some("ci.sh:13")),
+    ] {
+        let output = Output { exit_code: Some(1), stderr: line.as_bytes(), ..Output::default() };
+        let places: Vec<Option<String>> = extract(&output)
+            .failures
+            .iter()
+            .map(|it| it.location.as_ref().map(ToString::to_string))
+            .collect();
+        assert_eq!(places, [want.map(str::to_owned)], "{line}");
+    }
+}

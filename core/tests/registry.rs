@@ -6,11 +6,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use unstuck_core::completion::{Checklist, Pattern, Phase, Run, Validator};
+use unstuck_core::completion::{Checklist, Condition, Pattern, Phase, Run, Validator};
 use unstuck_core::event::Exit;
-use unstuck_core::failure::Class;
+use unstuck_core::failure::{Class, FailureSet};
 use unstuck_core::id::Millis;
 use unstuck_core::porcelain;
 use unstuck_core::validator::extract::unformatted;
@@ -320,6 +322,12 @@ fn an_exit_code_says_more_than_yes_and_no() {
         (Exit::Code(1), "", "EACCES: open"),
         (Exit::Code(126), "", ""),
         (Exit::Code(127), "", "sh: x: not found"),
+        (Exit::Code(1), "", "sh: 1: lintt: not found\n"),
+        (Exit::Code(2), "sh: line 1: lintt: command not found\n", ""),
+        (Exit::Code(1), "", "/bin/bash: line 1: a: command not found\nsh: b: not found\n"),
+        (Exit::Code(1), "2 problems\n", "sh: 1: lintt: not found\n"),
+        (Exit::Code(1), "", "sh: 1: ./built: not found\n"),
+        (Exit::Code(1), "", "ci.sh: line 3: lintt: command not found\n"),
         (Exit::Code(137), "", ""),
         (Exit::Code(255), "", ""),
         (Exit::Signal(9), "", ""),
@@ -336,6 +344,12 @@ fn an_exit_code_says_more_than_yes_and_no() {
         CouldNotRun("permission was denied: EACCES: open")
         CouldNotRun("the command cannot be executed (exit 126)")
         CouldNotRun("there is no such command (exit 127): sh: x: not found")
+        CouldNotRun("there is no such command: lintt")
+        CouldNotRun("there is no such command: lintt")
+        CouldNotRun("there is no such command: a")
+        Fail
+        Fail
+        Fail
         CouldNotRun("it was ended by signal 9")
         Fail
         CouldNotRun("it was ended by signal 9")
@@ -939,11 +953,17 @@ fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
     }
 }
 
+fn condition(name: &str, command: &str, extract: &[(&str, Extractor)]) -> Condition {
+    let validator = validator(Run::Command(command.to_owned()), extract);
+    Condition { validator: Validator { name: name.to_owned(), ..validator }, params: BTreeMap::new() }
+}
+
 /// Tells of a failure: what a prompt says, and which failures there are.
 fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expect) {
     let exit = Exit::Code(code);
-    let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
-    let told = Told::of(&validator(Run::Command(String::new()), extract), &ValidatorOutcome::Fail, &facts);
+    let command = "test -f a";
+    let facts = Facts::new(Raw { failed: true, command, ..raw(&exit, stdout, "") });
+    let told = Told::of(&condition("v", command, extract), &ValidatorOutcome::Fail, &facts);
     let Report { summary, details, severity, suggested_action, root_cause, related_files } = told.report;
     let failures =
         told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
@@ -1069,4 +1089,81 @@ fn a_report_fits_what_failed() {
             unparsed: true
         "#]],
     );
+    for extract in [&[][..], &changes, &[("errors", Extractor::LintErrors)]] {
+        check_told(
+            extract,
+            1,
+            "\n",
+            expect![[r#"
+                `v`: `test -f a` exited with 1 and printed nothing
+                Error: Find out what this command checks, and mend that
+                cause: ""
+                ["`v`: `test -f a` exited with 1 and printed nothing"]
+                []
+                ["unparsed None"]
+                unparsed: true
+            "#]],
+        );
+    }
+}
+
+/// Says what is told of a command that printed nothing.
+fn check_silence(name: &str, command: &str, code: i32, want: &str) {
+    let exit = Exit::Code(code);
+    let facts = Facts::new(Raw { failed: true, command, ..raw(&exit, "", "\u{1b}[0m\n") });
+    let told = Told::of(&condition(name, command, &[]), &ValidatorOutcome::Fail, &facts);
+    assert_eq!((told.error.as_str(), told.report.summary.as_str()), (want, want));
+    assert_eq!(told.failures.iter().map(|it| it.message.as_str()).collect::<Vec<_>>(), [want]);
+}
+
+#[test]
+fn of_a_command_without_a_word_its_name_and_end_are_told() {
+    check_silence("v", "test -f a", 1, "`v`: `test -f a` exited with 1 and printed nothing");
+    check_silence("test -f a", "test -f a", 1, "`test -f a` exited with 1 and printed nothing");
+    check_silence("v", "true", 0, "`v`: `true` exited with 0 and printed nothing");
+    check_silence("v", "a\nb", 1, "`v`: `a…` exited with 1 and printed nothing");
+    let (long, shown) = ("é".repeat(101), "é".repeat(100));
+    check_silence("v", &long, 1, &format!("`v`: `{shown}…` exited with 1 and printed nothing"));
+}
+
+/// Checks whether two validators, each with a param, have the same failures when they print this.
+fn check_same(one: (&str, &str, &str), other: (&str, &str, &str), is_same: bool) {
+    let [one, other] = [one, other].map(|(name, param, stdout)| {
+        let params = BTreeMap::from([("p".to_owned(), param.to_owned())]);
+        let condition = Condition { params, ..condition(name, "x", &[]) };
+        let exit = Exit::Code(1);
+        let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
+        let told = Told::of(&condition, &ValidatorOutcome::Fail, &facts);
+        let printed = told.failures.clone();
+        let object = json!({ "outcome": "fail", "error": stdout }).to_string();
+        let said = custom::read(object.as_bytes()).unwrap().unwrap();
+        let said = told.and_said(&condition, &ValidatorOutcome::Fail, said).failures;
+        [printed, said].map(|failures| FailureSet::new(failures.into_iter().map(|it| it.fingerprint)))
+    });
+    assert_eq!(one == other, is_same, "{one:?} {other:?}");
+    assert_eq!(one[1] == other[1], is_same, "{one:?} {other:?}");
+}
+
+#[test]
+fn what_nobody_can_read_is_another_failure_for_each_question() {
+    check_same(("a", "1", ""), ("a", "1", ""), true);
+    check_same(("a", "1", ""), ("b", "1", ""), false);
+    check_same(("a", "1", ""), ("a", "2", ""), false);
+    check_same(("a", "1", "no luck\n"), ("a", "1", "no luck\n"), true);
+    check_same(("a", "1", "no luck\n"), ("b", "1", "no luck\n"), false);
+    check_same(("a", "1", "no luck\n"), ("a", "2", "no luck\n"), false);
+    // What a tool tells is the same failure whoever asks.
+    let told = "src/a.rs:1:1: error: bad\n";
+    check_same(("a", "1", told), ("b", "2", told), true);
+}
+
+#[test]
+fn whatever_a_validator_prints_that_fails_something_has_failed() {
+    let passes = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+    for (code, stdout) in [(0, ""), (0, "fine\n"), (0, passes), (1, ""), (1, "bad\n"), (1, passes)] {
+        let exit = Exit::Code(code);
+        let facts = Facts::new(Raw { failed: true, ..raw(&exit, stdout, "") });
+        let told = Told::of(&condition("v", "x", &[]), &ValidatorOutcome::Fail, &facts);
+        assert_eq!(told.failures.len(), 1, "{code} {stdout:?}");
+    }
 }

@@ -80,20 +80,14 @@ pub(crate) fn answer(
         DecisionFile::Read(bytes) => std::str::from_utf8(&bytes.0).ok(),
         _ => None,
     };
-    let read = |form: &Form, echo: &Echo| {
-        answer::read(
-            form,
-            &Sources {
-                messages: &messages,
-                decision_file,
-                structured: structured.as_ref(),
-                echo: Some(echo),
-            },
-        )
-    };
+    let sources = Sources { messages: &messages, decision_file, structured: structured.as_ref(), echo: None };
+    let read = |form: &Form, echo: &Echo| answer::read(form, &Sources { echo: Some(echo), ..sources });
     let seen = match asked.inquiry {
         _ if outcome.exit == Exit::Stopped => return None,
-        Some(Inquiry::Closer) => read(&closer_form(), &Echo::of_judge(asked.prompt)),
+        Some(Inquiry::Closer) => {
+            let echo = Echo::of_judge(asked.prompt);
+            answer::read_of_closer(&Sources { echo: Some(&echo), ..sources })
+        }
         Some(_) => return None,
         None => {
             let echo = Echo::of(asked.prompt, asked.said);
@@ -121,10 +115,6 @@ fn declaring<'a>(completion: &'a Completion, seen: &AnswerSeen) -> Option<(&'a F
 /// An answer that declares completion and has not the form of a last one is none.
 fn with_final(seen: AnswerSeen, last: AnswerSeen) -> AnswerSeen {
     AnswerSeen { value: last.value.and(seen.value), violations: last.violations, ..seen }
-}
-
-fn closer_form() -> Form {
-    Form::Json { schema: Some(closer::readable()), source: "closer".to_owned(), digests: BTreeMap::new() }
 }
 
 fn filled(template: &Template, uv: &BTreeMap<String, String>, input: Option<&str>) -> String {

@@ -163,7 +163,10 @@ impl Validation {
                     result.outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
                 }
             } else {
-                notes.push("the validators changed the workspace and were asked again".to_owned());
+                let note = "the validators changed the workspace and were asked again";
+                if !notes.iter().any(|it| it == note) {
+                    notes.push(note.to_owned());
+                }
             }
         }
         results.extend(absent);

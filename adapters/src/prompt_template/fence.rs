@@ -1,7 +1,9 @@
 //! Code fences that are longer than anything in them, so that no value ends its own quotation.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use unstuck_core::prompt;
 
 use super::Filled;
@@ -49,7 +51,8 @@ fn fences(text: &str, values: &[Range<usize>]) -> Vec<Fence> {
     let mut inside = false;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        let found = run_of_line(line).map(|(mark, run)| (mark, start + run.start..start + run.end));
+        let item = if inside { 0 } else { item_marks(line) };
+        let found = run_of_line(line, item).map(|(mark, run)| (mark, start + run.start..start + run.end));
         let line_end = start + line.len();
         let begin = start;
         start = line_end;
@@ -70,9 +73,17 @@ fn fences(text: &str, values: &[Range<usize>]) -> Vec<Fence> {
     fences
 }
 
-/// Returns the run of backticks or tildes that a line begins with, behind blanks and the mark of a quotation.
-fn run_of_line(line: &str) -> Option<(char, Range<usize>)> {
-    let start = line.find(|c: char| !matches!(c, ' ' | '\t' | '>'))?;
+/// Returns the length of what a line begins with that makes it an item of a list, or one in another, or in a quotation.
+/// Only what opens a fence stands behind it: what closes one stands alone.
+fn item_marks(line: &str) -> usize {
+    static MARKS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^(?:[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t])*").expect("well formed"));
+    MARKS.find(line).map_or(0, |marks| marks.end())
+}
+
+/// Returns the run of backticks or tildes that a line begins with, behind `from` bytes, blanks and the mark of a quotation.
+fn run_of_line(line: &str, from: usize) -> Option<(char, Range<usize>)> {
+    let start = from + line[from..].find(|c: char| !matches!(c, ' ' | '\t' | '>'))?;
     let mark = line[start..].chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = line[start..].chars().take_while(|c| *c == mark).count();
     (length >= SHORTEST).then_some((mark, start..start + length))

@@ -48,6 +48,8 @@ pub(super) const ALWAYS: &[&str] = &[
 
 /// What a validator for files supplies.
 const OF_FILES: &[&str] = &["missingFiles", "missingPaths", "expectedPath"];
+/// What to do about a validator for files that is asked for none.
+pub(super) const NO_PATHS: &str = "give it a path in the registry, or the condition params: {paths: [..]}";
 /// The most time of a validator that says nothing about it.
 pub(super) const TIMEOUT: Millis = Millis(10 * 60 * 1000);
 
@@ -110,8 +112,10 @@ impl Loader<'_> {
         for (element, at) in pattern.chain.iter().flatten() {
             self.check_element(element, at);
         }
-        let run = self.top.validators.iter().filter(|it| it.kind != "semantic");
-        for validator in run.filter(|it| is_of(it, &pattern.name)) {
+        // What a program says of itself is known when it has run.
+        let known =
+            self.top.validators.iter().filter(|it| !["semantic", "custom"].contains(&it.kind.as_str()));
+        for validator in known.filter(|it| is_of(it, &pattern.name)) {
             for (param, at) in &pattern.params {
                 if !supplied(validator).any(|name| name == param) {
                     let what =
@@ -172,6 +176,8 @@ impl Loader<'_> {
         match raw.kind.as_str() {
             "command" => need("command", &raw.command).map(Run::Command),
             "custom" => need("command", &raw.command).map(Run::Custom),
+            // The conditions may name the files.
+            "file" if raw.path.is_none() => Some(Run::Files(Vec::new())),
             "file" => need("path", &raw.path).map(|path| Run::Files(vec![path])),
             "checklist" => need("path", &raw.path)
                 .map(|path| Run::Checklist(Checklist { path, pointer: raw.pointer.clone() })),
@@ -330,6 +336,10 @@ impl Loader<'_> {
         }
         if let Run::Files(paths) = &mut validator.run {
             paths.extend(raw.paths.iter().cloned());
+            if paths.is_empty() {
+                let what = format!("validator {} asks for no file", quoted(&raw.validator));
+                raw.at.error(self.report, what, NO_PATHS);
+            }
         }
         let command = said.command.as_ref().map_or("", |(text, _)| text);
         if let Err(error) = check_params(command, raw.params.keys().map(String::as_str)) {

@@ -205,6 +205,9 @@ impl Registry {
         if let (Run::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {
             paths.extend(read::paths(more));
         }
+        if matches!(&validator.run, Run::Files(paths) if paths.is_empty()) {
+            return Err(Refused::new(format!("{name} asks for no file"), load::NO_PATHS));
+        }
         let texts = params.iter().map(|(param, value)| match read::joined(value) {
             Some(text) => Ok((param.clone(), text)),
             None => Err(Refused::new(

@@ -89,7 +89,7 @@ pub async fn run(
             continue;
         }
         let mut result = match &validator.run {
-            Run::Files(paths) => bench.files(validator, paths),
+            Run::Files(paths) => bench.files(condition, paths),
             Run::Checklist(checklist) => bench.checklist(validator, checklist),
             Run::Command(command) | Run::Custom(command) => {
                 bench.command(condition, command, end, &stop, &mut show).await
@@ -193,7 +193,7 @@ impl Bench<'_> {
         let limit = own.min(end.saturating_duration_since(Instant::now()));
         let spec = self.spec(condition, command, limit, hiding);
         let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), show).await;
-        self.read(&condition.validator, command, limit, outcome)
+        self.read(condition, command, limit, outcome)
     }
 
     fn spec(&self, condition: &Condition, command: &str, limit: Duration, hiding: &Hiding) -> Spec {
@@ -219,11 +219,12 @@ impl Bench<'_> {
     /// Reads what a command left behind.
     fn read(
         &self,
-        validator: &Validator,
+        condition: &Condition,
         command: &str,
         limit: Duration,
         outcome: Outcome,
     ) -> ValidatorResult {
+        let validator = &condition.validator;
         let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, self.blobs);
         let stderr = whole(outcome.stderr.as_ref(), &outcome.stderr_tail, self.blobs);
         let cwd = self.place.workspace.to_string_lossy();
@@ -252,9 +253,9 @@ impl Bench<'_> {
             ));
         }
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
-        let mut told = Told::of(validator, &found, &facts);
+        let mut told = Told::of(condition, &found, &facts);
         if let Some(said) = said {
-            told = told.and_said(&found, said);
+            told = told.and_said(condition, &found, said);
         }
         told.failures.truncate(CommandResult::FAILURES_MAX);
         ValidatorResult {
@@ -266,7 +267,8 @@ impl Bench<'_> {
     }
 
     /// Looks whether files are there. A folder has to be asked for as one.
-    fn files(&self, validator: &Validator, paths: &[String]) -> ValidatorResult {
+    fn files(&self, condition: &Condition, paths: &[String]) -> ValidatorResult {
+        let validator = &condition.validator;
         if !self.place.workspace.is_dir() {
             return unrun(validator, &format!("there is no folder {}", self.place.workspace.display()));
         }
@@ -294,7 +296,7 @@ impl Bench<'_> {
             missing: &missing,
             repository: None,
         });
-        let told = Told::of(validator, &found, &facts);
+        let told = Told::of(condition, &found, &facts);
         ValidatorResult { exit: exit.clone(), ..result_of(validator, found, told) }
     }
 

@@ -193,8 +193,21 @@ pub fn path_within(text: &str) -> Result<(), String> {
     if text.starts_with(['/', '\\']) || drive {
         return Err("an absolute path".to_owned());
     }
-    if text.split(['/', '\\']).any(|component| component == "..") {
-        return Err("\"..\" leads out".to_owned());
+    let mut depth = 0_i64;
+    let mut leads_up = false;
+    for component in text.split(['/', '\\']) {
+        match component {
+            ".." => (depth, leads_up) = (depth - 1, true),
+            "" | "." => {}
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            return Err("\"..\" leads out".to_owned());
+        }
+    }
+    if leads_up {
+        // Where a folder is a link, what is behind it is not what stands before it.
+        return Err("\"..\" in the middle".to_owned());
     }
     Ok(())
 }

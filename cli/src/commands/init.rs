@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use unstuck_adapters::registry::starter;
 
@@ -48,6 +49,12 @@ pub fn init(global: &Global, args: &Args) -> Result {
              does to .agent/work/steps_registry.json, and to the conditions of complete.work"
         );
     }
+    for folder in has("git-clean").then(|| unignored(&root)).into_iter().flatten() {
+        eprintln!(
+            "warning: git does not ignore {folder}, which the tools of the project write, so git-clean would have it \
+             committed: echo {folder} >>.gitignore"
+        );
+    }
     println!("\nnext:");
     let probe = found.first().map(|(name, _)| format!("unstuck probe validator {name}"));
     let add = has("git-clean").then(|| "git add unstuck.yaml .agent".to_owned());
@@ -61,6 +68,21 @@ pub fn init(global: &Global, args: &Args) -> Result {
         println!("{}", format!("  {command:<36} {what}").trim_end());
     }
     Ok(exit::OK)
+}
+
+/// A file of a project, and the folder that its tools write.
+const WRITTEN: &[(&str, &str)] =
+    &[("Cargo.toml", "target/"), ("package.json", "node_modules/"), ("pyproject.toml", "__pycache__/")];
+
+/// Returns the folders that tools of the project write and git does not ignore.
+fn unignored(root: &Path) -> Vec<&'static str> {
+    let is_shown = |folder: &str| {
+        let asked = Command::new("git").args(["check-ignore", "-q", folder]).current_dir(root).output();
+        // Other codes than 0 and 1 say that git could not tell.
+        asked.is_ok_and(|asked| asked.status.code() == Some(1))
+    };
+    let written = WRITTEN.iter().filter(|(file, _)| root.join(file).exists()).map(|(_, folder)| *folder);
+    written.filter(|folder| is_shown(folder)).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

@@ -219,7 +219,10 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     if ends().any(|end| matches!(end, StepEnd::CheckCouldNotRun(_) | StepEnd::NoBaseline(_)))
         && story.iterations().next().is_none()
     {
-        // The run would go on with the same command.
+        // A program can be installed while the run rests; the command of a check cannot be changed in it.
+        if story.state().steps().any(|(step, _)| step.completion.is_some()) {
+            return vec![row(format!("unstuck resume {short}"), "once it is there")];
+        }
         return vec![row("unstuck run ...".to_owned(), "again, with a check that can be run here")];
     }
     let mut rows = match outcome {

@@ -73,7 +73,8 @@ impl Batch {
         if claim.decision != Decision::Complete {
             return claim;
         }
-        let said = declared(format, at.verified.answer.as_deref());
+        let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
+        let said = declared(format, last, at.verified.answer.as_deref());
         match said.decision {
             Decision::Complete => claim,
             _ => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
@@ -91,7 +92,10 @@ impl Batch {
                 ..Claim::new(Decision::Complete, DecisionSource::None)
             },
             None => Claim::new(Decision::Complete, DecisionSource::None),
-            Some(format) => declared(format, event.answer.as_deref()),
+            Some(format) => {
+                let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
+                declared(format, last, event.answer.as_deref())
+            }
         };
         self.verdict(step, check, claim, vec![cause]);
     }
@@ -232,7 +236,10 @@ impl Batch {
             let named = at.verified.validators.iter().flat_map(|it| &it.failures);
             let named = named.filter(|it| it.fingerprint.as_str() == failure).map(gate::name).next();
             let what = named.map_or_else(|| failure.clone(), |name| format!("{name} ({failure})"));
-            StepEnd::AttemptsExhausted(format!("{what} came back in {count} attempts in a row"))
+            StepEnd::AttemptsExhausted(match count {
+                0 | 1 => format!("{what} is there after the only attempt"),
+                _ => format!("{what} came back in {count} attempts in a row"),
+            })
         } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
             StepEnd::AttemptsExhausted(format!(
                 "adaptation chain exhausted: the worker asked for repeat {} of its step",
@@ -314,21 +321,22 @@ impl Completion {
     }
 }
 
-/// Returns what an answer claims that was asked for in a certain form.
-fn declared(format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
+/// Returns what an answer claims that was asked for in a certain form; `last` is the form besides that one that declares
+/// completion has.
+fn declared(format: &AnswerFormat, last: Option<&AnswerFormat>, answer: Option<&AnswerSeen>) -> Claim {
     let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
         claim.reasons = departures(answer, "the answer");
         claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
         return claim;
     };
-    // A text that has to match is all that is asked for: there are no fields in it.
-    if matches!(format.form, Form::TextPattern(_)) {
-        claim.decision = Decision::Complete;
-        return claim;
-    }
+    let has_fields = |it: &AnswerFormat| matches!(it.form, Form::Json { schema: Some(_), .. });
     match Declaration::of(&value) {
         Declaration::Complete => claim.decision = Decision::Complete,
+        // Who names no field that says so asks for none: the form of the answer is all.
+        Declaration::None if ![Some(format), last].into_iter().flatten().any(has_fields) => {
+            claim.decision = Decision::Complete;
+        }
         Declaration::NotComplete => claim.reasons.push("the worker says that it is not complete".to_owned()),
         Declaration::None => claim.reasons.push("the answer does not declare that it is complete".to_owned()),
         Declaration::Contradiction(why) => {
@@ -367,5 +375,6 @@ fn could_not_run(results: &[ValidatorResult]) -> Option<Failure> {
 }
 
 fn reason(result: &ValidatorResult) -> String {
-    format!("{}: {}", result.validator, result.summary())
+    let (name, summary) = (&result.validator, result.summary());
+    if summary.starts_with(&format!("`{name}`")) { summary.to_owned() } else { format!("{name}: {summary}") }
 }

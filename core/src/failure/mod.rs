@@ -132,6 +132,13 @@ impl Failure {
             places: 1,
         }
     }
+
+    /// Makes it the answer to one question: the same answer to another question is another failure.
+    #[must_use]
+    pub fn answering(self, question: &[&str]) -> Self {
+        let of = |answer: &Fingerprint| Fingerprint::of(&[&[answer.as_str()], question].concat());
+        Self { fingerprint: of(&self.fingerprint), exact: of(&self.exact), ..self }
+    }
 }
 
 /// A place in a file.
@@ -194,6 +201,14 @@ impl Extraction {
     pub fn set(&self) -> FailureSet {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
+}
+
+/// Returns the command that was not found, where a shell says so and nobody says anything else.
+pub fn missing_command(stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    let text = plain(stdout) + "\n" + &plain(stderr);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(format::shell::missing_command);
+    let first = lines.next()??.to_owned();
+    lines.all(|missing| missing.is_some()).then_some(first)
 }
 
 /// Returns an output as text: without colours and cursor movements, every carriage return an end of line.

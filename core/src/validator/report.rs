@@ -155,6 +155,16 @@ impl Report {
         }
     }
 
+    /// Reports on a command that ended without a word: all there is to say is what was run, and how it ended.
+    pub fn of_silence(what: &str) -> Self {
+        Self {
+            summary: what.to_owned(),
+            details: vec![what.to_owned()],
+            suggested_action: "Find out what this command checks, and mend that".to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Reports on a checklist.
     pub fn of_checklist(path: &str, reading: &checklist::Reading) -> Self {
         let details: Vec<String> = reading.open.iter().map(|item| item.text.clone()).collect();

@@ -10,9 +10,9 @@ use super::custom;
 use super::report::{Report, Subject};
 use super::{Extractor, Facts, ValidatorOutcome};
 use crate::clip;
-use crate::completion::{Run, Validator};
+use crate::completion::{Condition, Run, Validator};
 use crate::event::Exit;
-use crate::failure::{self, Failure, FailureSet, Output, What};
+use crate::failure::{self, Confidence, Failure, FailureSet, Output, UNPARSED, What};
 use crate::id::{Blob, Millis};
 
 /// The kind of the failure that stands for a validator that could not run.
@@ -107,16 +107,17 @@ pub struct Told {
 
 impl Told {
     /// Tells of a command, or of files that have to be there.
-    pub fn of(validator: &Validator, outcome: &ValidatorOutcome, facts: &Facts<'_>) -> Self {
+    pub fn of(condition: &Condition, outcome: &ValidatorOutcome, facts: &Facts<'_>) -> Self {
         match outcome {
             // What a validator printed that passed is no failure, whatever it looks like.
             ValidatorOutcome::Pass => Self::default(),
-            ValidatorOutcome::CouldNotRun(why) => Self::could_not_run(validator, why),
-            ValidatorOutcome::Fail => Self::of_failure(validator, facts),
+            ValidatorOutcome::CouldNotRun(why) => Self::could_not_run(&condition.validator, why),
+            ValidatorOutcome::Fail => Self::of_failure(condition, facts),
         }
     }
 
-    fn of_failure(validator: &Validator, facts: &Facts<'_>) -> Self {
+    fn of_failure(condition: &Condition, facts: &Facts<'_>) -> Self {
+        let validator = &condition.validator;
         let subject = Subject::of(validator);
         let git = match subject {
             Subject::Changes => !facts.entries.is_empty(),
@@ -124,25 +125,37 @@ impl Told {
             _ => false,
         };
         let files = subject == Subject::Files;
+        let silence = silence(validator, facts).filter(|_| !git);
         let printed = |bytes: &[u8]| end_within(&String::from_utf8_lossy(bytes), OUTPUT_MAX);
         Self {
             stdout: printed(facts.raw().stdout),
             stderr: printed(facts.raw().stderr),
-            error: if files { absent(facts.raw().missing) } else { end_of(&error_of(facts)) },
-            report: Report::of(subject, facts),
+            error: match &silence {
+                _ if files => absent(facts.raw().missing),
+                Some(silence) => silence.clone(),
+                None => end_of(&error_of(facts)),
+            },
+            report: match &silence {
+                Some(silence) if subject != Subject::Branch => Report::of_silence(silence),
+                _ => Report::of(subject, facts),
+            },
             params: params(validator, facts),
-            failures: failures(validator, subject, facts),
+            failures: failures(condition, subject, facts, silence.as_deref()),
             unparsed: facts.is_unparsed() && !git && !files,
         }
     }
 
     /// Takes over what a program said of itself: its params beside what was extracted, and where it failed, why.
     #[must_use]
-    pub fn and_said(mut self, outcome: &ValidatorOutcome, said: custom::Said) -> Self {
+    pub fn and_said(mut self, condition: &Condition, outcome: &ValidatorOutcome, said: custom::Said) -> Self {
         self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
         if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
             let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
-            self.failures = failure::extract(&output).failures;
+            let read = failure::extract(&output);
+            self.failures = match read.confidence {
+                Confidence::Low => of_question(condition, read.failures),
+                _ => read.failures,
+            };
             self.report.summary = said.error.lines().next().unwrap_or_default().to_owned();
             self.error = end_of(&said.error);
             self.unparsed = false;
@@ -238,12 +251,40 @@ fn error_of(facts: &Facts<'_>) -> String {
     if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
 }
 
+/// Says of a command that it ended without a word; `None` where there is one, or no command.
+fn silence(validator: &Validator, facts: &Facts<'_>) -> Option<String> {
+    let raw = facts.raw();
+    let is_blank = |bytes: &[u8]| failure::plain(bytes).trim().is_empty();
+    let Exit::Code(code) = raw.exit else { return None };
+    if matches!(validator.run, Run::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
+        return None;
+    }
+    // The name of a command that stands in a workflow is the command.
+    let name = Some(&validator.name).filter(|name| *name != raw.command);
+    let name = name.map(|name| format!("`{name}`: ")).unwrap_or_default();
+    Some(format!("{name}`{}` exited with {code} and printed nothing", in_a_sentence(raw.command)))
+}
+
+/// Returns a command as a sentence can hold it: the first line, and no more than so much of it.
+fn in_a_sentence(command: &str) -> String {
+    const BYTES_MAX: usize = 200;
+    let line = command.trim().lines().next().unwrap_or_default();
+    let shown = &line[..line.floor_char_boundary(BYTES_MAX)];
+    if shown.len() == command.trim().len() { shown.to_owned() } else { format!("{shown}…") }
+}
+
 fn absent(missing: &[String]) -> String {
     format!("Missing files: {}", missing.join(", "))
 }
 
 /// Returns what failed: paths for git and for files, else what the output tells.
-fn failures(validator: &Validator, subject: Subject, facts: &Facts<'_>) -> Vec<Failure> {
+fn failures(
+    condition: &Condition,
+    subject: Subject,
+    facts: &Facts<'_>,
+    silence: Option<&str>,
+) -> Vec<Failure> {
+    let validator = &condition.validator;
     let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
     match subject {
         Subject::Changes if !facts.entries.is_empty() => {
@@ -258,11 +299,27 @@ fn failures(validator: &Validator, subject: Subject, facts: &Facts<'_>) -> Vec<F
             )]
         }
         Subject::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
-        _ if facts.reading.extraction.failures.is_empty() => {
-            vec![Failure::named(&validator.name, "failed", What::Whole, "it said nothing")]
+        _ if facts.is_unparsed() => {
+            let read = &facts.reading.extraction.failures;
+            let whole = |why| vec![Failure::named(&validator.name, UNPARSED, What::Whole, why)];
+            let failures = match silence {
+                Some(silence) => whole(silence),
+                // A tool that says that all is well, where something else was to be said.
+                None if read.is_empty() => whole("nothing in its output says what failed"),
+                None => read.clone(),
+            };
+            of_question(condition, failures)
         }
         _ => facts.reading.extraction.failures.clone(),
     }
+}
+
+/// Returns failures that stand for an output which nobody can read. Two questions may be answered with the same words, or with
+/// none, so the question belongs to the identity.
+fn of_question(condition: &Condition, failures: Vec<Failure>) -> Vec<Failure> {
+    let params = condition.params.iter().flat_map(|(param, value)| [param.as_str(), value]);
+    let question: Vec<&str> = std::iter::once(condition.validator.name.as_str()).chain(params).collect();
+    failures.into_iter().map(|failure| failure.answering(&question)).collect()
 }
 
 fn distinct(failures: Vec<Failure>) -> Vec<Failure> {

@@ -164,7 +164,7 @@ pub fn judge(
     stderr: &[u8],
     recognised: bool,
 ) -> ValidatorOutcome {
-    let code = match code_of(exit, stderr, recognised) {
+    let code = match code_of(exit, stdout, stderr, recognised) {
         Ok(code) => code,
         Err(why) => return ValidatorOutcome::CouldNotRun(why),
     };
@@ -195,8 +195,12 @@ fn told(holds: bool) -> ValidatorOutcome {
 }
 
 /// Returns the exit code of a command that came to its end, or why it did not.
-fn code_of(exit: &Exit, stderr: &[u8], recognised: bool) -> Result<i32, String> {
+fn code_of(exit: &Exit, stdout: &[u8], stderr: &[u8], recognised: bool) -> Result<i32, String> {
     let why = match exit {
+        // Something behind it has made another code of it: `lint || exit 1`.
+        Exit::Code(1..126) if let Some(name) = failure::missing_command(stdout, stderr) => {
+            format!("there is no such command: {name}")
+        }
         Exit::Code(1) if !recognised && is_denied(stderr) => {
             format!("permission was denied{}", last_words(stderr))
         }

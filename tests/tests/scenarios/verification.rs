@@ -245,7 +245,8 @@ fn s33_a_program_that_is_not_there_is_missed_before_anything_is_paid_for() {
     registry(&stage, &missing, &json!({}));
     flow(&stage, "cat >/dev/null; echo call >>$SCRATCH/calls", "");
     stage.unstuck(&["check", "flow.yaml"]).with_status(0).complains("there is no program lintt");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("validator lint could not run");
+    let ended = stage.unstuck(&["run", "flow.yaml"]);
+    ended.with_status(5).says("validator lint could not run").says("once it is there");
     assert_eq!(stage.calls(), 0);
     stage.unstuck(&["resume"]).with_status(5);
     let bin = stage.workspace().join(".git/bin");
@@ -518,4 +519,15 @@ fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
     stage.unstuck(&["run", "flow.yaml"]).with_status(1);
     let found = ask("stop_at_first=false");
     assert!(found.out.contains("behind the first that failed were not asked"), "{}", found.out);
+}
+
+#[test]
+fn init_names_what_tools_write_and_git_does_not_ignore() {
+    let stage = Stage::repository();
+    let warning = "git does not ignore target/, which";
+    stage.write("Cargo.toml", "[package]\nname = \"a\"\n");
+    stage.unstuck(&["init"]).with_status(0).complains(warning);
+    stage.write(".gitignore", "/target\n");
+    let ended = stage.unstuck(&["init", "--force"]).with_status(0);
+    assert!(!ended.err.contains(warning), "{ended:#?}");
 }

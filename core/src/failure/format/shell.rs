@@ -22,9 +22,29 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         |line: &&&str| !line.starts_with(' ') && line.contains(": ") && !super::unparsed::is_epilogue(line);
     let Some(line) = sheet.lines.iter().rev().filter(own).find(|line| SAID.is_match(line)) else { return };
     let kind = SAID.captures(line).map_or_else(String::new, |said| said["what"].to_owned());
-    let draft = match PLACE.captures(line) {
+    // What a shell is given on its command line has no file to mend.
+    let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));
+    let draft = match place {
         Some(place) => Draft::diagnostic("shell", &place["who"], place["line"].parse().ok(), &place["rest"]),
         None => Draft::diagnostic("shell", "", None, line),
     };
     found.push(draft.kind(kind.trim_end_matches('.')).message(line));
+}
+
+/// The names of shells, which speak of a script by its own name.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
+
+fn is_shell(who: &str) -> bool {
+    SHELLS.contains(&who.rsplit('/').next().unwrap_or(who))
+}
+
+/// Returns the command that a shell did not find, as one of its lines says: `sh: 1: lint: not found`. Not of a script, nor
+/// of a program that is named by its path: such a one may have to be made.
+pub(in crate::failure) fn missing_command(line: &str) -> Option<&str> {
+    static MISSING: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<who>[^\s:]+): (?:(?:line )?\d+: )?(?P<name>[^\s:/]+): (?:command )?not found$")
+            .expect("well formed")
+    });
+    let found = MISSING.captures(line.trim())?;
+    is_shell(found.name("who")?.as_str()).then(|| found.name("name").map(|name| name.as_str()))?
 }

@@ -38,7 +38,11 @@ pub(in crate::failure) fn read(pages: &[&[&str]], output: &Output<'_>, found: &m
     }
     let code = output.exit_code.map_or_else(String::new, |code| format!("exit {code}: "));
     let about = format!("{code}\n{}", told.concat().join("\n"));
-    found.push(of_lines(UNPARSED, &about).message(&format!("{code}{}", tail.join("\n"))));
+    let message = match output.exit_code {
+        Some(code) if tail.is_empty() => format!("exit {code}, and it printed nothing"),
+        _ => format!("{code}{}", tail.join("\n")),
+    };
+    found.push(of_lines(UNPARSED, &about).message(&message));
     Confidence::Low
 }
 
