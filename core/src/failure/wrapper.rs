@@ -61,13 +61,18 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         (60, 2, false, r"^#(?P<label>\d+) \d+\.\d+(?: |$)"),
     ];
     let prefix = |(share_min, lines_min, needs_indented, pattern): (usize, usize, bool, &str)| Prefix {
-        pattern: Regex::new(pattern).expect("a pattern of ours"),
+        pattern: Regex::new(&of_ascii(pattern)).expect("a pattern of ours"),
         share_min,
         lines_min,
         needs_indented,
     };
     prefixes.into_iter().map(prefix).collect()
 });
+
+/// Returns a pattern with digits and letters of ASCII alone: those of all scripts take megabytes.
+fn of_ascii(pattern: &str) -> String {
+    pattern.replace(r"\d", "[0-9]").replace(r"\w", "[0-9A-Za-z_]")
+}
 
 /// The patterns of all of them.
 static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -86,6 +91,9 @@ pub(super) fn unwrapped(mut text: Cow<'_, str>) -> Cow<'_, str> {
 
 /// Returns those that stand before a third of the first lines.
 fn candidates(text: &str) -> Vec<&'static Prefix> {
+    if text.is_empty() {
+        return Vec::new();
+    }
     let mut counts = vec![0; PREFIXES.len()];
     let mut lines = 0;
     for line in text.lines().filter(|line| !line.trim_start().is_empty()).take(FIRST) {
