@@ -126,7 +126,7 @@ mod tests {
                 at(8),
                 "running, for 60 min so far\nwaits until 1970-01-01 09:00:00 (in 60 min): limit reached: resets 9am\nnext: unstuck kick 9d20",
             ),
-            (at(10), "running, for 3 h 0 min so far\nnext: unstuck events 9d20 -f"),
+            (at(10), "running, for 3 h so far\nnext: unstuck events 9d20 -f"),
         ] {
             assert_eq!(running(Some(&waits), at(7), "9d20", now), expected);
         }
