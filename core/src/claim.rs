@@ -7,7 +7,7 @@ use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;
-use crate::reading::{CallEnd, Reading, Trouble};
+use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{CheckCommand, WorkerKind};
@@ -229,6 +229,19 @@ impl Outcome {
     pub(crate) fn is_stalled(&self) -> bool {
         let waited = self.reading.as_ref().is_some_and(|reading| reading.end == CallEnd::Failed);
         self.exit == Exit::Idle && !waited
+    }
+
+    /// Says why the call of a client broke off in its work, nobody knows how far from its end: it had used tools, written
+    /// tokens or changed files. What it did is checked, since to ask for the same again would be to pay for it again.
+    ///
+    /// `changed` says whether the workspace is another one than before the call.
+    pub(crate) fn broke_off(&self, changed: Option<bool>) -> Option<String> {
+        let reading = self.reading.as_deref().filter(|it| it.end == CallEnd::Failed)?;
+        let is_unclear = matches!(reading.trouble?, Trouble::NoEnd | Trouble::Unknown | Trouble::Crashed);
+        let worked = reading.counts.tools > 0 || !reading.files.is_empty() || changed == Some(true);
+        // What a whole conversation has used says nothing of this call.
+        let told = reading.usage.is_some_and(|usage| usage.scope == Scope::Call && usage.output > 0);
+        (is_unclear && (worked || told)).then(|| words(reading))
     }
 
     /// Returns why a process failed; `None` if it succeeded.

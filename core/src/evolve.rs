@@ -280,6 +280,7 @@ impl RunState {
             if !event.outcome.exit.is_stopped() {
                 step.worked = Some(place.seq);
                 step.stalled = stalled(&event.outcome);
+                step.broke_off = event.outcome.broke_off(event.changed);
                 step.conversation = event.outcome.reading.as_deref().and_then(conversation);
                 step.feedback.said = clip::tail(event.outcome.answer.trim(), Feedback::SAID_MAX).to_owned();
                 step.answered(event.answer.clone());

@@ -150,6 +150,8 @@ pub struct StepState {
     pub rests: Rests,
     /// Why its worker was ended in this iteration, if it did nothing any more.
     pub stalled: Option<String>,
+    /// How the call of its worker broke off in this iteration, if it did so in its work.
+    pub broke_off: Option<String>,
     /// The conversation that its worker had last.
     pub conversation: Option<Conversation>,
 }
@@ -302,7 +304,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 4;
+    pub const REDUCER_VERSION: u32 = 5;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

@@ -251,7 +251,7 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
                 r"|you['’]?(?:ve| have) exhausted your (?:[\w-]+ ){0,3}(?:capacity|quota)\b|free usage exceeded\b",
                 r"|rate_limit_(?:error|exceeded)\b|insufficient_quota\b|resource_exhausted\b|usage_limit_reached\b",
                 r"|429 (?:\w+ ){0,3}rate[ -]?limit",
-                r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[\W])",
+                r"|(?:529 )?(?:the )?(?:\w+ ){0,2}(?:is (?:currently )?)?overloaded(?:_error)?(?:\s*$|[^\w\s]|\s(?:right now|at the moment|please|try)\b)",
                 r"|overloaded_error\b|529 (?:\{|<|(?:\w+ ){0,3}(?:error\b|overload))",
                 r"|(?:we['’]re|we are) currently experiencing high demand",
             )),
@@ -303,31 +303,80 @@ fn trouble_of(line: &str) -> Option<Trouble> {
 }
 
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,
-/// `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`.
+/// `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`, `limit reached until 15:00 UTC`.
 pub(crate) fn resets(line: &str) -> Option<String> {
     // What follows a mark or begins another sentence is an advertisement.
+    const END: &str = r"(?:\s+[·∙•|].*|\.\s+(?-i:[A-Z]).*)?[\s.\]]*$";
     static RESETS: LazyLock<Regex> = LazyLock::new(|| {
-        regex(concat!(
-            r#"(?i)"(?:resets?_?at|quotaResetTimeStamp)"\s*:\s*"?([0-9a-z:.+-]{9,40})"#,
-            r"|\b(?:resets?(?: again)?(?: at| on|:)?|try again (?:at|on))\s+(.{1,120}?)(?:\s+[·∙•|].*|\.\s+(?-i:[A-Z]).*)?[\s.\]]*$",
-            r"|limit reached\|(\d{9,13})\s*$",
-            r#"|\bretry[-_ ]after["']?\s*[:=]\s*["']?((?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .{1,40}? gmt)\b"#,
+        regex(&format!(
+            concat!(
+                r#"(?i)"(?:resets?_?at|quotaResetTimeStamp)"\s*:\s*"?([0-9a-z:.+-]{{9,40}})"#,
+                r"|\b(?:resets?(?: again)?(?: at| on|:)?|try again (?:at|on))\s+(.{{1,120}}?){end}",
+                r"|limit reached\|(\d{{9,13}})\s*$",
+                r#"|\bretry[-_ ]after["']?\s*[:=]\s*["']?((?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .{{1,40}}? gmt)\b"#,
+            ),
+            end = END
         ))
     });
-    let found = RESETS.captures(line)?;
-    let text = found.iter().skip(1).flatten().next()?.as_str().trim();
-    (!text.is_empty() && !text.to_lowercase().starts_with("by peer")).then(|| text.to_owned())
+    // Much else stands behind these words, so only what is a time of day or a date is taken.
+    static OTHER_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        regex(&format!(
+            concat!(
+                r#"(?i)(?:\b(?:try again after|retry[-_ ]after|available(?: again)? (?:at|on|from|after))["']?\s*[:=]?\s*["']?"#,
+                r"|\b(?:limit|quota|wait|unavailable|exhausted|exceeded|paused)[^.]{{0,60}}?\buntil\s+)",
+                r"(.{{1,120}}?){end}",
+            ),
+            end = END
+        ))
+    });
+    if let Some(found) = RESETS.captures(line) {
+        let text = found.iter().skip(1).flatten().next()?.as_str().trim();
+        return (!text.is_empty() && !text.to_lowercase().starts_with("by peer")).then(|| text.to_owned());
+    }
+    let text = OTHER_WORDS.captures(line)?.get(1)?.as_str().trim();
+    is_clock(text).then(|| text.to_owned())
 }
 
-/// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 3 days 2 hours 5 minutes`.
+/// Units of a span of time.
+const UNIT: &str = "(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?)";
+
+/// Words that may stand before a moment.
+const BEFORE_MOMENT: &str = r"(?i)^[\s~:(]*(?:(?:at|on|in|after|by|about|around|approximately|the|next)\s+)*";
+
+/// Says whether a text begins with a span of time, a time of day or a date.
+pub(crate) fn is_moment(text: &str) -> bool {
+    static SPAN: LazyLock<Regex> =
+        LazyLock::new(|| regex(&format!(r"{BEFORE_MOMENT}\d+(?:\.\d+)?\s*(?:{UNIT}\d?\b|{UNIT}\d)")));
+    is_clock(text) || SPAN.is_match(text)
+}
+
+/// Says whether a text begins with a time of day, a date, or seconds since 1970.
+fn is_clock(text: &str) -> bool {
+    static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
+        const MONTH: &str = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
+        regex(&format!(
+            concat!(
+                r"{before}(?:\d{{1,2}}:\d\d|\d{{1,2}}\s*[ap]\.?m\b|\d{{4}}-\d\d-\d\d|\d{{9,13}}\b",
+                r"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{month}\b|{month}\.?\s+\d",
+                r"|(?:mon|tue|wed|thu|fri|sat|sun)(?:day|s|sday|nesday|r|rs|rsday|urday)?\b",
+                r"|(?:today|tonight|tomorrow|noon|midnight)\b)",
+            ),
+            before = BEFORE_MOMENT,
+            month = MONTH
+        ))
+    });
+    CLOCK.is_match(text)
+}
+
+/// Reads how long to wait: `retry after 30s`, `Retry-After: 2`, `try again in 3 days 2 hours 5 minutes`; of `5-10 minutes`
+/// the longer.
 pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     static AFTER: LazyLock<Regex> = LazyLock::new(|| {
-        const UNIT: &str =
-            "(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?)";
         regex(&format!(
             concat!(
                 r#"(?i)\b(?:retry[ -]?after|(?:re)?try(?:ing)?(?: again)? (?:in|after)|retry_?delay|resets?_in_seconds"#,
                 r#"|resets? (?:in|after)|please wait)["']?\s*[:=]?\s*["']?~?"#,
+                r"((?:\d+(?:\.\d+)?\s*{unit}?\s*(?:-|–|to)\s*)?)",
                 r"(\d+(?:\.\d+)?\s*{unit}?(?:,?(?: and)? ?\d+(?:\.\d+)?\s*{unit})*)\b"
             ),
             unit = UNIT
@@ -335,9 +384,24 @@ pub(crate) fn retry_after_ms(line: &str) -> Option<u64> {
     });
     static DELAY: LazyLock<Regex> =
         LazyLock::new(|| regex(r#"(?i)\bretry_?delay_?ms["']?\s*[:=]\s*(\d{1,12})"#));
+    static THOUSANDS: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d),(\d{3})\b"));
     if let Some(found) = DELAY.captures(line) {
         return found[1].parse().ok();
     }
-    let span = AFTER.captures(line)?[1].replace(',', " ").replace(" and ", " ");
+    let line = THOUSANDS.replace_all(line, "$1$2");
+    let found = AFTER.captures(&line)?;
+    let span = found.get(2)?;
+    let has_unit = !span.as_str().trim_end().ends_with(|c: char| c.is_ascii_digit());
+    // The beginning of a moment is no number of seconds, and half of a range is none, either.
+    if !has_unit && (!found[1].is_empty() || goes_on(&line[span.start()..], span.as_str())) {
+        return None;
+    }
+    let span = span.as_str().replace(',', " ").replace(" and ", " ");
     crate::verdict::parse_duration_ms(&span, 1000)
+}
+
+/// Says whether a number without a unit is only the beginning of what stands there.
+fn goes_on(text: &str, number: &str) -> bool {
+    static GOES_ON: LazyLock<Regex> = LazyLock::new(|| regex(r"^[-:,./]?\d"));
+    is_clock(text) || GOES_ON.is_match(&text[number.len()..])
 }

@@ -2,10 +2,12 @@
 //! of outcomes. Rows that say `differs` are where existing tools do otherwise; the reason is there.
 
 use serde_json::Value;
-use unstuck_core::event::{DecisionFile, Exit, Observation, RunOutcome, StepEnd};
+use unstuck_core::event::{Conclusion, DecisionFile, Exit, Fact, Observation, RunOutcome, StepEnd};
 use unstuck_core::id::{Stage, StepId};
+use unstuck_core::reading::{Counts, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Convergence, OnExhausted, OnFailure, Step, WorkerKind, Workflow};
 
 fn rows(text: &str) -> Vec<Value> {
@@ -258,4 +260,85 @@ fn a_lost_worker_runs_again_and_costs_no_retry() {
     let (_, at) = world.state.step(&id).expect("step A");
     assert_eq!((at.retries, world.worker_calls[&id]), (0, 2));
     assert!(matches!(at.phase, StepPhase::Ended(StepEnd::Complete)));
+}
+
+/// Returns what a client told of a call that failed in this way.
+fn told(trouble: Trouble, tools: u32, tokens: u64, scope: Scope) -> Act {
+    let reading = Reading {
+        trouble: Some(trouble),
+        message: "EPIPE".to_owned(),
+        usage: Some(Usage { output: tokens, scope, ..Usage::default() }),
+        counts: Counts { tools, ..Counts::default() },
+        ..Progress::default().so_far("claude")
+    };
+    Act::Tells(1, Box::new(reading))
+}
+
+fn changed(act: Act) -> Act {
+    let Act::Tells(code, reading) = act else { return act };
+    Act::Tells(code, Box::new(Reading { files: vec!["a.rs".to_owned()], ..*reading }))
+}
+
+#[test]
+fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
+    use Trouble::{Auth, Config, Crashed, NoEnd, Unknown};
+    for (act, goes_on) in [
+        (told(NoEnd, 1, 0, Scope::Call), true),
+        (told(Unknown, 0, 100, Scope::Call), true),
+        (told(Crashed, 2, 100, Scope::Session), true),
+        (changed(told(Crashed, 0, 0, Scope::Call)), true),
+        // It did nothing, as far as it told.
+        (told(Unknown, 0, 0, Scope::Call), false),
+        (told(Unknown, 0, 100, Scope::Session), false),
+        (Act::Exits(137, String::new()), false),
+        // It is known why.
+        (told(Config, 1, 100, Scope::Call), false),
+        (told(Auth, 1, 100, Scope::Call), false),
+    ] {
+        for by in ["exit", "claim", "agent"] {
+            let id = StepId::from("A");
+            let checker = || script_worker(WorkerKind::Command, "check it");
+            let by = match by {
+                "exit" => CheckBy::Exit(checker()),
+                "claim" => CheckBy::Claim,
+                _ => CheckBy::Agent(checker()),
+            };
+            let is_claim = by == CheckBy::Claim;
+            let says = |decision: &str| {
+                Act::Writes(0, format!(r#"{{"decision":"{decision}","check_id":"{{id}}"}}"#))
+            };
+            let work =
+                vec![act.clone(), if is_claim { says("complete") } else { Act::Exits(0, String::new()) }];
+            let checks = vec![
+                if matches!(by, CheckBy::Agent(_)) {
+                    says("incomplete")
+                } else {
+                    Act::Exits(1, String::new())
+                },
+                says("complete"),
+            ];
+            let script = Script { work: [(id.clone(), work)].into(), checks: [(id.clone(), checks)].into() };
+            let mut world = World::start(Workflow::of_steps(vec![step("A").checked(by, 5)]), script);
+            world.play();
+            let verdicts = world.history.events.iter().filter_map(|event| match &event.fact {
+                Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict),
+                _ => None,
+            });
+            let verdicts: Vec<_> = verdicts.collect();
+            if !goes_on {
+                assert!(verdicts.is_empty(), "{act:?}");
+                continue;
+            }
+            let [first, second] = &verdicts[..] else { panic!("{act:?}: {verdicts:?}") };
+            let (decision, said, unread) = if is_claim {
+                (Decision::None, first.problems.last(), 1)
+            } else {
+                (Decision::Incomplete, first.reasons.first(), 0)
+            };
+            assert_eq!((first.decision, first.parse_failures), (decision, unread));
+            assert!(said.is_some_and(|it| it.contains("broke off") && it.contains("EPIPE")), "{first:?}");
+            assert_eq!(second.decision, Decision::Complete, "{second:?}");
+            assert_eq!(world.worker_calls[&id], 2);
+        }
+    }
 }

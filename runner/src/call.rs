@@ -18,6 +18,7 @@ use unstuck_core::completion::Form;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, WorkerProgressed};
 use unstuck_core::id::{StepId, Timestamp};
 use unstuck_core::reading::{CallEnd, Progress, Reading, Trouble};
+use unstuck_core::weather;
 use unstuck_core::workflow::{Session, Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 
@@ -266,13 +267,21 @@ impl Audience for Listener<'_> {
     }
 }
 
+/// The exit code by which programs that run others say that they have failed themselves: `docker`, `podman`, `env`.
+const WRAP_FAILED: i32 = 125;
+
 /// Says that a client may never have been run, where it said nothing and what it is run by has failed.
 fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
-    let (Exit::Code(code), Some(Trouble::Crashed | Trouble::Config)) = (exit, reading.trouble) else {
+    let (Exit::Code(code), Some(trouble)) = (exit, reading.trouble) else { return };
+    let may_pass = weather::is_weather(weather::class_of(trouble));
+    if !may_pass && !matches!(trouble, Trouble::Crashed | Trouble::Config) {
         return;
-    };
+    }
+    // What may pass is waited for, whoever of the two ran into it.
+    if !may_pass || *code == WRAP_FAILED {
+        reading.trouble = Some(Trouble::Config);
+    }
     let said = if reading.message.is_empty() { String::new() } else { format!(": {}", reading.message) };
-    reading.trouble = Some(Trouble::Config);
     let message = format!("it said nothing, and {wrap:?}, which runs it, exited with {code}{said}");
     reading.message = clip::head(&message, Reading::MESSAGE_MAX).to_owned();
 }
@@ -299,6 +308,30 @@ mod tests {
         fn line(&self, _: &StepId, _: &str) {}
         fn child(self: Arc<Self>, _: &StepId, _: Option<&str>) -> Arc<dyn Watcher> {
             self
+        }
+    }
+
+    #[test]
+    fn what_runs_a_client_that_said_nothing_is_named() {
+        let pull = "docker: Error response from daemon: net/http: TLS handshake timeout";
+        for (code, stderr, trouble) in [
+            (125, pull, Trouble::Config),
+            (125, "docker: no such image", Trouble::Config),
+            (1, "error: no such container", Trouble::Config),
+            (1, "Error: connect ECONNREFUSED 127.0.0.1:443", Trouble::Network),
+            (1, "HTTP 429", Trouble::RateLimit),
+        ] {
+            let client = clients::find("claude").expect("a client of ours");
+            let due = Due { step: StepId::from("work"), iteration: Iteration(1), attempt: Attempt(1) };
+            let (tell, _told) = tokio::sync::mpsc::unbounded_channel();
+            let wrap = (None, Some("docker run x".to_owned()));
+            let listener = Listener::new(client, wrap, due, &Nobody, tell);
+            let mut outcome = Outcome { stderr_tail: stderr.to_owned(), ..Outcome::of(Exit::Code(code)) };
+            listener.finish(&mut outcome);
+            let reading = outcome.reading.expect("it was read");
+            let message =
+                format!("it said nothing, and \"docker run x\", which runs it, exited with {code}: {stderr}");
+            assert_eq!((reading.trouble, reading.message), (Some(trouble), message));
         }
     }
 

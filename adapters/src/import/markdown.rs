@@ -11,19 +11,60 @@ pub(super) use checklist::boxes;
 
 /// Returns the first heading of a text, else its first line.
 pub(super) fn title(text: &str) -> Option<&str> {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.clone().next();
-    let heading = lines.find(|line| line.starts_with("# "));
-    heading.or(first).map(|line| line.trim_start_matches('#').trim()).filter(|line| !line.is_empty())
+    let lines = || text.lines().map(str::trim);
+    let underlined = lines().zip(lines().skip(1)).filter(|(_, below)| underline(below) == Some(1));
+    let headings = lines().filter(|line| line.starts_with("# "));
+    // Whichever stands first; both are parts of the same text.
+    let heading = headings.chain(underlined.map(|(line, _)| line)).min_by_key(|line| line.as_ptr());
+    let first = || lines().find(|line| !line.is_empty() && underline(line).is_none());
+    heading.or_else(first).map(|line| line.trim_start_matches('#').trim()).filter(|line| !line.is_empty())
 }
 
-/// Returns the command lines under headings that are about showing the work, each with its line.
-pub(super) fn commands(text: &str) -> Vec<(u32, String)> {
+/// Command lines of a text, each with its line.
+#[derive(Default)]
+pub(super) struct Commands {
+    /// Those under headings that are about showing the work, or behind such a label.
+    pub taken: Vec<(u32, String)>,
+    /// Those in backticks anywhere else in its words.
+    pub named: Vec<(u32, String)>,
+}
+
+/// Returns the command lines of a text.
+pub(super) fn commands(text: &str) -> Commands {
     let mut reader = Reader::default();
-    for (number, line) in (1..).zip(text.lines()) {
-        reader.line(number, line);
+    let mut lines = (1..).zip(text.lines()).peekable();
+    while let Some((number, line)) = lines.next() {
+        let below = lines.peek().and_then(|(_, below)| underline(below));
+        match below.filter(|_| reader.fence.is_none() && is_words(line)) {
+            Some(level) => {
+                // A rule right below a line of commands makes a heading of it, which nobody meant.
+                if is_label(line) {
+                    reader.line(number, line);
+                }
+                reader.heading(level, line.trim());
+                lines.next();
+            }
+            None => reader.line(number, line),
+        }
     }
     reader.found
+}
+
+/// Returns the level of the heading that a line makes of the words above it.
+fn underline(line: &str) -> Option<usize> {
+    let line = line.trim();
+    let is_of = |mark: char| line.len() > 1 && line.chars().all(|c| c == mark);
+    is_of('=').then_some(1).or_else(|| is_of('-').then_some(2))
+}
+
+/// Says whether a line is words, and neither blank nor the mark of anything else.
+fn is_words(line: &str) -> bool {
+    let bare = line.trim_start();
+    line.len() - bare.len() < 4
+        && bare.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_'))
+        && !bare.starts_with("* ")
+        && !bare.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')'])
+        && fence_of(bare).is_none()
 }
 
 /// Returns the words by which a worker is to say that a loop ends, each with the line where it stands first.
@@ -63,7 +104,7 @@ struct Reader {
     folder: String,
     /// The beginning of a command that goes on on the next line.
     begun: Option<(u32, String)>,
-    found: Vec<(u32, String)>,
+    found: Commands,
 }
 
 impl Reader {
@@ -80,17 +121,21 @@ impl Reader {
             let is_shell = SHELLS.contains(&language.split_whitespace().next().unwrap_or_default());
             self.fence = Some((fence.to_owned(), is_shell && self.section.is_some()));
         } else if let Some((level, title)) = heading(bare) {
-            if self.section.is_none_or(|section| level <= section) || is_of_task(title) {
-                self.section = is_about_showing(title).then_some(level);
-            }
-        } else if self.section.is_some() || is_label(bare) {
+            self.heading(level, title);
+        } else {
             self.in_words(number, bare);
+        }
+    }
+
+    fn heading(&mut self, level: usize, title: &str) {
+        if self.section.is_none_or(|section| level <= section) || is_of_task(title) {
+            self.section = is_about_showing(title).then_some(level);
         }
     }
 
     fn end_block(&mut self) {
         if let Some((number, line)) = self.begun.take() {
-            self.push(number, line);
+            push(&mut self.found.taken, number, &line);
         }
         self.fence = None;
         self.folder.clear();
@@ -111,7 +156,8 @@ impl Reader {
             self.folder = format!("{whole} && ");
         } else {
             let comment = whole.find(" # ").unwrap_or(whole.len());
-            self.push(first, format!("{}{}", self.folder, whole[..comment].trim_end()));
+            let line = format!("{}{}", self.folder, whole[..comment].trim_end());
+            push(&mut self.found.taken, first, &line);
         }
     }
 
@@ -120,22 +166,24 @@ impl Reader {
             line.trim_start_matches(|c: char| matches!(c, '-' | '*' | '+' | '.' | ')') || c.is_ascii_digit());
         let item = item.trim_start();
         let item = ["[ ]", "[x]", "[X]"].iter().find_map(|it| item.strip_prefix(it)).unwrap_or(item).trim();
+        let is_taken = self.section.is_some() || is_label(line);
         let spans: Vec<&str> = item.split('`').skip(1).step_by(2).map(str::trim).collect();
         if item.contains('`') {
             let is_whole = |span: &&str| {
                 command::is_command(span)
                     && (span.contains(' ') || ALONE.contains(span) || span.contains('/'))
             };
-            spans.into_iter().filter(is_whole).for_each(|span| self.push(number, span.to_owned()));
+            let list = if is_taken { &mut self.found.taken } else { &mut self.found.named };
+            spans.into_iter().filter(is_whole).for_each(|span| push(list, number, span));
         } else if self.section.is_some() && command::is_command_alone(item) {
-            self.push(number, item.to_owned());
+            push(&mut self.found.taken, number, item);
         }
     }
+}
 
-    fn push(&mut self, number: u32, line: String) {
-        if self.found.len() < COMMANDS_MAX {
-            self.found.push((number, line));
-        }
+fn push(list: &mut Vec<(u32, String)>, number: u32, line: &str) {
+    if list.len() < COMMANDS_MAX {
+        list.push((number, line.to_owned()));
     }
 }
 

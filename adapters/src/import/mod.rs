@@ -2,7 +2,7 @@
 //!
 //! A kind of file is known by what it holds: `stories` with `passes`, a `plan` with boxes, a `prompt`, the
 //! configuration of a Ralph loop (`ralph`), a steps `registry`, a workflow. What was carried over and what could
-//! not be is listed, with its line. A word of the worker's own is evidence nowhere: what the files name as commands that
+//! not be is listed, with its line. A word of the worker's own is a claim at most: what the files name as commands that
 //! show the work becomes the check.
 //!
 //! `write` puts the workflow into words, `markdown` and `command` read what several kinds have in common.
@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
+use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
 
 use crate::registry::parse_json;
 use crate::test_command::TestCommand;
@@ -165,8 +166,9 @@ fn of_tree(input: &mut Input<'_>, tree: &Node) -> Result<Kind, Rejected> {
         registry::read(input)?;
         return Ok(Kind::Registry);
     }
-    if let Some(list) = stories::find(tree) {
-        stories::read(input, tree, &list)?;
+    let lists = stories::find(tree);
+    if !lists.is_empty() {
+        stories::read(input, tree, &lists)?;
         return Ok(Kind::Stories);
     }
     if ralph::is_one(tree) {
@@ -294,7 +296,7 @@ impl<'a> Input<'a> {
                 self.draft.step().commands.push(command);
             }
             None => {
-                let what = "no command that shows the work is named here or follows from the project";
+                let what = "no command is taken from here as one that shows the work, and none follows from the project";
                 self.left(None, what, "so the worker's own word counts; add what a program finds out");
             }
         }
@@ -313,10 +315,43 @@ impl<'a> Input<'a> {
     /// Says of every word by which a worker ends another loop that it ends nothing here.
     fn markers(&mut self, text: &str) {
         for (line, marker) in markdown::markers(text) {
-            let what = format!("`{marker}` in the output ends nothing here: it is a word, and no evidence");
+            self.marker(line, &format!("`{marker}` in the output"), &marker);
+        }
+    }
+
+    /// Says what such a word is here: nothing, or the claim that it is for whoever reads a verdict.
+    fn marker(&mut self, line: u32, what: &str, word: &str) {
+        if is_claim(word) {
+            let what =
+                format!("{what} is a claim of the worker here: what is asked beside it has to hold as well");
+            self.left(line, what, "where nothing else is asked, that word ends the step: add a command");
+        } else {
+            let what = format!("{what} ends nothing here: it is a word, and no evidence");
             self.left(line, what, "the worker is told how to say that it is done; the commands show it");
         }
     }
+
+    /// Says of a command that stands in the words that it is no check, if it could be one.
+    fn named(&mut self, line: u32, text: &str) {
+        let Ok(run) = command::read(text) else { return };
+        if !self.draft.step().commands.iter().any(|it| it.run == run) {
+            let instead = "if it shows that the work is done, write it into the workflow";
+            self.left(line, format!("`{run}`: named beside the task, and not taken"), instead);
+        }
+    }
+
+    /// Returns how many lines stand before a text that is the end of the file.
+    fn lines_before(&self, body: &str) -> u32 {
+        self.line(u32::try_from(self.text.len() - body.len()).unwrap_or(u32::MAX)) - 1
+    }
+}
+
+/// Says whether an answer that is this word alone is a verdict that the work is complete.
+fn is_claim(word: &str) -> bool {
+    let file = FileEvidence::NotConfigured;
+    let evidence =
+        Evidence { file: &file, file_fresh: true, answer: Some(word), prompt: None, check_id: None };
+    verdict::resolve(&evidence).decision == Decision::Complete
 }
 
 /// Says whether a tree that nobody calls JSON or YAML is one of ours all the same, and not prose with a colon in it.

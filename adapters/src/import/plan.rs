@@ -1,7 +1,7 @@
 //! A plan in Markdown: its boxes have to be ticked, and the commands that it validates with have to pass.
 
 use super::write::{Checklist, Done};
-use super::{Input, markdown};
+use super::{Input, markdown, prompt};
 
 /// Reads a plan.
 pub(super) fn read(input: &mut Input<'_>) {
@@ -13,18 +13,17 @@ pub(super) fn read(input: &mut Input<'_>) {
         first,
         format!("{}, {open} open: all have to be ticked", super::count(boxes.len(), "box", "boxes")),
     );
-    for (line, command) in markdown::commands(text) {
-        input.command(line, &command);
-    }
-    input.tests();
+    let body = prompt::settings_and_body(input);
+    let lines_before = input.lines_before(body);
+    prompt::commands(input, body, lines_before);
     input.markers(text);
     let path = input.source.path.to_owned();
-    input.draft.name(markdown::title(text));
+    input.draft.name(markdown::title(body));
     let step = input.draft.step();
     step.instructions = format!(
         "Read {path}. Take the first task with an open box that can be done now, do it, and show that it works. Tick its \
          box (- [x]) only when it holds; leave the rest of {path} as it is. Then take the next one."
     );
     step.need_iterations(open);
-    step.done = Done::Checklist(Checklist { path, pointer: None });
+    step.done = Done::Checklists(vec![Checklist { path, pointer: None }]);
 }

@@ -11,14 +11,30 @@ const INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads a prompt.
 pub(super) fn read(input: &mut Input<'_>) {
-    let text = input.text;
-    let split = front_matter::split(text);
-    let lines_before = input.line(u32::try_from(split.body_offset).unwrap_or(u32::MAX)) - 1;
+    let body = settings_and_body(input);
+    take(input, body, input.lines_before(body));
+    input.draft.name(markdown::title(body));
+}
+
+/// Reads what stands before a text, and returns the text.
+pub(super) fn settings_and_body<'a>(input: &mut Input<'a>) -> &'a str {
+    let split = front_matter::split(input.text);
     if let Some(yaml) = split.yaml {
         settings(input, yaml, split.yaml_offset);
     }
-    take(input, split.body, lines_before);
-    input.draft.name(markdown::title(split.body));
+    split.body
+}
+
+/// Takes the commands that show the work, and names those that stand in the words beside.
+pub(super) fn commands(input: &mut Input<'_>, text: &str, lines_before: u32) {
+    let found = markdown::commands(text);
+    for (line, command) in found.taken {
+        input.command(lines_before + line, &command);
+    }
+    input.tests();
+    for (line, command) in found.named {
+        input.named(lines_before + line, &command);
+    }
 }
 
 /// Takes a text as what the worker is asked; it begins behind so many lines.
@@ -33,10 +49,7 @@ pub(super) fn take(input: &mut Input<'_>, text: &str, lines_before: u32) {
         step.instructions = format!("Read {path} and do what it says.");
         input.carried(lines_before + 1, "the prompt, by its name: the worker reads it");
     }
-    for (line, command) in markdown::commands(text) {
-        input.command(lines_before + line, &command);
-    }
-    input.tests();
+    commands(input, text, lines_before);
     input.markers(text);
 }
 
@@ -49,10 +62,7 @@ fn settings(input: &mut Input<'_>, yaml: &str, offset: usize) {
         match (entry.key.as_str(), &entry.value.kind) {
             ("max_iterations", Kind::Int(count)) => input.iterations(line, count),
             ("completion_promise", Kind::Text(marker)) => {
-                let what = format!(
-                    "the completion promise `{marker}` ends nothing here: it is a word, and no evidence"
-                );
-                input.left(line, what, "the worker is told how to say that it is done; the commands show it");
+                input.marker(line, &format!("the completion promise `{marker}`"), marker);
             }
             ("name" | "description" | "title" | "active", _) => {}
             (key, _) => input.left(line, format!("`{key}`"), "set it for the worker itself"),

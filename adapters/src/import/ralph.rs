@@ -74,9 +74,7 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
             _ => input.left(line, format!("{} = {seconds}", entry.key), "set timeout"),
         },
         ("completion_promise", Kind::Text(marker)) => {
-            let what =
-                format!("the completion promise `{marker}` ends nothing here: it is a word, and no evidence");
-            input.left(line, what, "the worker is told how to say that it is done; the commands show it");
+            input.marker(line, &format!("the completion promise `{marker}`"), marker);
         }
         ("agent", Kind::Text(name)) => worker(input, line, name),
         ("max_cost" | "max_cost_usd", Kind::Int(usd) | Kind::Float(usd)) => match money::micro_usd(usd) {

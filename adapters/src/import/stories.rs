@@ -1,16 +1,16 @@
 //! User stories in JSON (`prd.json`): each has a field that says whether it passes.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::write::{Checklist, Done};
 use super::{Input, command};
 use crate::workflow_file::Rejected;
 use crate::workflow_file::node::{Kind, Node};
 
-/// The list of stories of a file.
+/// A list of stories of a file, or the lists that have the same place in each item of another one.
 pub(super) struct Stories<'a> {
-    items: &'a [Node],
-    /// Where it stands, as a pointer.
+    items: Vec<&'a Node>,
+    /// Where it stands, as a pointer; `*` is each item of the list above.
     pointer: String,
     /// The field of an item that says whether it passes.
     field: &'static str,
@@ -70,35 +70,90 @@ const READ: &[&str] = &[
 ];
 
 /// How deep a list is looked for.
-const LEVELS_MAX: usize = 4;
+const LEVELS_MAX: usize = 8;
 
-/// Finds the first list of stories, the outermost first.
-pub(super) fn find(tree: &Node) -> Option<Stories<'_>> {
+/// Finds the lists of stories, the outermost first. What stands within a story belongs to it.
+pub(super) fn find(tree: &Node) -> Vec<Stories<'_>> {
+    let mut lists: Vec<(String, Vec<&Node>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut waiting = VecDeque::from([(tree, String::new(), 0)]);
     while let Some((node, pointer, level)) = waiting.pop_front() {
         let items = node.items();
-        let says = |field: &&str| {
-            items
-                .iter()
-                .any(|it| matches!(it.entry(field), Some(entry) if matches!(entry.value.kind, Kind::Bool(_))))
-        };
-        if let Some(field) = FIELDS.iter().copied().find(says) {
-            return Some(Stories { items, pointer, field });
-        }
-        if level < LEVELS_MAX {
-            let below = node.entries().iter().filter(|entry| entry.key != "*");
-            waiting.extend(below.map(|entry| {
+        if items.iter().any(|item| FIELDS.iter().any(|field| says(item, field))) {
+            let at = *places.entry(pointer.clone()).or_insert(lists.len());
+            if at == lists.len() {
+                lists.push((pointer, Vec::new()));
+            }
+            lists[at].1.extend(items);
+        } else if level < LEVELS_MAX {
+            let named = node.entries().iter().filter(|entry| entry.key != "*");
+            waiting.extend(named.map(|entry| {
                 let step = entry.key.replace('~', "~0").replace('/', "~1");
                 (&entry.value, format!("{pointer}/{step}"), level + 1)
             }));
+            waiting.extend(items.iter().map(|item| (item, format!("{pointer}/*"), level + 1)));
         }
     }
-    None
+    let with_field = lists.into_iter().filter_map(|(pointer, items)| {
+        let field = FIELDS.iter().copied().find(|field| items.iter().any(|item| says(item, field)))?;
+        Some(Stories { items, pointer, field })
+    });
+    with_field.collect()
+}
+
+/// Says whether an item tells by this field whether it is done.
+fn says(item: &Node, field: &str) -> bool {
+    item.entry(field).is_some_and(|entry| matches!(entry.value.kind, Kind::Bool(_)))
 }
 
 /// Reads the stories.
-pub(super) fn read(input: &mut Input<'_>, tree: &Node, stories: &Stories<'_>) -> Result<(), Rejected> {
-    let Stories { items, pointer, field } = stories;
+pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) -> Result<(), Rejected> {
+    let mut open = 0;
+    for list in lists {
+        open += count(input, tree, list, lists.len() > 1)?;
+    }
+    top(input, tree);
+    for list in lists {
+        list.items.iter().for_each(|item| commands(input, item));
+    }
+    input.tests();
+    for list in lists {
+        details(input, &list.items, list.field);
+    }
+
+    let path = input.source.path.to_owned();
+    let goal =
+        tree.entry("description").and_then(|it| it.value.text()).map(|goal| format!("{}\n\n", goal.trim()));
+    let mut fields: Vec<String> = Vec::new();
+    for field in lists.iter().map(|list| format!("\"{}\"", list.field)) {
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    let step = input.draft.step();
+    step.instructions = format!(
+        "{}Read {path}: it lists user stories. Take one that is open and that nothing open has to precede, the most \
+         important one first. Do it, meet each of its acceptance criteria, and set its {} to true only when they \
+         hold; change nothing else in {path}. Then take the next one.",
+        goal.unwrap_or_default(),
+        fields.join(" or ")
+    );
+    step.need_iterations(open);
+    let list = |Stories { pointer, field, .. }: &Stories<'_>| Checklist {
+        path: path.clone(),
+        pointer: Some(format!("{pointer}/*/{field}")),
+    };
+    step.done = Done::Checklists(lists.iter().map(list).collect());
+    Ok(())
+}
+
+/// Says what a list asks for, and returns how many of it are open.
+fn count(
+    input: &mut Input<'_>,
+    tree: &Node,
+    Stories { items, pointer, field }: &Stories<'_>,
+    is_one_of_several: bool,
+) -> Result<usize, Rejected> {
     if let Some(odd) = items.iter().find(|item| item.entries().is_empty()) {
         let what = format!("an item that is no story: {}", odd.found());
         return Err(input.rejected(
@@ -107,36 +162,38 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node, stories: &Stories<'_>) ->
             "every item of the list has fields; take this one out",
         ));
     }
-    let passes = |item: &&Node| item.entry(field).is_some_and(|it| matches!(it.value.kind, Kind::Bool(true)));
+    if let Some((odd, name)) = without_list(tree, pointer) {
+        let what = format!("an item without a list `{name}`, which others beside it have");
+        return Err(input.rejected(odd.place.offset, what, &format!("give it an empty one: \"{name}\": []")));
+    }
+    let passes =
+        |item: &&&Node| item.entry(field).is_some_and(|it| matches!(it.value.kind, Kind::Bool(true)));
     let open = items.len() - items.iter().filter(passes).count();
     let first = items.first().map(|item| input.line(item.place.offset));
+    let place = if is_one_of_several { format!("{pointer}: ") } else { String::new() };
     let what = format!(
-        "{}, {open} open: `{field}` has to be true in each",
+        "{place}{}, {open} open: `{field}` has to be true in each",
         super::count(items.len(), "story", "stories")
     );
     input.carried(first, what);
+    Ok(open)
+}
 
-    top(input, tree);
-    for item in *items {
-        commands(input, item);
+/// Returns an item on the way of a pointer that has nothing where others of its list go on: it would be open for ever.
+fn without_list<'a, 'p>(tree: &'a Node, pointer: &'p str) -> Option<(&'a Node, &'p str)> {
+    let mut here = vec![tree];
+    for step in pointer.split('/').skip(1) {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        if step == "*" {
+            here = here.iter().flat_map(|node| node.items()).collect();
+            continue;
+        }
+        if let Some(odd) = here.iter().find(|node| node.entry(&name).is_none()) {
+            return Some((odd, step));
+        }
+        here = here.iter().filter_map(|node| Some(&node.entry(&name)?.value)).collect();
     }
-    input.tests();
-    details(input, items, field);
-
-    let path = input.source.path.to_owned();
-    let goal =
-        tree.entry("description").and_then(|it| it.value.text()).map(|goal| format!("{}\n\n", goal.trim()));
-    let step = input.draft.step();
-    step.instructions = format!(
-        "{}Read {path}: it lists user stories. Take one that is open and that nothing open has to precede, the most \
-         important one first. Do it, meet each of its acceptance criteria, and set its \"{field}\" to true only when they \
-         hold; change nothing else in {path}. Then take the next one.",
-        goal.unwrap_or_default()
-    );
-    step.need_iterations(open);
-    let pointer = Some(format!("{pointer}/*/{field}"));
-    step.done = Done::Checklist(Checklist { path, pointer });
-    Ok(())
+    None
 }
 
 /// Reads what is said about all of them.
@@ -184,7 +241,7 @@ fn texts(node: &Node) -> Vec<(u32, &str)> {
 }
 
 /// Says what nothing but the worker looks at.
-fn details(input: &mut Input<'_>, items: &[Node], field: &str) {
+fn details(input: &mut Input<'_>, items: &[&Node], field: &str) {
     let criteria = items.iter().find_map(|item| item.entry("acceptanceCriteria"));
     if let Some(entry) = criteria {
         let line = input.line(entry.place.offset);
@@ -192,7 +249,7 @@ fn details(input: &mut Input<'_>, items: &[Node], field: &str) {
         input.left(line, what, "add a command for what has to hold");
     }
     let mut told: Vec<&str> = Vec::new();
-    for entry in items.iter().flat_map(Node::entries) {
+    for entry in items.iter().flat_map(|item| item.entries()) {
         let name = plain(&entry.key);
         let is_known =
             entry.key == field || READ.contains(&name.as_str()) || COMMANDS.contains(&name.as_str());

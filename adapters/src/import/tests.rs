@@ -160,9 +160,100 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
                 instructions: "Read prd.json: it lists user stories. Take one that is open and that nothing open has to precede, the most important one first. Do it, meet each of its acceptance criteria, and set its \"passes\" to true only when they hold; change nothing else in prd.json. Then take the next one."
             + prd.json:1: 1 story, 1 open: `passes` has to be true in each
             + prd.json: `sh ./agent.sh` works, with the prompt on standard input
-            - prd.json: no command that shows the work is named here or follows from the project; so the worker's own word counts; add what a program finds out
+            - prd.json: no command is taken from here as one that shows the work, and none follows from the project; so the worker's own word counts; add what a program finds out
         "#]],
     );
+}
+
+/// Shows the conditions of a workflow, and what was said of lists.
+fn check_lists(text: &str, expected: &[&str]) {
+    let shown = shown_of(import_in("prd.json", text.as_bytes(), &[], &cargo()));
+    let lines = shown.lines().map(str::trim);
+    let wanted =
+        |line: &&str| ["checklist", "has to be true", "without a list"].iter().any(|it| line.contains(it));
+    assert_eq!(lines.filter(wanted).collect::<Vec<_>>(), expected, "{shown}");
+}
+
+#[test]
+fn every_list_of_open_work_is_asked_for() {
+    check_lists(
+        r#"{"userStories":[{"id":1,"passes":true}],"bugs":[{"id":9,"title":"crash","done":false}]}"#,
+        &[
+            r#"- {validator: checklist, params: {path: "prd.json", pointer: "/userStories/*/passes"}}"#,
+            r#"- {validator: checklist, params: {path: "prd.json", pointer: "/bugs/*/done"}}"#,
+            "+ prd.json:1: /userStories: 1 story, 0 open: `passes` has to be true in each",
+            "+ prd.json:1: /bugs: 1 story, 1 open: `done` has to be true in each",
+        ],
+    );
+    check_lists(
+        r#"{"epics":[{"title":"a","stories":[{"id":1,"passes":true}]},{"title":"b","stories":[{"id":2,"passes":false}]}]}"#,
+        &[
+            r#"- {validator: checklist, params: {path: "prd.json", pointer: "/epics/*/stories/*/passes"}}"#,
+            "+ prd.json:1: 2 stories, 1 open: `passes` has to be true in each",
+        ],
+    );
+    check_lists(
+        r#"[{"stories":[{"passes":true}]},{"stories":[]}]"#,
+        &[
+            r#"- {validator: checklist, params: {path: "prd.json", pointer: "/*/stories/*/passes"}}"#,
+            "+ prd.json:1: 1 story, 0 open: `passes` has to be true in each",
+        ],
+    );
+    // What stands within a story belongs to it.
+    check_lists(
+        r#"{"stories":[{"passes":false,"tasks":[{"done":true}]}]}"#,
+        &[
+            r#"- {validator: checklist, params: {path: "prd.json", pointer: "/stories/*/passes"}}"#,
+            "+ prd.json:1: 1 story, 1 open: `passes` has to be true in each",
+        ],
+    );
+    let shown = shown_of(import_in(
+        "prd.json",
+        br#"{"epics":[{"title":"a","stories":[{"id":1,"passes":true}]},{"title":"b"}]}"#,
+        &[],
+        &cargo(),
+    ));
+    assert!(shown.contains("an item without a list `stories`, which others beside it have"), "{shown}");
+}
+
+#[test]
+fn a_plan_is_read_below_front_matter_and_underlined_headings() {
+    let text = "---\ntitle: Dates\nmodel: x\n---\n\nDates for all\n=============\n\n- [ ] parse them\n\nRun `cargo fmt --check` after every change.\n\nTests\n-----\n\n```sh\ncargo test --all\n```\n\nNotes\n-----\n\n```sh\ncargo bench\n```\n";
+    let shown = shown_of(import_in("plan.md", text.as_bytes(), &[], &Wishes::default()));
+    let wanted = |line: &&str| ["name:", "# plan.md", "+ ", "- plan"].iter().any(|it| line.contains(it));
+    expect![[r#"
+        name: "Dates for all"
+        - "cargo test --all" # plan.md:17
+        + plan.md:9: 1 box, 1 open: all have to be ticked
+        + plan.md:17: `cargo test --all`: has to pass after each iteration
+        + plan.md: CLAUDE_CODE works, as no other worker is named
+        - plan.md:3: `model`; set it for the worker itself
+        - plan.md:11: `cargo fmt --check`: named beside the task, and not taken; if it shows that the work is done, write it into the workflow
+    "#]].assert_eq(
+        &shown.lines().filter(wanted).map(|line| format!("{}\n", line.trim())).collect::<String>(),
+    );
+}
+
+#[test]
+fn a_promise_that_is_a_verdict_is_said_to_be_a_claim() {
+    for (marker, is_claim) in [
+        ("<promise>COMPLETE</promise>", true),
+        ("<promise>DONE</promise>", false),
+        ("LOOP_COMPLETE", false),
+        ("<promise>TASK COMPLETE</promise>", false),
+    ] {
+        let text = format!("Mend it.\n\nOutput {marker} at the end.\n");
+        let shown = shown_of(import_in("PROMPT.md", text.as_bytes(), &[], &Wishes::default()));
+        let says = |what: &str| shown.contains(&format!("PROMPT.md:3: `{marker}` in the output {what}"));
+        assert_eq!(
+            (says("is a claim of the worker here"), says("ends nothing here")),
+            (is_claim, !is_claim),
+            "{shown}"
+        );
+    }
+    let settings = "---\ncompletion_promise: COMPLETE\n---\n\nMend it.\n";
+    let shown = shown_of(import_in("PROMPT.md", settings.as_bytes(), &[], &Wishes::default()));
+    assert!(shown.contains("the completion promise `COMPLETE` is a claim of the worker here"), "{shown}");
 }
 
 #[test]
@@ -238,6 +329,7 @@ Run `cargo bench` for fun.
             + docs/plans/dates.md: CLAUDE_CODE works, as no other worker is named
             - docs/plans/dates.md:19: `npm install`: changes something and shows nothing; if it shows that the work is done, write it into the workflow
             - docs/plans/dates.md:20: `cargo test --test <name>`: has a gap that somebody has to fill; if it shows that the work is done, write it into the workflow
+            - docs/plans/dates.md:32: `cargo bench`: named beside the task, and not taken; if it shows that the work is done, write it into the workflow
         "#]],
     );
 }
@@ -310,7 +402,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                 instructions: "Mend the parser."
             + PROMPT.md:1: the prompt, word for word
             + PROMPT.md: CLAUDE_CODE works, as no other worker is named
-            - PROMPT.md: no command that shows the work is named here or follows from the project; so the worker's own word counts; add what a program finds out
+            - PROMPT.md: no command is taken from here as one that shows the work, and none follows from the project; so the worker's own word counts; add what a program finds out
         "#]],
     );
     let settings = "---\nactive: true\nmax_iterations: 20\ncompletion_promise: \"DONE\"\n---\n\nMend it.\n";

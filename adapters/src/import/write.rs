@@ -50,8 +50,8 @@ pub(super) struct Command {
 pub(super) enum Done {
     /// The worker says that it is done.
     Claim,
-    /// All items are done; that is the worker's word as well.
-    Checklist(Checklist),
+    /// All items of these lists are done; that is the worker's word as well.
+    Checklists(Vec<Checklist>),
     /// What a step of the registry asks.
     Registry { name: String, uv: Vec<String> },
 }
@@ -197,15 +197,15 @@ fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
         }
         Done::Claim => {
             lines.extend(claim());
-            lines.extend(conditions(&step.commands, None));
+            lines.extend(conditions(&step.commands, &[]));
         }
-        Done::Checklist(list) if step.commands.is_empty() => {
+        Done::Checklists(lists) if step.commands.is_empty() => {
             lines.extend(claim());
-            lines.extend(conditions(&[], Some(list)));
+            lines.extend(conditions(&[], lists));
         }
-        Done::Checklist(list) => {
+        Done::Checklists(lists) => {
             lines.extend(check(&step.commands));
-            lines.extend(conditions(&[], Some(list)));
+            lines.extend(conditions(&[], lists));
             lines.push("convergence: {enabled: true, stall_threshold: 3}".to_owned());
         }
     }
@@ -230,7 +230,7 @@ fn check(commands: &[Command]) -> Vec<String> {
     lines
 }
 
-fn conditions(commands: &[Command], list: Option<&Checklist>) -> Vec<String> {
+fn conditions(commands: &[Command], lists: &[Checklist]) -> Vec<String> {
     let commands = commands.iter().map(|it| {
         format!(
             "  - {{validator: command, params: {{run: {}}}}} # {}",
@@ -238,12 +238,12 @@ fn conditions(commands: &[Command], list: Option<&Checklist>) -> Vec<String> {
             super::shown(&it.from)
         )
     });
-    let list = list.map(|list| {
+    let lists = lists.iter().map(|list| {
         let pointer =
             list.pointer.as_ref().map(|it| format!(", pointer: {}", quoted(it))).unwrap_or_default();
         format!("  - {{validator: checklist, params: {{path: {}{pointer}}}}}", quoted(&list.path))
     });
-    let items: Vec<String> = commands.chain(list).collect();
+    let items: Vec<String> = commands.chain(lists).collect();
     if items.is_empty() { items } else { [vec!["completion_conditions:".to_owned()], items].concat() }
 }
 

@@ -53,6 +53,25 @@ fn trying_again_is_no_progress_and_is_hopeless_without_a_key() {
 }
 
 #[test]
+fn an_error_is_no_progress_whether_or_not_a_rule_knows_it() {
+    for (client, line, has_moved) in [
+        (
+            "codex",
+            r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed)"}"#,
+            false,
+        ),
+        ("codex", r#"{"type":"item.completed","item":{"type":"error","message":"slow"}}"#, false),
+        ("codex", r#"{"type":"item.updated","item":{"type":"todo_list"}}"#, true),
+        ("claude", r#"{"type":"error","error":{"type":"overloaded_error"}}"#, false),
+        ("claude", r#"{"type":"news"}"#, true),
+    ] {
+        let mut decoder = decoder(client);
+        decoder.push(format!("{line}\n").as_bytes());
+        assert_eq!(decoder.has_moved(), has_moved, "{line}");
+    }
+}
+
+#[test]
 fn an_error_that_an_answer_quotes_ends_no_call() {
     let quoted =
         "It is refused so:\n\nlitellm.AuthenticationError: no key\nlitellm.AuthenticationError: no key\n";
@@ -136,15 +155,23 @@ fn a_client_that_was_idle_after_its_last_try_waited_for_its_service() {
     };
     let words = r#"{"type":"item.completed","item":{"type":"agent_message","text":"I look."}}"#.to_owned();
     let error = r#"{"type":"error","message":"stream disconnected before completion"}"#.to_owned();
+    let waits_only = r#"{"type":"error","message":"Reconnecting... waiting for network"}"#.to_owned();
+    let waits = r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}"#.to_owned();
+    let warning = r#"{"type":"item.completed","item":{"type":"error","message":"no metadata of the model"}}"#
+        .to_owned();
     for (client, lines, expected) in [
         ("codex", vec![codex(4, lost), codex(5, lost)], Some(Trouble::Network)),
         ("codex", vec![words.clone(), error.clone()], Some(Trouble::Network)),
+        ("codex", vec![words.clone(), codex(5, lost), waits.clone()], Some(Trouble::Network)),
+        ("codex", vec![waits.clone(), warning], Some(Trouble::Network)),
+        ("codex", vec![waits_only], Some(Trouble::Network)),
         ("claude", vec![claude(500)], Some(Trouble::Server)),
         ("claude", vec![claude(529)], Some(Trouble::Overloaded)),
         // It worked since, or it is no weather.
         ("codex", vec![codex(1, lost), words.clone()], None),
-        ("codex", vec![error.clone(), words], None),
+        ("codex", vec![error.clone(), words.clone()], None),
         ("claude", vec![claude(400)], None),
+        ("codex", vec![waits.clone(), words.clone()], None),
         // A line like it may be one of an answer.
         ("aider", vec!["litellm.APIConnectionError: connection refused".to_owned()], None),
     ] {
@@ -179,6 +206,108 @@ fn words_before_the_last_tool_and_words_of_the_program_are_no_answer() {
     let synthetic = r#"{"type":"text","sessionID":"s","part":{"synthetic":true,"text":"COMPLETE"}}"#;
     let finish = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#;
     assert_eq!(read("opencode", &[synthetic, finish]), (CallEnd::Done, Some(Trouble::EmptyAnswer), None));
+}
+
+#[test]
+fn what_is_printed_behind_the_end_of_a_client_that_was_done_is_not_the_weather() {
+    let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"All done."}"#;
+    let opencode = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#;
+    let gemini = r#"{"type":"result","status":"success"}"#;
+    let hook = "[mcp] figma: Error: connect ECONNREFUSED 127.0.0.1:3845\nSessionEnd hook failed";
+    let said = |how: &str| format!("it said that it was done, and {how}");
+    for (client, line, exit, stderr, trouble, message) in [
+        (
+            "claude",
+            claude,
+            Exit::Code(1),
+            hook,
+            Trouble::Crashed,
+            said("exited with 1: SessionEnd hook failed"),
+        ),
+        ("claude", claude, Exit::Signal(11), "", Trouble::Crashed, said("was ended by signal 11")),
+        (
+            "opencode",
+            opencode,
+            Exit::Code(1),
+            "error=fetch failed",
+            Trouble::Crashed,
+            said("exited with 1: error=fetch failed"),
+        ),
+        (
+            "opencode",
+            opencode,
+            Exit::Code(1),
+            "Session not found",
+            Trouble::Crashed,
+            said("exited with 1: Session not found"),
+        ),
+        // An exit code that is its own word counts, where it is not the weather.
+        ("gemini", gemini, Exit::Code(53), "", Trouble::TurnLimit, said("exited with 53")),
+        ("gemini", gemini, Exit::Code(248), "", Trouble::Crashed, said("exited with 248")),
+    ] {
+        let mut decoder = decoder(client);
+        decoder.push(format!("{line}\n").as_bytes());
+        let (reading, answer) = decoder.finish(&exit, false, stderr);
+        assert_eq!(
+            (reading.end, reading.trouble, answer),
+            (CallEnd::Failed, Some(trouble), None),
+            "{message}"
+        );
+        assert_eq!(reading.message, message);
+    }
+}
+
+#[test]
+fn what_stands_beside_an_exit_code_says_more_of_it() {
+    let begins = r#"{"type":"init","session_id":"s"}"#;
+    let quota = "Error when talking to the API\nYour quota will reset after 2h13m9s.\n    at x.js:1:1";
+    let long = "[API Error: The input token count (9) exceeds the maximum number of tokens allowed (8)]\n}";
+    for (exit, stderr, trouble, message, after) in [
+        (173, quota, Trouble::RateLimit, "at x.js:1:1", Some(7_989_000)),
+        (
+            173,
+            "HTTP 429 slow down, retry after 30s",
+            Trouble::RateLimit,
+            "HTTP 429 slow down, retry after 30s",
+            Some(30_000),
+        ),
+        (173, "", Trouble::RateLimit, "", None),
+        (144, long, Trouble::ContextOverflow, long.trim_end_matches("\n}"), None),
+        (144, "Error: role is not valid", Trouble::BadRequest, "Error: role is not valid", None),
+        (144, "Error: connect ECONNREFUSED", Trouble::BadRequest, "Error: connect ECONNREFUSED", None),
+        (144, "Error: invalid api key", Trouble::Auth, "Error: invalid api key", None),
+    ] {
+        let mut decoder = decoder("gemini");
+        decoder.push(format!("{begins}\n").as_bytes());
+        let (reading, _) = decoder.finish(&Exit::Code(exit), false, stderr);
+        let found = (reading.trouble, reading.message.as_str(), reading.retry_after.map(|it| it.0));
+        assert_eq!(found, (Some(trouble), message, after), "{exit}: {stderr}");
+    }
+}
+
+#[test]
+fn a_blank_text_behind_the_last_words_is_no_answer() {
+    let text = |text: &str| format!(r#"{{"type":"text","sessionID":"s","part":{{"text":"{text}"}}}}"#);
+    let stop = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#.to_owned();
+    let says = |words: &str| {
+        format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"{words}"}}]}}}}"#)
+    };
+    let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{}}]}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":""}"#.to_owned();
+    for (client, lines, expected) in [
+        ("opencode", vec![text("COMPLETE"), text(""), stop.clone()], Some("COMPLETE")),
+        ("opencode", vec![text("COMPLETE"), text(" \\n"), stop.clone()], Some("COMPLETE")),
+        ("opencode", vec![text(""), stop], None),
+        ("claude", vec![says("COMPLETE"), result.clone()], Some("COMPLETE")),
+        ("claude", vec![says("COMPLETE"), tool.to_owned(), result], None),
+    ] {
+        let mut decoder = decoder(client);
+        lines.iter().for_each(|line| decoder.push(format!("{line}\n").as_bytes()));
+        let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
+        let trouble = expected.is_none().then_some(Trouble::EmptyAnswer);
+        assert_eq!((reading.end, reading.trouble), (CallEnd::Done, trouble), "{lines:?}");
+        assert_eq!(answer.as_deref(), expected, "{lines:?}");
+    }
 }
 
 #[test]

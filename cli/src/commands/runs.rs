@@ -190,7 +190,7 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
 }
 
 /// Says until when a run waits, and for what.
-fn waiting((until, why): &(Timestamp, String), now: Timestamp) -> String {
+pub(super) fn waiting((until, why): &(Timestamp, String), now: Timestamp) -> String {
     format!("waits until {} (in {}): {why}", text::moment(*until), text::span(until.since(now)))
 }
 

@@ -1,8 +1,10 @@
 //! `unstuck show`: a run on one screen.
 
 use unstuck_core::event::StepEnd;
+use unstuck_core::id::Timestamp;
 use unstuck_replay::{IterationStory, StepStory, Story};
 
+use super::runs::waiting;
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project, RunArg};
@@ -63,11 +65,10 @@ fn print(found: &Found, story: &Story) {
     println!();
     match story.outcome {
         Some(_) => println!("{}", screen::end(story, found.short(), None)),
-        None if found.is_live() => println!(
-            "running, for {} so far\nnext: unstuck events {} -f",
-            text::span(text::now().since(story.started_at)),
-            found.short()
-        ),
+        None if found.is_live() => {
+            let said = running(story.waits(), story.started_at, found.short(), text::now());
+            println!("{said}");
+        }
         None => println!(
             "INTERRUPTED: its supervisor is gone since {}\nnext: unstuck resume {}",
             text::ago(story.last_at, text::now()),
@@ -75,6 +76,18 @@ fn print(found: &Found, story: &Story) {
         ),
     }
     println!("more: unstuck report {}", found.short());
+}
+
+/// Says how long a run has been at work, or until when it waits, and what can be done.
+fn running(waits: Option<&(Timestamp, String)>, began: Timestamp, short: &str, now: Timestamp) -> String {
+    let so_far = format!("running, for {} so far", text::span(now.since(began)));
+    match waits.filter(|(until, _)| *until > now) {
+        Some(waits) => {
+            let said = text::wrap(&waiting(waits, now), text::width(), 2);
+            format!("{so_far}\n{said}\nnext: unstuck kick {short}")
+        }
+        None => format!("{so_far}\nnext: unstuck events {short} -f"),
+    }
 }
 
 /// Returns the word for what an iteration was judged.
@@ -98,4 +111,25 @@ fn row(step: &StepStory, iteration: &IterationStory) -> String {
     );
     let room = text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + tries.len() + 4);
     format!("{head}{}{tries}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_waits_says_until_when_and_how_to_try_now() {
+        let at = |hour: u64| Timestamp(hour * 3_600_000);
+        let waits = (at(9), "limit reached: resets 9am".to_owned());
+        for (now, expected) in [
+            (
+                at(8),
+                "running, for 60 min so far\nwaits until 1970-01-01 09:00:00 (in 60 min): limit reached: resets 9am\nnext: unstuck kick 9d20",
+            ),
+            (at(10), "running, for 3 h so far\nnext: unstuck events 9d20 -f"),
+        ] {
+            assert_eq!(running(Some(&waits), at(7), "9d20", now), expected);
+        }
+        assert!(running(None, at(7), "9d20", at(8)).ends_with("next: unstuck events 9d20 -f"));
+    }
 }

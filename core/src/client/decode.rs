@@ -10,6 +10,7 @@ use super::trouble::{by_output, trouble_of};
 use super::{Client, Problem, Stream, Told};
 use crate::clip::head;
 use crate::event::Exit;
+use crate::id::Millis;
 use crate::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
 use crate::verdict::text::strip_ansi;
 use crate::weather::{self, ExitKind, class_of};
@@ -192,7 +193,9 @@ impl Decoder {
         if !is_known {
             // A newer version may print more than is known of it. Before anything known, it may be an answer.
             self.keep_plain(bytes);
-            self.fold.move_on();
+            if !objects.iter().all(is_error) {
+                self.fold.move_on();
+            }
         }
     }
 
@@ -416,8 +419,10 @@ impl Verdict<'_> {
 
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
     fn failure(&self, fold: &mut Fold, plain: Option<&Plain>) -> (Trouble, Problem) {
-        if let Some(End::Failed(problem)) = fold.end.take() {
-            return (trouble_of(&problem, &self.client.troubles), problem);
+        match fold.end.take() {
+            Some(End::Failed(problem)) => return (trouble_of(&problem, &self.client.troubles), problem),
+            Some(End::Done) => return self.left_badly(),
+            None => {}
         }
         if let Exit::CouldNotStart(reason) = self.exit {
             return (Trouble::Config, Problem { message: reason.clone(), ..Problem::default() });
@@ -428,22 +433,18 @@ impl Verdict<'_> {
         if let Exit::Code(code) = self.exit
             && let Some(trouble) = self.client.exits.get(code)
         {
-            return (*trouble, fold.error.take().unwrap_or_default());
+            return match fold.error.take() {
+                Some(problem) => (*trouble, problem),
+                None => self.by_code(*trouble, plain),
+            };
         }
         if let Some(problem) = fold.error.take() {
             return (trouble_of(&problem, &self.client.troubles), problem);
         }
-        let kind = match self.exit {
-            Exit::Code(code) => ExitKind::Code(*code),
-            Exit::Signal(signal) => ExitKind::Signal(*signal),
-            _ => ExitKind::Code(1),
-        };
-        if let Some(found) = by_output(kind, plain.map_or("", |it| &it.text), self.stderr) {
+        if let Some(found) = self.by_phrase(plain) {
             return found;
         }
-        let saying = |message: &str| Problem { message: message.to_owned(), ..Problem::default() };
-        let last = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-        let problem = saying(last.unwrap_or(self.complaint));
+        let problem = saying(self.last_line().unwrap_or(self.complaint));
         match self.exit {
             // Another try would print the same.
             Exit::Code(0) if plain.is_some_and(|it| it.is_told) => (Trouble::Config, saying(self.complaint)),
@@ -453,12 +454,74 @@ impl Verdict<'_> {
         }
     }
 
+    /// Says what an exit code means beside what is printed: the words tell until when, and a conversation that is too long or
+    /// a key that is not good more precisely than a code does that many things share.
+    fn by_code(&self, code: Trouble, plain: Option<&Plain>) -> (Trouble, Problem) {
+        use Trouble::{Auth, ContextOverflow, Credit};
+        let lines = || self.stderr.lines().map(str::trim);
+        let too_long = || {
+            let is_too_long = |line: &&str| trouble_of(&saying(line), &[]) == ContextOverflow;
+            lines().find(is_too_long).map(|line| (ContextOverflow, saying(line)))
+        };
+        let (said, mut problem) = self
+            .by_phrase(plain)
+            .or_else(too_long)
+            .unwrap_or_else(|| (code, saying(self.last_line().unwrap_or_default())));
+        let trouble = if matches!(said, Auth | ContextOverflow | Credit) { said } else { code };
+        if weather::is_weather(class_of(trouble)) {
+            let moment = |line: &str| weather::resets(line).filter(|it| weather::is_moment(it));
+            problem.resets = problem.resets.or_else(|| lines().find_map(moment));
+            let span = || lines().find_map(weather::retry_after_ms).map(Millis);
+            problem.retry_after = problem.retry_after.or_else(span);
+        }
+        (trouble, problem)
+    }
+
+    fn by_phrase(&self, plain: Option<&Plain>) -> Option<(Trouble, Problem)> {
+        let kind = match self.exit {
+            Exit::Code(code) => ExitKind::Code(*code),
+            Exit::Signal(signal) => ExitKind::Signal(*signal),
+            _ => ExitKind::Code(1),
+        };
+        by_output(kind, plain.map_or("", |it| &it.text), self.stderr)
+    }
+
+    /// Says what is wrong with a client that told that it was done, and then exited with an error: one of its hooks or
+    /// servers of tools failed. Its service had answered, so whatever they print is not the weather.
+    fn left_badly(&self) -> (Trouble, Problem) {
+        let Exit::Code(code) = self.exit else { return (Trouble::Crashed, self.done_but()) };
+        let own = self.client.exits.get(code).filter(|trouble| !weather::is_weather(class_of(**trouble)));
+        (own.copied().unwrap_or(Trouble::Crashed), self.done_but())
+    }
+
+    fn done_but(&self) -> Problem {
+        let how = match self.exit {
+            Exit::Code(code) => format!("it said that it was done, and exited with {code}"),
+            Exit::Signal(signal) => format!("it said that it was done, and was ended by signal {signal}"),
+            _ => "it said that it was done, and failed".to_owned(),
+        };
+        saying(&self.last_line().map_or(how.clone(), |line| format!("{how}: {line}")))
+    }
+
+    fn last_line(&self) -> Option<&str> {
+        self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty())
+    }
+
     fn by_stderr(&self) -> Option<(Trouble, Problem)> {
         self.client.stderr.iter().find_map(|meaning| {
             let line = self.stderr.lines().find(|line| meaning.re.is_in(line))?;
             Some((meaning.trouble, Problem { message: line.trim().to_owned(), ..Problem::default() }))
         })
     }
+}
+
+/// Says whether an object that no rule knows calls itself an error: one that comes again and again is no progress.
+fn is_error(object: &Value) -> bool {
+    object.get("type").and_then(Value::as_str) == Some("error")
+}
+
+fn saying(message: &str) -> Problem {
+    Problem { message: message.to_owned(), ..Problem::default() }
 }
 
 /// Says that a client did nothing any more but to try again.

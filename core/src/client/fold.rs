@@ -135,6 +135,10 @@ impl Fold {
     }
 
     fn say(&mut self, text: &str, goes_on: bool) {
+        // An end that has no words of its own takes nothing back.
+        if !goes_on && text.trim().is_empty() {
+            return;
+        }
         // The same words again are what a client in a circle says.
         if goes_on || self.answer.as_deref() != Some(text) {
             self.work();

@@ -28,10 +28,10 @@ pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
         .or_else(|| status.and_then(by_status))
         .or_else(|| by_phrase(&AFTER_STATUS))
         .or_else(|| by_weather(&problem.message))
-        // What names the moment at which it ends is a limit.
+        // What names the moment at which it ends is a limit. Much else is reset: a sandbox, a branch.
         .or_else(|| {
-            (problem.resets.is_some() || weather::resets(&problem.message).is_some())
-                .then_some(Trouble::RateLimit)
+            let ends = || weather::resets(&problem.message).is_some_and(|it| weather::is_moment(&it));
+            (problem.resets.is_some() || ends()).then_some(Trouble::RateLimit)
         })
         .unwrap_or(Trouble::Unknown)
 }
@@ -107,7 +107,10 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
             Trouble::Credit,
             r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits",
         ),
-        (Trouble::Overloaded, r"overload|experiencing high demand|at capacity"),
+        (
+            Trouble::Overloaded,
+            r"\boverloaded(?:_error)?(?:\s*$|[^\w\s])|(?:servers?|services?|models?|engine|system|api|(?:is|are)(?: \w+)?) overload|overload of the server|experiencing high demand|at capacity",
+        ),
         (Trouble::RateLimit, r"api usage limits|you will regain access|out of (?:extra )?usage"),
     ])
 });
@@ -117,8 +120,12 @@ static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
         (Trouble::Credit, r"no credits"),
         (
+            Trouble::Config,
+            r#"model[_ ]?not[_ ]?found|\bmodels?(?:[/ :]+["'`]?[\w./:@-]+["'`]?)? (?:(?:is |was )?not (?:found|supported)|does not exist)"#,
+        ),
+        (
             Trouble::ContextOverflow,
-            r"prompt is too long|context[_ ]length|maximum context|context (?:window|limit)|input is too long|too many (?:input )?tokens|request_too_large|exceeds? the (?:model's )?(?:maximum )?(?:context|number of tokens)",
+            r"prompt is too long|context[_ ]length|maximum context|context (?:window|limit)|input is too long|too many (?:input )?tokens|request_too_large|context[_ ]?overflow|exceeds? the (?:model's )?(?:maximum )?(?:context|number of tokens)",
         ),
         (
             Trouble::Auth,
@@ -129,6 +136,8 @@ static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
 
 static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
+        // A limit of this machine: no service lifts it.
+        (Trouble::Unknown, r"disk quota|\bedquot\b"),
         (
             Trouble::RateLimit,
             r"rate[_ -]?limit|too many requests|quota|resource_exhausted|(?:usage|session|weekly|5-hour) limit|hit your (?:[\w-]+ ){0,3}limit|\blimit reached\b",
@@ -136,7 +145,7 @@ static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
         (
             Trouble::Network,
-            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|timed out|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network",
+            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation)\b.{0,80}\btimed out|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network",
         ),
         (Trouble::Server, r"internal (?:server )?error|server[_ ]error|bad gateway|service unavailable"),
         (Trouble::BadRequest, r"invalid[_ ]request|bad request|invalid_argument"),
@@ -179,6 +188,45 @@ mod tests {
             ("", "the oauth token was refused", Some(401), Trouble::Auth),
             ("", "no credits service could be reached", Some(503), Trouble::Server),
             ("", "request_too_large", Some(413), Trouble::ContextOverflow),
+            ("ContextOverflowError", "the input does not fit", None, Trouble::ContextOverflow),
+            // What has words of a limit or an outage, and is none.
+            ("", "Command failed: git reset --hard HEAD", None, Trouble::Unknown),
+            ("", "Failed to reset sandbox state", None, Trouble::Unknown),
+            ("", "Failed to reset 3 members, reset may help", None, Trouble::Unknown),
+            ("", "failed to write rollout: Disk quota exceeded (os error 122)", None, Trouble::Unknown),
+            ("", "EDQUOT: disk quota exceeded, write", None, Trouble::Unknown),
+            ("", "No overload matches this call", None, Trouble::Unknown),
+            ("", "the overloaded function is not there", None, Trouble::Unknown),
+            ("", "Command timed out after 120s", None, Trouble::Unknown),
+            ("", "The network policy forbids this", None, Trouble::Unknown),
+            ("", "Your plan resets at 3pm (Europe/Berlin)", None, Trouble::RateLimit),
+            ("", "resets in 2h 13m", None, Trouble::RateLimit),
+            ("", "This resets on Monday at 9am", None, Trouble::RateLimit),
+            ("", "The model is overloaded. Please try again later.", None, Trouble::Overloaded),
+            ("overloaded_error", "Overloaded", None, Trouble::Overloaded),
+            ("", "Our servers are currently overloaded, wait", None, Trouble::Overloaded),
+            ("", "server overload", None, Trouble::Overloaded),
+            ("", "API Error: Request timed out.", None, Trouble::Network),
+            ("", "request to https://a.example/v1 timed out", None, Trouble::Network),
+            ("", "A network error occurred", None, Trouble::Network),
+            ("", "Network is unreachable (os error 101)", None, Trouble::Network),
+            // A model that is not there is not there on the next try, either.
+            ("UnknownError", "Model not found: foo/bar. Did you mean: baz?", None, Trouble::Config),
+            ("ProviderModelNotFoundError", "", None, Trouble::Config),
+            (
+                "",
+                "{\"detail\":\"The 'gpt-9' model is not supported when using Codex with a ChatGPT account.\"}",
+                None,
+                Trouble::Config,
+            ),
+            (
+                "",
+                "[API Error: models/gemini-9 is not found for API version v1beta, or is not supported]",
+                None,
+                Trouble::Config,
+            ),
+            ("model_not_found", "The model `gpt-9` does not exist", Some(404), Trouble::Config),
+            ("", "the model asked for a file that is not found", None, Trouble::Unknown),
             ("", "read 4010 lines of 500", None, Trouble::Unknown),
             ("", "stopped at notes.md: 412 lines, of them empty: 401", None, Trouble::Unknown),
             ("", "", None, Trouble::Unknown),

@@ -52,6 +52,7 @@ impl Batch {
     fn judge(&self, step: &Step, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
         let at = self.at(&step.id);
         let unread = claim.decision == Decision::None;
+        let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
         let mut event = VerdictReached {
             step: step.id.clone(),
             iteration: at.iteration,
@@ -72,7 +73,6 @@ impl Batch {
                 "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
             ];
         }
-        let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
         if event.decision == Decision::Complete && claims && !at.drift.put_back.is_empty() {
             event.claimed = Some(Decision::Complete);
             event.decision = Decision::Incomplete;
@@ -86,6 +86,14 @@ impl Batch {
         {
             event.reasons.insert(0, stalled.clone());
             event.fingerprints.push("stall:idle".to_owned());
+        }
+        if let Some(why) = &at.broke_off {
+            let said = format!("worker_failed: the worker broke off in its work: {why}");
+            match event.decision {
+                Decision::Incomplete => event.reasons.insert(0, said),
+                Decision::None if claims => event.problems.push(said),
+                _ => {}
+            }
         }
         if matches!(event.decision, Decision::Complete | Decision::Incomplete)
             && let Some(policy) = &step.convergence

@@ -302,7 +302,7 @@ impl Completion {
     }
 
     /// Says whether nothing is asked after the work.
-    fn asks_nobody(&self) -> bool {
+    pub(super) fn asks_nobody(&self) -> bool {
         !self.asks(Phase::AfterWork) && self.closer.is_none() && self.answer.is_none()
     }
 

@@ -34,21 +34,24 @@ impl Batch {
             return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
         }
         let failure = event.outcome.failure(kind_of(step, at));
+        let broke_off = self.at(&step.id).broke_off.is_some();
         let Some(check) = &step.check else {
             return match failure {
                 Some(failure) => self.worker_failed(step, at, event, failure, cause),
                 None => self.end_step(&step.id, StepEnd::Complete, vec![cause]),
             };
         };
-        if check.by == CheckBy::Conditions && failure.is_none() {
+        // A failure is no word that all is done, where no condition is asked.
+        let is_asked = !step.completion.as_ref().is_some_and(Completion::asks_nobody);
+        if check.by == CheckBy::Conditions && (failure.is_none() || broke_off && is_asked) {
             return self.answered(step, check, event, cause);
         }
         if check.by == CheckBy::Claim {
             return self.claim_ended(before, step, at, check, event, failure, cause);
         }
         match failure {
-            // What it did until then is looked at, and that it stalled is among what is found.
-            Some(_) if event.outcome.is_stalled() && check.by != CheckBy::Conditions => {
+            // What it did until then is looked at, and that it stalled or broke off is among what is found.
+            Some(_) if (event.outcome.is_stalled() || broke_off) && check.by != CheckBy::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
             }
             Some(failure) => self.worker_failed(step, at, event, failure, cause),
@@ -80,7 +83,9 @@ impl Batch {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
                 self.verdict(step, check, claim, vec![cause]);
             }
-            Some(failure) if resolution.decision == Decision::None => {
+            Some(failure)
+                if resolution.decision == Decision::None && self.at(&step.id).broke_off.is_none() =>
+            {
                 self.worker_failed(step, at, event, failure, cause)
             }
             failure => {

@@ -11,6 +11,7 @@ use crate::event::{
 use crate::failure;
 use crate::gate::CommandResult;
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
+use crate::reading::Reading;
 use crate::snapshot::Snapshot;
 use crate::state::{Phase, RunState, StepPhase};
 use crate::verdict::Refusal;
@@ -26,6 +27,8 @@ pub enum Act {
     Exits(i32, String),
     /// It exits with this code and leaves this decision file; `{id}` becomes the check id.
     Writes(i32, String),
+    /// It exits with this code, and its client told this.
+    Tells(i32, Box<Reading>),
     /// It is ended by this signal.
     Dies(i32),
     /// It does not end within its time limit.
@@ -296,6 +299,9 @@ pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> O
         Act::Writes(code, file) => {
             (Outcome::of(Exit::Code(*code)), DecisionFile::Read(Bytes(text(file).into_bytes())))
         }
+        Act::Tells(code, reading) => {
+            (Outcome { reading: Some(reading.clone()), ..Outcome::of(Exit::Code(*code)) }, missing)
+        }
         Act::Dies(signal) => (Outcome::of(Exit::Signal(*signal)), missing),
         Act::Hangs => (Outcome::of(Exit::TimedOut), missing),
         Act::IsMissing => (Outcome::of(Exit::CouldNotStart("no such program".to_owned())), missing),
@@ -329,13 +335,15 @@ fn observation(
             answer: None,
         });
     }
+    // A client changes what it tells of.
+    let changed = outcome.reading.as_ref().is_none_or(|told| !told.files.is_empty());
     Observation::WorkerFinished(WorkerFinished {
         step,
         iteration,
         attempt,
         outcome,
         decision_file,
-        changed: Some(true),
+        changed: Some(changed),
         snapshot: None,
         drift: None,
         diffstat: None,
