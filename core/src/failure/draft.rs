@@ -248,10 +248,19 @@ impl<'a> Found<'a> {
             self.failures.drain(..reported);
             return;
         }
+        self.keep_behind(reported, |failure| failure.test.is_none());
+    }
+
+    /// Keeps of what was found behind the first `reported` only the tests.
+    pub(super) fn keep_tests(&mut self, reported: usize) {
+        self.keep_behind(reported, |failure| failure.test.is_some());
+    }
+
+    fn keep_behind(&mut self, reported: usize, is_kept: impl Fn(&Failure) -> bool) {
         let mut at = 0;
         self.failures.retain(|failure| {
             at += 1;
-            at <= reported || failure.test.is_none()
+            at <= reported || is_kept(failure)
         });
     }
 
