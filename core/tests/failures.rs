@@ -126,15 +126,19 @@ samples! {
     "phpunit-data.txt"
     "phpunit.txt"
     "playwright.txt"
+    "prettier-syntax.txt"
     "prettier.txt"
     "prove.txt"
     "pydocstyle.txt"
     "pylint.txt"
     "pyright.json"
     "pytest-chained.txt"
+    "pytest-line.txt"
     "pytest-short.txt"
+    "pytest-warning.txt"
     "pytest.txt"
     "python-main.txt"
+    "python-warning.txt"
     "rails.txt"
     "rspec.txt"
     "rubocop.txt"
@@ -159,6 +163,8 @@ samples! {
     "unknown-lines.txt"
     "unknown-tool.txt"
     "valgrind.txt"
+    "vitest-syntax.txt"
+    "vitest-tap.txt"
     "vitest.txt"
     "yamllint.txt"
 }
@@ -214,6 +220,13 @@ fn a_report_is_read_by_its_dialect() {
             expect![[r#"
             surefire | demo.MapTest.cast | ClassCastException | MapTest.java:10
             surefire | demo.MapTest.addsLines | AssertionFailedError | MapTest.java:9
+        "#]],
+        ),
+        (
+            include_bytes!("fixtures/failures/ctest.xml"),
+            expect![[r#"
+            junit | suite.alpha | Failed | -
+            junit | gone | Not Run | -
         "#]],
         ),
     ] {

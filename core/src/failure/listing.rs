@@ -413,5 +413,11 @@ mod tests {
                 (&report(""), "unseen"),
             ],
         );
+        let ctest = |why: &str| {
+            format!(
+                "<testsuite name=\"(empty)\"><testcase name=\"b\" classname=\"b\" status=\"notrun\"><skipped message=\"{why}\"/></testcase></testsuite>"
+            )
+        };
+        check(&ctest("Unable to find executable"), &["b"], &[(&ctest("SKIP_RETURN_CODE=77"), "gone")]);
     }
 }

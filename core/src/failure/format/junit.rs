@@ -7,7 +7,7 @@
 //! | node | "test" | bare name, nested in suites | an entry for each parent |
 //! | vitest, deno, bats | file | name | |
 //! | GoogleTest | suite | test | |
-//! | CTest | as the name | name | an empty message: the text says more, and is read instead |
+//! | CTest | as the name | name | an empty message: the text says more, and is read instead; what could not start is skipped |
 //! | Surefire | class | method(params) | |
 
 use quick_xml::Reader;
@@ -26,8 +26,19 @@ struct Case {
     line: Option<u32>,
     /// The first failure or error: element, type, message, body.
     failure: Option<[String; 4]>,
+    /// It was not started.
+    not_run: bool,
     skipped: bool,
 }
+
+/// Why CTest could not start a test, as it says where others say why a test is left out. Such a test has failed for it.
+const NOT_RUN: [&str; 5] = [
+    "Unable to find executable",
+    "Unable to find required file",
+    "Required Files Missing",
+    "Fixture dependency failed",
+    "Missing Configuration",
+];
 
 /// Reads every failed case.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -134,6 +145,7 @@ impl Case {
             name: attribute(tag, "name"),
             file: attribute(tag, "file"),
             line: attribute(tag, "line").parse().ok(),
+            not_run: attribute(tag, "status") == "notrun",
             ..Self::default()
         }
     }
@@ -147,7 +159,12 @@ impl Case {
                 true
             }
             "skipped" => {
-                self.skipped = true;
+                let why = attribute(tag, "message");
+                let could_not = self.not_run && NOT_RUN.iter().any(|it| why.starts_with(it));
+                if could_not {
+                    self.failure = Some([name.to_owned(), "Not Run".to_owned(), why, String::new()]);
+                }
+                self.skipped = !could_not;
                 false
             }
             _ => false,

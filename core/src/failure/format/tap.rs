@@ -158,18 +158,25 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
 /// Reads the fields that say why; a block of a field is indented below it.
 fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
     let field = |wanted: &[&str]| {
+        // vitest tells name and message of an error below it.
         let at = block.iter().position(|line| {
-            line.trim_start().split_once(':').is_some_and(|(name, _)| wanted.contains(&name))
+            let field = line.trim_start().split_once(':');
+            field.is_some_and(|(name, value)| wanted.contains(&name) && !value.trim().is_empty())
         })?;
         let (_, value) = block[at].trim_start().split_once(':')?;
         let below = until(block, at + 1, |line| {
             indentation(line) <= indentation(block[at]) && !line.trim().is_empty()
         });
-        let value = value.trim().trim_matches('\'');
+        let value = value.trim();
+        let is_open = value.starts_with('"') && (value.len() == 1 || !value.ends_with('"'));
         Some(if value.starts_with('|') || value.starts_with('>') {
             below.join("\n")
+        } else if is_open {
+            let closes = block[at + 1..].iter().position(|line| line.ends_with('"'));
+            let end = closes.map_or(block.len(), |closes| at + closes + 2);
+            unquoted(&[&[value], &block[at + 1..end]].concat().join("\n"))
         } else {
-            value.replace("\\'", "'")
+            unquoted(value)
         })
     };
     let error = field(&["error", "message"]).unwrap_or_default();
@@ -200,6 +207,16 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
     let number = parts.next().and_then(|number| number.parse().ok());
     let file = parts.next().unwrap_or_default().rsplit('(').next().unwrap_or_default().to_owned();
     Some(draft.kind(&kind).at(&file, number).within(&file).message(&values.join("\n")))
+}
+
+/// Takes the quotation marks off a value, one of each side.
+fn unquoted(value: &str) -> String {
+    let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    match (inner('"'), inner('\'')) {
+        (Some(inner), _) => inner.replace("\\\"", "\"").replace("\\\\", "\\"),
+        (_, Some(inner)) => inner.replace("\\'", "'"),
+        _ => value.to_owned(),
+    }
 }
 
 /// Reads comments: those of bats name the place and the command; others stand for themselves.
