@@ -98,6 +98,12 @@ static POSITION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&parts.join("|")).expect("the patterns are well formed")
 });
 
+/// A moment or a duration in JSON, where its key is what tells.
+static KEYED_TIME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?P<key>"(?-u:\w*)(?:[tT]ime|[dD]uration)(?-u:\w*)": ?)(?-u:[\d.e+-]+)"#)
+        .expect("the pattern is well formed")
+});
+
 /// Text that compares: its quoted strings are values and not names.
 static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -194,7 +200,7 @@ impl Normaliser {
         let mut masked = String::new();
         while !line.is_empty() {
             let (part, rest) = line.split_at(line.floor_char_boundary(PART));
-            masked += &self.volatile(part);
+            masked += &KEYED_TIME.replace_all(&self.volatile(part), "$key<time>");
             line = rest;
         }
         masked

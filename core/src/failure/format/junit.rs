@@ -7,7 +7,7 @@
 //! | node | "test" | bare name, nested in suites | an entry for each parent |
 //! | vitest, deno, bats | file | name | |
 //! | GoogleTest | suite | test | |
-//! | CTest | as the name | name | an empty message: the text says more, and is read instead; what could not start is skipped |
+//! | CTest | as the name | name | an output, and how the test ended or nothing; what could not start is skipped |
 //! | Surefire | class | method(params) | |
 
 use quick_xml::Reader;
@@ -26,8 +26,8 @@ struct Case {
     line: Option<u32>,
     /// The first failure or error: element, type, message, body.
     failure: Option<[String; 4]>,
-    /// It was not started.
-    not_run: bool,
+    /// How it ended, as CTest and GoogleTest say.
+    status: String,
     skipped: bool,
 }
 
@@ -125,6 +125,8 @@ fn dialect(text: &str) -> &'static str {
         ("name=\"Mocha Tests\"", "mocha"),
         ("name=\"rspec", "rspec"),
         (".bats\" tests=", "bats"),
+        // It sets each attribute on a line.
+        ("\"\n\ttests=\"", "ctest"),
     ];
     dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
 }
@@ -145,7 +147,7 @@ impl Case {
             name: attribute(tag, "name"),
             file: attribute(tag, "file"),
             line: attribute(tag, "line").parse().ok(),
-            not_run: attribute(tag, "status") == "notrun",
+            status: attribute(tag, "status"),
             ..Self::default()
         }
     }
@@ -160,13 +162,15 @@ impl Case {
             }
             "skipped" => {
                 let why = attribute(tag, "message");
-                let could_not = self.not_run && NOT_RUN.iter().any(|it| why.starts_with(it));
+                let could_not = self.status == "notrun" && NOT_RUN.iter().any(|it| why.starts_with(it));
                 if could_not {
                     self.failure = Some([name.to_owned(), "Not Run".to_owned(), why, String::new()]);
                 }
                 self.skipped = !could_not;
                 false
             }
+            // Of CTest, what the test wrote is all there is.
+            "system-out" => self.failure.is_some() && matches!(self.status.as_str(), "fail" | "notrun"),
             _ => false,
         }
     }
@@ -188,6 +192,11 @@ impl Case {
 
     fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {
         let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
+        if dialect == "ctest" {
+            let status = if class.is_empty() { message } else { class };
+            let status = if status.is_empty() { "Failed" } else { status };
+            return Some(super::ctest::draft(&self.name, status, &body.lines().collect::<Vec<_>>()));
+        }
         let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
         if is_parent(message) || whole_file || (message.is_empty() && body.trim().is_empty()) {
             return None;
