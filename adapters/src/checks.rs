@@ -196,13 +196,13 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
 
 /// Says whether running it again may show something else. What hangs or cannot be run is not tried again.
 fn may_be_flaky(result: &CommandResult) -> bool {
-    matches!(result.exit, Exit::Code(_)) && result.exit != Exit::Code(0) && !result.exit.could_not_run()
+    matches!(result.exit, Exit::Code(_)) && !result.passed() && !result.exit.could_not_run()
 }
 
 /// Puts another observation beside those before: what failed each time is kept.
 fn both(before: &CommandResult, now: CommandResult) -> CommandResult {
     let (old, new) = (before.set(), now.set());
-    let passed = now.exit == Exit::Code(0);
+    let passed = now.passed();
     // Where each has something that the other has not, it may be one failure that changes its name.
     let changes = !passed && !old.without(&new).is_empty() && !new.without(&old).is_empty();
     let in_both = |it: &Failure| old.contains(&it.fingerprint) && new.contains(&it.fingerprint);

@@ -66,7 +66,7 @@ impl CommandResult {
         self.failures.iter().chain(&self.flaky).map(|it| (&it.fingerprint, it.places)).collect()
     }
 
-    /// Says whether it exited with 0 and no report of it names a failure.
+    /// Says whether it exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
     pub fn passed(&self) -> bool {
         self.exit == Exit::Code(0) && self.failures.is_empty()
     }
@@ -79,7 +79,7 @@ impl CommandResult {
     }
 
     /// Says whether its own summary counts failed tests although it exited with 0.
-    fn belies_itself(&self) -> bool {
+    pub fn belies_itself(&self) -> bool {
         self.exit == Exit::Code(0) && self.tests.is_some_and(|tests| tests.failed > 0)
     }
 
@@ -151,10 +151,8 @@ impl Findings {
         if let Exit::Signal(signal) = result.exit {
             self.fingerprints.push(format!("signal:{signal}"));
         }
-        if result.belies_itself() && base.is_some_and(|base| !base.belies_itself()) {
-            return self.belied(result);
-        }
         match gate {
+            Gate::Pass if result.belies_itself() => self.belied(result),
             Gate::Pass if result.passed() => self.tests_removed(result, base),
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
             Gate::NoNewFailures if !result.is_conclusive() => {
@@ -166,6 +164,10 @@ impl Findings {
                     |it: &&Failure| known.get(&it.fingerprint).is_none_or(|places| it.places > *places);
                 let new: Vec<Failure> = result.failures.iter().filter(is_new).cloned().collect();
                 if new.is_empty() && result.failures_left_out == 0 {
+                    // What it printed so before, it may print of something else.
+                    if result.belies_itself() && base.is_some_and(|base| !base.belies_itself()) {
+                        return self.belied(result);
+                    }
                     if result.unread() > base.map_or(0, CommandResult::unread) {
                         return self.unread(result);
                     }
@@ -220,15 +222,23 @@ impl Findings {
         self.note(reason, format!("unread:{}:{failed}", result.run));
     }
 
-    /// An exit code is easily lost, or set.
+    /// An exit code is easily lost, or set. But what a command prints may also be about another run, so the reason says
+    /// how to get out of that.
     fn belied(&mut self, result: &CommandResult) {
         let failed = result.tests.map_or(0, |tests| tests.failed);
-        let reason = format!(
-            "`{}` exits with 0, but counts {failed} failed {} itself; let it exit with what it found",
+        let names: Vec<String> = result.failures.iter().take(NAMED_MAX).map(name).collect();
+        let named = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        self.reasons.push(format!(
+            "`{}` exits with 0, but counts {failed} failed {} itself{named}{}; mend what failed, or let it exit with what \
+             it found (a pipe or `;` loses that); if that is the output of another run, keep it out of this one's",
             result.run,
-            if failed == 1 { "test" } else { "tests" }
-        );
-        self.note(reason, format!("belied:{}", result.run));
+            if failed == 1 { "test" } else { "tests" },
+            more(result.failures.len()),
+        ));
+        if result.failures.is_empty() {
+            return self.fingerprints.push(format!("belied:{}:{failed}", result.run));
+        }
+        self.fingerprints.extend(identities(result, &result.failures));
     }
 
     /// Whoever deletes or skips a failing test has not mended it.
@@ -373,7 +383,8 @@ mod tests {
 
     #[test]
     fn an_exit_code_of_0_does_not_make_a_failure_of_the_summary_pass() {
-        let said = "FAILED t.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s";
+        let said =
+            "= short test summary info =\nFAILED t.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s";
         let base = command_result("t", &Exit::Code(1), said);
         let quiet = command_result("t", &Exit::Code(0), said);
         for gate in [Gate::Pass, Gate::NoNewFailures] {
@@ -382,9 +393,30 @@ mod tests {
                 findings.add(gate, &quiet, Some(base));
                 findings.reasons.concat()
             };
-            assert!(found(&base).starts_with("`t` exits with 0, but counts 1 failed test itself"));
-            // What always prints so prints what its tests are about.
-            assert_eq!(found(&quiet), "");
+            let belied = "`t` exits with 0, but counts 1 failed test itself: t.py::test_b; mend";
+            assert!(found(&base).starts_with(belied));
+            // What always printed so shows nothing new; but that it passes is not known.
+            assert!(found(&quiet).starts_with(if gate == Gate::Pass { belied } else { "" }));
+            assert_eq!(found(&quiet).is_empty(), gate == Gate::NoNewFailures);
+        }
+    }
+
+    #[test]
+    fn a_failure_that_takes_the_place_of_another_is_new_whatever_the_exit_code() {
+        let said = |test: &str| {
+            format!(
+                "= short test summary info =\nFAILED t.py::{test} - assert 1 == 2\n1 failed, 1 passed in 0.01s"
+            )
+        };
+        let result = |code: i32, test: &str| command_result("t", &Exit::Code(code), &said(test));
+        for (before, now) in [(0, 0), (1, 0), (0, 1)] {
+            let mut findings = Findings::default();
+            findings.add(Gate::NoNewFailures, &result(now, "test_b"), Some(&result(before, "test_a")));
+            assert_eq!(
+                findings.reasons,
+                [format!("`t` shows new failures: t.py::test_b (exit code {now})")],
+                "{before} {now}"
+            );
         }
     }
 

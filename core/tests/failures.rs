@@ -6,7 +6,7 @@ use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use unstuck_core::failure::registry::{self, FORMATS};
 use unstuck_core::failure::{
-    Confidence, Extraction, FailureSet, Output, Report, UNPARSED, extract, extract_as,
+    Confidence, Extraction, FailureSet, Output, Report, UNPARSED, count, extract, extract_as,
 };
 
 fn read(text: &[u8]) -> Extraction {
@@ -52,6 +52,7 @@ samples! {
     "bats-pretty.txt"
     "bats-timing.txt"
     "bats.txt"
+    "behave.txt"
     "biome.txt"
     "black.txt"
     "bun.txt"
@@ -89,8 +90,11 @@ samples! {
     "github-annotations.txt"
     "go-build.txt"
     "go-main.txt"
+    "go-test-bait.jsonl"
+    "go-test-bait.txt"
     "go-test.jsonl"
     "go-test.txt"
+    "go-timeout-main.txt"
     "go-timeout.txt"
     "golangci.txt"
     "gradle.txt"
@@ -109,6 +113,7 @@ samples! {
     "markdownlint.txt"
     "maven.txt"
     "minitest.txt"
+    "mocha-tap-bait.txt"
     "mocha.txt"
     "msvc.txt"
     "mypy-pretty.txt"
@@ -119,6 +124,7 @@ samples! {
     "node-test-tap.txt"
     "node-test.txt"
     "ocaml.txt"
+    "oxlint-github.txt"
     "oxlint.json"
     "oxlint.txt"
     "perl-main.txt"
@@ -126,16 +132,23 @@ samples! {
     "phpunit-data.txt"
     "phpunit.txt"
     "playwright.txt"
+    "prettier-syntax.txt"
     "prettier.txt"
     "prove.txt"
     "pydocstyle.txt"
     "pylint.txt"
     "pyright.json"
     "pytest-chained.txt"
+    "pytest-line.txt"
     "pytest-short.txt"
+    "pytest-warning.txt"
     "pytest.txt"
     "python-main.txt"
+    "python-warning.txt"
     "rails.txt"
+    "robot.txt"
+    "rspec-bait.jsonl"
+    "rspec-bait.txt"
     "rspec.txt"
     "rubocop.txt"
     "ruby-main.txt"
@@ -150,6 +163,8 @@ samples! {
     "swift.txt"
     "tape-groups.txt"
     "tape.txt"
+    "teamcity.txt"
+    "test-unit.txt"
     "tsan.txt"
     "tsc.txt"
     "ty-concise.txt"
@@ -159,6 +174,10 @@ samples! {
     "unknown-lines.txt"
     "unknown-tool.txt"
     "valgrind.txt"
+    "vitest-github.txt"
+    "vitest-hook.json"
+    "vitest-syntax.txt"
+    "vitest-tap.txt"
     "vitest.txt"
     "yamllint.txt"
 }
@@ -216,6 +235,13 @@ fn a_report_is_read_by_its_dialect() {
             surefire | demo.MapTest.addsLines | AssertionFailedError | MapTest.java:9
         "#]],
         ),
+        (
+            include_bytes!("fixtures/failures/ctest.xml"),
+            expect![[r#"
+            ctest | suite.alpha | Failed | -
+            ctest | gone | Not Run | -
+        "#]],
+        ),
     ] {
         let extraction = read_report("junit", bytes);
         check(&extraction, &expected);
@@ -224,11 +250,13 @@ fn a_report_is_read_by_its_dialect() {
 }
 
 #[test]
-fn a_passing_command_has_no_failures_whatever_it_prints() {
+fn a_command_that_exits_with_0_has_only_the_failed_tests_that_it_counts_itself() {
     for (file, text) in SAMPLES {
         let output = Output { exit_code: Some(0), stdout: text, ..Output::default() };
         let extraction = extract(&output);
-        assert!(extraction.failures.is_empty(), "{file}");
+        let counts = count(text, b"").is_some_and(|tests| tests.failed > 0);
+        assert!(counts || extraction.failures.is_empty(), "{file}");
+        assert!(extraction.failures.iter().all(|it| it.test.is_some()), "{file}");
         assert_eq!(extraction.confidence, Confidence::High, "{file}");
     }
 }
@@ -304,12 +332,45 @@ fn what_varies_by_itself_is_masked() {
         ("no /tmp/tmpab3defgh.json", "no /tmp/tmpqrstuvwx.json"),
         ("no config in /tmp/.tmpAbC123", "no config in /tmp/.tmpzyXwvU"),
         ("no /srv/ci/shop/src/a.rs:12:5 here", "no src/a.rs:99:1 here"),
+        ("no manifest in `/srv/ci/shop` or above", "no manifest in `.` or above"),
         ("dial 127.0.0.1:43121", "dial 10.0.0.7:80"),
         ("worker pid 4711 left", "worker pid 12 left"),
         ("commit 9f8e7d6c5b4a39281706", "commit 0123456789abcdef0123"),
         ("seed: 871236", "seed: 4"),
     ] {
         compare(one, other, true, true);
+    }
+}
+
+#[test]
+fn what_stands_beside_a_message_is_no_part_of_a_failure() {
+    let vite = include_str!("fixtures/failures/vitest-syntax.txt");
+    let report = r#"{"ok":1,"startTime":1795406515945,"endTime":1795406518380.8782,"duration":0.352}"#;
+    for (one, other) in [
+        // The source text around the place, and a moment that only its key tells.
+        (vite, vite.replace("assert.ok(true)", "assert.ok(is(1))")),
+        (report, report.replace("17954065", "17954077").replace("0.352", "12")),
+    ] {
+        assert_ne!(one, other);
+        let exact =
+            |text: &str| read(text.as_bytes()).failures.into_iter().map(|it| it.exact).collect::<Vec<_>>();
+        assert_eq!(exact(one), exact(&other), "{other}");
+    }
+}
+
+#[test]
+fn a_warning_or_a_name_in_an_annotation_counts_only_where_nothing_else_was_found() {
+    let warning = "::warning file=a.js,line=1::no\n";
+    let test = "::error file=/srv/ci/shop/a.js,title=a.js > b,line=1::no\n";
+    for (text, tools) in [
+        (warning.to_owned(), vec!["annotations"]),
+        (test.to_owned(), vec!["annotations"]),
+        (format!("{warning}a.ts(1,2): error TS1: no\n"), vec!["tsc"]),
+        (format!("{test}a.ts(1,2): error TS1: no\n"), vec!["tsc"]),
+        (format!("{warning}::error file=b.js,line=1::no\n"), vec!["annotations"]),
+    ] {
+        let found: Vec<String> = read(text.as_bytes()).failures.into_iter().map(|it| it.tool).collect();
+        assert_eq!(found, tools, "{text}");
     }
 }
 

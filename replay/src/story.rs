@@ -75,8 +75,11 @@ pub struct StepStory {
 pub struct CommandStory {
     /// The command line.
     pub run: String,
-    /// It exited with 0, and no report of it names a failure.
+    /// It exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
     pub passed: bool,
+    /// It exited with 0, but its own summary counts failed tests.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub belies_itself: bool,
     /// It came to its end, and it is known what failed.
     pub is_conclusive: bool,
     /// What failed; the first so many of them.
@@ -113,6 +116,7 @@ impl CommandStory {
         Self {
             run: result.run.clone(),
             passed: result.passed(),
+            belies_itself: result.belies_itself(),
             is_conclusive: result.is_conclusive(),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: failed.saturating_add(result.failures_left_out),
@@ -129,6 +133,7 @@ impl CommandStory {
         Self {
             run: result.validator.clone(),
             passed: result.passed(),
+            belies_itself: false,
             is_conclusive: !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: u64::try_from(result.failures.len()).unwrap_or(u64::MAX),

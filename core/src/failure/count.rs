@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::format::{go_test, tap, without_time};
 use super::page::Page;
 
 /// How many tests a command tells of.
@@ -178,7 +179,8 @@ fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
 fn listed(lines: &[&str]) -> Option<Tests> {
     let mut tests = Tests::default();
     let (mut names_all, mut go_failed) = (false, 0);
-    for line in lines {
+    let was_run = go_test::was_run(lines);
+    for line in tap::stream(lines) {
         let line = line.trim_start();
         // Without `-v` only those that failed are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
@@ -191,8 +193,8 @@ fn listed(lines: &[&str]) -> Option<Tests> {
             }
         } else if line.starts_with("--- PASS: ") {
             tests.passed += 1;
-        } else if line.starts_with("--- FAIL: ") {
-            go_failed += 1;
+        } else if let Some(name) = line.strip_prefix("--- FAIL: ") {
+            go_failed += u64::from(was_run(without_time(name)));
         } else if line.starts_with("--- SKIP: ") {
             tests.skipped += 1;
         } else if line.starts_with('{') && line.contains("\"Test\":") {
@@ -312,9 +314,12 @@ mod tests {
             ("ok - a\nok - b\nok - c\n0 of 3 tests fail\n", (3, 0, 0)),
             ("1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no\n", (1, 1, 1)),
             (
-                "=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n    --- SKIP: TestB/x (0.00s)",
+                "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)\n    --- SKIP: TestB/x (0.00s)",
                 (1, 1, 1),
             ),
+            // What a test prints may look like the end of another.
+            ("=== RUN   TestA\n--- FAIL: TestNope (0.00s)\n--- PASS: TestA (0.00s)", (1, 0, 0)),
+            ("not ok 1 bait\nTAP version 13\n1..2\nok 1 - a\nok 2 - b", (2, 0, 0)),
             (
                 "{\"Action\":\"pass\",\"Package\":\"p\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"p\"}",
                 (1, 0, 0),

@@ -236,22 +236,37 @@ impl<'a> Found<'a> {
     }
 
     /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
-    /// test, so the text adds only what belongs to none; but where the text of the same runner tells of as
-    /// many tests as its JSON does, the text says more of each.
+    /// test, so the text adds only what belongs to none. But the text says more where it tells of as many tests as the JSON of
+    /// jest does, and of each test of which the XML of CTest says little more than its name.
     pub(super) fn choose(&mut self, reported: usize) {
         let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
         let (report, text) = self.failures.split_at(reported);
-        let same = text
-            .first()
-            .is_some_and(|it| it.tool == "jest" && report.iter().all(|other| other.tool == it.tool));
-        if same && tests(text) >= tests(report) {
+        let tool = text.first().map_or("", |failure| failure.tool.as_str());
+        let same = report.iter().all(|other| other.tool == tool);
+        if same && tool == "jest" && tests(text) >= tests(report) {
             self.failures.drain(..reported);
-            return;
+        } else if same && tool == "ctest" {
+            let told: BTreeSet<Option<String>> = text.iter().map(|failure| failure.test.clone()).collect();
+            let mut at = 0;
+            self.failures.retain(|failure| {
+                at += 1;
+                at > reported || !told.contains(&failure.test)
+            });
+        } else {
+            self.keep_behind(reported, |failure| failure.test.is_none());
         }
+    }
+
+    /// Keeps of what was found behind the first `reported` only the tests.
+    pub(super) fn keep_tests(&mut self, reported: usize) {
+        self.keep_behind(reported, |failure| failure.test.is_some());
+    }
+
+    fn keep_behind(&mut self, reported: usize, is_kept: impl Fn(&Failure) -> bool) {
         let mut at = 0;
         self.failures.retain(|failure| {
             at += 1;
-            at <= reported || failure.test.is_none()
+            at <= reported || is_kept(failure)
         });
     }
 

@@ -293,7 +293,7 @@ mod tests {
             ],
         );
         check(
-            "=== RUN   TestB\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\tm/p\t0.1s",
+            "=== RUN   TestB\n=== RUN   TestB/x_1\n--- FAIL: TestNope (0.00s)\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\tm/p\t0.1s",
             &["m/p.TestB", "m/p.TestB/x_1"],
             &[
                 ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "ran"),
@@ -413,5 +413,11 @@ mod tests {
                 (&report(""), "unseen"),
             ],
         );
+        let ctest = |why: &str| {
+            format!(
+                "<testsuite name=\"(empty)\"><testcase name=\"b\" classname=\"b\" status=\"notrun\"><skipped message=\"{why}\"/></testcase></testsuite>"
+            )
+        };
+        check(&ctest("Unable to find executable"), &["b"], &[(&ctest("SKIP_RETURN_CODE=77"), "gone")]);
     }
 }

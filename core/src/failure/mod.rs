@@ -223,9 +223,12 @@ pub fn extract(output: &Output<'_>) -> Extraction {
 
 /// Reads the failures of an output; `format` forces one of [`registry::FORMATS`] on its text.
 ///
-/// A command that passed has no failures in its text, whatever is printed there; its reports are still read.
+/// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
+/// failed tests: then it has those, and nothing else. Its reports are read in any case.
 pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
-    read_pages(output, format, &Page::both(output.stdout, output.stderr))
+    let pages = Page::both(output.stdout, output.stderr);
+    let tests = || count::in_pages(&pages);
+    read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
 }
 
 /// What a command shows.
@@ -243,23 +246,36 @@ pub struct Shown {
 /// once for all of them.
 pub fn shown(output: &Output<'_>) -> Shown {
     let pages = Page::both(output.stdout, output.stderr);
+    let tests = count::in_pages(&pages);
     Shown {
-        extraction: read_pages(output, None, &pages),
-        tests: count::in_pages(&pages),
+        extraction: read_pages(output, None, &pages, tests),
+        tests,
         listing: listing::in_pages(output, &pages),
     }
 }
 
-fn read_pages(output: &Output<'_>, format: Option<&registry::Format>, pages: &[Page<'_>; 2]) -> Extraction {
+/// Reads reports and pages; `tests` are those that the pages count.
+fn read_pages(
+    output: &Output<'_>,
+    format: Option<&registry::Format>,
+    pages: &[Page<'_>; 2],
+    tests: Option<Tests>,
+) -> Extraction {
     let normaliser = Normaliser::new(output.cwd);
     let mut found = Found::new(&normaliser);
     for report in &output.reports {
         registry::read_report(report, &mut found);
     }
-    if output.exit_code == Some(0) {
+    let exits_well = output.exit_code == Some(0);
+    if exits_well && tests.is_none_or(|tests| tests.failed == 0) {
         return found.extraction(Confidence::High, 0);
     }
     let left_out = pages.iter().map(Page::left_out).sum();
+    let reported = found.len();
     let confidence = registry::read_pages(pages, format, output, &mut found);
+    if exits_well {
+        found.keep_tests(reported);
+        return found.extraction(Confidence::High, left_out);
+    }
     found.extraction(confidence, left_out)
 }

@@ -16,6 +16,9 @@ pub(super) struct Normaliser {
     root: String,
 }
 
+/// What stands for the folder of the command itself.
+const HERE: &str = ".";
+
 /// What varies by itself.
 #[derive(Clone, Copy)]
 enum Volatile {
@@ -95,6 +98,12 @@ static POSITION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&parts.join("|")).expect("the patterns are well formed")
 });
 
+/// A moment or a duration in JSON, where its key is what tells.
+static KEYED_TIME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?P<key>"(?-u:\w*)(?:[tT]ime|[dD]uration)(?-u:\w*)": ?)(?-u:[\d.e+-]+)"#)
+        .expect("the pattern is well formed")
+});
+
 /// Text that compares: its quoted strings are values and not names.
 static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -112,10 +121,7 @@ impl Normaliser {
 
     /// Normalises the name of a test: its numbers are its own.
     pub(super) fn name(&self, name: &str) -> String {
-        let mut name = Cow::Borrowed(name);
-        if !self.root.is_empty() && name.contains(&self.root) {
-            name = name.replace(&self.root, "").into();
-        }
+        let name = self.without_root(name);
         if !name.contains("0x") {
             return name.into_owned();
         }
@@ -126,6 +132,25 @@ impl Normaliser {
                 is_address.then(|| (found.range(), "<addr>".into()))
             }),
         )
+    }
+
+    /// Takes the folder of the command out of a name; where it stands alone, it becomes a dot.
+    fn without_root<'t>(&self, name: &'t str) -> Cow<'t, str> {
+        let Some(folder) = self.folder().filter(|folder| name.contains(folder)) else { return name.into() };
+        let parts = name.match_indices(folder).filter_map(|(at, _)| {
+            let end = at + folder.len();
+            match name[end..].chars().next() {
+                Some('/') => Some((at..end + 1, "".into())),
+                Some(c) if c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\\') => None,
+                _ => Some((at..end, HERE.into())),
+            }
+        });
+        replaced(name, parts).into()
+    }
+
+    /// Returns the folder of the command, where it is known.
+    fn folder(&self) -> Option<&str> {
+        self.root.strip_suffix('/')
     }
 
     /// Returns a path relative to the folder of the command, or as it is.
@@ -175,7 +200,7 @@ impl Normaliser {
         let mut masked = String::new();
         while !line.is_empty() {
             let (part, rest) = line.split_at(line.floor_char_boundary(PART));
-            masked += &self.volatile(part);
+            masked += &KEYED_TIME.replace_all(&self.volatile(part), "$key<time>");
             line = rest;
         }
         masked
@@ -211,7 +236,11 @@ impl Normaliser {
 
     /// Keeps of an absolute path what is the same in every checkout and every temporary folder.
     fn masked_path(&self, path: &str) -> String {
-        let local = self.path(without_position(path));
+        let bare = without_position(path);
+        if self.folder().is_some_and(|folder| bare.trim_end_matches(['/', '.', ',']) == folder) {
+            return HERE.to_owned();
+        }
+        let local = self.path(bare);
         if !local.starts_with('/') && local.get(1..3).is_none_or(|drive| drive != ":/") {
             return local;
         }

@@ -359,7 +359,7 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
     };
     let output =
         failure::Output { command: run, exit_code, stdout: said.as_bytes(), ..failure::Output::default() };
-    let extraction = failure::extract(&output);
+    let failure::Shown { extraction, tests, listing } = failure::shown(&output);
     CommandResult {
         run: run.to_owned(),
         exit: exit.clone(),
@@ -373,8 +373,8 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         failures_left_out: 0,
         flaky: Vec::new(),
         confidence: extraction.confidence,
-        tests: failure::count(said.as_bytes(), b""),
-        listed: failure::list(&output).listed(&[]),
+        tests,
+        listed: listing.listed(&[]),
         observations: 1,
     }
 }

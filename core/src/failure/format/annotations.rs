@@ -4,28 +4,56 @@
 use super::super::draft::{Draft, Found};
 use super::{Sheet, diagnostic};
 
-/// Reads every error.
+/// Reads the errors, or where there are none, the warnings.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let mut drafts = Vec::new();
+    // What other formats found is what failed: beside it, a warning is none, and a test is told of twice.
+    let is_first = found.is_empty();
     for (_, line) in sheet.marked() {
-        let github = || line.strip_prefix("::error ")?.split_once("::");
-        let azure = || line.strip_prefix("##vso[task.logissue type=error;")?.split_once(']');
-        let Some((fields, message)) = github().or_else(azure) else { continue };
+        let of = |level: &str| {
+            let github = || line.strip_prefix(&format!("::{level} "))?.split_once("::");
+            let azure = || line.strip_prefix(&format!("##vso[task.logissue type={level};"))?.split_once(']');
+            github().or_else(azure)
+        };
+        let (error, warning) = (of("error"), of("warning").filter(|_| is_first));
+        let Some((fields, message)) = error.or(warning) else { continue };
         let field = |names: [&str; 2]| {
             let fields = fields.split([',', ';']).filter_map(|field| field.trim().split_once('='));
-            fields.into_iter().find_map(|(name, value)| names.contains(&name).then_some(value))
+            fields.into_iter().find_map(|(name, value)| names.contains(&name).then(|| unescaped(value)))
         };
-        let message = message.replace("%0A", "\n").replace("%25", "%");
+        let message = unescaped(message);
         let first = message.lines().next().unwrap_or_default();
+        let kind = field(["title", "code"]).unwrap_or_default();
         // Some repeat the place within the message, in the form of a diagnostic.
         if let Some(diagnostic) = diagnostic::parse(first) {
-            found.push(diagnostic.draft());
+            let draft = diagnostic.draft().warning(error.is_none());
+            let draft = if draft.kind.is_empty() { draft.kind(&kind) } else { draft };
+            drafts.push(draft);
             continue;
         }
         let line = field(["line", "linenumber"]).and_then(|line| line.parse().ok());
-        let kind = field(["title", "code"]).unwrap_or_default();
+        let file = field(["file", "sourcepath"]).unwrap_or_default();
+        if is_test(&kind, &file) {
+            if is_first {
+                let block: Vec<&str> = message.lines().collect();
+                drafts.push(Draft::test("annotations", &kind, &block).at(&file, line));
+            }
+            continue;
+        }
         let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());
-        let draft =
-            Draft::diagnostic("annotations", field(["file", "sourcepath"]).unwrap_or_default(), line, first);
-        found.push(draft.kind(kind).shown_at(column, ""));
+        let draft = Draft::diagnostic("annotations", &file, line, first).warning(error.is_none());
+        drafts.push(draft.kind(&kind).shown_at(column, ""));
     }
+    found.push_errors(drafts);
+}
+
+/// Says whether a title is the full name of a test, as vitest gives it: the file, and what is in it.
+fn is_test(title: &str, file: &str) -> bool {
+    title.split_once(" > ").is_some_and(|(first, _)| !first.is_empty() && file.ends_with(first))
+}
+
+/// Decodes the signs that have a meaning in a workflow command.
+fn unescaped(text: &str) -> String {
+    const SIGNS: [(&str, &str); 5] = [("%0A", "\n"), ("%0D", "\r"), ("%3A", ":"), ("%2C", ","), ("%25", "%")];
+    SIGNS.iter().fold(text.to_owned(), |text, (escaped, sign)| text.replace(escaped, sign))
 }

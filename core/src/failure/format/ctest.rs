@@ -49,18 +49,21 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let (name, status) = (&listed["name"], &listed["status"]);
         let (line, block) =
             results.get(name).map_or((listed[0].to_owned(), &[][..]), |(line, block)| (line.clone(), *block));
-        let draft = Draft::test("ctest", name, block);
+        let draft = draft(name, status, block);
         let missing = lines[..list].iter().find(|line| line.starts_with("Could not find executable"));
         let shown = if status == "Not Run" { missing.copied().unwrap_or_default() } else { "" };
         let message = format!("{}\n{shown}\n{}\n{}", line.trim(), draft.message, listed[0].trim());
-        // An output that asserts says more than the way in which the process ended; other output is noise.
-        let reason = Reason::of(block);
-        let asserted = !reason.kind.is_empty();
-        let draft = if asserted {
-            draft
-        } else {
-            Draft { about: String::new(), values: String::new(), ..draft }.kind(status)
-        };
         found.push(draft.message(&message));
     }
+}
+
+/// Begins the failure of a test that ended in this way, and wrote this.
+pub(super) fn draft(name: &str, status: &str, block: &[&str]) -> Draft {
+    let draft = Draft::test("ctest", name, block);
+    // An output that asserts says more than the way in which the process ended; other output is noise.
+    let asserted = !Reason::of(block).kind.is_empty();
+    if asserted {
+        return draft;
+    }
+    Draft { about: String::new(), values: String::new(), ..draft }.kind(status)
 }

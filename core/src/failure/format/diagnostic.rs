@@ -198,6 +198,15 @@ impl<'a> Diagnostic<'a> {
     pub(super) fn is_remark(&self) -> bool {
         const REMARKS: [&str; 5] = ["note", "info", "remark", "hint", "help"];
         REMARKS.iter().any(|it| it.eq_ignore_ascii_case(self.severity)) && !self.code.starts_with("SC")
+            || self.is_of_python()
+    }
+
+    /// Says whether a running Python program warned: `DeprecationWarning: this will go`. It goes on after that, so it is
+    /// not why it failed.
+    fn is_of_python(&self) -> bool {
+        let category = self.message.split_once("Warning: ").map(|(category, _)| category);
+        self.severity.is_empty()
+            && category.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
     }
 
     /// Takes the message from the line below, where this one only announces it.

@@ -50,8 +50,9 @@ fn built(package: &str, lines: &[&str], found: &mut Found<'_>) {
 /// Reads what stands between the line of one package and that of the next.
 pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut Found<'_>) {
     let before = found.len();
-    let heads: Vec<(usize, &str)> =
-        lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?))).collect();
+    let was_run = was_run(lines);
+    let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, failed(line)?)));
+    let heads: Vec<(usize, &str)> = heads.filter(|(_, name)| was_run(name)).collect();
     let parents: BTreeSet<&str> =
         heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
     let logged = logged(lines);
@@ -117,11 +118,21 @@ fn running<'a>(package: &str, lines: &[&'a str]) -> Vec<&'a str> {
             |name: &str| names.iter().any(|it| it.strip_prefix(name).is_some_and(|it| it.starts_with('/')));
         return names.iter().copied().filter(|name| !waits(name)).collect();
     }
-    let own = lines.windows(2).filter(|frame| frame[1].contains("_test.go:"));
+    // Below a test is the runner; below `TestMain` is the program.
+    let own = lines
+        .windows(3)
+        .filter(|frame| frame[1].contains("_test.go:") && frame[2].starts_with("testing.tRunner("));
     let named = own.filter_map(|frame| frame[0].strip_prefix(package)?.strip_prefix('.'));
     let named = named.map(|name| name.split(['.', '(']).next().unwrap_or_default());
     let tests: BTreeSet<&str> = named.filter(|name| name.starts_with("Test")).collect();
     tests.into_iter().collect()
+}
+
+/// Returns whether a test of this name was run, where `-v` tells so: a test may print what looks like the end of another.
+pub(in crate::failure) fn was_run<'a>(lines: &[&'a str]) -> impl Fn(&str) -> bool + use<'a> {
+    let begun = lines.iter().filter_map(|line| line.strip_prefix("=== RUN")).map(str::trim);
+    let begun: BTreeSet<&str> = begun.collect();
+    move |name| begun.is_empty() || begun.contains(name)
 }
 
 /// Returns the name on a line `--- FAIL: Name (0.00s)`.
@@ -145,6 +156,7 @@ fn ended(line: &str) -> Option<(&str, Ending)> {
 /// Tells how the tests ended that are named, under the names of their packages, whose lines come after them.
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let mut named = Vec::new();
+    let was_run = was_run(lines);
     for line in lines {
         let package = line.strip_prefix("ok  \t").or_else(|| line.strip_prefix("FAIL\t"));
         if let Some(package) = package.and_then(|rest| rest.split(['\t', ' ']).next()) {
@@ -152,7 +164,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
                 tell(TOOL, &format!("{package}.{name}"), ending);
             }
         }
-        named.extend(ended(line));
+        named.extend(ended(line).filter(|(name, _)| was_run(name)));
     }
     named.into_iter().for_each(|(name, ending)| tell(TOOL, name, ending));
 }

@@ -1,7 +1,7 @@
 //! go test -json: one event a line.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -26,6 +26,8 @@ struct Event<'a> {
 struct Package<'a> {
     /// The output of each test that has not ended yet, in the order of their names.
     running: BTreeMap<Cow<'a, str>, String>,
+    /// The tests that were begun, whether they have ended or not.
+    begun: BTreeSet<Cow<'a, str>>,
     failed: Vec<(Cow<'a, str>, String)>,
     output: String,
 }
@@ -42,7 +44,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };
         let package = packages.entry(event.package.clone()).or_default();
         match (event.action.as_ref(), event.test.is_empty()) {
-            ("run", false) => _ = package.running.entry(event.test).or_default(),
+            ("run", false) => {
+                package.running.entry(event.test.clone()).or_default();
+                package.begun.insert(event.test);
+            }
             ("output", false) => package.running.entry(event.test).or_default().push_str(&event.output),
             ("output" | "build-output", true) => {
                 _ = diagnostic(event.output.trim_end(), found);
@@ -51,7 +56,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             ("pass" | "skip", false) => _ = package.running.remove(&event.test),
             ("fail", false) => {
                 let output = package.running.remove(&event.test).unwrap_or_default();
-                package.failed.push((event.test, output));
+                // What a test prints may look like the end of another, and is taken for that.
+                if package.begun.is_empty() || package.begun.contains(&event.test) {
+                    package.failed.push((event.test, output));
+                }
             }
             ("fail", true) => {
                 packages.remove(&event.package).unwrap_or_default().ended(&event.package, found)

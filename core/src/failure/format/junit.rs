@@ -7,7 +7,7 @@
 //! | node | "test" | bare name, nested in suites | an entry for each parent |
 //! | vitest, deno, bats | file | name | |
 //! | GoogleTest | suite | test | |
-//! | CTest | as the name | name | an empty message: the text says more, and is read instead |
+//! | CTest | as the name | name | an output, and how the test ended or nothing; what could not start is skipped |
 //! | Surefire | class | method(params) | |
 
 use quick_xml::Reader;
@@ -26,8 +26,19 @@ struct Case {
     line: Option<u32>,
     /// The first failure or error: element, type, message, body.
     failure: Option<[String; 4]>,
+    /// How it ended, as CTest and GoogleTest say.
+    status: String,
     skipped: bool,
 }
+
+/// Why CTest could not start a test, as it says where others say why a test is left out. Such a test has failed for it.
+const NOT_RUN: [&str; 5] = [
+    "Unable to find executable",
+    "Unable to find required file",
+    "Required Files Missing",
+    "Fixture dependency failed",
+    "Missing Configuration",
+];
 
 /// Reads every failed case.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -114,6 +125,8 @@ fn dialect(text: &str) -> &'static str {
         ("name=\"Mocha Tests\"", "mocha"),
         ("name=\"rspec", "rspec"),
         (".bats\" tests=", "bats"),
+        // It sets each attribute on a line.
+        ("\"\n\ttests=\"", "ctest"),
     ];
     dialects.iter().find(|(mark, _)| head.contains(mark)).map_or("junit", |(_, name)| name)
 }
@@ -134,6 +147,7 @@ impl Case {
             name: attribute(tag, "name"),
             file: attribute(tag, "file"),
             line: attribute(tag, "line").parse().ok(),
+            status: attribute(tag, "status"),
             ..Self::default()
         }
     }
@@ -147,9 +161,16 @@ impl Case {
                 true
             }
             "skipped" => {
-                self.skipped = true;
+                let why = attribute(tag, "message");
+                let could_not = self.status == "notrun" && NOT_RUN.iter().any(|it| why.starts_with(it));
+                if could_not {
+                    self.failure = Some([name.to_owned(), "Not Run".to_owned(), why, String::new()]);
+                }
+                self.skipped = !could_not;
                 false
             }
+            // Of CTest, what the test wrote is all there is.
+            "system-out" => self.failure.is_some() && matches!(self.status.as_str(), "fail" | "notrun"),
             _ => false,
         }
     }
@@ -171,6 +192,11 @@ impl Case {
 
     fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {
         let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
+        if dialect == "ctest" {
+            let status = if class.is_empty() { message } else { class };
+            let status = if status.is_empty() { "Failed" } else { status };
+            return Some(super::ctest::draft(&self.name, status, &body.lines().collect::<Vec<_>>()));
+        }
         let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
         if is_parent(message) || whole_file || (message.is_empty() && body.trim().is_empty()) {
             return None;

@@ -1,5 +1,9 @@
 //! minitest and test-unit.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::super::draft::{Draft, Found};
 use super::super::reason::exception;
 use super::{Sheet, numbered, until};
@@ -21,6 +25,31 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     if found.len() == before {
         inline(&lines[..end], found);
+        test_unit(&lines[..end], found);
+    }
+}
+
+/// test-unit tells of each failure between two rules: `Failure: test_adds(CartTest)`, the place, the source text around it,
+/// and the message, which stands before the place where the test has one of its own.
+fn test_unit(lines: &[&str], found: &mut Found<'_>) {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<how>Failure|Error): (?P<test>test.*)\((?P<class>[\w:]+)\):?$").expect("well formed")
+    });
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^(?P<file>\S[^:]*):(?P<line>\d+):in [`']").expect("well formed"));
+    static SOURCE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\s*(?:=>)?\s*\d+: ").expect("well formed"));
+    let is_rule = |line: &str| line.starts_with("====");
+    for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
+        let Some(head) = HEAD.captures(lines[at]) else { continue };
+        let block = until(lines, at + 1, is_rule);
+        let place = block.iter().find_map(|line| PLACE.captures(line));
+        let place = place.map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
+        let title = format!("{}#{}{place}", &head["class"], &head["test"]);
+        let told = until(block, 0, |line| line == "diff:").iter().copied();
+        let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
+        let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
+        failed(&head["how"], &body, found);
     }
 }
 

@@ -21,18 +21,24 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut ids = Ids::new(summary(sheet));
     let mut section = "";
+    let mut placed = VecDeque::new();
     for (at, line) in sheet.starting(b"=_") {
         if let Some(title) = framed(line, b'=') {
             section = if matches!(title, "FAILURES" | "ERRORS") { title } else { "" };
+            if section == "FAILURES" {
+                let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
+                found.printed(untitled);
+                placed = by_place(untitled);
+            }
         } else if !section.is_empty()
             && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
         {
             let ends = |line: &str| {
-                framed(line, b'=').is_some()
+                is_framed(line, b'=')
                     || framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty())
             };
             found.printed(until(lines, at + 1, ends));
-            let block = until(lines, at + 1, |line| ends(line) || framed(line, b'-').is_some());
+            let block = until(lines, at + 1, |line| ends(line) || is_framed(line, b'-'));
             let entry = entry(title, section, &mut ids);
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 continue;
@@ -45,6 +51,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
     for id in ids.rest() {
+        if let Some((_, block)) = placed.pop_front_if(|(what, _)| id.may_end_with(what)) {
+            let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
+            push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
+            continue;
+        }
         let reason = without_worker(id.reason);
         let reason = [&*reason];
         let draft = match id.test {
@@ -69,6 +80,34 @@ impl Id<'_> {
         let name = self.test.map(|test| format!("{}::{test}", self.file)).unwrap_or_default();
         format!("{name}{}", self.sub)
     }
+
+    /// Says whether this is what it failed with; the summary may have only the beginning of that.
+    fn may_end_with(&self, what: &str) -> bool {
+        self.status != "ERROR" && what.starts_with(self.reason.trim_end_matches("..."))
+    }
+}
+
+/// Reads what stands below the headline with `--tb=line`, where nothing has a title and the place comes last: of each
+/// failure what is said at its place, and its block as it would be below a title.
+fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^(?:/|[A-Za-z]:\\)[^:]*:\d+: (?P<what>.*)$").expect("well formed"));
+    let (mut entries, mut block) = (VecDeque::new(), Vec::new());
+    for line in lines {
+        if line.starts_with("E  ") {
+            block = vec![(*line).to_owned()];
+        } else if let Some(place) = PLACE.captures(line) {
+            // Older versions have the place alone.
+            if block.is_empty() {
+                block.push(format!("E   {}", &place["what"]));
+            }
+            block.push((*line).to_owned());
+            entries.push_back((place["what"].to_owned(), std::mem::take(&mut block)));
+        } else if !block.is_empty() {
+            block.push(format!("E   {line}"));
+        }
+    }
+    entries
 }
 
 fn summary<'a>(sheet: &Sheet<'a>) -> Vec<Id<'a>> {
@@ -173,7 +212,11 @@ fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {
         Draft::test(TOOL, &entry.name, block)
     };
     if !entry.file.is_empty() {
-        let line = draft.line.filter(|_| draft.file.as_deref() == Some(&entry.file));
+        let is_there = |file: &str| {
+            let above = file.strip_suffix(entry.file.as_str());
+            above.is_some_and(|above| above.is_empty() || above.ends_with(['/', '\\']))
+        };
+        let line = draft.line.filter(|_| draft.file.as_deref().is_some_and(is_there));
         draft = draft.at(&entry.file, line);
     }
     let message = format!("{title}\n{}", draft.message);
@@ -207,6 +250,10 @@ fn framed(line: &str, frame: u8) -> Option<&str> {
     let title = title.strip_suffix(frame)?.trim_end_matches(frame);
     let title = title.strip_prefix(' ')?.strip_suffix(' ')?;
     (!title.is_empty()).then_some(title)
+}
+
+fn is_framed(line: &str, frame: u8) -> bool {
+    framed(line, frame).is_some()
 }
 
 /// Turns the class and the name of a case in a report into the name that pytest itself prints.

@@ -1,7 +1,11 @@
 //! Formatters in check mode that name the files they would change: black, isort, ruff, prettier, clang-format.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, diagnostic};
 
 /// Reads every file that would change.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -17,8 +21,24 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         } else if let Some(rest) = line.strip_prefix("error: cannot format ") {
             let (file, what) = rest.split_once(": ").unwrap_or((rest, ""));
             found.push(Draft::diagnostic("format", file, None, what).kind("syntax").message(line));
+        } else if let Some(draft) = unreadable(line) {
+            found.push(draft);
         }
     }
+}
+
+/// Reads what prettier says of a file that it cannot parse: `[error] a.js: SyntaxError: Unexpected token (1:7)`.
+fn unreadable(line: &str) -> Option<Draft> {
+    static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^\[error\] (?P<file>\S.*?): (?P<what>\w*Error: .*?)(?: \((?P<line>\d+):(?P<column>\d+)\))?$",
+        )
+        .expect("well formed")
+    });
+    let said = UNREADABLE.captures(line).filter(|said| diagnostic::is_path(&said["file"]))?;
+    let number = |name: &str| said.name(name).and_then(|number| number.as_str().parse().ok());
+    let draft = Draft::diagnostic("format", &said["file"], number("line"), &said["what"]);
+    Some(draft.kind("syntax").shown_at(number("column"), "").message(line))
 }
 
 /// Says whether a warning of prettier is a name: a sentence ends in a dot, or has one before a blank.

@@ -8,11 +8,16 @@ const TOOL: &str = "rspec";
 /// Reads the numbered list behind `Failures:`, and what went wrong outside of the examples.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let is_own = sheet.has(" examples, ") || sheet.has(" example, ");
+    // A report in JSON on the same stream tells all of it, with names.
+    let is_own = (sheet.has(" examples, ") || sheet.has(" example, ")) && !sheet.has("\"summary_line\":");
     if !is_own {
         return;
     }
-    if let Some((start, _)) = sheet.starting(b"F").find(|(_, line)| line.trim_end() == "Failures:") {
+    // An example may print the headline, too; the list is behind all that they print, and before the summary.
+    let summary = [" examples, ", " example, "].iter().flat_map(|said| sheet.with(said));
+    let end = summary.map(|(at, _)| at).max().unwrap_or(lines.len());
+    let mut headlines = sheet.starting(b"F").filter(|(at, line)| *at < end && line.trim_end() == "Failures:");
+    if let Some((start, _)) = headlines.next_back() {
         let items = numbered::items(lines, start + 1, |line| {
             line.starts_with("Finished in ") || line.starts_with("Failed examples:")
         });

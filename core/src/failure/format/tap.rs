@@ -1,5 +1,7 @@
 //! TAP, with the diagnostics in comments (bats, prove) or in YAML blocks (node, ava, tape).
 
+use std::collections::BTreeSet;
+
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
@@ -7,10 +9,11 @@ use super::{Sheet, node_test, until};
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
     if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) {
         return;
     }
+    let lines = stream(sheet.lines);
+    let strays = strays(lines);
     let bats =
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
@@ -23,9 +26,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
+        if strays.contains(&at) {
+            continue;
+        }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         let body = until(lines, at + 1, |line| ends(line, depth));
-        push(tool, &parents.path(depth, name), line, body, &lines[..at], found);
+        let before = &sheet.lines[..sheet.lines.len() - lines.len() + at];
+        push(tool, &parents.path(depth, name), line, body, before, found);
     }
 }
 
@@ -34,6 +41,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     if !lines.iter().any(|line| is_tap(line)) || is_tape(lines) {
         return;
     }
+    let lines = stream(lines);
     let mut parents = Parents::default();
     let timed = is_timed(lines);
     for line in lines {
@@ -48,6 +56,44 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
             tell("tap", &parents.path(depth, name), ending);
         }
     }
+}
+
+/// Returns the lines from the version on, where there is one: what stands above is printed by the tests themselves.
+pub(in crate::failure) fn stream<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
+    let start = lines.iter().position(|line| line.starts_with("TAP version"));
+    &lines[start.unwrap_or_default()..]
+}
+
+/// Returns where points stand that a test printed: nothing is told of them, and their number is above the plan, or it is that of
+/// a point that stands where it has to, for points are numbered in their order. Whatever else is out of order may be the
+/// tool's own: node numbers each file by itself.
+fn strays(lines: &[&str]) -> BTreeSet<usize> {
+    let planned = lines.iter().filter(|line| is_plan(line)).map(|line| leading(&line["1..".len()..])).max();
+    let (mut strays, mut out_of_order, mut next) = (BTreeSet::new(), Vec::new(), 1);
+    for (at, line) in lines.iter().enumerate() {
+        if is_tap(line) {
+            // Another stream begins, or one has ended.
+            strays.extend(out_of_order.drain(..).filter(|(_, number)| *number < next).map(|(at, _)| at));
+            next = 1;
+        }
+        let number = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok ")).map_or(0, leading);
+        let is_told = lines.get(at + 1).is_some_and(|below| below.starts_with([' ', '\t', '#']));
+        let above = planned.is_some_and(|planned| number > planned);
+        if number == next && !above {
+            next += 1;
+        } else if above && !is_told {
+            strays.insert(at);
+        } else if number > 0 && number + 1 != next && !is_told {
+            out_of_order.push((at, number));
+        }
+    }
+    strays.extend(out_of_order.into_iter().filter(|(_, number)| *number < next).map(|(at, _)| at));
+    strays
+}
+
+fn leading(text: &str) -> u64 {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    text[..digits].parse().unwrap_or_default()
 }
 
 /// Says whether tape printed it: node names operators as well, and its subtests apart.
@@ -158,18 +204,25 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
 /// Reads the fields that say why; a block of a field is indented below it.
 fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
     let field = |wanted: &[&str]| {
+        // vitest tells name and message of an error below it.
         let at = block.iter().position(|line| {
-            line.trim_start().split_once(':').is_some_and(|(name, _)| wanted.contains(&name))
+            let field = line.trim_start().split_once(':');
+            field.is_some_and(|(name, value)| wanted.contains(&name) && !value.trim().is_empty())
         })?;
         let (_, value) = block[at].trim_start().split_once(':')?;
         let below = until(block, at + 1, |line| {
             indentation(line) <= indentation(block[at]) && !line.trim().is_empty()
         });
-        let value = value.trim().trim_matches('\'');
+        let value = value.trim();
+        let is_open = value.starts_with('"') && (value.len() == 1 || !value.ends_with('"'));
         Some(if value.starts_with('|') || value.starts_with('>') {
             below.join("\n")
+        } else if is_open {
+            let closes = block[at + 1..].iter().position(|line| line.ends_with('"'));
+            let end = closes.map_or(block.len(), |closes| at + closes + 2);
+            unquoted(&[&[value], &block[at + 1..end]].concat().join("\n"))
         } else {
-            value.replace("\\'", "'")
+            unquoted(value)
         })
     };
     let error = field(&["error", "message"]).unwrap_or_default();
@@ -200,6 +253,16 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
     let number = parts.next().and_then(|number| number.parse().ok());
     let file = parts.next().unwrap_or_default().rsplit('(').next().unwrap_or_default().to_owned();
     Some(draft.kind(&kind).at(&file, number).within(&file).message(&values.join("\n")))
+}
+
+/// Takes the quotation marks off a value, one of each side.
+fn unquoted(value: &str) -> String {
+    let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    match (inner('"'), inner('\'')) {
+        (Some(inner), _) => inner.replace("\\\"", "\"").replace("\\\\", "\\"),
+        (_, Some(inner)) => inner.replace("\\'", "'"),
+        _ => value.to_owned(),
+    }
 }
 
 /// Reads comments: those of bats name the place and the command; others stand for themselves.

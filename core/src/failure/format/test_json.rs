@@ -43,14 +43,17 @@ fn jest(file: &Value, found: &mut Found<'_>) {
         let number = number.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
         found.push(draft.at(path, number));
     }
-    // A file that could not be run has no tests.
-    if tests.is_empty() && file["status"] == "failed" {
+    // A file that could not be run has no tests; where a hook failed, none of them did.
+    if file["status"] == "failed" && !tests.iter().any(|test| test["status"] == "failed") {
         let told = clean(text(&file["message"]).to_owned());
         let block: Vec<&str> = told
             .lines()
             .skip_while(|line| line.contains("Test suite failed to run") || line.trim().is_empty())
             .collect();
-        found.push(Draft::process("jest", "", &block).at(path, None));
+        let kind = if block.is_empty() { "suite" } else { "" };
+        let draft = Draft::process("jest", kind, &block).at(path, None);
+        let message = format!("{path}: failed outside of its tests");
+        found.push(if block.is_empty() { draft.message(&message) } else { draft });
     }
 }
 

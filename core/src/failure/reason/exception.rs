@@ -118,7 +118,7 @@ fn is_code(line: &str) -> bool {
     if behind.len() == line.len() {
         return line.starts_with('|');
     }
-    behind.strip_prefix(' ').unwrap_or(behind).starts_with(['|', '│'])
+    behind.trim_start().starts_with(['|', '│'])
 }
 
 /// Says whether a line only points at the one above.
