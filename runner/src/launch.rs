@@ -19,7 +19,7 @@ use unstuck_core::workflow::{Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::lease::{AcquireError, Holder, Lease};
-use unstuck_store::opening::{Finding, OpenError};
+use unstuck_store::opening::{Finding, OpenError, Opening};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
@@ -231,19 +231,39 @@ impl Site {
         Ok(Undone { before, restored })
     }
 
-    /// Opens the log of a run and takes the right to work in its workspace. Damage that was mended is recorded.
+    /// Brings the store of a run and its mirror together. Damage that was mended is recorded.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be opened, or somebody works on it.
+    pub fn mend(&self, folder: &RunFolder) -> Result<Opening, Error> {
+        self.open_log(folder).map(|(_, opening)| opening)
+    }
+
+    /// Opens the log of a run and takes the right to work in its workspace.
     fn open(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Option<Lease>), Error> {
+        let (runner, _) = self.open_log(folder)?;
+        let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
+        Ok((runner, workspace))
+    }
+
+    /// Opens the log of a run. Damage that was mended is recorded.
+    fn open_log(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Opening), Error> {
         let (log, opening) = RunLog::open_for_writing(folder)?;
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
-        let workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
         let mut runner = self.runner(log, &started, state);
-        for finding in opening.findings.iter().filter(|finding| Finding::concerns_events(finding)) {
+        let repaired: Vec<&Finding> = opening.findings.iter().filter(|it| it.concerns_events()).collect();
+        for finding in &repaired {
             runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
         }
-        Ok((runner, workspace))
+        // A checkpoint may be the only one that knew of what is lost. That is recorded now, and said once.
+        if !repaired.is_empty() {
+            runner.save_checkpoint();
+        }
+        Ok((runner, opening))
     }
 
     /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, or what a
@@ -420,10 +440,11 @@ pub fn fold(log: &RunLog) -> Result<RunState, ReadError> {
 
 async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
-    // What a person changes from now on is to be told from what the run has left.
+    // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
+    // ends, so that it changed nothing has to be recorded, too.
     if outcome != RunOutcome::Complete
         && let Some(snapshot) = runner.look()
-        && runner.state().last_snapshot() != Some(&snapshot)
+        && (runner.state().may_have_changed_workspace() || runner.state().last_snapshot() != Some(&snapshot))
     {
         let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Ended };
         runner.record(Observation::SnapshotTaken(taken))?;

@@ -158,7 +158,7 @@ impl OpenError {
             Self::Corrupt { run, .. } | Self::Damaged { run, .. } => {
                 format!("nothing was changed; keep what is good with: unstuck export --salvage {run}")
             }
-            Self::NoMirror { run, .. } => format!("it is written anew by: unstuck resume {run}"),
+            Self::NoMirror { run, .. } => format!("it is written anew by: unstuck verify {run}"),
         })
     }
 
@@ -174,6 +174,9 @@ impl OpenError {
             ReadError::Newer { detail, .. } => Self::NewerVersion { run, detail },
             ReadError::BlobMissing { at, ref source, .. } => {
                 Self::Corrupt { run, at, detail: format!("{error}: {source}") }
+            }
+            ReadError::Behind { after, .. } => {
+                Self::Corrupt { run, at: after.next(), detail: error.to_string() }
             }
             ReadError::EngineFailed { detail } => Self::Damaged { run, detail },
             ReadError::Io { source, .. } => Self::io(folder)(source),

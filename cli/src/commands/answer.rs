@@ -5,7 +5,7 @@ use unstuck_runner::launch::TakeUp;
 
 use crate::args::Global;
 use crate::commands::resume;
-use crate::driving::Driving;
+use crate::driving::{self, Driving};
 use crate::error::Result;
 use crate::project::{Project, RunArg};
 
@@ -26,6 +26,7 @@ pub struct Args {
 pub fn answer(global: &Global, args: Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: args.run })?;
+    driving::mend(&project, &found);
     let how = TakeUp::Answer(AnswerGiven { text: args.text });
     // Whoever answers may have done in the workspace what was needed.
     resume::take_up(&project, &found, &found.begun()?, &args.driving, how, true)

@@ -63,7 +63,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
             if args.follow && state.outcome().is_none() {
                 eprintln!("note: its supervisor is gone\n  next: unstuck resume {}", found.short());
             }
-            return Ok(exit::OK);
+            return whole(&found);
         }
         if idle {
             std::thread::sleep(POLL);
@@ -83,7 +83,13 @@ fn lines(found: &Found, from: u64) -> Result {
         }
     }
     crate::wrote(out.flush());
-    Ok(exit::OK)
+    drop(out);
+    whole(found)
+}
+
+/// Says after the last event if there were more.
+fn whole(found: &Found) -> Result {
+    found.log()?.behind().map_or(Ok(exit::OK), |error| Err(found.unreadable(&error)))
 }
 
 fn open(found: &Found) -> Result<std::fs::File> {

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::args::Global;
+use crate::driving;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Project, RunArg};
@@ -27,6 +28,7 @@ pub struct Args {
 pub fn export(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
+    driving::mend(&project, &found);
     let (good, error) = found.good_events()?;
     if let (Some(error), false) = (&error, args.salvage) {
         return Err(found.unreadable(error));

@@ -63,6 +63,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
     } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
+    driving::mend(&project, &found);
     let events = found.begun()?;
     let story = Story::of(&events);
     if story.outcome == Some(RunOutcome::Complete) {

@@ -24,6 +24,9 @@ pub fn show(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     let (events, error) = found.good_events()?;
+    if events.is_empty() {
+        return Err(error.map_or_else(|| found.never_started(), |error| found.unreadable(&error)));
+    }
     let story = Story::of(&events);
     if args.json {
         let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);

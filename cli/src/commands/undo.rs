@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::snapshot::{GitFolder, Restored};
-use unstuck_core::id::StepId;
 
 use crate::args::Global;
 use crate::error::Result;
@@ -33,13 +32,13 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let (run, event) = moment::split(&args.run);
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: run.to_owned() })?;
+    driving::mend(&project, &found);
     let events = found.begun()?;
-    let step = args.step.as_deref().map(StepId::from);
-    let past = Past { short: found.short(), events: &events, step };
+    let past = Past::of(found.short(), &events, args.step.as_deref())?;
     let moment = match (event, &args.iteration) {
         (Some(event), _) => Moment::of_event(event)?,
         (None, Some(iteration)) => Moment::parse(iteration)?,
-        (None, None) => past.newest_iteration().map_or(Moment::First, Moment::Iteration),
+        (None, None) => past.newest()?,
     };
     let Some(seen) = past.find(moment, Side::Before)? else {
         println!("the workspace is as it is now");

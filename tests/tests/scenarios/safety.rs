@@ -192,6 +192,18 @@ fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
 }
 
 #[test]
+fn s59_an_edit_after_a_check_that_nobody_looked_at_is_asked_about_too() {
+    let stage = Stage::repository();
+    let worker = "sh -c 'date +%N >> f'";
+    stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "2"]).with_status(2);
+    stage.write("src/add.sh", "add() { echo by hand; }\n");
+    let resume = ["resume", "--add-iterations", "1"];
+    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-drift");
+    stage.unstuck(&[&resume[..], &["--accept-drift"]].concat()).with_status(2);
+    stage.verify();
+}
+
+#[test]
 fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
     let stage = Stage::repository();
     let main = stage.workspace();
@@ -268,4 +280,16 @@ fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_ch
     stage.unstuck(&to).with_status(0);
     assert!(there.join("src/add.sh").exists() && !there.join("notes.txt").exists());
     stage.unstuck(&["diff", "@last", "1", "--name-only"]).with_status(0).says("added notes.txt");
+
+    // What the run does not have is no other moment.
+    for wrong in [&["undo", "--step", "wrok"][..], &["diff", "@last", "1", "--step", "wrok"]] {
+        stage.unstuck(wrong).with_status(64).complains("no step wrok; its steps are: ");
+    }
+    for wrong in [&["undo", "@last@999"][..], &["diff", "@last@999"]] {
+        stage.unstuck(wrong).with_status(64).complains("has no event 999; its last is ");
+    }
+    let nowhere = stage.scratch("nowhere");
+    let to = ["checkout", "@last@999", "--to", nowhere.to_str().expect("a plain path")];
+    stage.unstuck(&to).with_status(64).complains("has no event 999");
+    assert!(here.join("notes.txt").exists(), "nothing was put back");
 }

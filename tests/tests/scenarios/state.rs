@@ -162,3 +162,37 @@ fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
     assert_eq!(stage.facts("log_repaired").len(), 1);
     stage.verify();
 }
+
+#[test]
+fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
+    let stage = Stage::repository();
+    let worker = "sh -c 'date +%N >> f'";
+    stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "3"]).with_status(2);
+    let mirror = project_of(&stage).join("runs").join(stage.run()).join("events.jsonl");
+    let whole = fs::read_to_string(&mirror).expect("it is there");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let cut = |kept: usize| fs::write(&mirror, lines[..kept].concat()).expect("it is ours");
+
+    for kept in [0, 9] {
+        cut(kept);
+        for command in ["show", "report", "why", "events", "replay"] {
+            stage.unstuck(&[command]).with_status(6).complains("unstuck verify");
+        }
+        stage.unstuck(&["runs"]).with_status(0).says("DAMAGED").says("unstuck verify");
+        assert_eq!(stage.unstuck(&["export"]).with_status(0).out, whole);
+        cut(kept);
+        stage.unstuck(&["undo"]).with_status(0).says("before iteration 3");
+        stage.unstuck(&["show"]).with_status(0);
+    }
+    fs::remove_file(&mirror).expect("it is there");
+    stage.unstuck(&["show"]).with_status(6).complains("unstuck verify");
+    stage.unstuck(&["resume", "--add-iterations", "1", "--accept-drift"]).with_status(2);
+    stage.verify();
+
+    // Nor is damage in the middle taken for the end.
+    let mut bytes = fs::read(&mirror).expect("it is there");
+    bytes[whole.len() / 2] ^= 1;
+    fs::write(&mirror, bytes).expect("it is ours");
+    stage.unstuck(&["undo"]).with_status(0).says("before iteration 4");
+    stage.verify();
+}
