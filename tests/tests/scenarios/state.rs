@@ -179,7 +179,7 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
             stage.unstuck(&[command]).with_status(6).complains("unstuck verify");
         }
         stage.unstuck(&["runs"]).with_status(0).says("DAMAGED").says("unstuck verify");
-        assert_eq!(stage.unstuck(&["export"]).with_status(0).out, whole);
+        assert!(stage.unstuck(&["export"]).with_status(0).out.starts_with(&whole));
         cut(kept);
         stage.unstuck(&["undo"]).with_status(0).says("before iteration 3");
         stage.unstuck(&["show"]).with_status(0);
