@@ -168,7 +168,7 @@ const WIDE: usize = 130;
 
 fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let iterations = row.story.iterations().count();
-    let took = text::span(row.story.last_at.since(row.story.started_at));
+    let took = text::span(row.story.took);
     let when = text::ago(row.entry.started_at, now);
     let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
     let head = format!("  {:<6} {}", row.short, word(row));
@@ -219,6 +219,7 @@ fn as_json(row: &Row) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use unstuck_core::id::Millis;
     use unstuck_core::money::Sum;
 
     use super::*;
@@ -237,9 +238,8 @@ mod tests {
                 workflow: workflow.to_owned(),
                 workspace: "/w".to_owned(),
             };
-            let last_at = Timestamp(minutes * 60_000);
             let mut story = Story::default();
-            (story.outcome, story.last_at) = (outcome, last_at);
+            (story.outcome, story.took) = (outcome, Millis(minutes * 60_000));
             let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
             let spent = Spent { calls: 1, reported, ..Spent::default() };
             Row {

@@ -68,7 +68,7 @@ fn print(found: &Found, story: &Story) {
         Some(_) => println!("{}", screen::end(story, found.short(), None)),
         None if found.is_live() => println!(
             "running, for {} so far\nnext: unstuck events {} -f",
-            text::span(text::now().since(story.started_at)),
+            text::span(story.took.plus(text::now().since(story.last_at))),
             found.short()
         ),
         None => println!(

@@ -114,10 +114,9 @@ fn limits(workflow: &Workflow) -> String {
 pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
-    let took = story.last_at.since(story.started_at);
     let (word, painted) = (outcome.as_str(), text::painted(outcome));
     let iterations = text::count(iterations, "iteration");
-    let head = format!("{word} after {iterations}, {}{}", text::span(took), spent(story));
+    let head = format!("{word} after {iterations}, {}{}", text::span(story.took), spent(story));
     let exit = format!("   exit {}", outcome.exit_status());
     let room = text::width().saturating_sub(exit.len());
     let mut lines = vec![text::wrap(&head, room, 2).replacen(word, &painted, 1) + &exit];
@@ -285,7 +284,7 @@ pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
 
 /// The same as data, for scripts.
 pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
-    let ended_at: Timestamp = story.last_at;
+    let ended_at: Timestamp = story.over_at();
     serde_json::json!({
         "type": "summary",
         "v": 1,
