@@ -170,6 +170,10 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
         | Fact::Concluded(Conclusion::FallbackTaken(_) | Conclusion::StageRaised(_)) => {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
         }
+        Fact::Observed(Observation::WorkerStarted(_)) => {
+            let (_, note) = story.notes.iter().rev().find(|(seq, _)| *seq == event.seq)?;
+            Some(text::wrap(note, text::width(), 4))
+        }
         Fact::Concluded(Conclusion::WaitRequested(wait)) => {
             let line = unstuck_replay::describe(event);
             let until = until(wait.until, wait.why, event.at, state);

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
-use unstuck_adapters::{process, worktree};
+use unstuck_adapters::process;
+use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::RunId;
 use unstuck_replay::Story;
@@ -236,7 +237,7 @@ fn of_worktree(found: &[Found], run: &RunId, root: &Path) -> Option<Finding> {
         return None;
     }
     let place = root.display();
-    Some(match worktree::uncommitted(root) {
+    Some(match worktree::uncommitted(root, Part::Whole) {
         Ok(0) => Finding::weak(
             "worktree",
             format!("{place} is left of run {run}; everything in it is committed"),

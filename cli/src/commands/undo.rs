@@ -54,8 +54,18 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     };
     println!("the files of the workspace are as they were {what}");
     print(&undone.restored);
+    if let Some(lacks) = seen.snapshot.lacks() {
+        println!("  {}", text::wrap(&lacks, text::width(), 11));
+    }
+    let vanished = driving::snapshots(project.runs(), found.started(&events)?)?
+        .vanished(seen.snapshot, seen.snapshot)
+        .map_err(|error| explained::of_snapshots(&error))?;
+    if !vanished.is_empty() {
+        println!("  lost     {}", listed(&vanished));
+    }
     println!("\nto undo this: unstuck undo {}@{}", found.short(), undone.before);
-    Ok(if undone.restored.files.left.is_empty() { exit::OK } else { exit::DIFFERENT })
+    let is_whole = undone.restored.files.left.is_empty() && vanished.is_empty();
+    Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
 }
 
 fn print(restored: &Restored) {

@@ -293,3 +293,43 @@ fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_ch
     stage.unstuck(&to).with_status(64).complains("has no event 999");
     assert!(here.join("notes.txt").exists(), "nothing was put back");
 }
+
+/// Cleans its workspace, and all of the checkout, as some workers do.
+const CLEANS_ALL: &str = "sh -c 'git reset -q --hard; top=$(git rev-parse --show-toplevel); git clean -fdxq $top; echo x > out.txt'";
+
+#[test]
+fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told() {
+    let stage = Stage::repository();
+    stage.write(".gitignore", "dev.sqlite\nbuild/\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "rules"]);
+    let large = |name: &str, bytes: u64| {
+        let file = std::fs::File::create(stage.workspace().join(name)).expect("the workspace is ours");
+        file.set_len(bytes).expect("it is sparse");
+    };
+    large("huge", 101 << 20);
+    large("dev.sqlite", 2 << 20);
+    stage.write("build/out.o", vec![7; 5 << 20]);
+    let ended =
+        stage.unstuck(&["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL]).with_status(0);
+    let ended = ended.says("huge (larger than a snapshot takes); dev.sqlite (ignored and large)");
+    let ended = ended.says("removed what no snapshot holds and nothing brings back: dev.sqlite, huge");
+    assert!(!ended.out.contains("build"), "what is built is no work: {ended:#?}");
+    stage.unstuck(&["undo", "@last@first"]).with_status(1).says("lost 2 files: dev.sqlite, huge");
+}
+
+#[test]
+fn work_outside_of_the_workspace_is_not_promised_to_be_kept_and_its_loss_is_told() {
+    let stage = Stage::repository();
+    stage.write("part/a", "a\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "a part"]);
+    stage.write("src/add.sh", "mine\n");
+    stage.write("new", "mine\n");
+    let part = stage.workspace().join("part");
+    let arguments = ["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL];
+    let ended = stage.unstuck_in(&part, &arguments).with_status(0);
+    let ended = ended.says("all committed; kept as they are now");
+    let ended = ended.says("not kept: 2 uncommitted outside of the workspace");
+    ended.says("outside of the workspace, which no snapshot holds, was changed: new, src/add.sh");
+}
