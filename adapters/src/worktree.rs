@@ -34,7 +34,7 @@ pub enum Error {
     #[error("the repository has no commit yet, so there is nothing to check out")]
     NoCommit,
     /// Git refuses.
-    #[error("git makes no worktree: {0}")]
+    #[error("git says: {0}")]
     Git(String),
     /// Git cannot be run.
     #[error("git cannot be run")]

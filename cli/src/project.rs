@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -45,7 +45,13 @@ pub struct Found {
 /// Returns the folder that a command works in.
 pub fn directory(global: &Global) -> Result<PathBuf> {
     let named = global.directory.as_deref().unwrap_or(Path::new("."));
-    named.canonicalize().map_err(|error| Error::usage(format!("cannot work in {}: {error}", named.display())))
+    named.canonicalize().map_err(|error| {
+        let cannot = Error::usage(format!("cannot work in {}: {error}", named.display()));
+        let is_gone = error.kind() == io::ErrorKind::NotFound && global.directory.is_none();
+        cannot.hint_if(
+            is_gone.then(|| "the folder was removed; once it is there again: cd \"$PWD\"".to_owned()),
+        )
+    })
 }
 
 /// Returns the root of the project that `directory` belongs to: the nearest folder with a

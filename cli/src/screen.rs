@@ -27,6 +27,7 @@ use self::child::ChildView;
 use self::live::Live;
 pub use self::report::{commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json};
 use crate::text;
+use crate::typed::UNSTUCK;
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +227,7 @@ fn until(moment: Timestamp, why: WaitReason, now: Timestamp, state: &RunState) -
     let when = format!(" · until {}, in {}", text::moment(moment), text::span(moment.since(now)));
     let run = state.run().map_or("", |run| run.as_str());
     match why {
-        WaitReason::Weather(_) => format!("{when} · now: unstuck kick {run}"),
+        WaitReason::Weather(_) => format!("{when} · now: {UNSTUCK} kick {run}"),
         WaitReason::ExternalJob => when,
         WaitReason::Retry(_) | WaitReason::CheckRetry(_) => String::new(),
     }

@@ -15,11 +15,17 @@ pub struct Args {
     /// The run: its id, the beginning of it, or @last.
     run: String,
     /// The answer; goes into the next prompt.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(value_parser = words)]
     text: String,
     /// How the run is shown.
     #[command(flatten)]
     driving: Driving,
+}
+
+/// An answer that says nothing would be used up as one.
+fn words(text: &str) -> std::result::Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() { Err("an answer has words".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// Records the answer and goes on.

@@ -16,6 +16,7 @@ use crate::args::Global;
 use crate::commands::gc;
 use crate::error::Result;
 use crate::project::{self, Found, Project};
+use crate::typed::UNSTUCK;
 use crate::{crew, exit, system, text, worktrees};
 
 /// Arguments of `unstuck doctor`.
@@ -266,19 +267,19 @@ fn of_run(found: &Found) -> Vec<Finding> {
     let left = process::count_leftovers(&mark_of(&found.entry.run));
     if left > 0 {
         let what = format!("run {short} has left {}", text::count(left, "process"));
-        findings.push(Finding::bad("processes", what, format!("unstuck resume {short}")));
+        findings.push(Finding::bad("processes", what, format!("{UNSTUCK} resume {short}")));
     }
     match found.good_events() {
         Err(error) => findings.push(Finding::bad(
             "log",
             format!("run {short}: {error}"),
-            format!("unstuck verify {short}"),
+            format!("{UNSTUCK} verify {short}"),
         )),
         Ok((_, Some(error))) => {
             findings.push(Finding::bad(
                 "log",
                 format!("run {short}: {error}"),
-                format!("unstuck verify {short}"),
+                format!("{UNSTUCK} verify {short}"),
             ));
         }
         Ok((events, None)) => {
@@ -287,7 +288,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
                 None => findings.push(Finding::weak(
                     "run",
                     format!("run {short} ({}) was interrupted: its supervisor is gone", story.workflow),
-                    format!("unstuck resume {short}"),
+                    format!("{UNSTUCK} resume {short}"),
                 )),
                 Some(RunOutcome::Blocked) => findings.push(Finding::weak(
                     "run",
@@ -296,7 +297,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
                         story.workflow,
                         story.needs().unwrap_or("an answer")
                     ),
-                    format!("unstuck answer {short} \"done\""),
+                    format!("{UNSTUCK} answer {short} \"done\""),
                 )),
                 Some(_) => {}
             }

@@ -9,6 +9,7 @@ use unstuck_core::id::Seq;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, text};
 
 /// Arguments of `unstuck events`.
@@ -61,7 +62,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
         let over = !args.follow || state.outcome().is_some() || !found.is_live();
         if idle && over {
             if args.follow && state.outcome().is_none() {
-                eprintln!("note: its supervisor is gone\n  next: unstuck resume {}", found.short());
+                eprintln!("note: its supervisor is gone\n  next: {UNSTUCK} resume {}", found.short());
             }
             return whole(&found);
         }

@@ -35,7 +35,11 @@ pub fn export(global: &Global, args: &Args) -> Result {
     }
     let failed = |error: io::Error| Error::usage(format!("cannot write the export: {error}"));
     let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create_new(path).map_err(failed)?),
+        Some(path) => Box::new(File::create_new(path).map_err(|error| {
+            let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+            let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
+            failed(error).hint_if(hint)
+        })?),
         None => Box::new(io::stdout().lock()),
     };
     match copy_lines(&found.folder.mirror(), good.len(), &mut out) {

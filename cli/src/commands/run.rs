@@ -28,6 +28,7 @@ use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen;
+use crate::typed::UNSTUCK;
 use crate::{crew, programs, text, worktrees};
 
 /// Arguments of `unstuck run`.
@@ -400,7 +401,7 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
         Some(Ok(files)) if files > 0 => format!(" · not kept: {files} uncommitted outside of the workspace"),
         _ => String::new(),
     };
-    format!("{what}kept as they are now: unstuck undo {short}@first{outside}")
+    format!("{what}kept as they are now: {UNSTUCK} undo {short}@first{outside}")
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
@@ -412,8 +413,8 @@ fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
     let short = project::shortest(&last.run, known.iter().map(|entry| &entry.run));
     match project::end_of(&runs.run(&last.run)) {
         Some(RunOutcome::Complete) => None,
-        Some(outcome) => Some(format!("run {short} ended {} · unstuck why {short}", outcome.as_str())),
-        None => Some(format!("run {short} was left · unstuck resume {short}")),
+        Some(outcome) => Some(format!("run {short} ended {} · {UNSTUCK} why {short}", outcome.as_str())),
+        None => Some(format!("run {short} was left · {UNSTUCK} resume {short}")),
     }
 }
 

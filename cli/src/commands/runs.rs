@@ -9,6 +9,7 @@ use unstuck_store::state_dir::RunEntry;
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project};
+use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
 
 /// Arguments of `unstuck runs`.
@@ -61,7 +62,7 @@ pub fn overview(global: &Global) -> Result {
         return Ok(exit::OK);
     }
     println!("{}", table(&rows, text::now(), text::width()));
-    println!("\nmore: unstuck show RUN    unstuck why RUN    unstuck --help");
+    println!("\nmore: {UNSTUCK} show RUN    {UNSTUCK} why RUN    unstuck --help");
     Ok(exit::OK)
 }
 
@@ -104,13 +105,13 @@ fn row(found: Found) -> Row {
     };
     let short = found.short().to_owned();
     let next = match standing {
-        Standing::Unreadable => format!("unstuck show {short}"),
-        Standing::Damaged => format!("unstuck verify {short}"),
-        Standing::Waiting => format!("unstuck kick {short}"),
-        Standing::Running => format!("unstuck events {short} -f"),
+        Standing::Unreadable => format!("{UNSTUCK} show {short}"),
+        Standing::Damaged => format!("{UNSTUCK} verify {short}"),
+        Standing::Waiting => format!("{UNSTUCK} kick {short}"),
+        Standing::Running => format!("{UNSTUCK} events {short} -f"),
         _ => {
             let first = screen::next(&story, &short).into_iter().next();
-            first.map_or_else(|| format!("unstuck resume {short}"), |(command, _)| command)
+            first.map_or_else(|| format!("{UNSTUCK} resume {short}"), |(command, _)| command)
         }
     };
     Row { entry: found.entry, short, spent: story.spent(), story, standing, next }

@@ -6,6 +6,7 @@ use unstuck_replay::{IterationStory, StepStory, Story};
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
 
 /// Arguments of `unstuck show`.
@@ -67,17 +68,17 @@ fn print(found: &Found, story: &Story) {
     match story.outcome {
         Some(_) => println!("{}", screen::end(story, found.short(), None)),
         None if found.is_live() => println!(
-            "running, for {} so far\nnext: unstuck events {} -f",
+            "running, for {} so far\nnext: {UNSTUCK} events {} -f",
             text::span(story.took.plus(text::now().since(story.last_at))),
             found.short()
         ),
         None => println!(
-            "INTERRUPTED: its supervisor is gone since {}\nnext: unstuck resume {}",
+            "INTERRUPTED: its supervisor is gone since {}\nnext: {UNSTUCK} resume {}",
             text::ago(story.last_at, text::now()),
             found.short()
         ),
     }
-    println!("more: unstuck report {}", found.short());
+    println!("more: {UNSTUCK} report {}", found.short());
 }
 
 /// Returns the word for what an iteration was judged.

@@ -8,6 +8,7 @@ use crate::args::Global;
 use crate::error::Result;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{driving, explained};
 use crate::{exit, text};
 
@@ -63,7 +64,7 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     if !vanished.is_empty() {
         println!("  lost     {}", listed(&vanished));
     }
-    println!("\nto undo this: unstuck undo {}@{}", found.short(), undone.before);
+    println!("\nto undo this: {UNSTUCK} undo {}@{}", found.short(), undone.before);
     let is_whole = undone.restored.files.left.is_empty() && vanished.is_empty();
     Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
 }

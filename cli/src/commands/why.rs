@@ -6,6 +6,7 @@ use unstuck_replay::{Prompt, Why};
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, moment, text};
 
 /// Arguments of `unstuck why`.
@@ -48,7 +49,7 @@ pub fn why(global: &Global, args: &Args) -> Result {
         if let Some(prompt) = &why.prompt {
             println!("{}", followed(prompt));
         }
-        println!("\nnext: unstuck events {0}    unstuck replay {0} --step", found.short());
+        println!("\nnext: {UNSTUCK} events {0}    {UNSTUCK} replay {0} --step", found.short());
     }
     Ok(exit::OK)
 }
