@@ -1,5 +1,6 @@
 //! How a run is opened: for the first time, or again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::{Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::event_store::{EventStore as _, ReadError};
-use unstuck_store::lease::{AcquireError, Holder, Lease};
+use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
 use unstuck_store::opening::{Finding, OpenError, Opening};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
@@ -357,9 +358,13 @@ impl Site {
         let taken = place
             .create()
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.path().join("workspace.lease")));
+            .and_then(|()| Lease::acquire(&place.path().join(WORKSPACE_LEASE)));
         match taken {
             Ok((lease, died)) => {
+                // Only now: of two that begin at the same time, one at least sees the other.
+                if let Some((workspace, holder)) = self.overlapping(workspace) {
+                    return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
+                }
                 if died.is_some() {
                     self.end_what_was_left(workspace, run);
                 }
@@ -375,6 +380,31 @@ impl Site {
             }
             Err(source) => Err(Error::Workspace { run: run.clone(), source }),
         }
+    }
+}
+
+/// The file that says who works in a workspace.
+const WORKSPACE_LEASE: &str = "workspace.lease";
+
+/// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
+fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
+    let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(folder);
+    folder.ancestors().take_while(move |it| it.starts_with(root))
+}
+
+impl Site {
+    /// Returns another workspace that holds this one, or is a part of it, and who works there.
+    fn overlapping(&self, workspace: &Path) -> Option<(PathBuf, Holder)> {
+        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
+        let known: BTreeSet<PathBuf> = runs.into_iter().map(|entry| PathBuf::from(entry.workspace)).collect();
+        let is_below =
+            |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
+        let above = within_repository(workspace).skip(1).map(Path::to_owned);
+        above.chain(known.into_iter().filter(is_below)).find_map(|other| {
+            let lease = Project::locate(&other).ok()?.path().join(WORKSPACE_LEASE);
+            let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
+            Some((other, holder))
+        })
     }
 }
 

@@ -304,7 +304,7 @@ fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told()
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "rules"]);
     let large = |name: &str, bytes: u64| {
-        let file = std::fs::File::create(stage.workspace().join(name)).expect("the workspace is ours");
+        let file = fs::File::create(stage.workspace().join(name)).expect("the workspace is ours");
         file.set_len(bytes).expect("it is sparse");
     };
     large("huge", 101 << 20);
@@ -332,4 +332,39 @@ fn work_outside_of_the_workspace_is_not_promised_to_be_kept_and_its_loss_is_told
     let ended = ended.says("all committed; kept as they are now");
     let ended = ended.says("not kept: 2 uncommitted outside of the workspace");
     ended.says("outside of the workspace, which no snapshot holds, was changed: new, src/add.sh");
+}
+
+#[test]
+fn two_runs_whose_workspaces_overlap_do_not_work_at_the_same_time() {
+    for (busy, refused) in [("", "part"), ("part", "")] {
+        let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
+        stage.write("part/a", "a\n");
+        let folder = |name: &str| stage.workspace().join(name);
+        let arguments = ["run", "count", "--claim", "--with", &worker("count.sh")];
+        let place = folder(busy).display().to_string();
+        let live = stage.start(&[&["-C", &place][..], &arguments].concat());
+        crate::stage::wait_until("it works", || stage.calls() == 1);
+        let second = stage.unstuck_in(&folder(refused), &arguments).with_status(64);
+        second.complains("another run works in").complains("unstuck stop");
+        crate::stage::tell(&stage.scratch("go"));
+        live.wait().with_status(0);
+        stage.unstuck_in(&folder(refused), &arguments).with_status(0);
+    }
+}
+
+#[test]
+fn s66_a_workspace_that_was_removed_as_a_whole_comes_back_with_one_line() {
+    let stage = Stage::repository();
+    let place = stage.workspace();
+    let script = format!("sh -c 'rm -rf {}'", place.display());
+    let elsewhere = stage.scratch("");
+    let arguments = ["-C", &place.display().to_string(), "run", "go", "--check", "true", "--with", &script];
+    let ended = stage.unstuck_in(&elsewhere, &arguments).with_status(5);
+    let line = ended.out.split("put it back: ").nth(1).unwrap_or_else(|| panic!("{ended:#?}"));
+    let line = line.split("(event").next().expect("the event is named");
+    let line: Vec<&str> = line.split_whitespace().collect();
+    let output = stage.shell(&elsewhere, &line.join(" "));
+    assert!(output.status.success(), "{output:?}");
+    assert!(place.join("src/add.sh").exists());
+    assert_eq!(stage.git(&["status", "--porcelain"]), "");
 }
