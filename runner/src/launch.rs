@@ -12,12 +12,13 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{GitFolder, Restored};
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted, SnapshotMoment,
-    SnapshotTaken,
+    SnapshotTaken, StepEnd,
 };
 use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::{Subworkflow, Workflow};
-use unstuck_core::{Observation, Rejection, RunState};
+use unstuck_core::state::StepState;
+use unstuck_core::workflow::{Step, Subworkflow, Workflow};
+use unstuck_core::{Observation, Rejection, RunState, scope};
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
 use unstuck_store::opening::{Finding, OpenError, Opening};
@@ -182,6 +183,7 @@ impl Site {
     /// since the run came to rest and that is not accepted, or the store fails later.
     pub async fn take_up(&self, folder: &RunFolder, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
         let (mut runner, _workspace) = self.open(folder)?;
+        runner.find_base()?;
         let processes_ended = process::end_leftovers(&runner.mark());
         let drifted = self.drift(&runner, accept_drift)?;
         runner.record(match how {
@@ -220,6 +222,7 @@ impl Site {
         let snapshots = snapshots::open(project, Path::new(&started.workspace), context_dir)?;
         let first = runner.state().first_snapshot().cloned();
         let keeper = Keeper::new(snapshots, &started);
+        keeper.find(snapshot)?;
         let mut record = |snapshot: Snapshot, moment| {
             let taken = SnapshotTaken { snapshot: Box::new(snapshot), moment };
             runner.record(Observation::SnapshotTaken(taken)).map(|()| runner.state().version())
@@ -436,6 +439,19 @@ impl Runner<Machine> {
     /// Returns the text by which the processes of this run are found again.
     fn mark(&self) -> String {
         self.world.mark()
+    }
+
+    /// Finds out, before anything is recorded, whether there is still what the work of steps with rules is compared with.
+    fn find_base(&self) -> Result<(), Error> {
+        let Some(keeper) = &self.world.snapshots else { return Ok(()) };
+        let has_rules = |step: &Step| step.convergence.as_ref().is_some_and(scope::has_rules);
+        let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
+        let ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
+        for (_, at) in ruled {
+            let mut bases = self.state.first_snapshot().into_iter().chain(at.began_with.as_deref());
+            bases.try_for_each(|base| keeper.find(base))?;
+        }
+        Ok(())
     }
 
     /// Takes a snapshot of the workspace, if it can be.

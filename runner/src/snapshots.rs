@@ -134,6 +134,15 @@ impl Keeper {
         Ok(snapshot)
     }
 
+    /// Finds a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::find`].
+    pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.snapshots.find(snapshot)
+    }
+
     /// Makes the files of the workspace what they were.
     ///
     /// # Errors

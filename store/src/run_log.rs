@@ -158,6 +158,29 @@ impl RunLog {
         Ok(log)
     }
 
+    /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
+    pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<(Self, Seq), OpenError> {
+        let failed = OpenError::io(folder);
+        let (log, _) = Self::open_for_writing(folder)?;
+        let head = log.head();
+        drop(log);
+        let (lease, _) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        let copy = durable::temporary_beside(&folder.mirror());
+        let end = File::create_new(&copy)
+            .and_then(|mut file| io::copy(lines, &mut file))
+            .map_err(&failed)
+            .and_then(|_| reconciler.extend(head, &copy));
+        let _moved_where_all_is_well = fs::remove_file(&copy);
+        let end = end?;
+        lease.raise_above(end.epoch).map_err(&failed)?;
+        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, end).map_err(failed)?;
+        Ok((log, head.seq))
+    }
+
     /// Removes a run that nobody works on, and everything that belongs to it.
     pub fn delete(folder: &RunFolder) -> Result<(), OpenError> {
         let failed = OpenError::io(folder);

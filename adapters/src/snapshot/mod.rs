@@ -282,6 +282,15 @@ impl Snapshots {
         Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
     }
 
+    /// Finds a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// It is gone or damaged, or was never here.
+    pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.store.tree(&snapshot.id).map(drop)
+    }
+
     /// Returns the paths that are not there any more and that neither snapshot holds, so that nothing brings them back.
     /// Ignored folders and pipes are none of them.
     ///
