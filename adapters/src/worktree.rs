@@ -3,6 +3,7 @@
 //! It is a linked worktree of git on a branch of its own. No hook of the repository runs when it is made; its
 //! filters do, since the files would not be right without them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -33,7 +34,7 @@ pub enum Error {
     #[error("the repository has no commit yet, so there is nothing to check out")]
     NoCommit,
     /// Git refuses.
-    #[error("git makes no worktree: {0}")]
+    #[error("git says: {0}")]
     Git(String),
     /// Git cannot be run.
     #[error("git cannot be run")]
@@ -55,7 +56,7 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
         root: root.to_owned(),
         workspace: within(root, workspace, &toplevel),
         branch: branch.to_owned(),
-        uncommitted: uncommitted(workspace)?,
+        uncommitted: uncommitted(workspace, Part::Whole)?,
     })
 }
 
@@ -86,17 +87,46 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     Ok(within(root, workspace, &toplevel))
 }
 
+/// Which files of a checkout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of them.
+    Whole,
+    /// Those in the workspace, which may be a folder of the checkout.
+    Workspace,
+    /// The others.
+    Outside,
+}
+
 /// Returns how many files of a checkout hold something that is in no commit.
 ///
 /// # Errors
 ///
 /// Git cannot be run, or does not read the checkout.
-pub fn uncommitted(checkout: &Path) -> io::Result<usize> {
-    let status = git(checkout, ["status", "--porcelain", "-z", "--no-renames"])?;
-    if !status.status.success() {
-        return said(status).map(|_| 0).map_err(io::Error::other);
+pub fn uncommitted(workspace: &Path, part: Part) -> io::Result<usize> {
+    status(workspace, part).map(|files| files.len())
+}
+
+/// Returns what git says of the files that hold something that is in no commit, by their paths from the root of the
+/// checkout; bytes that are no text are replaced.
+///
+/// # Errors
+///
+/// Git cannot be run, or does not read the checkout.
+pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, String>> {
+    const ASK: [&str; 5] = ["status", "--porcelain", "-z", "--no-renames", "--"];
+    let [ask, porcelain, zero, renames, paths] = ASK;
+    let output = match part {
+        Part::Whole => git(workspace, ASK)?,
+        Part::Workspace => git(workspace, [ask, porcelain, zero, renames, paths, "."])?,
+        Part::Outside => git(workspace, [ask, porcelain, zero, renames, paths, ":(top)", ":(exclude)."])?,
+    };
+    if !output.status.success() {
+        return said(output).map(|_| BTreeMap::new()).map_err(io::Error::other);
     }
-    Ok(status.stdout.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).count())
+    let entries = output.stdout.split(|byte| *byte == 0).filter_map(|entry| entry.split_at_checked(3));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(entries.map(|(word, path)| (text(path), text(word).trim_end().to_owned())).collect())
 }
 
 /// Removes a checkout in which everything is committed, and its branch if that is merged.

@@ -31,6 +31,14 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
+impl Args {
+    /// Takes an empty variable for one that is not set.
+    pub fn with_defaults(mut self) -> Self {
+        self.global.store = self.global.store.filter(|store| !store.is_empty());
+        self
+    }
+}
+
 /// What all commands take.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Global {

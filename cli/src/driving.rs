@@ -22,9 +22,10 @@ use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::branches::{BranchArgs, Branches};
-use crate::commands::{artifacts, guard, notify};
+use crate::commands::{artifacts, guard, notify, verify};
 use crate::error::{Error, Result};
 use crate::explained::{explained, of_snapshots};
+use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
 use crate::system;
 
@@ -205,6 +206,20 @@ impl Watcher for Nobody {
 pub fn quiet_site(runs: Runs) -> Site {
     let (_, nobody_interrupts) = watch::channel(None);
     site(&Driving::default(), Some(runs), Branches::default(), Arc::new(Nobody), nobody_interrupts)
+}
+
+/// Brings store and mirror of a run together where nobody works on it, so that a command acts on all of its events.
+///
+/// What cannot be mended is said by whoever reads the events, or opens the log to go on.
+pub fn mend(project: &Project, found: &Found) {
+    if found.is_live() {
+        return;
+    }
+    if let Err(error) = quiet_site(project.runs().clone()).mend(&found.folder) {
+        tracing::info!(%error, "store and events.jsonl were not brought together");
+    } else if matches!(found.good_events(), Ok((_, Some(_)))) {
+        let _said_by_whoever_reads = verify::check_store(found);
+    }
 }
 
 /// Opens the snapshots of the workspace of a run.

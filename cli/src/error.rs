@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{exit, text};
+use crate::{exit, text, typed};
 
 /// An error for people: the thing and the place, then the next command.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
         if let Some(hint) = &self.hint {
-            write!(f, "\n  next: {hint}")?;
+            write!(f, "\n  next: {}", typed::again(hint))?;
         }
         Ok(())
     }

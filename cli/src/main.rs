@@ -31,6 +31,7 @@ mod report;
 mod screen;
 mod system;
 mod text;
+mod typed;
 mod worktrees;
 
 use std::fmt;
@@ -45,10 +46,11 @@ use crate::args::Args;
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = match Args::try_parse() {
-        Ok(args) => args,
+        Ok(args) => args.with_defaults(),
         Err(error) => return refused(&error),
     };
     log_to_stderr(args.global.verbose);
+    typed::remember(&args.global);
     system::outlive_a_limit_of_file_size();
     let works = args.command.as_ref().is_some_and(|command| command.works());
     match commands::run(args) {

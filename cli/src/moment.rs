@@ -1,7 +1,7 @@
 //! Which moment of a run is meant: `RUN@27`, an iteration, `@last`, `@now`.
 
-use unstuck_core::Event;
 use unstuck_core::id::{Iteration, Seq, StepId};
+use unstuck_core::{Event, RunState};
 use unstuck_replay::{Seen, around, seen, seen_at};
 
 use crate::error::{Error, Result};
@@ -67,14 +67,45 @@ pub enum Side {
 /// What was recorded of the workspace of a run.
 pub struct Past<'a> {
     /// Its short name, for messages.
-    pub short: &'a str,
+    short: &'a str,
     /// All of its events.
-    pub events: &'a [Event],
-    /// The step whose iterations are meant.
-    pub step: Option<StepId>,
+    events: &'a [Event],
+    /// The step whose iterations are meant; it is one of the run.
+    step: Option<StepId>,
+}
+
+/// Finds a step of a run by its name.
+///
+/// # Errors
+///
+/// When the run has no such step; the error names those that it has.
+pub fn known_step(events: &[Event], name: &str) -> Result<StepId> {
+    let state = RunState::of(events);
+    let step = StepId::from(name);
+    if state.step(&step).is_some() {
+        return Ok(step);
+    }
+    let names: Vec<&str> = state.steps().map(|(step, _)| step.id.as_str()).collect();
+    Err(Error::usage(format!("the run has no step {step}; its steps are: {}", names.join(", "))))
+}
+
+/// Returns the error for an event that a run does not have.
+pub fn no_event(short: &str, events: &[Event], seq: Seq) -> Error {
+    let last = events.last().map_or(Seq(0), |event| event.seq);
+    Error::usage(format!("run {short} has no event {seq}; its last is {last}"))
 }
 
 impl<'a> Past<'a> {
+    /// Looks at the events of a run, and at one of its steps if `step` names one.
+    ///
+    /// # Errors
+    ///
+    /// When the run has no such step.
+    pub fn of(short: &'a str, events: &'a [Event], step: Option<&str>) -> Result<Self> {
+        let step = step.map(|name| known_step(events, name)).transpose()?;
+        Ok(Self { short, events, step })
+    }
+
     /// Finds the snapshot of a moment; `None` for now.
     ///
     /// # Errors
@@ -85,6 +116,9 @@ impl<'a> Past<'a> {
             Moment::Now => return Ok(None),
             Moment::First => seen(self.events).next(),
             Moment::Last => seen(self.events).next_back(),
+            Moment::Event(seq) if self.events.last().is_none_or(|last| last.seq < seq) => {
+                return Err(no_event(self.short, self.events, seq));
+            }
             Moment::Event(seq) => seen_at(self.events, seq),
             Moment::Iteration(iteration) => {
                 let (before, after) = around(self.events, &self.step_with(iteration)?, iteration);
@@ -98,10 +132,22 @@ impl<'a> Past<'a> {
         found.map(Some).ok_or_else(nothing)
     }
 
-    /// Returns the newest iteration that was begun.
-    pub fn newest_iteration(&self) -> Option<Iteration> {
+    /// Returns the newest iteration that was begun; where no step is named and none was begun, the first snapshot.
+    ///
+    /// # Errors
+    ///
+    /// When the step that is named was not begun.
+    pub fn newest(&self) -> Result<Moment> {
         let of_step = |step: &StepId| self.step.as_ref().is_none_or(|wanted| wanted == step);
-        seen(self.events).rev().filter_map(|seen| seen.work).find(|(step, _)| of_step(step)).map(|it| it.1)
+        let newest = seen(self.events).rev().filter_map(|seen| seen.work).find(|(step, _)| of_step(step));
+        match (newest, &self.step) {
+            (Some((_, iteration)), _) => Ok(Moment::Iteration(iteration)),
+            (None, None) => Ok(Moment::First),
+            (None, Some(step)) => {
+                Err(Error::usage(format!("run {} has no snapshot of step {step}", self.short))
+                    .hint(format!("unstuck show {}", self.short)))
+            }
+        }
     }
 
     fn step_with(&self, iteration: Iteration) -> Result<StepId> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -45,7 +45,13 @@ pub struct Found {
 /// Returns the folder that a command works in.
 pub fn directory(global: &Global) -> Result<PathBuf> {
     let named = global.directory.as_deref().unwrap_or(Path::new("."));
-    named.canonicalize().map_err(|error| Error::usage(format!("cannot work in {}: {error}", named.display())))
+    named.canonicalize().map_err(|error| {
+        let cannot = Error::usage(format!("cannot work in {}: {error}", named.display()));
+        let is_gone = error.kind() == io::ErrorKind::NotFound && global.directory.is_none();
+        cannot.hint_if(
+            is_gone.then(|| "the folder was removed; once it is there again: cd \"$PWD\"".to_owned()),
+        )
+    })
 }
 
 /// Returns the root of the project that `directory` belongs to: the nearest folder with a
@@ -209,24 +215,30 @@ impl Found {
         Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)))
     }
 
-    /// Reads what is good of a run that has begun.
+    /// Reads what is good of a run that has begun, and says what is not.
     pub fn begun(&self) -> Result<Vec<Event>> {
-        match self.good_events()? {
-            (events, Some(error)) if events.is_empty() => Err(self.unreadable(&error)),
-            (events, _) => Ok(events),
+        let (events, error) = self.good_events()?;
+        match error {
+            Some(error) if events.is_empty() => return Err(self.unreadable(&error)),
+            Some(error) => eprintln!("note: only events 1 to {} are known here: {error}", events.len()),
+            None => {}
         }
+        Ok(events)
     }
 
     /// Returns how the run began, which its first event says.
     pub fn started<'a>(&self, events: &'a [Event]) -> Result<&'a RunStarted> {
         match events.first().map(|event| &event.fact) {
             Some(Fact::Observed(Observation::RunStarted(started))) => Ok(started),
-            _ => Err(Error::usage(format!(
-                "run {} was never started: its first event did not get durable",
-                self.short
-            ))
-            .hint("start it again: unstuck run ...")),
+            _ => Err(self.never_started()),
         }
+    }
+
+    /// Says that there is no first event.
+    pub fn never_started(&self) -> Error {
+        let short = &self.short;
+        Error::usage(format!("run {short} was never started: its first event did not get durable"))
+            .hint(format!("start it again: unstuck run ...    or, if it had begun: unstuck verify {short}"))
     }
 
     /// Says whether a supervisor works on it.

@@ -27,6 +27,7 @@ use self::child::ChildView;
 use self::live::Live;
 pub use self::report::{commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json};
 use crate::text;
+use crate::typed::UNSTUCK;
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +171,10 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
         | Fact::Concluded(Conclusion::FallbackTaken(_) | Conclusion::StageRaised(_)) => {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
         }
+        Fact::Observed(Observation::WorkerStarted(_)) => {
+            let (_, note) = story.notes.iter().rev().find(|(seq, _)| *seq == event.seq)?;
+            Some(text::wrap(note, text::width(), 4))
+        }
         Fact::Concluded(Conclusion::WaitRequested(wait)) => {
             let line = unstuck_replay::describe(event);
             let until = until(wait.until, wait.why, event.at, state);
@@ -222,7 +227,7 @@ fn until(moment: Timestamp, why: WaitReason, now: Timestamp, state: &RunState) -
     let when = format!(" · until {}, in {}", text::moment(moment), text::span(moment.since(now)));
     let run = state.run().map_or("", |run| run.as_str());
     match why {
-        WaitReason::Weather(_) => format!("{when} · now: unstuck kick {run}"),
+        WaitReason::Weather(_) => format!("{when} · now: {UNSTUCK} kick {run}"),
         WaitReason::ExternalJob => when,
         WaitReason::Retry(_) | WaitReason::CheckRetry(_) => String::new(),
     }

@@ -222,10 +222,11 @@ impl RunState {
     fn kicked(&mut self, place: Place) -> Fold {
         for step in &mut self.steps {
             step.rests.forget();
-            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = &mut step.phase {
+            let StepPhase::Waiting { until, why, .. } = &mut step.phase else { continue };
+            if matches!(why, WaitReason::Weather(_)) {
                 self.weather_wait = self.weather_wait.minus(until.since(place.at));
-                *until = place.at;
             }
+            *until = place.at;
         }
         Fold::Done
     }

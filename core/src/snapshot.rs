@@ -51,7 +51,27 @@ pub struct LeftOut {
     pub examples: Vec<String>,
 }
 
+impl LeftOut {
+    /// The reason for folders that are ignored and hold masses, such as `target` and `node_modules`.
+    pub const IGNORED_FOLDER: &str = "ignored and full";
+}
+
 impl Snapshot {
+    /// Returns a sentence about the files that it does not hold, so that they cannot be put back; `None` if there are
+    /// none. Ignored folders are made again by whoever has made them, and are not told.
+    pub fn lacks(&self) -> Option<String> {
+        let told =
+            self.left_out.iter().filter(|left| left.count > 0 && left.reason != LeftOut::IGNORED_FOLDER);
+        let parts = told.map(|left| {
+            let named = left.examples.len() as u64;
+            let more = if left.count > named { ", ..." } else { "" };
+            format!("{}{more} ({})", left.examples.join(", "), left.reason)
+        });
+        let parts: Vec<String> = parts.collect();
+        (!parts.is_empty())
+            .then(|| format!("no snapshot holds these, so no undo brings them back: {}", parts.join("; ")))
+    }
+
     /// Says whether the work is the same: the files that are not ignored, the commit and the branch.
     pub fn same_work(&self, other: &Self) -> bool {
         let head = |it: &Self| it.repository.as_ref().map(|it| (it.branch.clone(), it.commit.clone()));

@@ -380,6 +380,15 @@ impl RunState {
         self.extra_iterations
     }
 
+    /// Returns how long a supervisor has worked on this run, up to its last sign of life: pauses do not count.
+    pub fn worked_for(&self) -> Millis {
+        let since = match self.phase {
+            Phase::Active | Phase::Stopping(..) => self.clock.alive_until.since(self.clock.running_since),
+            Phase::Empty | Phase::Ended(..) => Millis(0),
+        };
+        self.clock.used.plus(since)
+    }
+
     /// Returns how many iterations a step may run, those that a person added included.
     pub fn max_iterations(&self, step: &Step, state: &StepState) -> Iteration {
         Iteration(

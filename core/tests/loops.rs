@@ -2,6 +2,7 @@
 //! of outcomes. Rows that say `differs` are where existing tools do otherwise; the reason is there.
 
 use serde_json::Value;
+use unstuck_core::RunState;
 use unstuck_core::event::{Conclusion, DecisionFile, Exit, Fact, Observation, RunOutcome, StepEnd};
 use unstuck_core::id::{Stage, StepId};
 use unstuck_core::reading::{Counts, Progress, Reading, Scope, Trouble, Usage};
@@ -340,5 +341,30 @@ fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
             assert_eq!(second.decision, Decision::Complete, "{second:?}");
             assert_eq!(world.worker_calls[&id], 2);
         }
+    }
+}
+
+#[test]
+fn a_kick_ends_a_wait_for_whatever_it_is() {
+    let waits = r#"{"decision":"waiting","check_id":"{id}","retry_after":100}"#;
+    let done = || vec![Act::Exits(0, "done".to_owned())];
+    let cases = [
+        ("an external job", done(), vec![Act::Writes(0, waits.to_owned())]),
+        ("a retry", vec![Act::Hangs], done()),
+        ("a service", vec![Act::Exits(1, "error: rate limit exceeded".to_owned())], done()),
+    ];
+    for (name, work, checks) in cases {
+        let mut one = step("a").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), 2);
+        one.max_retries = 2;
+        let script = Script { work: [("a".into(), work)].into(), checks: [("a".into(), checks)].into() };
+        let mut world = World::start(Workflow::of_steps(vec![one]), script);
+        world.play_until(RunState::is_waiting);
+        let last_at = world.state.last_at();
+        assert!(world.state.next_deadline().expect("it waits") > last_at, "{name}");
+        world.give(Observation::Kicked).expect("it waits");
+        let now = world.state.last_at();
+        assert_eq!(world.state.next_deadline(), Some(now), "{name}");
+        world.give(Observation::DeadlinePassed).expect("it is due");
+        let [_] = world.state.pending_effects()[..] else { panic!("{name}") };
     }
 }

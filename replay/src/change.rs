@@ -3,9 +3,12 @@
 //! Keys are those of the workflow file. What a file writes in one place may be further inside in the policy that a run
 //! records, so some names stand for others, and some need not be said.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use unstuck_core::id::{Millis, StepId};
-use unstuck_core::workflow::{Convergence, Workflow};
+use unstuck_core::money;
+use unstuck_core::workflow::{Convergence, Step, Workflow};
 
 /// One key of the workflow with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +51,14 @@ pub enum ChangeError {
 }
 
 /// What a policy puts around the keys that a file has in one place.
-const AROUND: [&str; 5] = ["work", "worker", "by", "exit", "agent"];
+const AROUND: [&str; 8] = ["work", "worker", "by", "exit", "agent", "completion", "budget", "branch"];
 
 /// Names of a policy, and what a file calls them.
-const NAMES: [(&str, &str); 3] = [
+const NAMES: [(&str, &str); 7] = [
+    ("conditions", "completion_conditions"),
+    ("micro_usd", "max_usd"),
+    ("overlays", "stages"),
+    ("tokens", "max_tokens"),
     ("check", "completion_check"),
     ("on_exhausted", "on_iterations_exhausted"),
     ("default_args", "defaultArgs"),
@@ -83,10 +90,14 @@ impl Change {
         for candidate in self.candidates(&before)? {
             *self.place(&mut tree)? = candidate;
             if let Ok(changed) = serde_json::from_value::<Workflow>(tree.clone()) {
-                return if has_bounds(&changed) { Ok(changed) } else { Err(self.bad_value("at least 1")) };
+                return flaw(&changed).map_or(Ok(changed), |why| Err(self.bad_value(&why)));
             }
         }
-        Err(self.bad_value(&format!("it is {before} now")))
+        let mut now = before.to_string();
+        if now.chars().count() > SHOWN_MAX {
+            now = format!("{}…", now.chars().take(SHOWN_MAX).collect::<String>());
+        }
+        Err(self.bad_value(&format!("it is {now} now")))
     }
 
     fn bad_value(&self, why: &str) -> ChangeError {
@@ -105,6 +116,10 @@ impl Change {
             }
             let known = names(node);
             let unknown = || ChangeError::UnknownKey { key: self.key.clone(), known };
+            // A file puts what it says of a silent worker below this word, a policy does not.
+            if part == "stall" && node.get("probe").is_some() {
+                continue;
+            }
             node = child(node, part).ok_or_else(unknown)?;
             at = part;
         }
@@ -125,6 +140,12 @@ impl Change {
                 _ => Err(self.bad_value("true or false")),
             };
         }
+        if self.key == "max_usd" && self.value != "none" {
+            let micro_usd = money::micro_usd(&self.value);
+            return micro_usd
+                .map(|it| vec![it.into()])
+                .ok_or_else(|| self.bad_value("an amount of US dollars"));
+        }
         let json = serde_json::from_str(&self.value).ok();
         let duration = before.is_number().then(|| self.value.parse::<Millis>().ok()).flatten();
         let none = (self.value == "none").then_some(Value::Null);
@@ -133,12 +154,54 @@ impl Change {
     }
 }
 
-/// Says whether every loop may run and something may be active.
+/// Characters of a value that an error shows.
+const SHOWN_MAX: usize = 200;
+
+/// Says what makes a workflow none. Deciding relies on a valid one: names are unique, edges lead to steps and in no
+/// circle, bounds are above zero.
+fn flaw(workflow: &Workflow) -> Option<String> {
+    let steps = &workflow.steps;
+    let mut names = BTreeSet::new();
+    if steps.is_empty() {
+        return Some("a workflow has at least one step".to_owned());
+    }
+    if let Some(step) = steps.iter().find(|step| !names.insert(&step.id)) {
+        return Some(format!("two steps are called {}", step.id));
+    }
+    let edges = || steps.iter().flat_map(|step| step.depends_on.iter().map(move |on| (step, on)));
+    if let Some((step, on)) = edges().find(|(_, on)| !names.contains(on)) {
+        return Some(format!("step {} depends on {on}, which is no step", step.id));
+    }
+    if let Some(circle) = circle(workflow) {
+        return Some(format!("steps depend on each other in a circle: {}", circle.join(", ")));
+    }
+    (!has_bounds(workflow)).then(|| "at least 1".to_owned())
+}
+
+/// Returns the steps that wait for each other, if there are such.
+fn circle(workflow: &Workflow) -> Option<Vec<&str>> {
+    let mut ready: BTreeSet<&StepId> = BTreeSet::new();
+    loop {
+        let is_next =
+            |step: &&Step| !ready.contains(&step.id) && step.depends_on.iter().all(|on| ready.contains(on));
+        let next: Vec<&StepId> = workflow.steps.iter().filter(is_next).map(|step| &step.id).collect();
+        if next.is_empty() {
+            break;
+        }
+        ready.extend(next);
+    }
+    let left = workflow.steps.iter().map(|step| &step.id).filter(|id| !ready.contains(id));
+    Some(left.map(StepId::as_str).collect::<Vec<_>>()).filter(|left| !left.is_empty())
+}
+
+/// Says whether every loop may run, something may be active, and all has some time.
 fn has_bounds(workflow: &Workflow) -> bool {
     let rules = |it: &Convergence| it.stall_threshold > 0 && it.max_stage.0 > 0;
     workflow.concurrency != Some(0)
+        && workflow.timeout > Millis(0)
         && workflow.steps.iter().all(|step| {
             step.max_iterations > 0
+                && step.timeout > Millis(0)
                 && step.convergence.as_ref().is_none_or(rules)
                 && step
                     .check
@@ -206,15 +269,26 @@ fn names(node: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_core::completion::Completion;
     use unstuck_core::testing::{script_worker, step};
-    use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Step, WorkerKind};
+    use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Probe, WorkerKind};
 
     use super::*;
 
     fn workflow() -> Workflow {
         let command = |gate| CheckCommand { run: "make test".to_owned(), gate, reports: Vec::new() };
         let commands = CheckBy::Commands(vec![command(Gate::Pass), command(Gate::NoNewFailures)]);
-        let looped = Step { convergence: Some(Convergence::default()), ..step("a").checked(commands, 5) };
+        let looped = Step {
+            convergence: Some(Convergence::default()),
+            completion: Some(Completion::default()),
+            probe: Some(Probe {
+                command: "true".to_owned(),
+                interval: Millis::from_secs(60),
+                timeout: Millis::from_secs(5),
+                stall_threshold: 2,
+            }),
+            ..step("a").checked(commands, 5)
+        };
         let plain = step("b").checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 5);
         Workflow::of_steps(vec![looped, plain])
     }
@@ -246,6 +320,21 @@ mod tests {
         check("steps.b.convergence.enabled=true", "/steps/1/convergence/stall_threshold", "2");
         check("steps.b.convergence.max_stage=4", "/steps/1/convergence/max_stage", "4");
         check("concurrency=2", "/concurrency", "2");
+        check("max_usd=2.50", "/budget/micro_usd", "2500000");
+        check("max_usd=none", "/budget/micro_usd", "null");
+        check("max_tokens=1000", "/budget/tokens", "1000");
+        check("create_branch=true", "/branch/create_branch", "true");
+        check("steps.a.convergence.stages=[]", "/steps/0/convergence/overlays", "[]");
+        check("steps.a.completion_conditions=[]", "/steps/0/completion/conditions", "[]");
+        check("steps.a.stop_at_first=true", "/steps/0/completion/stop_at_first", "true");
+        check("steps.a.stall.probe.interval=5s", "/steps/0/probe/interval", "5000");
+    }
+
+    #[test]
+    fn a_large_value_is_not_shown_as_a_whole() {
+        let change: Change = "steps=1".parse().expect("it is KEY=VALUE");
+        let error = change.apply(&workflow()).expect_err("steps are no number").to_string();
+        assert!(error.contains("it is [{") && error.chars().count() < 300, "{error}");
     }
 
     #[test]
@@ -268,5 +357,12 @@ mod tests {
         check("steps.a.convergence.enabled=perhaps", "", "true or false");
         check("steps.a.completion_check.observations=0", "", "at least 1");
         check("steps.a.max_iterations=0", "", "at least 1");
+        check("timeout=0", "", "at least 1");
+        check("steps.a.timeout=0", "", "at least 1");
+        check("steps=[]", "", "at least one step");
+        check("steps.a.id=b", "", "two steps are called b");
+        check("steps.a.depends_on=[\"nope\"]", "", "step a depends on nope, which is no step");
+        check("steps.a.depends_on=[\"a\"]", "", "in a circle: a");
+        check("max_usd=much", "", "an amount of US dollars");
     }
 }

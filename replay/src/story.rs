@@ -30,6 +30,12 @@ pub struct Story {
     pub started_at: Timestamp,
     /// When the newest event was recorded.
     pub last_at: Timestamp,
+    /// How long a supervisor has worked on it: pauses between two of them, and what came after the end, do not count.
+    #[serde(skip)]
+    pub took: Millis,
+    /// When it ended; `None` while it runs, or if it was left.
+    #[serde(skip)]
+    pub ended_at: Option<Timestamp>,
     /// Its newest event.
     pub last_seq: Seq,
     /// How it ended; `None` while it runs, or if it was left.
@@ -229,6 +235,16 @@ impl Story {
             Fact::Concluded(conclusion) => self.concluded(conclusion, event),
         }
         self.count(event);
+        self.took = self.state.worked_for();
+        // A person may have added some.
+        for (story, (step, at)) in self.steps.iter_mut().zip(self.state.steps()) {
+            story.max_iterations = self.state.max_iterations(step, at).0;
+        }
+    }
+
+    /// Returns when it ended, or when its newest event was recorded.
+    pub fn over_at(&self) -> Timestamp {
+        self.ended_at.unwrap_or(self.last_at)
     }
 
     /// Returns the state after the newest event.
@@ -271,16 +287,18 @@ impl Story {
                 self.workflow_digest = started.workflow_digest;
             }
             Observation::RunResumed(resumed) => {
-                (self.outcome, self.ended, self.deciding_step) = (None, None, None);
+                self.goes_on();
                 if resumed.workflow_digest.is_some() && resumed.workflow_digest != self.workflow_digest {
                     let note = "the workflow file has changed since; this run goes on with what it read";
                     self.notes.push((event.seq, note.to_owned()));
                 }
             }
             Observation::AnswerGiven(_) => {
-                (self.outcome, self.ended, self.deciding_step) = (None, None, None);
+                self.goes_on();
             }
             Observation::WorkerStarted(e) => {
+                let first = e.snapshot.as_ref().filter(|_| self.state.first_snapshot().is_none());
+                self.notes.extend(first.and_then(|it| it.lacks()).map(|lacks| (event.seq, lacks)));
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.worker_calls += 1;
                 }
@@ -415,6 +433,7 @@ impl Story {
             Conclusion::RunEnded(e) => {
                 self.outcome = Some(e.outcome);
                 self.ended = Some(event.seq);
+                self.ended_at = Some(event.at);
                 self.deciding_step = e.step.clone();
             }
             Conclusion::FallbackTaken(_) => self.notes.push((event.seq, describe(event))),
@@ -425,6 +444,10 @@ impl Story {
             }
             Conclusion::RunStopping(_) => {}
         }
+    }
+
+    fn goes_on(&mut self) {
+        (self.outcome, self.ended, self.ended_at, self.deciding_step) = (None, None, None, None);
     }
 
     fn end_of(&mut self, step: &StepId, end: Option<StepEnd>) {
@@ -523,5 +546,53 @@ impl IterationStory {
             verdict: None,
             raised_to: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::event::{RunResumed, SnapshotMoment, SnapshotTaken};
+    use unstuck_core::snapshot::Snapshot;
+    use unstuck_core::testing::{Act, Script, World, script_worker, step};
+    use unstuck_core::workflow::{CheckBy, WorkerKind, Workflow};
+
+    use super::*;
+
+    const HOUR: Millis = Millis::from_secs(3600);
+
+    #[test]
+    fn pauses_and_what_comes_after_the_end_are_no_part_of_a_run_and_its_bound_is_the_newest() {
+        let checker = script_worker(WorkerKind::Command, "check it");
+        let checks = [("a".into(), vec![Act::Exits(1, "not yet".to_owned())])].into();
+        let workflow = Workflow::of_steps(vec![step("a").checked(CheckBy::Agent(checker), 2)]);
+        let mut world = World::start(workflow, Script { checks, ..Script::default() });
+        world.play();
+        let worked = Story::of(&world.history.events).took;
+        assert!(worked > Millis(0) && worked < HOUR, "{worked:?}");
+
+        world.pass_to(world.state.last_at().after(HOUR));
+        let resumed = RunResumed { add_iterations: 1, ..RunResumed::default() };
+        world.give(Observation::RunResumed(resumed)).expect("it can go on");
+        assert_eq!(Story::of(&world.history.events).steps[0].max_iterations, 3);
+        world.play();
+        let ended_at = world.state.last_at();
+
+        world.pass_to(ended_at.after(HOUR));
+        let digest = Digest([0; 32]);
+        let snapshot = Box::new(Snapshot {
+            id: digest,
+            work: digest,
+            files: 0,
+            bytes: 0,
+            repository: None,
+            left_out: Vec::new(),
+            notes: Vec::new(),
+        });
+        let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::BeforeUndo };
+        world.give(Observation::SnapshotTaken(taken)).expect("files are put back at any time");
+        let story = Story::of(&world.history.events);
+        assert!(story.took > worked && story.took < HOUR, "{:?}", story.took);
+        assert_eq!((story.over_at(), story.ended_at), (ended_at, Some(ended_at)));
+        assert!(story.last_at > ended_at);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::process::StopSignal;
-use unstuck_adapters::worktree;
+use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::workflow::Step;
@@ -61,7 +61,7 @@ pub(crate) async fn take(
 /// Makes a clean checkout of what the workspace is, or says why there is none. Returns where in it that is.
 fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
     let root = Scratch::new(world.artifacts.join("baseline"));
-    match worktree::uncommitted(&world.workspace) {
+    match worktree::uncommitted(&world.workspace, Part::Whole) {
         Ok(0) => match worktree::borrow(&world.workspace, root.path()) {
             Ok(there) => Ok((root, there)),
             Err(error) => Err(error.to_string()),

@@ -1,5 +1,6 @@
 //! How a run is opened: for the first time, or again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +12,16 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{GitFolder, Restored};
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted, SnapshotMoment,
-    SnapshotTaken,
+    SnapshotTaken, StepEnd,
 };
 use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::{Subworkflow, Workflow};
-use unstuck_core::{Observation, Rejection, RunState};
+use unstuck_core::state::StepState;
+use unstuck_core::workflow::{Step, Subworkflow, Workflow};
+use unstuck_core::{Observation, Rejection, RunState, scope};
 use unstuck_store::event_store::{EventStore as _, ReadError};
-use unstuck_store::lease::{AcquireError, Holder, Lease};
-use unstuck_store::opening::{Finding, OpenError};
+use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
+use unstuck_store::opening::{Finding, OpenError, Opening};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
@@ -181,6 +183,7 @@ impl Site {
     /// since the run came to rest and that is not accepted, or the store fails later.
     pub async fn take_up(&self, folder: &RunFolder, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
         let (mut runner, _workspace) = self.open(folder)?;
+        runner.find_base()?;
         let processes_ended = process::end_leftovers(&runner.mark());
         let drifted = self.drift(&runner, accept_drift)?;
         runner.record(match how {
@@ -219,6 +222,7 @@ impl Site {
         let snapshots = snapshots::open(project, Path::new(&started.workspace), context_dir)?;
         let first = runner.state().first_snapshot().cloned();
         let keeper = Keeper::new(snapshots, &started);
+        keeper.find(snapshot)?;
         let mut record = |snapshot: Snapshot, moment| {
             let taken = SnapshotTaken { snapshot: Box::new(snapshot), moment };
             runner.record(Observation::SnapshotTaken(taken)).map(|()| runner.state().version())
@@ -231,19 +235,39 @@ impl Site {
         Ok(Undone { before, restored })
     }
 
-    /// Opens the log of a run and takes the right to work in its workspace. Damage that was mended is recorded.
+    /// Brings the store of a run and its mirror together. Damage that was mended is recorded.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be opened, or somebody works on it.
+    pub fn mend(&self, folder: &RunFolder) -> Result<Opening, Error> {
+        self.open_log(folder).map(|(_, opening)| opening)
+    }
+
+    /// Opens the log of a run and takes the right to work in its workspace.
     fn open(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Option<Lease>), Error> {
+        let (runner, _) = self.open_log(folder)?;
+        let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
+        Ok((runner, workspace))
+    }
+
+    /// Opens the log of a run. Damage that was mended is recorded.
+    fn open_log(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Opening), Error> {
         let (log, opening) = RunLog::open_for_writing(folder)?;
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
-        let workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
         let mut runner = self.runner(log, &started, state);
-        for finding in opening.findings.iter().filter(|finding| Finding::concerns_events(finding)) {
+        let repaired: Vec<&Finding> = opening.findings.iter().filter(|it| it.concerns_events()).collect();
+        for finding in &repaired {
             runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
         }
-        Ok((runner, workspace))
+        // A checkpoint may be the only one that knew of what is lost. That is recorded now, and said once.
+        if !repaired.is_empty() {
+            runner.save_checkpoint();
+        }
+        Ok((runner, opening))
     }
 
     /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, or what a
@@ -337,9 +361,13 @@ impl Site {
         let taken = place
             .create()
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.path().join("workspace.lease")));
+            .and_then(|()| Lease::acquire(&place.path().join(WORKSPACE_LEASE)));
         match taken {
             Ok((lease, died)) => {
+                // Only now: of two that begin at the same time, one at least sees the other.
+                if let Some((workspace, holder)) = self.overlapping(workspace) {
+                    return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
+                }
                 if died.is_some() {
                     self.end_what_was_left(workspace, run);
                 }
@@ -355,6 +383,31 @@ impl Site {
             }
             Err(source) => Err(Error::Workspace { run: run.clone(), source }),
         }
+    }
+}
+
+/// The file that says who works in a workspace.
+const WORKSPACE_LEASE: &str = "workspace.lease";
+
+/// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
+fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
+    let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(folder);
+    folder.ancestors().take_while(move |it| it.starts_with(root))
+}
+
+impl Site {
+    /// Returns another workspace that holds this one, or is a part of it, and who works there.
+    fn overlapping(&self, workspace: &Path) -> Option<(PathBuf, Holder)> {
+        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
+        let known: BTreeSet<PathBuf> = runs.into_iter().map(|entry| PathBuf::from(entry.workspace)).collect();
+        let is_below =
+            |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
+        let above = within_repository(workspace).skip(1).map(Path::to_owned);
+        above.chain(known.into_iter().filter(is_below)).find_map(|other| {
+            let lease = Project::locate(&other).ok()?.path().join(WORKSPACE_LEASE);
+            let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
+            Some((other, holder))
+        })
     }
 }
 
@@ -386,6 +439,19 @@ impl Runner<Machine> {
     /// Returns the text by which the processes of this run are found again.
     fn mark(&self) -> String {
         self.world.mark()
+    }
+
+    /// Finds out, before anything is recorded, whether there is still what the work of steps with rules is compared with.
+    fn find_base(&self) -> Result<(), Error> {
+        let Some(keeper) = &self.world.snapshots else { return Ok(()) };
+        let has_rules = |step: &Step| step.convergence.as_ref().is_some_and(scope::has_rules);
+        let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
+        let ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
+        for (_, at) in ruled {
+            let mut bases = self.state.first_snapshot().into_iter().chain(at.began_with.as_deref());
+            bases.try_for_each(|base| keeper.find(base))?;
+        }
+        Ok(())
     }
 
     /// Takes a snapshot of the workspace, if it can be.
@@ -420,10 +486,11 @@ pub fn fold(log: &RunLog) -> Result<RunState, ReadError> {
 
 async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
-    // What a person changes from now on is to be told from what the run has left.
+    // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
+    // ends, so that it changed nothing has to be recorded, too.
     if outcome != RunOutcome::Complete
         && let Some(snapshot) = runner.look()
-        && runner.state().last_snapshot() != Some(&snapshot)
+        && (runner.state().may_have_changed_workspace() || runner.state().last_snapshot() != Some(&snapshot))
     {
         let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Ended };
         runner.record(Observation::SnapshotTaken(taken))?;

@@ -2,6 +2,7 @@
 //! what of that is put back.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
@@ -165,7 +166,7 @@ impl Seen {
     /// Looks again after the work, and says in the outcome what a person should know.
     pub(crate) async fn after(self, world: &Arc<Machine>, step: &Step, outcome: &mut Outcome) -> After {
         let world = Arc::clone(world);
-        let has_rules = self.has_rules();
+        let (root, undo, has_rules) = (world.workspace.clone(), self.undo.clone(), self.has_rules());
         let is_small = self.before.files <= FILES_FEW;
         let compare = move || {
             let mut notes = Vec::new();
@@ -174,7 +175,9 @@ impl Seen {
         let (after, notes) = if is_small { compare() } else { blocking(compare).await };
         outcome.notes.extend(notes);
         after.unwrap_or_else(|why| {
-            if has_rules {
+            if !root.is_dir() {
+                outcome.notes.push(removed(&root, &undo));
+            } else if has_rules {
                 outcome.fatal.get_or_insert(unseen(step, &why));
             } else {
                 outcome.notes.push(format!("what was changed cannot be seen: {why}"));
@@ -273,6 +276,13 @@ impl Seen {
         };
         Ok(Some(Drift { base, files, lines, ..Drift::default() }))
     }
+}
+
+/// Says that the workspace is not there, and how it comes back with all that was in it.
+fn removed(root: &Path, undo: &str) -> String {
+    let root = format!("'{}'", root.display().to_string().replace('\'', "'\\''"));
+    let undo = undo.replacen("unstuck ", &format!("unstuck -C {root} "), 1);
+    format!("the worker removed the workspace; put it back: mkdir -p {root}; {undo} --git")
 }
 
 fn told(error: snapshot::Error) -> String {

@@ -1,14 +1,15 @@
 //! The snapshots of a run's workspace: taken, compared, and kept as long as the run.
 
 use std::cell::LazyCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use unstuck_adapters::branch;
 use unstuck_adapters::snapshot::{
     Applied, Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots, explain,
 };
-use unstuck_adapters::worktree;
+use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
@@ -32,6 +33,27 @@ pub struct Keeper {
     workflow_file: Option<PathBuf>,
     /// What git knew when this supervisor began; `None` outside of git.
     known: OnceLock<Option<Known>>,
+    /// What was in no commit outside of the workspace when somebody last looked; `None` where it is the whole checkout.
+    outside: Mutex<Option<Outside>>,
+}
+
+/// What is in no commit outside of the workspace.
+#[derive(Debug)]
+struct Outside {
+    files: BTreeMap<String, String>,
+    commit: Option<String>,
+}
+
+impl Outside {
+    /// Looks at the rest of the checkout that a workspace is a folder of.
+    fn of(workspace: &Path) -> Option<Self> {
+        let facts = branch::facts(workspace).ok().flatten()?;
+        if facts.toplevel == workspace {
+            return None;
+        }
+        let files = worktree::status(workspace, Part::Outside).ok()?;
+        Some(Self { files, commit: facts.head_sha })
+    }
 }
 
 /// Which files git had when a supervisor began.
@@ -95,6 +117,7 @@ impl Keeper {
             base: Mutex::default(),
             workflow_file,
             known: OnceLock::new(),
+            outside: Mutex::default(),
         }
     }
 
@@ -109,6 +132,15 @@ impl Keeper {
             self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), &snapshot)?;
         }
         Ok(snapshot)
+    }
+
+    /// Finds a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::find`].
+    pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.snapshots.find(snapshot)
     }
 
     /// Makes the files of the workspace what they were.
@@ -263,6 +295,7 @@ impl Keeper {
     pub fn ask_git(&self, before: &Snapshot) {
         self.known.get_or_init(|| {
             before.repository.as_ref()?;
+            *self.outside.lock().unwrap_or_else(PoisonError::into_inner) = Outside::of(&self.workspace);
             Some(Known { tracked: self.snapshots.tracked()?, unsaved: self.snapshots.unsaved()? })
         });
     }
@@ -309,7 +342,33 @@ impl Keeper {
             let (what, files) = (counted(lost.len()), named(&lost));
             said.push(format!("{what} that no commit has: {files}; put it back: {undo}"));
         }
-        Ok(said.into_iter().map(|what| format!("the worker {what}")).collect())
+        let vanished: Vec<String> =
+            self.snapshots.vanished(first, before)?.iter().map(|it| shown(it)).collect();
+        if !vanished.is_empty() {
+            let files = named(&vanished);
+            said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));
+        }
+        let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
+        said.extend(self.lost_outside());
+        Ok(said)
+    }
+
+    /// Says which files outside of the workspace held work that was in no commit, and do not any more, or in another
+    /// way. They are in no snapshot. Whoever commits them has them.
+    fn lost_outside(&self) -> Option<String> {
+        let mut known = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.take()?;
+        let now = Outside::of(&self.workspace)?;
+        let lost = before.files.iter().filter(|(path, word)| now.files.get(*path) != Some(*word));
+        let lost: Vec<String> = lost.map(|(path, _)| path.clone()).collect();
+        let is_committed = before.commit != now.commit;
+        *known = Some(now);
+        (!lost.is_empty() && !is_committed).then(|| {
+            let files = named(&lost);
+            format!(
+                "uncommitted work outside of the workspace, which no snapshot holds, was changed: {files}"
+            )
+        })
     }
 
     fn lost(

@@ -126,6 +126,8 @@ pub enum ReadError {
     Corrupt { at: Seq, detail: String },
     #[error("event {at} cannot be read by this version: {detail}")]
     Newer { at: Seq, detail: String },
+    #[error("events.jsonl ends with event {after}, and there were at least {known}")]
+    Behind { after: Seq, known: Seq },
     #[error("event {at} is damaged: its payload, blob {}, cannot be read", blob.digest)]
     BlobMissing {
         at: Seq,
@@ -148,6 +150,7 @@ impl ReadError {
     pub fn at(&self) -> Option<Seq> {
         match self {
             Self::Corrupt { at, .. } | Self::Newer { at, .. } | Self::BlobMissing { at, .. } => Some(*at),
+            Self::Behind { after, .. } => Some(after.next()),
             Self::EngineFailed { .. } | Self::Io { .. } => None,
         }
     }
@@ -159,6 +162,7 @@ impl ReadError {
             Self::Corrupt { .. } | Self::BlobMissing { .. } | Self::EngineFailed { .. } => {
                 "unstuck verify @last (mends what the store still has), else keep what is good: unstuck export @last --salvage"
             }
+            Self::Behind { .. } => "unstuck verify @last (adds to it what the store has)",
             Self::Newer { .. } => "upgrade unstuck to read it",
         };
         Some(hint.to_owned())

@@ -72,3 +72,13 @@ pub fn export_from(log: &ReadLog, out: &mut dyn Write) -> Result<Seq, ExportErro
 pub fn import(lines: &mut dyn Read, folder: &RunFolder) -> Result<RunLog, OpenError> {
     RunLog::create_from(folder, lines)
 }
+
+/// Adds to a run that is here what exported lines hold beyond its last event. Returns that event, too; where it is the
+/// last one still, there was nothing to add.
+///
+/// # Errors
+///
+/// An event that is here is another one than in the lines, or as [`import`]; nothing is changed then.
+pub fn extend(lines: &mut dyn Read, folder: &RunFolder) -> Result<(RunLog, Seq), OpenError> {
+    RunLog::extend_from(folder, lines)
+}

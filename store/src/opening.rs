@@ -4,7 +4,7 @@
 //! reported; anything else stops with a diagnosis. There are never fewer events in silence.
 
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -119,6 +119,8 @@ pub enum OpenError {
     NotFound { path: PathBuf },
     #[error("there is a run in {} already", path.display())]
     Exists { path: PathBuf },
+    #[error("run {run} is here already, and its event {at} is another one")]
+    Differs { run: String, at: Seq },
     #[error("run {run} is being worked on{}", described(holder.as_ref()))]
     Locked { run: String, holder: Option<Holder> },
     #[error("run {run} was written by a newer version: {detail}")]
@@ -152,13 +154,14 @@ impl OpenError {
         Some(match self {
             Self::NotFound { .. } => "see what there is: unstuck runs".to_owned(),
             Self::Exists { .. } => return None,
+            Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
             Self::Locked { run, .. } => format!("look on: unstuck show --follow {run}"),
             Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
             Self::Corrupt { run, .. } | Self::Damaged { run, .. } => {
                 format!("nothing was changed; keep what is good with: unstuck export --salvage {run}")
             }
-            Self::NoMirror { run, .. } => format!("it is written anew by: unstuck resume {run}"),
+            Self::NoMirror { run, .. } => format!("it is written anew by: unstuck verify {run}"),
         })
     }
 
@@ -174,6 +177,9 @@ impl OpenError {
             ReadError::Newer { detail, .. } => Self::NewerVersion { run, detail },
             ReadError::BlobMissing { at, ref source, .. } => {
                 Self::Corrupt { run, at, detail: format!("{error}: {source}") }
+            }
+            ReadError::Behind { after, .. } => {
+                Self::Corrupt { run, at: after.next(), detail: error.to_string() }
             }
             ReadError::EngineFailed { detail } => Self::Damaged { run, detail },
             ReadError::Io { source, .. } => Self::io(folder)(source),
@@ -248,6 +254,30 @@ impl Reconciler<'_> {
     pub(crate) fn fill(&self) -> Result<Head, OpenError> {
         let end = self.check_mirror(Head::default())?;
         self.copy_from_mirror(Seq(0), end.seq)?;
+        mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(OpenError::io(self.folder))?;
+        Ok(end)
+    }
+
+    /// Adds the events of `lines` after `head`, the last that is here. Returns the last that is here then.
+    pub(crate) fn extend(&self, head: Head, lines: &Path) -> Result<Head, OpenError> {
+        let records = |path: &Path| mirror::rebuild(path).map_err(|error| self.read(error));
+        let mut here = records(&self.folder.mirror())?;
+        let mut there = records(lines)?;
+        for line in &mut there {
+            let header = line.map_err(|error| self.read(error))?.record.header;
+            let known = if header.seq > head.seq { None } else { here.next() };
+            let known = known.transpose().map_err(|error| self.read(error))?;
+            if known.is_some_and(|known| known.record.header.hash != header.hash) {
+                return Err(OpenError::Differs { run: self.folder.run().to_string(), at: header.seq });
+            }
+        }
+        let end = there.complete_head();
+        if end.seq <= head.seq {
+            return Ok(head);
+        }
+        // From here on the mirror has more than the store, which is what opening mends.
+        fs::rename(lines, self.folder.mirror()).map_err(OpenError::io(self.folder))?;
+        self.copy_from_mirror(head.seq, end.seq)?;
         mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(OpenError::io(self.folder))?;
         Ok(end)
     }

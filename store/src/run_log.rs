@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
 use crate::lease::Lease;
 use crate::memory::MemoryStore;
-use crate::mirror::{self, MirrorReader};
+use crate::mirror::{self, MirrorReader, Tail};
 use crate::opening::{Finding, OpenError, Opening, Reconciler};
 use crate::run_folder::{FORMAT_VERSION, Format, RunFolder};
 use crate::sled_store::SledStore;
@@ -158,6 +158,29 @@ impl RunLog {
         Ok(log)
     }
 
+    /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
+    pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<(Self, Seq), OpenError> {
+        let failed = OpenError::io(folder);
+        let (log, _) = Self::open_for_writing(folder)?;
+        let head = log.head();
+        drop(log);
+        let (lease, _) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
+        let copy = durable::temporary_beside(&folder.mirror());
+        let end = File::create_new(&copy)
+            .and_then(|mut file| io::copy(lines, &mut file))
+            .map_err(&failed)
+            .and_then(|_| reconciler.extend(head, &copy));
+        let _moved_where_all_is_well = fs::remove_file(&copy);
+        let end = end?;
+        lease.raise_above(end.epoch).map_err(&failed)?;
+        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, end).map_err(failed)?;
+        Ok((log, head.seq))
+    }
+
     /// Removes a run that nobody works on, and everything that belongs to it.
     pub fn delete(folder: &RunFolder) -> Result<(), OpenError> {
         let failed = OpenError::io(folder);
@@ -259,9 +282,25 @@ pub struct ReadLog {
 }
 
 impl ReadLog {
-    /// Returns the events from `from` on, as of now, each checked. What is good comes before an error.
+    /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
+    /// one where events are known to be missing at the end.
     pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {
-        mirror::read(&self.folder.mirror(), from)
+        let behind = self.behind().map(Err);
+        Ok(Box::new(mirror::read(&self.folder.mirror(), from)?.chain(behind)))
+    }
+
+    /// Says whether the checkpoint knows of events that the mirror lacks.
+    ///
+    /// It is cheap and takes no lock: what was appended after the last checkpoint by a supervisor that died is not
+    /// missed. Whoever acts on the events opens the log for writing first, which brings store and mirror together.
+    pub fn behind(&self) -> Option<ReadError> {
+        // The checkpoint first: the mirror of a live run is ahead of any checkpoint that was saved before.
+        let known = Checkpoint::load(&self.folder.checkpoint())?.seq;
+        let after = match Tail::read(&self.folder.mirror()).ok()?.last {
+            None => Seq(0),
+            Some(last) => last.ok()?.seq,
+        };
+        (after < known).then_some(ReadError::Behind { after, known })
     }
 
     /// Follows the log from its first event.

@@ -209,6 +209,27 @@ fn a_mirror_that_is_behind_missing_or_torn_is_completed() {
 }
 
 #[test]
+fn a_reader_is_told_of_events_that_only_the_checkpoint_knows() {
+    for kept in [0, 1, 4, 5] {
+        let run = Run::with(5);
+        let (log, _) = run.open();
+        log.save_checkpoint(log.head(), 1, Vec::new()).unwrap();
+        drop(log);
+        run.set_mirror(&run.mirror_lines(kept));
+        let events: Vec<_> = RunLog::open_for_reading(&run.folder).unwrap().read(Seq(1)).unwrap().collect();
+        let good = events.iter().take_while(|event| event.is_ok()).count();
+        assert_eq!(good, kept);
+        match (kept, events.last()) {
+            (5, Some(Ok(_))) => {}
+            (_, Some(Err(ReadError::Behind { after, known }))) => {
+                assert_eq!((*after, *known), (Seq(kept as u64), Seq(5)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn an_unfinished_line_that_the_store_does_not_know_is_reported() {
     let run = Run::with(3);
     let mut mirror = run.mirror();

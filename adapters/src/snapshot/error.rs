@@ -45,7 +45,7 @@ impl Error {
                 Some(format!("find out who holds it: fuser {}", folder.join(super::store::LOCK).display()))
             }
             Self::Missing { folder, .. } => Some(format!(
-                "the snapshot was forgotten or the folder was emptied; what is there: git --git-dir={} for-each-ref",
+                "an imported run has none, since exports hold no snapshots; else it was forgotten, or the folder was emptied; what is there: git --git-dir={} for-each-ref",
                 folder.display()
             )),
             Self::Damaged { path, .. } => Some(format!(

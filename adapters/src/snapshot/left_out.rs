@@ -70,7 +70,7 @@ impl fmt::Display for Reason {
             Self::TooMany => "beyond the number of files of a snapshot",
             Self::TooDeep => "too deep",
             Self::IgnoredFile => "ignored and large",
-            Self::IgnoredFolder => "ignored and full",
+            Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
             Self::NoFile => "a pipe, socket or device",
             Self::Unreadable => "not readable",
         })
@@ -131,6 +131,13 @@ impl Uncovered {
             matches!(reason, Reason::TooLarge | Reason::TooDeep | Reason::NoFile | Reason::Unreadable)
         };
         self.0.iter().filter(move |(_, reason)| is_work(reason)).map(|(path, _)| path)
+    }
+
+    /// Returns what is left out although it is somebody's work, or may be: what is ignored and large, too, but no folder
+    /// that is ignored, nor a pipe.
+    pub(super) fn precious(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let is_made_again = |reason: &Reason| matches!(reason, Reason::IgnoredFolder | Reason::NoFile);
+        self.0.iter().filter(move |(_, reason)| !is_made_again(reason)).map(|(path, _)| path)
     }
 
     /// Returns why the snapshot knows nothing of a path; `None` if it does.

@@ -282,6 +282,32 @@ impl Snapshots {
         Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
     }
 
+    /// Finds a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// It is gone or damaged, or was never here.
+    pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.store.tree(&snapshot.id).map(drop)
+    }
+
+    /// Returns the paths that are not there any more and that neither snapshot holds, so that nothing brings them back.
+    /// Ignored folders and pipes are none of them.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn vanished(&self, first: &Snapshot, before: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        if before.left_out.is_empty() {
+            return Ok(Vec::new());
+        }
+        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
+        let (first, before) = (uncovered(first)?, uncovered(before)?);
+        let known = before.precious().filter(|path| first.reason(path).is_some());
+        let paths = known.map(|path| folder::as_path(path).into_owned());
+        Ok(paths.filter(|path| self.workspace.join(path).symlink_metadata().is_err()).collect())
+    }
+
     /// Counts the lines that were added and removed between two snapshots, in each of the files that are asked for. A
     /// binary file has none; one that is too large to be compared counts with all of its lines.
     ///

@@ -5,7 +5,7 @@ use unstuck_runner::launch::TakeUp;
 
 use crate::args::Global;
 use crate::commands::resume;
-use crate::driving::Driving;
+use crate::driving::{self, Driving};
 use crate::error::Result;
 use crate::project::{Project, RunArg};
 
@@ -15,17 +15,24 @@ pub struct Args {
     /// The run: its id, the beginning of it, or @last.
     run: String,
     /// The answer; goes into the next prompt.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(value_parser = words)]
     text: String,
     /// How the run is shown.
     #[command(flatten)]
     driving: Driving,
 }
 
+/// An answer that says nothing would be used up as one.
+fn words(text: &str) -> std::result::Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() { Err("an answer has words".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// Records the answer and goes on.
 pub fn answer(global: &Global, args: Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: args.run })?;
+    driving::mend(&project, &found);
     let how = TakeUp::Answer(AnswerGiven { text: args.text });
     // Whoever answers may have done in the workspace what was needed.
     resume::take_up(&project, &found, &found.begun()?, &args.driving, how, true)

@@ -11,6 +11,7 @@ use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Project, RunArg};
+use crate::typed;
 
 /// Arguments of `unstuck artifacts`.
 #[derive(Debug, clap::Args)]
@@ -50,7 +51,8 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
             }
             None => {
                 let files = unstuck_replay::diagnosis(&events, step, found.short()).unwrap_or_default();
-                println!("{}", files.get("diagnosis.md").map_or("", String::as_str).trim_end());
+                let page = files.get("diagnosis.md").map_or("", String::as_str);
+                println!("{}", typed::again(page.trim_end()));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! `unstuck completions`: a script that completes arguments.
 
+use std::io::Write as _;
+
 use clap::CommandFactory as _;
 
 use crate::error::Result;
@@ -18,6 +20,8 @@ pub struct Args {
 /// Prints the script.
 pub fn completions(args: &Args) -> Result {
     let mut command = crate::args::Args::command();
-    clap_complete::generate(args.shell, &mut command, "unstuck", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "unstuck", &mut script);
+    crate::wrote(std::io::stdout().lock().write_all(&script));
     Ok(exit::OK)
 }

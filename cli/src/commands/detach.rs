@@ -14,6 +14,7 @@ use unstuck_core::id::RunId;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::error::{Error, Result};
+use crate::typed::UNSTUCK;
 use crate::{exit, system};
 
 /// What is typed before the arguments of the second start.
@@ -44,8 +45,8 @@ pub fn start(runs: Option<&Runs>, started: &RunStarted, short: &str) -> Result {
         }
         None => {
             println!("run {short} works in the background");
-            println!("  look     unstuck status    unstuck events {short} -f");
-            println!("  stop     unstuck stop {short}");
+            println!("  look     {UNSTUCK} status    {UNSTUCK} events {short} -f");
+            println!("  stop     {UNSTUCK} stop {short}");
             println!("  output   {}", output.display());
             Ok(exit::OK)
         }

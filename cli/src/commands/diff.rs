@@ -4,7 +4,6 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
-use unstuck_core::id::StepId;
 
 use crate::args::Global;
 use crate::commands::undo;
@@ -46,8 +45,9 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let (run, event) = moment::split(&args.run);
     let found = project.find(&RunArg { run: run.to_owned() })?;
+    driving::mend(&project, &found);
     let events = found.begun()?;
-    let past = Past { short: found.short(), events: &events, step: args.step.as_deref().map(StepId::from) };
+    let past = Past::of(found.short(), &events, args.step.as_deref())?;
     let from = args.from.as_deref().map(Moment::parse).transpose()?;
     let (from, to) = match (event.map(Moment::of_event).transpose()?, from, &args.to) {
         (None, None, _) => (Moment::First, Moment::Last),

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
-use unstuck_adapters::{process, worktree};
+use unstuck_adapters::process;
+use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::RunId;
 use unstuck_replay::Story;
@@ -15,6 +16,7 @@ use crate::args::Global;
 use crate::commands::gc;
 use crate::error::Result;
 use crate::project::{self, Found, Project};
+use crate::typed::UNSTUCK;
 use crate::{crew, exit, system, text, worktrees};
 
 /// Arguments of `unstuck doctor`.
@@ -236,7 +238,7 @@ fn of_worktree(found: &[Found], run: &RunId, root: &Path) -> Option<Finding> {
         return None;
     }
     let place = root.display();
-    Some(match worktree::uncommitted(root) {
+    Some(match worktree::uncommitted(root, Part::Whole) {
         Ok(0) => Finding::weak(
             "worktree",
             format!("{place} is left of run {run}; everything in it is committed"),
@@ -265,19 +267,19 @@ fn of_run(found: &Found) -> Vec<Finding> {
     let left = process::count_leftovers(&mark_of(&found.entry.run));
     if left > 0 {
         let what = format!("run {short} has left {}", text::count(left, "process"));
-        findings.push(Finding::bad("processes", what, format!("unstuck resume {short}")));
+        findings.push(Finding::bad("processes", what, format!("{UNSTUCK} resume {short}")));
     }
     match found.good_events() {
         Err(error) => findings.push(Finding::bad(
             "log",
             format!("run {short}: {error}"),
-            format!("unstuck verify {short}"),
+            format!("{UNSTUCK} verify {short}"),
         )),
         Ok((_, Some(error))) => {
             findings.push(Finding::bad(
                 "log",
                 format!("run {short}: {error}"),
-                format!("unstuck verify {short}"),
+                format!("{UNSTUCK} verify {short}"),
             ));
         }
         Ok((events, None)) => {
@@ -286,7 +288,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
                 None => findings.push(Finding::weak(
                     "run",
                     format!("run {short} ({}) was interrupted: its supervisor is gone", story.workflow),
-                    format!("unstuck resume {short}"),
+                    format!("{UNSTUCK} resume {short}"),
                 )),
                 Some(RunOutcome::Blocked) => findings.push(Finding::weak(
                     "run",
@@ -295,7 +297,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
                         story.workflow,
                         story.needs().unwrap_or("an answer")
                     ),
-                    format!("unstuck answer {short} \"done\""),
+                    format!("{UNSTUCK} answer {short} \"done\""),
                 )),
                 Some(_) => {}
             }

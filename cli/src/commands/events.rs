@@ -9,6 +9,7 @@ use unstuck_core::id::Seq;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, text};
 
 /// Arguments of `unstuck events`.
@@ -61,9 +62,9 @@ pub fn events(global: &Global, args: &Args) -> Result {
         let over = !args.follow || state.outcome().is_some() || !found.is_live();
         if idle && over {
             if args.follow && state.outcome().is_none() {
-                eprintln!("note: its supervisor is gone\n  next: unstuck resume {}", found.short());
+                eprintln!("note: its supervisor is gone\n  next: {UNSTUCK} resume {}", found.short());
             }
-            return Ok(exit::OK);
+            return whole(&found);
         }
         if idle {
             std::thread::sleep(POLL);
@@ -83,7 +84,13 @@ fn lines(found: &Found, from: u64) -> Result {
         }
     }
     crate::wrote(out.flush());
-    Ok(exit::OK)
+    drop(out);
+    whole(found)
+}
+
+/// Says after the last event if there were more.
+fn whole(found: &Found) -> Result {
+    found.log()?.behind().map_or(Ok(exit::OK), |error| Err(found.unreadable(&error)))
 }
 
 fn open(found: &Found) -> Result<std::fs::File> {

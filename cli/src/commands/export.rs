@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::args::Global;
+use crate::driving;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Project, RunArg};
@@ -27,13 +28,18 @@ pub struct Args {
 pub fn export(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
+    driving::mend(&project, &found);
     let (good, error) = found.good_events()?;
     if let (Some(error), false) = (&error, args.salvage) {
         return Err(found.unreadable(error));
     }
     let failed = |error: io::Error| Error::usage(format!("cannot write the export: {error}"));
     let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create_new(path).map_err(failed)?),
+        Some(path) => Box::new(File::create_new(path).map_err(|error| {
+            let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+            let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
+            failed(error).hint_if(hint)
+        })?),
         None => Box::new(io::stdout().lock()),
     };
     match copy_lines(&found.folder.mirror(), good.len(), &mut out) {

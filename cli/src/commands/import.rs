@@ -16,7 +16,8 @@ use unstuck_store::state_dir::RunEntry;
 use crate::args::Global;
 use crate::error::{Error, Result, chain};
 use crate::exit;
-use crate::project::Project;
+use crate::project::{self, Project};
+use crate::typed::UNSTUCK;
 
 mod workflow;
 
@@ -84,7 +85,14 @@ fn unreadable_file(file: &Path, error: &io::Error) -> Error {
 fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Result {
     let project = Project::open(global)?;
     let folder = project.runs().run(run);
-    let log = exchange::import(&mut input, &folder).map_err(|error| refused(&error, args, run))?;
+    let (log, before) = match exchange::import(&mut input, &folder) {
+        Err(OpenError::Exists { .. }) => exchange::extend(&mut input, &folder),
+        log => log.map(|log| (log, Seq(0))),
+    }
+    .map_err(|error| refused(&error, args))?;
+    if before == log.head().seq {
+        return Err(Error::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}")));
+    }
     let started = log.read(Seq(1)).ok().and_then(|mut events| events.next()?.ok());
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = started {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
@@ -98,20 +106,24 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
             log.head().seq.0 + 1
         );
     }
-    println!("imported run {run}: {} events, the chain is unbroken", log.head().seq);
-    println!("next: unstuck show {run}");
+    if project::end_of(&folder).is_none() {
+        eprintln!("note: it has not ended: the export was cut short, or it was made while the run went on");
+    }
+    let events = match before {
+        Seq(0) => format!("{} events", log.head().seq),
+        before => format!("events {} to {} were added", before.next(), log.head().seq),
+    };
+    println!("imported run {run}: {events}, the chain is unbroken");
+    println!("next: {UNSTUCK} show {run}");
     Ok(exit::OK)
 }
 
 /// Says what is wrong in the words of the file: an event stands on the line of its number.
-fn refused(error: &OpenError, args: &Args, run: &RunId) -> Error {
+fn refused(error: &OpenError, args: &Args) -> Error {
     match error {
         OpenError::Corrupt { at, detail, .. } => {
             Error::usage(format!("{}:{at}: {detail}; nothing was imported", args.file.display()))
                 .hint("export it again where it comes from")
-        }
-        OpenError::Exists { .. } => {
-            Error::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}"))
         }
         _ => Error::usage(chain(error)).hint_if(error.hint()),
     }

@@ -9,7 +9,7 @@ use unstuck_runner::machine::KICK;
 
 use crate::args::Global;
 use crate::commands::resume;
-use crate::driving::Driving;
+use crate::driving::{self, Driving};
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Project, RunArg};
@@ -29,6 +29,7 @@ pub struct Args {
 pub fn kick(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
+    driving::mend(&project, &found);
     let events = found.begun()?;
     let state = RunState::of(&events);
     if !state.is_waiting() && !state.waits_when_resumed() {

@@ -14,6 +14,7 @@ use unstuck_store::event_store::ReadError;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, text};
 
 /// Arguments of `unstuck replay`.
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["to", "step"])]
     read_again: bool,
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "step")]
     json: bool,
 }
 
@@ -78,7 +79,7 @@ pub fn print_comparison(recheck: &Recheck, short: &str) {
         Some(difference) => {
             println!("the decision about event {} would be another one today", difference.at);
             print_difference(difference);
-            println!("next: unstuck events {short} --from {}", difference.at);
+            println!("next: {UNSTUCK} events {short} --from {}", difference.at);
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Found, Project, RunArg};
 use crate::screen::{self, Mode};
+use crate::typed::{self, UNSTUCK};
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -63,6 +64,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
     } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
+    driving::mend(&project, &found);
     let events = found.begun()?;
     let story = Story::of(&events);
     if story.outcome == Some(RunOutcome::Complete) {
@@ -97,7 +99,7 @@ fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {
         println!("{}", screen::end_json(story, i32::from(exit::OK)));
     } else {
         println!("run {} is complete: there is nothing to go on with", found.short());
-        println!("next: unstuck show {}", found.short());
+        println!("next: {UNSTUCK} show {}", found.short());
     }
     exit::OK
 }
@@ -113,8 +115,12 @@ pub fn take_up(
 ) -> Result {
     let started = found.started(events)?;
     if !Path::new(&started.workspace).is_dir() {
-        return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace))
-            .hint(format!("put it back, or see what was done: unstuck show {}", found.short())));
+        let (short, place) = (found.short(), typed::quoted(&started.workspace));
+        return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace)).hint(
+            format!(
+                "put it back: mkdir -p {place}; unstuck -C {place} undo {short}@first --git    or see what was done: unstuck show {short}"
+            ),
+        ));
     }
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
@@ -127,7 +133,7 @@ pub fn take_up(
     if let Some(at) = decided_otherwise_today(events) {
         let short = found.short();
         header.push_str(&format!(
-            "\n  note     the decision about event {at} would be another one today; the recorded one stands: unstuck replay {short}"
+            "\n  note     the decision about event {at} would be another one today; the recorded one stands: {UNSTUCK} replay {short}"
         ));
     }
     let before = Story::of(events);

@@ -6,10 +6,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
+use unstuck_adapters::prices;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Clients, Loaded, Options, QuickOptions};
-use unstuck_adapters::{prices, worktree};
+use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
@@ -27,6 +28,7 @@ use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen;
+use crate::typed::UNSTUCK;
 use crate::{crew, programs, text, worktrees};
 
 /// Arguments of `unstuck run`.
@@ -385,14 +387,21 @@ fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (St
 
 /// Says how much of the workspace is in no commit, and how all of it comes back.
 fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
-    let uncommitted = branches.facts.as_ref().map(|_| worktree::uncommitted(Path::new(&started.workspace)));
-    let what = match uncommitted {
+    let count = |part| {
+        let asked = branches.facts.as_ref();
+        asked.map(|_| worktree::uncommitted(Path::new(&started.workspace), part))
+    };
+    let what = match count(Part::Workspace) {
         None => "in no git repository; ".to_owned(),
         Some(Ok(0)) => "all committed; ".to_owned(),
         Some(Ok(files)) => format!("{files} uncommitted; "),
         Some(Err(_)) => String::new(),
     };
-    format!("{what}kept as they are now: unstuck undo {short}@first")
+    let outside = match count(Part::Outside) {
+        Some(Ok(files)) if files > 0 => format!(" · not kept: {files} uncommitted outside of the workspace"),
+        _ => String::new(),
+    };
+    format!("{what}kept as they are now: {UNSTUCK} undo {short}@first{outside}")
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits
@@ -404,8 +413,8 @@ fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
     let short = project::shortest(&last.run, known.iter().map(|entry| &entry.run));
     match project::end_of(&runs.run(&last.run)) {
         Some(RunOutcome::Complete) => None,
-        Some(outcome) => Some(format!("run {short} ended {} · unstuck why {short}", outcome.as_str())),
-        None => Some(format!("run {short} was left · unstuck resume {short}")),
+        Some(outcome) => Some(format!("run {short} ended {} · {UNSTUCK} why {short}", outcome.as_str())),
+        None => Some(format!("run {short} was left · {UNSTUCK} resume {short}")),
     }
 }
 

@@ -9,6 +9,7 @@ use unstuck_store::state_dir::RunEntry;
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project};
+use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
 
 /// Arguments of `unstuck runs`.
@@ -61,7 +62,7 @@ pub fn overview(global: &Global) -> Result {
         return Ok(exit::OK);
     }
     println!("{}", table(&rows, text::now(), text::width()));
-    println!("\nmore: unstuck show RUN    unstuck why RUN    unstuck --help");
+    println!("\nmore: {UNSTUCK} show RUN    {UNSTUCK} why RUN    unstuck --help");
     Ok(exit::OK)
 }
 
@@ -104,13 +105,13 @@ fn row(found: Found) -> Row {
     };
     let short = found.short().to_owned();
     let next = match standing {
-        Standing::Unreadable => format!("unstuck show {short}"),
-        Standing::Damaged => format!("unstuck verify {short}"),
-        Standing::Waiting => format!("unstuck kick {short}"),
-        Standing::Running => format!("unstuck events {short} -f"),
+        Standing::Unreadable => format!("{UNSTUCK} show {short}"),
+        Standing::Damaged => format!("{UNSTUCK} verify {short}"),
+        Standing::Waiting => format!("{UNSTUCK} kick {short}"),
+        Standing::Running => format!("{UNSTUCK} events {short} -f"),
         _ => {
             let first = screen::next(&story, &short).into_iter().next();
-            first.map_or_else(|| format!("unstuck resume {short}"), |(command, _)| command)
+            first.map_or_else(|| format!("{UNSTUCK} resume {short}"), |(command, _)| command)
         }
     };
     Row { entry: found.entry, short, spent: story.spent(), story, standing, next }
@@ -168,7 +169,7 @@ const WIDE: usize = 130;
 
 fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let iterations = row.story.iterations().count();
-    let took = text::span(row.story.last_at.since(row.story.started_at));
+    let took = text::span(row.story.took);
     let when = text::ago(row.entry.started_at, now);
     let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
     let head = format!("  {:<6} {}", row.short, word(row));
@@ -219,6 +220,7 @@ fn as_json(row: &Row) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use unstuck_core::id::Millis;
     use unstuck_core::money::Sum;
 
     use super::*;
@@ -237,9 +239,8 @@ mod tests {
                 workflow: workflow.to_owned(),
                 workspace: "/w".to_owned(),
             };
-            let last_at = Timestamp(minutes * 60_000);
             let mut story = Story::default();
-            (story.outcome, story.last_at) = (outcome, last_at);
+            (story.outcome, story.took) = (outcome, Millis(minutes * 60_000));
             let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
             let spent = Spent { calls: 1, reported, ..Spent::default() };
             Row {

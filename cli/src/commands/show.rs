@@ -1,13 +1,14 @@
 //! `unstuck show`: a run on one screen.
 
 use unstuck_core::event::StepEnd;
-use unstuck_core::id::Timestamp;
+use unstuck_core::id::{Millis, Timestamp};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
 use super::runs::waiting;
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
 
 /// Arguments of `unstuck show`.
@@ -26,6 +27,9 @@ pub fn show(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     let (events, error) = found.good_events()?;
+    if events.is_empty() {
+        return Err(error.map_or_else(|| found.never_started(), |error| found.unreadable(&error)));
+    }
     let story = Story::of(&events);
     if args.json {
         let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);
@@ -66,27 +70,27 @@ fn print(found: &Found, story: &Story) {
     match story.outcome {
         Some(_) => println!("{}", screen::end(story, found.short(), None)),
         None if found.is_live() => {
-            let said = running(story.waits(), story.started_at, found.short(), text::now());
-            println!("{said}");
+            let took = story.took.plus(text::now().since(story.last_at));
+            println!("{}", running(story.waits(), took, found.short(), text::now()));
         }
         None => println!(
-            "INTERRUPTED: its supervisor is gone since {}\nnext: unstuck resume {}",
+            "INTERRUPTED: its supervisor is gone since {}\nnext: {UNSTUCK} resume {}",
             text::ago(story.last_at, text::now()),
             found.short()
         ),
     }
-    println!("more: unstuck report {}", found.short());
+    println!("more: {UNSTUCK} report {}", found.short());
 }
 
 /// Says how long a run has been at work, or until when it waits, and what can be done.
-fn running(waits: Option<&(Timestamp, String)>, began: Timestamp, short: &str, now: Timestamp) -> String {
-    let so_far = format!("running, for {} so far", text::span(now.since(began)));
+fn running(waits: Option<&(Timestamp, String)>, took: Millis, short: &str, now: Timestamp) -> String {
+    let so_far = format!("running, for {} so far", text::span(took));
     match waits.filter(|(until, _)| *until > now) {
         Some(waits) => {
             let said = text::wrap(&waiting(waits, now), text::width(), 2);
-            format!("{so_far}\n{said}\nnext: unstuck kick {short}")
+            format!("{so_far}\n{said}\nnext: {UNSTUCK} kick {short}")
         }
-        None => format!("{so_far}\nnext: unstuck events {short} -f"),
+        None => format!("{so_far}\nnext: {UNSTUCK} events {short} -f"),
     }
 }
 
@@ -128,8 +132,8 @@ mod tests {
             ),
             (at(10), "running, for 3 h so far\nnext: unstuck events 9d20 -f"),
         ] {
-            assert_eq!(running(Some(&waits), at(7), "9d20", now), expected);
+            assert_eq!(running(Some(&waits), now.since(at(7)), "9d20", now), expected);
         }
-        assert!(running(None, at(7), "9d20", at(8)).ends_with("next: unstuck events 9d20 -f"));
+        assert!(running(None, at(8).since(at(7)), "9d20", at(8)).ends_with("next: unstuck events 9d20 -f"));
     }
 }

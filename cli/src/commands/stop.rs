@@ -1,12 +1,13 @@
 //! `unstuck stop`: ends a run as Ctrl-C does, from another terminal.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unstuck_store::lease::{Lease, Liveness};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{self, Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{exit, system};
 
 /// Arguments of `unstuck stop`.
@@ -20,6 +21,9 @@ pub struct Args {
 /// How often it is looked whether the run has come to rest.
 const POLL: Duration = Duration::from_millis(50);
 
+/// A supervisor that takes longer, with workers that it has to end, is told of.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Asks the supervisor of a run to finish its record, and waits until it has.
 pub fn stop(global: &Global, args: &Args) -> Result {
     let found = Project::open(global)?.find(&args.run)?;
@@ -27,7 +31,7 @@ pub fn stop(global: &Global, args: &Args) -> Result {
     let holder = Lease::holder(&found.folder.lease());
     let Some(holder) = holder.filter(|holder| holder.liveness() != Liveness::Gone) else {
         return Err(
-            Error::usage(format!("nobody works on run {short}")).hint(format!("unstuck show {short}"))
+            Error::usage(format!("nobody works on run {short}")).hint(format!("{UNSTUCK} show {short}"))
         );
     };
     if holder.liveness() == Liveness::Elsewhere {
@@ -35,7 +39,7 @@ pub fn stop(global: &Global, args: &Args) -> Result {
             "run {short} is worked on by process {} on {}",
             holder.pid, holder.host
         ))
-        .hint(format!("there: unstuck stop {short}")));
+        .hint(format!("there: {UNSTUCK} stop {short}")));
     }
     system::interrupt(holder.pid).map_err(|error| {
         Error::usage(format!(
@@ -44,11 +48,18 @@ pub fn stop(global: &Global, args: &Args) -> Result {
         ))
     })?;
     println!("run {short} finishes its record; the same again, from another terminal: at once");
+    let asked = Instant::now();
+    let mut is_told = false;
     while found.is_live() {
+        if !is_told && asked.elapsed() > PATIENCE {
+            is_told = true;
+            let pid = holder.pid;
+            eprintln!("note: process {pid} has not ended yet; if it is suspended: kill -CONT {pid}");
+        }
         std::thread::sleep(POLL);
     }
     let end = project::end_of(&found.folder);
     println!("{}", end.map_or("its supervisor is gone", |end| end.as_str()));
-    println!("next: unstuck resume {short}    unstuck show {short}");
+    println!("next: {UNSTUCK} resume {short}    {UNSTUCK} show {short}");
     Ok(exit::OK)
 }

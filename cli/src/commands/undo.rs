@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::snapshot::{GitFolder, Restored};
-use unstuck_core::id::StepId;
 
 use crate::args::Global;
 use crate::error::Result;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg};
+use crate::typed::UNSTUCK;
 use crate::{driving, explained};
 use crate::{exit, text};
 
@@ -33,13 +33,13 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let (run, event) = moment::split(&args.run);
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: run.to_owned() })?;
+    driving::mend(&project, &found);
     let events = found.begun()?;
-    let step = args.step.as_deref().map(StepId::from);
-    let past = Past { short: found.short(), events: &events, step };
+    let past = Past::of(found.short(), &events, args.step.as_deref())?;
     let moment = match (event, &args.iteration) {
         (Some(event), _) => Moment::of_event(event)?,
         (None, Some(iteration)) => Moment::parse(iteration)?,
-        (None, None) => past.newest_iteration().map_or(Moment::First, Moment::Iteration),
+        (None, None) => past.newest()?,
     };
     let Some(seen) = past.find(moment, Side::Before)? else {
         println!("the workspace is as it is now");
@@ -55,8 +55,18 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     };
     println!("the files of the workspace are as they were {what}");
     print(&undone.restored);
-    println!("\nto undo this: unstuck undo {}@{}", found.short(), undone.before);
-    Ok(if undone.restored.files.left.is_empty() { exit::OK } else { exit::DIFFERENT })
+    if let Some(lacks) = seen.snapshot.lacks() {
+        println!("  {}", text::wrap(&lacks, text::width(), 11));
+    }
+    let vanished = driving::snapshots(project.runs(), found.started(&events)?)?
+        .vanished(seen.snapshot, seen.snapshot)
+        .map_err(|error| explained::of_snapshots(&error))?;
+    if !vanished.is_empty() {
+        println!("  lost     {}", listed(&vanished));
+    }
+    println!("\nto undo this: {UNSTUCK} undo {}@{}", found.short(), undone.before);
+    let is_whole = undone.restored.files.left.is_empty() && vanished.is_empty();
+    Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
 }
 
 fn print(restored: &Restored) {

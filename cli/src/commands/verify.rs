@@ -13,7 +13,7 @@ use crate::args::Global;
 use crate::commands::replay;
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
-use crate::{exit, text};
+use crate::{driving, exit, text};
 
 /// Arguments of `unstuck verify`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,9 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     // A live run is checked by its mirror; one that nobody works on by its store as well.
     let stored = !found.is_live();
     if stored {
+        if let Ok(opening) = driving::quiet_site(project.runs().clone()).mend(&found.folder) {
+            note(&opening);
+        }
         check_store(&found)?;
     }
     let log = found.log()?;
@@ -104,7 +107,7 @@ impl Failed {
 
 /// Checks the store and brings it and its mirror together. A mirror that is damaged beside a whole store is
 /// written anew.
-fn check_store(found: &Found) -> Result<()> {
+pub fn check_store(found: &Found) -> Result<()> {
     let failed = |error: &OpenError| Error::store(error).hint_if(error.hint());
     let (log, opening) = RunLog::open_for_writing(&found.folder).map_err(|error| failed(&error))?;
     note(&opening);

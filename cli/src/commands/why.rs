@@ -1,12 +1,13 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
-use unstuck_core::id::{Seq, StepId};
+use unstuck_core::id::Seq;
 use unstuck_replay::{Prompt, Why};
 
 use crate::args::Global;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::{Project, RunArg};
-use crate::{exit, text};
+use crate::typed::UNSTUCK;
+use crate::{exit, moment, text};
 
 /// Arguments of `unstuck why`.
 #[derive(Debug, clap::Args)]
@@ -29,15 +30,12 @@ pub fn why(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     let events = found.events()?;
-    let step = args.step.as_deref().map(StepId::from);
-    if let Some(step) = &step {
-        known_step(&events, step)?;
-    }
+    let step = args.step.as_deref().map(|name| moment::known_step(&events, name)).transpose()?;
     let why = match args.at.map(Seq) {
-        Some(seq) => Some(unstuck_replay::why_at(&events, seq).ok_or_else(|| {
-            let last = events.last().map_or(0, |event| event.seq.0);
-            Error::usage(format!("run {} has no event {seq}; its last is {last}", found.short()))
-        })?),
+        Some(seq) => Some(
+            unstuck_replay::why_at(&events, seq)
+                .ok_or_else(|| moment::no_event(found.short(), &events, seq))?,
+        ),
         None => unstuck_replay::why(&events, step.as_ref()),
     };
     let Some(why) = why else {
@@ -51,18 +49,9 @@ pub fn why(global: &Global, args: &Args) -> Result {
         if let Some(prompt) = &why.prompt {
             println!("{}", followed(prompt));
         }
-        println!("\nnext: unstuck events {0}    unstuck replay {0} --step", found.short());
+        println!("\nnext: {UNSTUCK} events {0}    {UNSTUCK} replay {0} --step", found.short());
     }
     Ok(exit::OK)
-}
-
-fn known_step(events: &[unstuck_core::Event], step: &StepId) -> Result<()> {
-    let state = unstuck_core::RunState::of(events);
-    if state.step(step).is_some() {
-        return Ok(());
-    }
-    let names: Vec<&str> = state.steps().map(|(step, _)| step.id.as_str()).collect();
-    Err(Error::usage(format!("the run has no step {step}; its steps are: {}", names.join(", "))))
 }
 
 /// Says what the worker was asked because of the decision.

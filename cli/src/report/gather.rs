@@ -18,6 +18,7 @@ use crate::driving;
 use crate::error::Result;
 use crate::project::{Found, Project};
 use crate::screen;
+use crate::typed::UNSTUCK;
 
 /// Most bytes of a prompt, and of all of them, that a report holds.
 const PROMPT_MAX: u64 = 16 * 1024;
@@ -65,11 +66,11 @@ pub fn of_log(events: &[Event], name: &str) -> Page {
 fn next(report: &Report, name: &str) -> Vec<(String, String)> {
     let mut next = screen::next(&report.story, name);
     if next.is_empty() {
-        next.push((format!("unstuck events {name} -f"), "follow it, if somebody works on it".to_owned()));
-        next.push((format!("unstuck resume {name}"), "go on, if nobody does".to_owned()));
-        next.push((format!("unstuck why {name}"), "the latest decision, event by event".to_owned()));
+        next.push((format!("{UNSTUCK} events {name} -f"), "follow it, if somebody works on it".to_owned()));
+        next.push((format!("{UNSTUCK} resume {name}"), "go on, if nobody does".to_owned()));
+        next.push((format!("{UNSTUCK} why {name}"), "the latest decision, event by event".to_owned()));
     }
-    next.push((format!("unstuck replay {name}"), "decide all of it again".to_owned()));
+    next.push((format!("{UNSTUCK} replay {name}"), "decide all of it again".to_owned()));
     next
 }
 

@@ -29,7 +29,7 @@ pub fn json(page: &Page) -> Value {
         "outcome": story.outcome.map(RunOutcome::as_str),
         "event": story.ended,
         "started_at": story.started_at,
-        "ended_at": story.last_at,
+        "ended_at": story.over_at(),
         "cost_usd": page.cost_usd(),
         "steps": steps.collect::<Vec<_>>(),
         "notes": story.notes,

@@ -85,7 +85,7 @@ impl Page {
         let story = &self.report.story;
         let word = story.outcome.map_or("NOT ENDED", unstuck_core::event::RunOutcome::as_str);
         let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
-        let took = text::span(story.last_at.since(story.started_at));
+        let took = text::span(story.took);
         let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
         let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
         let at = story.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));

@@ -6,6 +6,7 @@ use unstuck_replay::report::StepReport;
 
 use super::chart::chart;
 use super::{Page, Row, ends};
+use crate::typed::{self, UNSTUCK};
 use crate::{screen, text};
 
 /// Most iterations that are shown, and how many of them are the first ones.
@@ -33,8 +34,10 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
     }
     parts.push(String::new());
     parts.extend(notes(page, width));
-    let html =
-        (format!("unstuck report {short} --html FILE"), "the same with all diffs, for a browser".to_owned());
+    let html = (
+        format!("{UNSTUCK} report {short} --html FILE"),
+        "the same with all diffs, for a browser".to_owned(),
+    );
     parts.push("next:".to_owned());
     parts.extend(screen::commands(&page.next, width).chain(screen::commands(&[html], width)));
     parts.join("\n")
@@ -42,7 +45,8 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
 
 /// What was odd about the run; of much of it the beginning.
 fn notes(page: &Page, width: usize) -> Vec<String> {
-    let odd = page.report.story.notes.iter().map(|(seq, note)| format!("{note} (event {seq})"));
+    let odd =
+        page.report.story.notes.iter().map(|(seq, note)| format!("{} (event {seq})", typed::again(note)));
     let all: Vec<String> = odd.collect();
     let more = all.len().saturating_sub(NOTES_MAX);
     let more = (more > 0).then(|| format!("note  and {more} more: --json has them all"));

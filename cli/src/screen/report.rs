@@ -10,6 +10,7 @@ use unstuck_core::spending::Overspent;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
+use crate::typed::{self, UNSTUCK};
 use crate::{crew, text};
 
 /// Says what is about to run, and within which bounds.
@@ -64,8 +65,11 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -
     for warning in &started.warnings {
         lines.push(format!("  warning  {}", text::wrap(warning, text::width(), 11)));
     }
-    lines.push(format!("  log      unstuck events {short} -f"));
-    let stop = format!("Ctrl-C, or unstuck stop {short} (finishes the record; twice: at once)");
+    if !typed::keeps_runs() {
+        return lines.join("\n");
+    }
+    lines.push(format!("  log      {UNSTUCK} events {short} -f"));
+    let stop = format!("Ctrl-C, or {UNSTUCK} stop {short} (finishes the record; twice: at once)");
     lines.push(format!("  stop     {}", text::wrap(&stop, text::width(), 11)));
     lines.push("  detach   unstuck run -d".to_owned());
     lines.join("\n")
@@ -114,10 +118,9 @@ fn limits(workflow: &Workflow) -> String {
 pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
-    let took = story.last_at.since(story.started_at);
     let (word, painted) = (outcome.as_str(), text::painted(outcome));
     let iterations = text::count(iterations, "iteration");
-    let head = format!("{word} after {iterations}, {}{}", text::span(took), spent(story));
+    let head = format!("{word} after {iterations}, {}{}", text::span(story.took), spent(story));
     let exit = format!("   exit {}", outcome.exit_status());
     let room = text::width().saturating_sub(exit.len());
     let mut lines = vec![text::wrap(&head, room, 2).replacen(word, &painted, 1) + &exit];
@@ -149,14 +152,17 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         lines.push(format!("  {}", text::wrap(&line, text::width(), 4)));
     }
     for (seq, note) in &story.notes {
-        let note = format!("{note} (event {seq})");
+        let note = format!("{} (event {seq})", typed::again(note));
         lines.push(format!("  note      {}", text::wrap(&note, text::width(), indent)));
     }
     if let Some(path) = diagnosis {
         lines.push(format!("  diagnosis {}", path.display()));
     }
-    lines.push("next:".to_owned());
-    lines.extend(commands(&next(story, short), text::width()));
+    let next = next(story, short);
+    if !next.is_empty() {
+        lines.push("next:".to_owned());
+        lines.extend(commands(&next, text::width()));
+    }
     lines.join("\n")
 }
 
@@ -210,9 +216,9 @@ fn broken(command: &str, columns: usize) -> String {
 }
 
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
-/// the run has not ended.
+/// the run has not ended, nor where no other command can find it.
 pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
-    let Some(outcome) = story.outcome else { return Vec::new() };
+    let Some(outcome) = story.outcome.filter(|_| typed::keeps_runs()) else { return Vec::new() };
     let more = story.state().steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
     let row = |command: String, what: &str| (command, what.to_owned());
     let ends = || story.steps.iter().filter_map(|step| step.end.as_ref());
@@ -227,41 +233,41 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     }
     let mut rows = match outcome {
         RunOutcome::Complete => vec![
-            row(format!("unstuck show {short}"), "what was done"),
-            row(format!("unstuck report {short} --md"), "a receipt for the pull request"),
+            row(format!("{UNSTUCK} show {short}"), "what was done"),
+            row(format!("{UNSTUCK} report {short} --md"), "a receipt for the pull request"),
         ],
         RunOutcome::Blocked => {
             let needs = story.needs().unwrap_or("an answer");
-            vec![row(format!("unstuck answer {short} \"done\""), &text::cut(needs, 40))]
+            vec![row(format!("{UNSTUCK} answer {short} \"done\""), &text::cut(needs, 40))]
         }
         RunOutcome::IterationLimit | RunOutcome::Stuck => {
-            let mut rows = vec![row(format!("unstuck resume {short} --add-iterations {more}"), "go on")];
+            let mut rows = vec![row(format!("{UNSTUCK} resume {short} --add-iterations {more}"), "go on")];
             if outcome == RunOutcome::Stuck {
                 rows.insert(
                     0,
-                    row(format!("unstuck artifacts {short}"), "what fails, since when, what was tried"),
+                    row(format!("{UNSTUCK} artifacts {short}"), "what fails, since when, what was tried"),
                 );
-                let hint = format!("unstuck resume {short} --hint \"what it lacks\"");
+                let hint = format!("{UNSTUCK} resume {short} --hint \"what it lacks\"");
                 rows.push(row(hint, "tell the worker what it does not know"));
             }
             rows
         }
-        RunOutcome::TimeLimit => vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")],
+        RunOutcome::TimeLimit => vec![row(format!("{UNSTUCK} resume {short} --add-time 1h"), "go on")],
         RunOutcome::SpendLimit => {
             let option = more_to_spend(story.state().overspent().as_ref());
-            vec![row(format!("unstuck resume {short} {option}"), "go on")]
+            vec![row(format!("{UNSTUCK} resume {short} {option}"), "go on")]
         }
         RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
             vec![row(
-                format!("unstuck resume {short} --hint \"what it lacks\""),
+                format!("{UNSTUCK} resume {short} --hint \"what it lacks\""),
                 "go on, and tell the worker what it does not know",
             )]
         }
         RunOutcome::NotComplete | RunOutcome::WorkerFailed | RunOutcome::Interrupted(_) => {
-            vec![row(format!("unstuck resume {short}"), "go on from here")]
+            vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };
-    rows.push(row(format!("unstuck why {short}"), "the evidence, event by event"));
+    rows.push(row(format!("{UNSTUCK} why {short}"), "the evidence, event by event"));
     rows
 }
 
@@ -288,7 +294,7 @@ pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
 
 /// The same as data, for scripts.
 pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
-    let ended_at: Timestamp = story.last_at;
+    let ended_at: Timestamp = story.over_at();
     serde_json::json!({
         "type": "summary",
         "v": 1,

@@ -30,6 +30,8 @@ const STEADY_MAX: u64 = 1_500;
 const LISTED_MAX: usize = 20;
 /// A loop that goes on for so long goes on to its bound.
 const DEPTH_MAX: u32 = 60;
+/// Retries of a worker, or of a check, that are played in one iteration.
+const RETRIES_MAX: u32 = 10;
 
 /// What a step can come to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -107,8 +109,9 @@ struct Explorer {
 impl Explorer {
     fn new(step: &Step) -> Self {
         let bound = step.max_iterations.min(DEPTH_MAX);
+        let max_retries = step.max_retries.min(RETRIES_MAX);
         Self {
-            player: Player::new(&Step { max_iterations: bound, ..step.clone() }),
+            player: Player::new(&Step { max_iterations: bound, max_retries, ..step.clone() }),
             letters: Letter::of_step(step),
             bound,
             ends: BTreeMap::new(),
@@ -206,19 +209,25 @@ impl Explorer {
     fn worst(&mut self, step: &Step, root: &Node, iterations: u32, run_timeout: Millis) -> Worst {
         let mut tries = |letter| self.player.play(root, letter).map_or(Begun::default(), |(_, begun)| begun);
         let rounds = u64::from(iterations);
-        let workers = tries(Letter::WorkerFails).workers.max(1);
+        // One retry is like the other, so those beyond what is played are counted only.
+        let unplayed = u64::from(step.max_retries.saturating_sub(RETRIES_MAX));
+        let with_retries =
+            |begun: u64| if begun > u64::from(RETRIES_MAX) { begun + unplayed } else { begun.max(1) };
+        let workers = with_retries(tries(Letter::WorkerFails).workers);
         let (mut checks, mut command_runs, mut check_time) = (0, 0, Millis(0));
         if let Some(check) = step.check.as_ref().filter(|check| check.by != CheckBy::Claim) {
             let baselines = u64::from(check.baseline != Baseline::Off);
-            checks = rounds.saturating_mul(tries(Letter::CheckCannotRun).checks.max(1)) + baselines;
+            checks = rounds
+                .saturating_mul(with_retries(tries(Letter::CheckCannotRun).checks))
+                .saturating_add(baselines);
             if let CheckBy::Commands(commands) = &check.by {
                 let each = u64::try_from(commands.len())
                     .unwrap_or(u64::MAX)
                     .saturating_mul(check.observations.into());
                 // What fails on a clean checkout is run in the workspace too.
-                command_runs = each.saturating_mul(checks + baselines);
+                command_runs = each.saturating_mul(checks.saturating_add(baselines));
             }
-            check_time = Millis(check.timeout.0.saturating_mul(checks + baselines));
+            check_time = Millis(check.timeout.0.saturating_mul(checks.saturating_add(baselines)));
         }
         let worker_calls = rounds.saturating_mul(workers);
         let time = Millis(step.timeout.at_most(run_timeout).0.saturating_mul(worker_calls)).plus(check_time);

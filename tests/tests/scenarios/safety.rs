@@ -192,6 +192,18 @@ fn s59_what_a_person_changed_meanwhile_is_shown_and_has_to_be_accepted() {
 }
 
 #[test]
+fn s59_an_edit_after_a_check_that_nobody_looked_at_is_asked_about_too() {
+    let stage = Stage::repository();
+    let worker = "sh -c 'date +%N >> f'";
+    stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "2"]).with_status(2);
+    stage.write("src/add.sh", "add() { echo by hand; }\n");
+    let resume = ["resume", "--add-iterations", "1"];
+    stage.unstuck(&resume).with_status(64).complains("src/add.sh").complains("--accept-drift");
+    stage.unstuck(&[&resume[..], &["--accept-drift"]].concat()).with_status(2);
+    stage.verify();
+}
+
+#[test]
 fn s68_a_worker_that_moves_the_main_checkout_from_its_worktree_is_noticed() {
     let stage = Stage::repository();
     let main = stage.workspace();
@@ -268,4 +280,91 @@ fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_ch
     stage.unstuck(&to).with_status(0);
     assert!(there.join("src/add.sh").exists() && !there.join("notes.txt").exists());
     stage.unstuck(&["diff", "@last", "1", "--name-only"]).with_status(0).says("added notes.txt");
+
+    // What the run does not have is no other moment.
+    for wrong in [&["undo", "--step", "wrok"][..], &["diff", "@last", "1", "--step", "wrok"]] {
+        stage.unstuck(wrong).with_status(64).complains("no step wrok; its steps are: ");
+    }
+    for wrong in [&["undo", "@last@999"][..], &["diff", "@last@999"]] {
+        stage.unstuck(wrong).with_status(64).complains("has no event 999; its last is ");
+    }
+    let nowhere = stage.scratch("nowhere");
+    let to = ["checkout", "@last@999", "--to", nowhere.to_str().expect("a plain path")];
+    stage.unstuck(&to).with_status(64).complains("has no event 999");
+    assert!(here.join("notes.txt").exists(), "nothing was put back");
+}
+
+/// Cleans its workspace, and all of the checkout, as some workers do.
+const CLEANS_ALL: &str = "sh -c 'git reset -q --hard; top=$(git rev-parse --show-toplevel); git clean -fdxq $top; echo x > out.txt'";
+
+#[test]
+fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told() {
+    let stage = Stage::repository();
+    stage.write(".gitignore", "dev.sqlite\nbuild/\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "rules"]);
+    let large = |name: &str, bytes: u64| {
+        let file = fs::File::create(stage.workspace().join(name)).expect("the workspace is ours");
+        file.set_len(bytes).expect("it is sparse");
+    };
+    large("huge", 101 << 20);
+    large("dev.sqlite", 2 << 20);
+    stage.write("build/out.o", vec![7; 5 << 20]);
+    let ended =
+        stage.unstuck(&["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL]).with_status(0);
+    let ended = ended.says("huge (larger than a snapshot takes); dev.sqlite (ignored and large)");
+    let ended = ended.says("removed what no snapshot holds and nothing brings back: dev.sqlite, huge");
+    assert!(!ended.out.contains("build"), "what is built is no work: {ended:#?}");
+    stage.unstuck(&["undo", "@last@first"]).with_status(1).says("lost 2 files: dev.sqlite, huge");
+}
+
+#[test]
+fn work_outside_of_the_workspace_is_not_promised_to_be_kept_and_its_loss_is_told() {
+    let stage = Stage::repository();
+    stage.write("part/a", "a\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "a part"]);
+    stage.write("src/add.sh", "mine\n");
+    stage.write("new", "mine\n");
+    let part = stage.workspace().join("part");
+    let arguments = ["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL];
+    let ended = stage.unstuck_in(&part, &arguments).with_status(0);
+    let ended = ended.says("all committed; kept as they are now");
+    let ended = ended.says("not kept: 2 uncommitted outside of the workspace");
+    ended.says("outside of the workspace, which no snapshot holds, was changed: new, src/add.sh");
+}
+
+#[test]
+fn two_runs_whose_workspaces_overlap_do_not_work_at_the_same_time() {
+    for (busy, refused) in [("", "part"), ("part", "")] {
+        let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
+        stage.write("part/a", "a\n");
+        let folder = |name: &str| stage.workspace().join(name);
+        let arguments = ["run", "count", "--claim", "--with", &worker("count.sh")];
+        let place = folder(busy).display().to_string();
+        let live = stage.start(&[&["-C", &place][..], &arguments].concat());
+        crate::stage::wait_until("it works", || stage.calls() == 1);
+        let second = stage.unstuck_in(&folder(refused), &arguments).with_status(64);
+        second.complains("another run works in").complains("unstuck stop");
+        crate::stage::tell(&stage.scratch("go"));
+        live.wait().with_status(0);
+        stage.unstuck_in(&folder(refused), &arguments).with_status(0);
+    }
+}
+
+#[test]
+fn s66_a_workspace_that_was_removed_as_a_whole_comes_back_with_one_line() {
+    let stage = Stage::repository();
+    let place = stage.workspace();
+    let script = format!("sh -c 'rm -rf {}'", place.display());
+    let elsewhere = stage.scratch("");
+    let arguments = ["-C", &place.display().to_string(), "run", "go", "--check", "true", "--with", &script];
+    let ended = stage.unstuck_in(&elsewhere, &arguments).with_status(5);
+    let line = ended.out.split("put it back: ").nth(1).unwrap_or_else(|| panic!("{ended:#?}"));
+    let line = line.split("(event").next().expect("the event is named");
+    let line: Vec<&str> = line.split_whitespace().collect();
+    let output = stage.shell(&elsewhere, &line.join(" "));
+    assert!(output.status.success(), "{output:?}");
+    assert!(place.join("src/add.sh").exists());
+    assert_eq!(stage.git(&["status", "--porcelain"]), "");
 }

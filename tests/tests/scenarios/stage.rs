@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -192,6 +192,12 @@ impl Stage {
         let output = self.command("git", arguments).output().expect("git is installed");
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Types a line into a shell.
+    pub fn shell(&self, folder: &Path, line: &str) -> Output {
+        let mut shell = self.command("sh", &["-c", line]);
+        shell.current_dir(folder).output().expect("there is a shell")
     }
 
     fn command(&self, program: &str, arguments: &[&str]) -> Command {

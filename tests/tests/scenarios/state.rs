@@ -112,7 +112,7 @@ fn s61_a_run_goes_on_with_the_workflow_that_it_read_and_says_that_the_file_has_c
     let arguments =
         ["-C", moved.to_str().expect("a plain path"), "--store", &store, "resume", "--add-iterations", "1"];
     let refused = stage.unstuck_in(&moved, &arguments).with_status(64);
-    refused.complains("is not there any more").complains("unstuck show");
+    refused.complains("is not there any more").complains(&format!("--store {store}"));
 }
 
 #[test]
@@ -161,4 +161,80 @@ fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
     assert_eq!(stage.calls(), 4, "{resumed:#?}");
     assert_eq!(stage.facts("log_repaired").len(), 1);
     stage.verify();
+}
+
+#[test]
+fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
+    let stage = Stage::repository();
+    let worker = "sh -c 'date +%N >> f'";
+    stage.unstuck(&["run", "go", "--check", "false", "--with", worker, "--iterations", "3"]).with_status(2);
+    let mirror = project_of(&stage).join("runs").join(stage.run()).join("events.jsonl");
+    let whole = fs::read_to_string(&mirror).expect("it is there");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let cut = |kept: usize| fs::write(&mirror, lines[..kept].concat()).expect("it is ours");
+
+    for kept in [0, 9] {
+        cut(kept);
+        for command in ["show", "report", "why", "events", "replay"] {
+            stage.unstuck(&[command]).with_status(6).complains("unstuck verify");
+        }
+        stage.unstuck(&["runs"]).with_status(0).says("DAMAGED").says("unstuck verify");
+        assert!(stage.unstuck(&["export"]).with_status(0).out.starts_with(&whole));
+        cut(kept);
+        stage.unstuck(&["undo"]).with_status(0).says("before iteration 3");
+        stage.unstuck(&["show"]).with_status(0);
+    }
+    fs::remove_file(&mirror).expect("it is there");
+    stage.unstuck(&["show"]).with_status(6).complains("unstuck verify");
+    stage.unstuck(&["resume", "--add-iterations", "1", "--accept-drift"]).with_status(2);
+    stage.verify();
+
+    // Nor is damage in the middle taken for the end.
+    let mut bytes = fs::read(&mirror).expect("it is there");
+    bytes[whole.len() / 2] ^= 1;
+    fs::write(&mirror, bytes).expect("it is ours");
+    stage.unstuck(&["undo"]).with_status(0).says("before iteration 4");
+    stage.verify();
+}
+
+#[test]
+fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
+    let stage = Stage::repository();
+    let step = format!(
+        "worker: COMMAND\ncommand: {}\ninstructions: Count.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\n\
+         convergence: {{enabled: true, allowed_paths: [notes.txt]}}",
+        worker("count.sh")
+    );
+    stage.workflow("", &step);
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    let whole = stage.unstuck(&["export"]).with_status(0).out;
+    let other = stage.scratch("other");
+    fs::create_dir(&other).expect("the scratch folder is ours");
+    let import = |text: &str| {
+        let file = stage.scratch("run.jsonl");
+        fs::write(&file, text).expect("the scratch folder is ours");
+        stage.unstuck_in(&other, &["import", file.to_str().expect("a plain path")])
+    };
+    // The last line of a batch has nothing after it.
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let ends = |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["more"] == 0);
+    let batch = lines[..lines.len() / 2].iter().rposition(ends).expect("there are batches") + 1;
+    import(&lines[..batch].concat()).with_status(0).complains("it has not ended");
+    import(&lines[..batch].concat()).with_status(64).complains("is here already");
+    let added = format!("events {} to {} were added, the chain is unbroken", batch + 1, lines.len());
+    let ended = import(&whole).with_status(0).says(&added);
+    assert!(!ended.err.contains("has not ended"), "{ended:?}");
+    assert_eq!(stage.unstuck_in(&other, &["export"]).with_status(0).out, whole);
+    stage.unstuck_in(&other, &["verify"]).with_status(0).says("all the same");
+
+    // There are no snapshots of it, which is said before anything is recorded.
+    for command in [&["undo", "@last@first"][..], &["resume", "--add-iterations", "1"]] {
+        stage.unstuck_in(&other, command).with_status(6).complains("exports hold no snapshots");
+    }
+    assert_eq!(stage.unstuck_in(&other, &["export"]).with_status(0).out, whole);
+
+    // What was done there since is added too.
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    let longer = stage.unstuck(&["export"]).with_status(0).out;
+    import(&longer).with_status(0).says(&format!("events {} to", lines.len() + 1));
 }

@@ -354,7 +354,8 @@ fn s79_four_runs_at_a_time_share_a_store_and_lose_nothing() {
         let seqs: Vec<u64> = log.iter().filter_map(|event| event["seq"].as_u64()).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
         let verdicts = log.iter().filter(|event| kind(event) == "verdict_reached").count();
-        assert_eq!((verdicts, log.last().map(kind)), (6, Some("run_ended")));
+        let last = log.iter().rev().map(kind).find(|kind| *kind != "snapshot_taken");
+        assert_eq!((verdicts, last), (6, Some("run_ended")));
         let notes = fs::read_to_string(format!("{workspace}/notes.txt")).expect("the worker wrote it");
         let expected: String = (1..=6).map(|n| format!("{run} {n}\n")).collect();
         assert_eq!(notes, expected, "a run works in its own workspace");
@@ -412,4 +413,43 @@ fn s85_a_child_of_a_dead_run_is_not_taken_for_a_run() {
     stage.verify();
     let again = stage.unstuck(&["run", "parent.yaml"]).with_status(0);
     assert!(!again.out.contains("before"), "{again:#?}");
+}
+
+#[test]
+fn what_is_to_be_typed_next_names_the_folder_and_the_store_that_were_given() {
+    let stage = Stage::repository();
+    let elsewhere = stage.scratch("");
+    let store = format!("sled:{}", stage.scratch("the store").display());
+    let place = stage.workspace().display().to_string();
+    let given = ["-C", &place, "--store", &store];
+    let run = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations", "1"];
+    let ended = stage.unstuck_in(&elsewhere, &[&given[..], &run].concat()).with_status(2);
+    let begins = format!("unstuck --store '{store}' -C {place} ");
+    let lines: Vec<&str> = ended.last_lines().lines().filter(|line| line.contains("unstuck ")).collect();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| line.trim().starts_with(&begins)), "{ended:#?}");
+    let why = lines.iter().find(|line| line.contains(" why "));
+    let typed = why.and_then(|line| line.split("the evidence").next());
+    let output = stage.shell(&elsewhere, typed.expect("why is named"));
+    assert!(output.status.success(), "{output:?}");
+    let refused = stage.unstuck_in(&elsewhere, &[&given[..], &["resume"]].concat()).with_status(64);
+    refused.complains(&format!("next: {begins}resume"));
+
+    let in_memory = ["-C", &place, "--store", "memory:"];
+    let ended = stage.unstuck_in(&elsewhere, &[&in_memory[..], &run].concat()).with_status(2);
+    assert!(!ended.out.contains("unstuck resume") && !ended.out.contains("unstuck events"), "{ended:#?}");
+    assert!(!ended.out.contains("next:"), "{ended:#?}");
+}
+
+#[test]
+fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
+    let stage = Stage::repository().with_variable("UNSTUCK_STORE", "");
+    let run = ["run", "go", "--check", "false", "--with", "true", "--iterations", "1"];
+    stage.unstuck(&run).with_status(2);
+    let file = stage.scratch("run.jsonl").display().to_string();
+    stage.unstuck(&["export", "-o", &file]).with_status(0);
+    stage.unstuck(&["export", "-o", &file]).with_status(64).complains(&format!("next: remove {file}"));
+    stage.unstuck(&["answer", "@last", "  "]).with_status(64).complains("an answer has words");
+    stage.unstuck(&["replay", "--json", "--step"]).with_status(64).complains("cannot be used with");
+    let unheard = stage.unstuck_unheard(&["completions", "bash"]).with_status(0);
+    assert!(!unheard.err.contains("panicked"), "{unheard:?}");
 }

@@ -46,7 +46,7 @@ pub fn section(page: &Page) -> Markup {
         0 => story.started_at,
         _ => lanes.iter().flat_map(|lane| lane.spans).map(|span| span.from).min().unwrap_or(story.started_at),
     };
-    let scale = Scale { from, whole: Millis(story.last_at.since(from).0.max(1)) };
+    let scale = Scale { from, whole: Millis(story.over_at().since(from).0.max(1)) };
     let height = TOP + LANE * lanes.len() as f64;
     html! {
         section {
