@@ -272,7 +272,7 @@ fn a_kick_ends_a_wait_for_whatever_it_is() {
     ];
     for (name, work, checks) in cases {
         let mut one = step("a").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), 2);
-        one.max_retries = 2;
+        (one.max_retries, one.on_failure) = (2, OnFailure::Retry);
         let script = Script { work: [("a".into(), work)].into(), checks: [("a".into(), checks)].into() };
         let mut world = World::start(Workflow::of_steps(vec![one]), script);
         world.play_until(RunState::is_waiting);
