@@ -355,16 +355,13 @@ fn a_kick_ends_a_wait_for_whatever_it_is() {
     ];
     for (name, work, checks) in cases {
         let mut one = step("a").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), 2);
-        one.max_retries = 2;
+        (one.max_retries, one.on_failure) = (2, OnFailure::Retry);
         let script = Script { work: [("a".into(), work)].into(), checks: [("a".into(), checks)].into() };
         let mut world = World::start(Workflow::of_steps(vec![one]), script);
         world.play_until(RunState::is_waiting);
-        let last_at = world.state.last_at();
-        assert!(world.state.next_deadline().expect("it waits") > last_at, "{name}");
+        assert_eq!(world.state.pending_effects().len(), 0, "{name}");
         world.give(Observation::Kicked).expect("it waits");
-        let now = world.state.last_at();
-        assert_eq!(world.state.next_deadline(), Some(now), "{name}");
-        world.give(Observation::DeadlinePassed).expect("it is due");
-        let [_] = world.state.pending_effects()[..] else { panic!("{name}") };
+        assert!(!world.state.is_waiting(), "{name}");
+        assert_eq!(world.state.pending_effects().len(), 1, "{name}");
     }
 }

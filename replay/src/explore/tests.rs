@@ -210,7 +210,8 @@ fn every_history_that_is_named_leads_where_it_is_said_to() {
 #[test]
 fn retries_that_nobody_could_play_are_counted() {
     for max_retries in [0, 3, 10, 11, 1000, u32::MAX] {
-        let step = Step { max_retries, ..looped(commands(Gate::Pass), 2, 2) };
+        let on_failure = unstuck_core::workflow::OnFailure::Retry;
+        let step = Step { max_retries, on_failure, ..looped(commands(Gate::Pass), 2, 2) };
         let explored = &explore(&Workflow::of_steps(vec![step]))[0];
         let calls = u64::from(explored.worst.iterations) * (u64::from(max_retries) + 1);
         assert_eq!(explored.worst.worker_calls, calls, "{max_retries}");
