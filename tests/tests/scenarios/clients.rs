@@ -155,8 +155,8 @@ fn what_is_no_end_in_its_own_words_is_none_whatever_the_exit_code_says() {
     let api_error = json!({"message": "Unexpected end.", "statusCode": null});
     let error = json!({"type": "error", "sessionID": "s", "error": {"name": "APIError", "data": api_error}});
     for (client, first, trouble, goes_on) in [
-        // Its last line says subtype success, and is_error.
-        ("claude", json!([{"say": "Nearly."}, {"end_error": "nothing came"}]), "unknown", Retried),
+        // It told what it used, so it worked. Its last line says subtype success, and is_error.
+        ("claude", json!([{"say": "Nearly."}, {"end_error": "nothing came"}]), "unknown", Checked),
         ("claude", json!([{"say": "Nearly."}, {"end_max_turns": {}}]), "turn_limit", Checked),
         ("claude", json!([{"say": "Nearly."}, {"partial": "It is do"}, {"kill": 9}]), "crashed", Retried),
         ("claude", json!([{"say": "Nearly."}, {"partial": "It is do"}, {"end_none": {}}]), "no_end", Retried),
@@ -167,10 +167,10 @@ fn what_is_no_end_in_its_own_words_is_none_whatever_the_exit_code_says() {
             "unknown",
             Retried,
         ),
-        ("opencode", last(&error), "unknown", Retried),
+        ("opencode", last(&error), "unknown", Checked),
         ("gemini", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Retried),
         ("qwen", json!([{"say": "Nearly."}, {"end_max_turns": {}}]), "turn_limit", Checked),
-        ("pi", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Retried),
+        ("pi", json!([{"say": "Nearly."}, {"end_none": {}}]), "no_end", Checked),
     ] {
         let outcome = after(client, &first, goes_on);
         assert_eq!(outcome["reading"]["trouble"], trouble, "{client} {first}: {outcome:#}");
