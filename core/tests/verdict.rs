@@ -1766,6 +1766,9 @@ fn what_is_commented_out_denied_or_somebody_else_s_is_no_verdict() {
         &[
             "INCOMPLETE: docs are missing\n\nThe last lines of the worker:\n\n> All good.\n> COMPLETE",
             "INCOMPLETE: docs are missing\n\n```\n$ cat .status\nCOMPLETE\n```",
+            "INCOMPLETE: docs are missing\n\nThe worker's claim was:\nCOMPLETE",
+            "INCOMPLETE: docs are missing\n\nThe log ends:\n```\nVERDICT: COMPLETE\n```\n",
+            "INCOMPLETE: docs are missing\n$ cat status.txt\nCOMPLETE",
             "COMPLETE\nbut the docs are missing.",
         ],
     );
@@ -1797,6 +1800,9 @@ fn good_news_about_bad_things_does_not_limit_a_complete() {
             "COMPLETE: the bug no longer occurs",
             "COMPLETE: does not panic on empty input",
             "COMPLETE: the parser doesn't crash",
+            "COMPLETE: not a single failure",
+            "COMPLETE: added the missing docs",
+            "COMPLETE: removed the broken link",
             "COMPLETE: nothing else to do",
             "COMPLETE: nothing more to do",
         ],

@@ -37,6 +37,25 @@ pub(super) fn introduces(before: &str) -> bool {
         || names_another(core)
 }
 
+/// Says so of a line above a verdict: `The worker's claim was:`, `The log ends:`.
+pub(super) fn names_speaker(line: &str) -> bool {
+    const SPEAKERS: &[&str] = &[
+        "worker",
+        "worker's",
+        "agent",
+        "agent's",
+        "implementer",
+        "author",
+        "log",
+        "logs",
+        "claim",
+        "claims",
+        "claimed",
+        "transcript",
+    ];
+    line.trim_end().ends_with([':', '：']) && words(line).any(|word| SPEAKERS.contains(&word.as_str()))
+}
+
 /// `I have not written`, `I refuse to write`, `Wrong:`.
 fn denies(core: &str) -> bool {
     const ALONE: &[&str] = &["not", "wrong", "no", "incorrect", "false", "invalid", "never"];

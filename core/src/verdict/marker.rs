@@ -140,12 +140,12 @@ fn limit_around(views: &[View<'_>], index: usize, found: &Found) -> Option<(Stri
     below.or_else(|| running::limit_above(views[..index].iter().rev().map(|view| view.text)))
 }
 
-/// Tells whether a COMPLETE is only shown: behind a mark of quotation, or as the output of a command.
+/// Tells whether a COMPLETE is only shown: behind a mark of quotation, as the output of a command, or under a line that
+/// says whose words they are.
 fn is_quoted(views: &[View<'_>], index: usize, found: &Found) -> bool {
-    let view = &views[index];
-    let of_command =
-        || index > 0 && view.fenced && views[index - 1].fenced && views[index - 1].text.starts_with("$ ");
-    found.says == Says::Complete && (view.text.starts_with('>') || of_command())
+    let above = index.checked_sub(1).map_or("", |above| views[above].text);
+    let shown = || above.starts_with("$ ") || aside::names_speaker(above);
+    found.says == Says::Complete && (views[index].text.starts_with('>') || shown())
 }
 
 /// A marker that is meant; one that a sentence runs into says the opposite.

@@ -1171,7 +1171,7 @@ fn mended(tokens: &[Token], start: usize) -> Option<usize> {
     (is_in(last, MENDED) && ends_well).then_some(end + 1)
 }
 
-/// Returns the end of `no longer occurs`, `does not panic`, `nothing else to do`.
+/// Returns the end of `no longer occurs`, `does not panic`, `not a single failure`, `added the missing`, `nothing else to do`.
 fn never_again(tokens: &[Token], start: usize) -> Option<usize> {
     const HAPPENS: &[&str] = &[
         "occurs",
@@ -1205,6 +1205,14 @@ fn never_again(tokens: &[Token], start: usize) -> Option<usize> {
     let negates = is(0, &["not"]) || tokens.get(start).is_some_and(|t| t.text.ends_with("n't"));
     if negates && is(1, HAPPENS) && !is(1, &["needed", "happen", "occur"]) && !is(2, &["as", "gracefully"]) {
         return Some(start + 2);
+    }
+    let single = is(1, &["a"]) && is(2, &["single"]) && is(3, BAD);
+    if is(0, &["not"]) && single {
+        return Some(start + 4);
+    }
+    if is(0, &["added", "adds", "wrote", "removed", "removes"]) {
+        let end = if is(1, &["the", "all", "both"]) { 2 } else { 1 };
+        return is(end, &["missing", "broken", "todo", "todos"]).then_some(start + end + 1);
     }
     let to_do = is(0, &["nothing"]) && is(1, &["else", "more", "left"]) && is(2, &["to"]) && is(3, &["do"]);
     to_do.then_some(start + 4)
