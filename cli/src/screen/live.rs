@@ -67,6 +67,8 @@ impl Live {
                 Iteration::BASELINE => format!("{name} baseline"),
                 iteration => format!("{name} #{iteration} {what}"),
             };
+            // Of a narrow terminal half is for what is done, so that one row is enough.
+            let what = text::cut(&what, text::width() / 2);
             let active = self.steps.entry(name).or_insert_with(|| Active::new(&self.bars));
             let until = match at.phase {
                 StepPhase::Waiting { until, .. } => Some(until),
@@ -122,12 +124,16 @@ impl Active {
 /// Returns how a line looks: what waits counts the time down, what works says when it was heard of last.
 fn style(until: Option<Timestamp>, heard: &Arc<Heard>) -> ProgressStyle {
     let template = match until {
-        None => "{spinner} {prefix} {elapsed_precise} {wide_msg}{heard}",
+        None => "{spinner} {prefix} {took} {wide_msg}{heard}",
         Some(_) => "{spinner} {prefix} {left} left {msg}",
     };
     let left = move |_: &ProgressState, line: &mut dyn fmt::Write| {
         let left = until.map_or_else(String::new, |until| text::span(until.since(text::now())));
         let _nobody_to_tell = line.write_str(&left);
+    };
+    let took = |state: &ProgressState, line: &mut dyn fmt::Write| {
+        let took = Millis(u64::try_from(state.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let _nobody_to_tell = line.write_str(&text::stopwatch(took));
     };
     let heard = Arc::clone(heard);
     let heard = move |_: &ProgressState, line: &mut dyn fmt::Write| {
@@ -137,7 +143,7 @@ fn style(until: Option<Timestamp>, heard: &Arc<Heard>) -> ProgressStyle {
             line.write_str(&last_heard(age, heard.files.load(Ordering::Relaxed), text::width()));
     };
     let style = ProgressStyle::with_template(template).expect("a template of our own");
-    style.with_key("left", left).with_key("heard", heard)
+    style.with_key("left", left).with_key("took", took).with_key("heard", heard)
 }
 
 /// A silence that is shorter is none.
