@@ -151,8 +151,12 @@ impl Findings {
         if let Exit::Signal(signal) = result.exit {
             self.fingerprints.push(format!("signal:{signal}"));
         }
+        let belied = |base: Option<&CommandResult>| base.is_some_and(CommandResult::belies_itself);
         match gate {
-            Gate::Pass if result.belies_itself() => self.belied(result),
+            // What it always counted without a name is no test, as far as anybody can tell.
+            Gate::Pass if result.belies_itself() && !(result.failures.is_empty() && belied(base)) => {
+                self.belied(result);
+            }
             Gate::Pass if result.passed() => self.tests_removed(result, base),
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
             Gate::NoNewFailures if !result.is_conclusive() => {
@@ -165,7 +169,7 @@ impl Findings {
                 let new: Vec<Failure> = result.failures.iter().filter(is_new).cloned().collect();
                 if new.is_empty() && result.failures_left_out == 0 {
                     // What it printed so before, it may print of something else.
-                    if result.belies_itself() && base.is_some_and(|base| !base.belies_itself()) {
+                    if result.belies_itself() && base.is_some() && !belied(base) {
                         return self.belied(result);
                     }
                     if result.unread() > base.map_or(0, CommandResult::unread) {

@@ -109,7 +109,7 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         ),
         (
             Trouble::Overloaded,
-            r"\boverloaded(?:_error)?(?:\s*$|[^\w\s])|(?:servers?|services?|models?|engine|system|api|(?:is|are)(?: \w+)?) overload|overload of the server|experiencing high demand|at capacity",
+            r"(?:\b|_)overloaded(?:_error)?(?:\s*$|[^\w\s])|overloaded with|overload detected|(?:servers?|services?|models?|engine|system|api|(?:is|are)(?: \w+)?) overload|overload of the server|experiencing high demand|at capacity",
         ),
         (Trouble::RateLimit, r"api usage limits|you will regain access|out of (?:extra )?usage"),
     ])
@@ -145,7 +145,7 @@ static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
         (
             Trouble::Network,
-            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation)\b.{0,80}\btimed out|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network",
+            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation|gateway|server|upstream|model|llm|inference|turn)\b.{0,80}\btimed out|\btimed out (?:after \S+ )?(?:while )?(?:waiting|reading|connecting)|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|socket|connectivity|problem|issue|interruption|disconnect|(?:is )?offline|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network",
         ),
         (Trouble::Server, r"internal (?:server )?error|server[_ ]error|bad gateway|service unavailable"),
         (Trouble::BadRequest, r"invalid[_ ]request|bad request|invalid_argument"),
@@ -206,6 +206,19 @@ mod tests {
             ("overloaded_error", "Overloaded", None, Trouble::Overloaded),
             ("", "Our servers are currently overloaded, wait", None, Trouble::Overloaded),
             ("", "server overload", None, Trouble::Overloaded),
+            ("", "server_is_overloaded", None, Trouble::Overloaded),
+            ("", "Backend overloaded with requests", None, Trouble::Overloaded),
+            ("", "Overload detected", None, Trouble::Overloaded),
+            (
+                "",
+                "Client network socket disconnected before secure TLS connection was established",
+                None,
+                Trouble::Network,
+            ),
+            ("", "network connectivity issue", None, Trouble::Network),
+            ("", "Network is offline", None, Trouble::Network),
+            ("", "timed out waiting for a response from the server", None, Trouble::Network),
+            ("", "Gateway timed out", None, Trouble::Network),
             ("", "API Error: Request timed out.", None, Trouble::Network),
             ("", "request to https://a.example/v1 timed out", None, Trouble::Network),
             ("", "A network error occurred", None, Trouble::Network),

@@ -17,11 +17,9 @@ pub(super) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
     false
 }
 
+/// Says so of a line that is nothing else: code and lists of files begin so, too.
 fn opens(line: &str) -> bool {
-    let tag = line.strip_prefix('<').and_then(|rest| rest.split(['>', ' ']).next()).unwrap_or_default();
-    let is_shown =
-        ["example", "sample", "quote", "blockquote", "details"].contains(&tag.to_lowercase().as_str());
-    is_shown || line.starts_with("<!--") || line.starts_with("/*")
+    matches!(line, "<!--" | "<example>" | "<sample>" | "<quote>" | "<blockquote>")
 }
 
 fn closes(line: &str) -> bool {
@@ -32,7 +30,7 @@ fn closes(line: &str) -> bool {
 pub(super) fn introduces(before: &str) -> bool {
     let core = before.trim();
     ["//", "/*", "<!--", "~~"].iter().any(|mark| core.starts_with(mark))
-        || opens(core) && !closes(core)
+        || opens(core)
         || denies(core)
         || names_another(core)
 }
@@ -70,8 +68,10 @@ fn denies(core: &str) -> bool {
         return ALONE.contains(&alone.as_str());
     }
     let negates = |word: &String| NEGATIONS.contains(&word.as_str()) || word.ends_with("n't");
-    let ahead = |at: usize| words[at + 1..].iter().take(3);
-    (0..words.len()).any(|at| negates(&words[at]) && ahead(at).any(|word| SAYINGS.contains(&word.as_str())))
+    // What is denied is that the object is written: that ends the words before it.
+    let end = words.len().saturating_sub(2);
+    let says = words[end..].iter().any(|word| SAYINGS.contains(&word.as_str()));
+    says && words.iter().rev().take(4).any(negates)
 }
 
 /// `Previous verdict:`, `# old:`, `The worker's file said`.
@@ -80,11 +80,13 @@ fn names_another(core: &str) -> bool {
         &["previous", "previously", "earlier", "old", "outdated", "former", "formerly", "superseded"];
     const SAID: &[&str] = &["said", "says", "wrote", "writes", "reported", "answered", "printed", "replied"];
     const CLAIMED: &[&str] = &["claimed", "claims"];
-    const OWN: &[&str] = &["i", "we", "which", "verdict"];
+    const OWN: &[&str] = &["i", "we", "which", "verdict", "as", "what"];
+    const VERDICTS: &[&str] = &["verdict", "answer", "decision", "status", "result", "file", "json", "claim"];
     let words: Vec<String> = words(core).collect();
     let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
-    let first = words.iter().find(|word| !is_in(word, &["the", "my", "its", "an", "a"]));
     let own = words.iter().any(|word| is_in(word, OWN));
-    first.is_some_and(|word| is_in(word, EARLIER))
+    let mut rest = words.iter().skip_while(|word| is_in(word, &["the", "my", "its", "an", "a"]));
+    let earlier = rest.next().is_some_and(|word| is_in(word, EARLIER));
+    earlier && rest.next().is_none_or(|word| is_in(word, VERDICTS))
         || words.last().is_some_and(|word| is_in(word, CLAIMED) || is_in(word, SAID)) && !own
 }

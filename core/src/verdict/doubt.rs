@@ -55,7 +55,6 @@ const BEFORE: &[&str] = &[
     "updated",
     "verdict",
     "wait",
-    "was",
     "work",
     "wrong",
 ];
@@ -96,8 +95,13 @@ pub(super) fn is_doubt(line: &str) -> bool {
 
 /// Says so of what stands behind a label for a verdict.
 pub(super) fn is_open_value(value: &str) -> bool {
-    let first = value.split(|c: char| !c.is_alphabetic()).find(|word| !word.is_empty()).unwrap_or_default();
-    OPEN_VALUES.contains(&first.to_lowercase().as_str()) || value.trim_start().starts_with(['未', '不', '非'])
+    let value = value.trim();
+    let (first, rest) = value.split_at(value.find(|c: char| !c.is_alphabetic()).unwrap_or(value.len()));
+    let ends = rest.is_empty() || rest.starts_with(['.', ':', '(', ',', ';', '!']) || rest.starts_with(" - ");
+    let reasons =
+        words(rest).next().is_some_and(|word| REASONS.contains(&word.as_str()) && rest.starts_with(' '));
+    let is_open = OPEN_VALUES.contains(&first.to_lowercase().as_str()) && (ends || reasons);
+    is_open || value.starts_with(['未', '不', '非'])
 }
 
 /// `INCOMPLETE because lint is red`, `INCOMPLETE: 2 tests`.
@@ -134,5 +138,7 @@ fn ends(line: &str) -> bool {
     } else if last != "INCOMPLETE" {
         return false;
     }
-    before.iter().all(|word| BEFORE.contains(&word.as_str()))
+    // "It was" tells of an earlier time, "I was wrong" of now.
+    let was_wrong = before.iter().any(|word| word == "wrong");
+    before.iter().all(|word| BEFORE.contains(&word.as_str()) || word == "was" && was_wrong)
 }

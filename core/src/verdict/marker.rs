@@ -7,7 +7,7 @@
 use super::aside;
 use super::doubt;
 use super::running;
-use super::text::{Line, is_cjk, is_zero_width, quote};
+use super::text::{Line, is_cjk, is_zero_width, quote, words as words_of};
 use super::words::{self, Limit, Word};
 
 /// The two things a marker can say.
@@ -145,7 +145,9 @@ fn limit_around(views: &[View<'_>], index: usize, found: &Found) -> Option<(Stri
 fn is_quoted(views: &[View<'_>], index: usize, found: &Found) -> bool {
     let above = index.checked_sub(1).map_or("", |above| views[above].text);
     let shown = || above.starts_with("$ ") || aside::names_speaker(above);
-    found.says == Says::Complete && (views[index].text.starts_with('>') || shown())
+    // Under a heading of its own a quoted verdict is the checker's.
+    let is_own = || words_of(above).count() <= 3 && names_label(above);
+    found.says == Says::Complete && (views[index].text.starts_with('>') && !is_own() || shown())
 }
 
 /// A marker that is meant; one that a sentence runs into says the opposite.

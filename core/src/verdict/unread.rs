@@ -63,9 +63,9 @@ fn objects(stretch: &Stretch<'_>, expected: Option<&str>) -> bool {
         Some(Some(true)) => WORD_KEYS,
         Some(None) | None => STRONG_KEYS,
     };
-    let mut said = keys.iter().flat_map(|key| values(stretch.text, key)).map(words::read_value).peekable();
-    said.peek().is_some()
-        && said.any(|word| word != Word::Complete && (word != Word::Unknown || is_ours.is_some()))
+    let mut said = keys.iter().flat_map(|key| values(stretch.text, key)).map(words::read_value);
+    let is_surely_ours = is_ours == Some(Some(true));
+    said.any(|word| word != Word::Complete && (word != Word::Unknown || is_surely_ours))
 }
 
 /// Says whose check a stretch is; `None` where it does not tell.
