@@ -73,8 +73,7 @@ impl Batch {
         if claim.decision != Decision::Complete {
             return claim;
         }
-        let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
-        let said = declared(format, last, at.verified.answer.as_deref());
+        let said = declared(step, format, at.verified.answer.as_deref());
         match said.decision {
             Decision::Complete => claim,
             _ => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
@@ -92,10 +91,7 @@ impl Batch {
                 ..Claim::new(Decision::Complete, DecisionSource::None)
             },
             None => Claim::new(Decision::Complete, DecisionSource::None),
-            Some(format) => {
-                let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
-                declared(format, last, event.answer.as_deref())
-            }
+            Some(format) => declared(step, format, event.answer.as_deref()),
         };
         self.verdict(step, check, claim, vec![cause]);
     }
@@ -323,13 +319,14 @@ impl Completion {
 
 /// Returns what an answer claims that was asked for in a certain form; `last` is the form besides that one that declares
 /// completion has.
-fn declared(format: &AnswerFormat, last: Option<&AnswerFormat>, answer: Option<&AnswerSeen>) -> Claim {
+fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
     let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
         claim.reasons = departures(answer, "the answer");
         claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
         return claim;
     };
+    let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
     let has_fields = |it: &AnswerFormat| matches!(it.form, Form::Json { schema: Some(_), .. });
     match Declaration::of(&value) {
         Declaration::Complete => claim.decision = Decision::Complete,

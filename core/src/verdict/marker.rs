@@ -7,7 +7,7 @@
 use super::aside;
 use super::doubt;
 use super::running;
-use super::text::{Line, is_cjk, is_zero_width, quote, words as words_of};
+use super::text::{self, Line, is_cjk, is_zero_width, quote};
 use super::words::{self, Limit, Word};
 
 /// The two things a marker can say.
@@ -73,6 +73,14 @@ pub(crate) struct Scan {
     pub echo: Option<String>,
 }
 
+impl Scan {
+    fn note_named(&mut self, view: &View<'_>) {
+        if names_in_capitals(view.text) {
+            self.not_alone = Some((view.number, view.text.to_owned()));
+        }
+    }
+}
+
 /// Reads all lines of a text. `is_masked` tells which bytes belong to JSON, `is_echo` which lines stood in
 /// the prompt behind the line that says something before them.
 pub(crate) fn scan(
@@ -88,13 +96,11 @@ pub(crate) fn scan(
     for (index, view) in views.iter().enumerate() {
         match &view.reading {
             Reading::Nothing => {}
-            Reading::Named | Reading::Doubt => {
-                if names_in_capitals(view.text) {
-                    out.not_alone = Some((view.number, view.text.to_owned()));
-                }
+            Reading::Named => out.note_named(view),
+            Reading::Doubt => {
+                out.note_named(view);
                 let before = said_before(lines, view.number);
-                let is_meant = || !introduces_example(before) && !is_echo(before, view.text);
-                if view.reading == Reading::Doubt && is_meant() {
+                if !introduces_example(before) && !is_echo(before, view.text) {
                     let (line, start, text) = (view.number, view.start, view.text.to_owned());
                     out.doubt = Some(Doubt { line, start, text });
                     own_incomplete = true;
@@ -146,7 +152,7 @@ fn is_quoted(views: &[View<'_>], index: usize, found: &Found) -> bool {
     let above = index.checked_sub(1).map_or("", |above| views[above].text);
     let shown = || above.starts_with("$ ") || aside::names_speaker(above);
     // Under a heading of its own a quoted verdict is the checker's.
-    let is_own = || words_of(above).count() <= 3 && names_label(above);
+    let is_own = || text::words(above).count() <= 3 && names_label(above);
     found.says == Says::Complete && (views[index].text.starts_with('>') && !is_own() || shown())
 }
 

@@ -363,7 +363,8 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
     if let Some(check_id) = mismatch.filter(|_| resolution.decision == Decision::None) {
         resolution.check_id = check_id;
     }
-    let objection = if resolution.decision == Decision::None { objection(0, 0) } else { None };
+    let is_left = channel.is_file() && resolution.decision == Decision::None;
+    let objection = if is_left { objection(0, 0) } else { None };
     Read { resolution, objection }
 }
 
