@@ -841,6 +841,17 @@ fn a_row_of_marks_is_no_failure() {
     assert_eq!(found("✘ •   (1 / 3)"), found("✘ • •   (2 / 4)"));
 }
 
+#[test]
+fn a_point_that_is_excused_is_no_failure() {
+    for directive in ["# TODO later", "#TODO later", "#todo", "# SKIP no network", "#skip"] {
+        for head in ["1..2\n", ""] {
+            let found = read(format!("{head}not ok 1 - adds {directive}\nnot ok 2 - takes #3\n").as_bytes());
+            let named: Vec<Option<&str>> = found.failures.iter().map(|it| it.test.as_deref()).collect();
+            assert_eq!(named, [Some("takes #3")], "{head}{directive}");
+        }
+    }
+}
+
 /// What a tool prints whose failed test printed a text.
 type Printer = fn(&str) -> String;
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::format::{go_test, tap, without_time};
+use super::format::{go_test, nextest, tap, without_time};
 use super::page::Page;
 
 /// How many tests a command tells of.
@@ -141,8 +141,10 @@ pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
 
 fn summaries(lines: &[&str]) -> Option<Tests> {
     let mut sum: Option<Tests> = None;
+    let mut is_shown = false;
     for line in lines {
-        if !WORDS.iter().any(|word| line.contains(word)) {
+        is_shown = if is_shown { !nextest::is_own(line) } else { nextest::shows(line) };
+        if is_shown || !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
         let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(line)?)?)));
@@ -184,12 +186,7 @@ fn listed(lines: &[&str]) -> Option<Tests> {
         let line = line.trim_start();
         // Without `-v` only those that failed are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
-        let is_skipped = || {
-            let directive = line.rsplit_once('#').map_or("", |(_, directive)| directive.trim_start());
-            ["skip", "todo"]
-                .iter()
-                .any(|word| directive.get(..4).is_some_and(|it| it.eq_ignore_ascii_case(word)))
-        };
+        let is_skipped = || line.rsplit_once('#').is_some_and(|(_, directive)| tap::excuses(directive));
         if let Some(passed) = point(line) {
             match (passed, is_skipped()) {
                 (_, true) => tests.skipped += 1,
@@ -256,6 +253,11 @@ mod tests {
             (
                 "     Summary [   0.1s] 12 tests run: 12 passed, 0 skipped\ntest result: ok. 3 passed; 0 failed; 0 ignored;",
                 (15, 0, 0),
+            ),
+            // What a test printed is none of it.
+            (
+                "        FAIL [   0.005s] a t\n\n--- STDOUT:              a t ---\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored;\n\n--- STDERR:              a t ---\n\n------------\n     Summary [   0.1s] 3 tests run: 2 passed, 1 failed, 0 skipped\n   Doc-tests a\n\ntest result: ok. 1 passed; 0 failed; 0 ignored;",
+                (3, 1, 0),
             ),
             ("== 1 failed, 3 passed in 0.1s ==\n== 2 passed in 0.1s ==", (5, 1, 0)),
             ("Tests:       1 failed, 2 skipped, 3 passed, 6 total", (3, 1, 2)),

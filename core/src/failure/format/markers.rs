@@ -2,7 +2,7 @@
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::indentation;
-use super::{Sheet, until, without_time};
+use super::{Sheet, tap, until, without_time};
 
 const MARKS: &[&str] = &[
     "✗ ",
@@ -53,8 +53,10 @@ fn marked_before(line: &str) -> Option<&str> {
         return None;
     }
     let name = without_time(MARKS.iter().find_map(|mark| line.strip_prefix(mark))?);
-    if line.starts_with("not ok ") {
-        return Some(name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
+    if let Some(point) = line.strip_prefix("not ok ") {
+        let is_excused = point.rsplit_once(" #").is_some_and(|(_, directive)| tap::excuses(directive));
+        return (!is_excused)
+            .then(|| name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
     }
     // A number or a bracket behind the mark counts, and names nothing; nor does a row of other marks.
     let counts = name.trim_start().starts_with("found ") && name.contains(" problem");

@@ -71,6 +71,19 @@ fn is_status(line: &str) -> bool {
     may_be_status(line) && (passes(line) || STATUS.is_match(line))
 }
 
+/// Says whether what a test printed begins below a line: in its older form nextest does not indent it.
+pub(in crate::failure) fn shows(line: &str) -> bool {
+    let stream = line.strip_prefix("--- ").filter(|rest| rest.ends_with(" ---"));
+    stream.is_some_and(|rest| rest.contains("STDOUT: ") || rest.contains("STDERR: "))
+}
+
+/// Says whether a line is of nextest or of cargo, and not of a test that is shown.
+pub(in crate::failure) fn is_own(line: &str) -> bool {
+    const CARGO: [&str; 4] = ["     Running ", "   Doc-tests ", "   Compiling ", "    Finished "];
+    let ends = line.starts_with("------------") || line.trim_start().starts_with("Summary [");
+    ends || is_status(line) || CARGO.iter().any(|step| line.starts_with(step))
+}
+
 /// Tells most lines apart without the pattern.
 fn may_be_status(line: &str) -> bool {
     line.starts_with([' ', '\t']) && line.contains("s] ")
