@@ -233,26 +233,9 @@ fn a_condition_has_one_of_four_forms() {
 fn anything_else_is_an_error_with_the_nearest_form() {
     check_conditions(
         &[
-            "exitcode:0",
-            "exit_code: 2",
-            "exitCode",
-            "exitCode:",
-            "exitCode:x",
-            "exitCode:0,",
-            "exitCode:256",
-            "empty ",
-            "Empty",
-            "empty:",
-            "notEmpty",
-            "contain:ok",
-            "contains:",
-            "contains:  ",
-            "match:^a",
-            "matches:[",
-            r"matches:(?=a)b",
-            r"matches:(a)\1",
-            "",
-            "zzz",
+            "exitcode:0", "exit_code: 2", "exitCode", "exitCode:", "exitCode:x", "exitCode:0,",
+            "exitCode:256", "empty ", "Empty", "empty:", "notEmpty", "contain:ok", "contains:",
+            "contains:  ", "match:^a", "matches:[", r"matches:(?=a)b", r"matches:(a)\1", "", "zzz",
         ],
         expect![[r#"
             `exitcode:0` is no condition; the nearest form is `exitCode:0`

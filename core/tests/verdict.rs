@@ -902,15 +902,7 @@ fn json_that_is_not_said_is_no_verdict() {
 #[test]
 fn words_in_json_are_read_with_their_limits() {
     for word in [
-        "complete",
-        "completed",
-        "pass",
-        "passed",
-        "done",
-        "finished",
-        "success",
-        "succeeded",
-        "ok",
+        "complete", "completed", "pass", "passed", "done", "finished", "success", "succeeded", "ok",
         "approved",
     ] {
         check(
@@ -939,19 +931,8 @@ fn words_in_json_are_read_with_their_limits() {
         }
     }
     for word in [
-        "incomplete",
-        "fail",
-        "failed",
-        "failure",
-        "not complete",
-        "not_complete",
-        "in_progress",
-        "In Progress",
-        "partial",
-        "pending",
-        "rejected",
-        "needs_work",
-        "NEEDS WORK",
+        "incomplete", "fail", "failed", "failure", "not complete", "not_complete", "in_progress",
+        "In Progress", "partial", "pending", "rejected", "needs_work", "NEEDS WORK",
     ] {
         check(file, "incomplete file-json", &[&format!("{{\"decision\":\"{word}\"}}")]);
     }
@@ -1555,54 +1536,10 @@ const COMPLETE_WORDS: &[&str] =
     &["complete", "pass", "done", "finished", "success", "succeeded", "ok", "approved"];
 
 const PIECES: &[&str] = &[
-    "COMPLETE",
-    "INCOMPLETE",
-    "PASS",
-    "FAIL",
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"decision\"",
-    ":",
-    ",",
-    "\"complete\"",
-    "'",
-    "\"",
-    "\n",
-    " ",
-    "- ",
-    "> ",
-    "**",
-    "`",
-    "```\n",
-    "未",
-    "ではない",
-    "です",
-    "✅",
-    "❌",
-    "~~",
-    "<decision>",
-    "</decision>",
-    "verdict",
-    "is",
-    "not ",
-    ".",
-    "?",
-    "3/10",
-    "\\",
-    "\\u",
-    "\\ud800",
-    "/*",
-    "*/",
-    "//",
-    "\u{1b}[",
-    "\u{200b}",
-    "check_id",
-    "$X",
-    "é",
-    "|",
-    "_",
+    "COMPLETE", "INCOMPLETE", "PASS", "FAIL", "{", "}", "[", "]", "\"decision\"", ":", ",", "\"complete\"",
+    "'", "\"", "\n", " ", "- ", "> ", "**", "`", "```\n", "未", "ではない", "です", "✅", "❌", "~~",
+    "<decision>", "</decision>", "verdict", "is", "not ", ".", "?", "3/10", "\\", "\\u", "\\ud800", "/*",
+    "*/", "//", "\u{1b}[", "\u{200b}", "check_id", "$X", "é", "|", "_",
 ];
 
 /// `verdict-002`, `-004` to `-006` and `-010`, with our word for the keyword of the author; of several messages

@@ -28,22 +28,8 @@ const PROBLEM: Kind = Kind::Map(Level::Client(Part::Problem));
 
 /// The names of all troubles.
 pub const TROUBLES: &[&str] = &[
-    "rate_limit",
-    "overloaded",
-    "server",
-    "network",
-    "auth",
-    "credit",
-    "context_overflow",
-    "bad_request",
-    "turn_limit",
-    "budget_limit",
-    "no_session",
-    "config",
-    "crashed",
-    "no_end",
-    "empty_answer",
-    "interrupted",
+    "rate_limit", "overloaded", "server", "network", "auth", "credit", "context_overflow", "bad_request",
+    "turn_limit", "budget_limit", "no_session", "config", "crashed", "no_end", "empty_answer", "interrupted",
     "unknown",
 ];
 

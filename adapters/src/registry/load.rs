@@ -26,23 +26,8 @@ use crate::workflow_file::shape::nearest;
 
 /// Names that every template may use, besides those of its pattern.
 pub(super) const ALWAYS: &[&str] = &[
-    "error",
-    "details",
-    "pattern",
-    "validator",
-    "exitCode",
-    "stdout",
-    "stderr",
-    "attempt",
-    "maxAttempts",
-    "iteration",
-    "stage",
-    "summary",
-    "severity",
-    "rootCause",
-    "suggestedAction",
-    "relatedFiles",
-    "reasons",
+    "error", "details", "pattern", "validator", "exitCode", "stdout", "stderr", "attempt", "maxAttempts",
+    "iteration", "stage", "summary", "severity", "rootCause", "suggestedAction", "relatedFiles", "reasons",
     "fingerprints",
 ];
 

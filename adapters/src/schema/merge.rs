@@ -63,19 +63,8 @@ const GROUPS: &[&[&str]] = &[
 
 /// Keywords that ask for nothing.
 const ANNOTATIONS: &[&str] = &[
-    "$schema",
-    "$comment",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "format",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
+    "$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly",
+    "writeOnly", "format", "contentEncoding", "contentMediaType", "contentSchema",
 ];
 
 /// Joins a schema and the parts of its `allOf`, all of them merged already.

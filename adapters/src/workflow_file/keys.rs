@@ -161,12 +161,7 @@ pub const WORKERS: &[&str] = &["CUSTOM", "COMMAND", "CLAUDE_CODE", "CODEX_CLI", 
 pub const CAPABILITIES: &[&str] = &["READ", "EDIT", "RUN_TESTS", "RUN_COMMANDS", "MAILBOX", "TASKS"];
 /// Names that no step may have.
 pub const RESERVED_STEPS: &[&str] = &[
-    "_subworkflows",
-    "_workflow",
-    "_workflow.json",
-    "_meta.json",
-    "_resolved.json",
-    "_convergence",
+    "_subworkflows", "_workflow", "_workflow.json", "_meta.json", "_resolved.json", "_convergence",
     "_management",
 ];
 /// Names that no artifact may have.

@@ -269,16 +269,7 @@ struct Planner<'a> {
 
 /// The names of all placeholders.
 pub const PLACEHOLDERS: &[&str] = &[
-    "model",
-    "variant",
-    "turns",
-    "usd",
-    "session",
-    "schema",
-    "schema_file",
-    "prompt",
-    "prompt_file",
-    "folder",
+    "model", "variant", "turns", "usd", "session", "schema", "schema_file", "prompt", "prompt_file", "folder",
 ];
 
 impl<'a> Planner<'a> {

@@ -38,18 +38,8 @@ pub(super) fn introduces(before: &str) -> bool {
 /// Says so of a line above a verdict: `The worker's claim was:`, `The log ends:`.
 pub(super) fn names_speaker(line: &str) -> bool {
     const SPEAKERS: &[&str] = &[
-        "worker",
-        "worker's",
-        "agent",
-        "agent's",
-        "implementer",
-        "author",
-        "log",
-        "logs",
-        "claim",
-        "claims",
-        "claimed",
-        "transcript",
+        "worker", "worker's", "agent", "agent's", "implementer", "author", "log", "logs", "claim", "claims",
+        "claimed", "transcript",
     ];
     line.trim_end().ends_with([':', '：']) && words(line).any(|word| SPEAKERS.contains(&word.as_str()))
 }

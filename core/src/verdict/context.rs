@@ -221,26 +221,8 @@ fn begins_condition(after: &str) -> bool {
 /// Tells whether text before an object runs on into it instead of announcing it.
 fn is_inside_sentence(before: &str) -> bool {
     const ANNOUNCERS: &[&str] = &[
-        "is",
-        "was",
-        "are",
-        "verdict",
-        "decision",
-        "status",
-        "result",
-        "completion",
-        "json",
-        "answer",
-        "output",
-        "object",
-        "response",
-        "judgement",
-        "judgment",
-        "conclusion",
-        "final",
-        "は",
-        "判定",
-        "結果",
+        "is", "was", "are", "verdict", "decision", "status", "result", "completion", "json", "answer",
+        "output", "object", "response", "judgement", "judgment", "conclusion", "final", "は", "判定", "結果",
     ];
     let core = before.trim_end().trim_end_matches(['`', '"', '\'', '*', '_', '(', '[', ' ', '“', '「']);
     let lower = core.to_lowercase();

@@ -25,24 +25,8 @@ pub(super) const ID_KEYS: &[&str] =
 /// Keys that give away an object about something else: a message of a worker CLI, an item of a list
 /// of work, the answer of an API. Its `status` is not the verdict of this check.
 const FOREIGN_KEYS: &[&str] = &[
-    "type",
-    "subtype",
-    "event",
-    "jsonrpc",
-    "method",
-    "role",
-    "tool",
-    "tool_name",
-    "title",
-    "task",
-    "content",
-    "activeform",
-    "test",
-    "command",
-    "url",
-    "code",
-    "session_id",
-    "exit_code",
+    "type", "subtype", "event", "jsonrpc", "method", "role", "tool", "tool_name", "title", "task", "content",
+    "activeform", "test", "command", "url", "code", "session_id", "exit_code",
 ];
 
 /// A JSON object that says something about the check.

@@ -157,15 +157,7 @@ pub(super) fn log(
 /// Returns the variables that clients and their keepers look at.
 fn environment() -> BTreeMap<String, String> {
     const BEGINNINGS: [&str; 10] = [
-        "ANTHROPIC_",
-        "CLAUDE",
-        "CODEX_",
-        "OPENAI_",
-        "OPENCODE_",
-        "GEMINI_",
-        "GOOGLE_",
-        "QWEN_",
-        "PI_",
+        "ANTHROPIC_", "CLAUDE", "CODEX_", "OPENAI_", "OPENCODE_", "GEMINI_", "GOOGLE_", "QWEN_", "PI_",
         "UNSTUCK_",
     ];
     const NAMES: [&str; 4] = ["TERM", "NO_COLOR", "IS_SANDBOX", "HOME"];

@@ -9,18 +9,8 @@ use super::super::record::Class;
 use super::{Sheet, unparsed};
 
 const HEADS: &[&str] = &[
-    "error: ",
-    "Error: ",
-    "ERROR: ",
-    "fatal: ",
-    "FATAL: ",
-    "fatal error: ",
-    "Fatal error: ",
-    "E: ",
-    "error TS",
-    "error[",
-    "ERROR  ",
-    "ERR! ",
+    "error: ", "Error: ", "ERROR: ", "fatal: ", "FATAL: ", "fatal error: ", "Fatal error: ", "E: ",
+    "error TS", "error[", "ERROR  ", "ERR! ",
 ];
 
 /// Reads every such line once; the values in it are not what tells one from another.

@@ -72,15 +72,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let ranged = || start["line"].as_u64().map(|line| line + first);
     let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged)?;
     let rules = [
-        "ruleId",
-        "rule",
-        "code",
-        "messageId",
-        "message-id",
-        "FromLinter",
-        "check_name",
-        "cop_name",
-        "symbol",
+        "ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "cop_name", "symbol",
     ];
     let rule = rules.iter().find_map(|name| match &value[*name] {
         Value::String(rule) => Some(rule.clone()),

@@ -5,20 +5,8 @@ use super::super::reason::indentation;
 use super::{Sheet, tap, until, without_time};
 
 const MARKS: &[&str] = &[
-    "✗ ",
-    "✖ ",
-    "✘ ",
-    "× ",
-    "✕ ",
-    "❌ ",
-    "[FAIL] ",
-    "[FAILED] ",
-    "FAIL: ",
-    "FAILED: ",
-    "FAILED | ",
-    "FAIL ",
-    "FAILED ",
-    "not ok ",
+    "✗ ", "✖ ", "✘ ", "× ", "✕ ", "❌ ", "[FAIL] ", "[FAILED] ", "FAIL: ", "FAILED: ", "FAILED | ", "FAIL ",
+    "FAILED ", "not ok ",
 ];
 
 /// The marks that stand behind the name.

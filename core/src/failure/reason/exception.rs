@@ -134,16 +134,8 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 /// Returns the first place of a stack that is not in a library.
 pub(super) fn first_frame(block: &[&str]) -> (Option<String>, Option<u32>) {
     const FOREIGN: &[&str] = &[
-        "node:",
-        "node_modules/",
-        "ext:",
-        "java.base/",
-        "org.junit.",
-        "/rustc/",
-        "/lib/ruby/",
-        "/gems/",
-        "site-packages/",
-        "/vendor/",
+        "node:", "node_modules/", "ext:", "java.base/", "org.junit.", "/rustc/", "/lib/ruby/", "/gems/",
+        "site-packages/", "/vendor/",
     ];
     for line in block.iter().filter(|line| is_frame(line) && !FOREIGN.iter().any(|it| line.contains(it))) {
         if let Some(place) = PLACE.captures(line) {
