@@ -6,13 +6,14 @@ use std::ops::Range;
 
 use super::aside;
 use super::check_id::{self, CheckIdMatch};
+use super::cjk;
+use super::example::{introduces_example, last_sentence, speaks_of_example};
 use super::json::{self, Found};
-use super::marker::{introduces_example, last_sentence, speaks_of_example};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
 use super::running;
 use super::text::{Line, head, is_cjk, lines};
-use super::words::{self, Word};
+use super::words::Word;
 use super::{Source, line_of};
 
 /// Characters of a line that are looked at beside an object, so that a line of many objects does not
@@ -208,7 +209,7 @@ fn begins_condition(after: &str) -> bool {
     const WORDS: &[&str] =
         &["if", "when", "once", "unless", "until", "would", "only", "or", "should", "could", "may"];
     let rest = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\''));
-    let denied = rest.starts_with(is_cjk) && words::read_suffix_cjk(rest) == Some(false);
+    let denied = rest.starts_with(is_cjk) && cjk::read_suffix(rest) == Some(false);
     if denied || rest.starts_with(['?', '？']) {
         return true;
     }

@@ -8,23 +8,33 @@
 
 mod aside;
 mod check_id;
+mod cjk;
 mod context;
+mod denial;
 mod doubt;
+mod example;
+mod good_news;
 pub(crate) mod json;
 mod marker;
 mod object;
 mod probe;
 mod problem;
+mod ratio;
+mod reading;
+mod reason;
 mod running;
 mod signals;
 pub(crate) mod text;
+mod tokens;
+mod undress;
 mod unread;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
-use self::marker::{Doubt, Form, Marker, Says, Scan};
+use self::marker::{Doubt, Marker, Scan};
 use self::object::{Reading, Verdict};
+use self::reading::{Form, Says};
 use self::text::Line;
 use self::words::Word;
 

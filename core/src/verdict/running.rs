@@ -4,8 +4,9 @@
 //! A line counts only where its last word cannot end a sentence, or where it ends in a colon. What a
 //! summary says above an honest COMPLETE is no part of it, whatever it denies.
 
-use super::marker::last_sentence;
-use super::words::{self, Limit, Reach};
+use super::denial::{Reach, denial_of};
+use super::example::last_sentence;
+use super::words::Limit;
 
 /// Words that leave a sentence open: verbs of being, negations and degrees, auxiliaries, joints.
 const LINKS: &[&str] = &[
@@ -38,7 +39,7 @@ pub(crate) fn limit_above<'a>(above: impl Iterator<Item = &'a str>) -> Option<(S
     if DENIALS_CJK.iter().any(|piece| core.ends_with(piece)) {
         return Some((core.to_owned(), Limit::Limited));
     }
-    let limit = words::denial_of(last_sentence(core), reach(core)?);
+    let limit = denial_of(last_sentence(core), reach(core)?);
     (limit != Limit::Free).then(|| (core.to_owned(), limit))
 }
 

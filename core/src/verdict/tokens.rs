@@ -1,0 +1,49 @@
+//! Splits a text into words and clauses.
+
+use super::text::is_cjk;
+
+/// A word of a text, in lower case, and which clause it stands in.
+pub(super) struct Token {
+    pub(super) text: String,
+    pub(super) clause: usize,
+}
+
+/// Says whether a word is one of a list.
+pub(super) fn is_in(token: &Token, list: &[&str]) -> bool {
+    list.contains(&token.text.as_str())
+}
+
+/// Says whether there is a word, and it is a number.
+pub(super) fn is_number(token: Option<&Token>) -> bool {
+    token.is_some_and(|t| t.text.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Splits a text into its words.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut word = String::new();
+    let mut clause = 0;
+    let mut previous = ' ';
+    for c in text.chars().chain([' ']) {
+        let c = if matches!(c, '’' | 'ʼ' | '´') { '\'' } else { c };
+        let in_word = c.is_alphanumeric() || (c == '\'' && !word.is_empty());
+        // A change of script ends a word: "COMPLETEではない" is two.
+        if !word.is_empty() && (!in_word || is_cjk(c) != is_cjk(previous)) {
+            let text = std::mem::take(&mut word).trim_end_matches('\'').to_owned();
+            tokens.push(Token { text, clause });
+        }
+        let is_dash = matches!(c, '-' | '=' | '~') && previous.is_whitespace();
+        previous = c;
+        if in_word {
+            word.extend(c.to_lowercase());
+            continue;
+        }
+        if is_dash
+            || matches!(c, '\n' | '\r')
+            || matches!(c, ',' | ';' | '.' | ':' | '!' | '(' | ')' | '、' | '。' | '，' | '—' | '–')
+        {
+            clause += 1;
+        }
+    }
+    tokens
+}
