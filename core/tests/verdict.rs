@@ -5,7 +5,7 @@ use unstuck_core::verdict::{CheckIdMatch, Evidence, FileEvidence, Refusal, Resol
 
 const ID: &str = "3f2b8c1e-5d4a-4f6b-9a7c-0e1d2c3b4a59";
 
-/// Cases whose expected answer differs from docs/decisions, with ours. See docs/differences.md.
+/// Cases whose expected answer differs from docs/decisions.md, with ours. See docs/differences.md.
 const DIFFERENCES: &[(&str, &str)] = &[];
 
 #[test]

@@ -31,6 +31,7 @@ const RULES: &[(&str, Rule)] = &[
     ("core bans what would make a decision depend on time and place", bans_of_core),
     ("a module says first what it is for", module_docs),
     ("a link leads somewhere", links),
+    ("a page that is named can be opened", pages),
     ("lines end without blanks and files with a line feed; Rust is indented with blanks", whitespace),
     ("a test that is not run proves nothing, and what is left to do is an issue", leftovers),
     ("the project knows no machine", machine_paths),
@@ -82,6 +83,7 @@ fn each_rule_notices_what_it_is_about() {
         (bans_of_core, "core/clippy.toml", "", "does not ban std::time::SystemTime::now"),
         (module_docs, "core/src/x.rs", "use std::fmt;\n", "no module doc"),
         (links, "docs/x.md", "see [that](no/such/file.md)\n", "no/such/file.md is not there"),
+        (pages, "core/src/x.rs", "//! See docs/no-such.md.\n", "docs/no-such.md is not there"),
         (whitespace, "core/src/x.rs", "//! x\nlet a; \n", "blanks at the end"),
         (whitespace, "core/src/x.rs", "//! x\n\tlet a;\n", "a tab"),
         (whitespace, "README.md", "x", "no line feed at the end"),
@@ -179,6 +181,24 @@ fn links(files: &[File]) -> Vec<Finding> {
             let folder = Path::new(&file.name).parent().unwrap_or(Path::new(""));
             if !path.is_empty() && !root().join(folder).join(path).exists() {
                 found.push(finding(file, line, format!("{path} is not there")));
+            }
+        }
+    }
+    found
+}
+
+fn pages(files: &[File]) -> Vec<Finding> {
+    const BEFORE: [&str; 4] = ["(docs/", "see docs/", "See docs/", "in docs/"];
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| !is_sample(&file.name) && !file.name.ends_with("tidy.rs")) {
+        for (line, text) in numbered(&file.text) {
+            for rest in BEFORE.iter().flat_map(|before| text.split(before).skip(1)) {
+                let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+                let page = name.trim_end_matches('.');
+                if !page.is_empty() && !root().join("docs").join(page).exists() {
+                    found.push(finding(file, line, format!("docs/{page} is not there")));
+                }
             }
         }
     }

@@ -43,7 +43,7 @@ const NOTES: &str = "\
   `capabilities` are optional for it, because nothing can hold it to them. As a check it is an agent check.
 - `completion_check` with `claim: true` (*ours*) runs no process: the worker itself gives the verdict, in
   `decision_file` (by default `.unstuck/{{completion_check_id}}.json`) or in its answer. A subworkflow step cannot claim.
-- There is no key for the words that end a loop: markers are fixed, see `decisions.md`.
+- There is no key for the words that end a loop: markers are fixed, see [decisions.md](decisions.md).
 - `max_iterations` is required beside `completion_check` and has no effect without it.
 - Edges are `depends_on`; cycles and unknown steps are errors. `inputs` take from steps of `depends_on`, and only what
   those list in `outputs` or `exports`; `exports` take only what the child lists.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the check id of a verdict relates to the one that was asked for (docs/decisions, "check_id").
+/// How the check id of a verdict relates to the one that was asked for (docs/decisions.md, "The check id").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckIdMatch {

@@ -1,4 +1,4 @@
-//! Finds marker lines: lines that are a verdict and nothing else (docs/decisions, "Marker scan").
+//! Finds marker lines: lines that are a verdict and nothing else (docs/decisions.md, "Marker lines").
 //!
 //! A line is undressed (bullets, emphasis, quotes, symbols), then read; only then its neighbours are
 //! asked whether it was meant: a list of the allowed words, the output of a test runner and a line

@@ -1,5 +1,5 @@
 //! Resolves a completion decision: from the bytes of the decision file and the text of the answer to
-//! one verdict, with what was noticed on the way (docs/decisions).
+//! one verdict, with what was noticed on the way (docs/decisions.md).
 //!
 //! A false COMPLETE is the worst mistake, then a missed verdict, then a false INCOMPLETE; where the
 //! evidence contradicts itself the answer is INCOMPLETE and says so. Everything here is a pure

@@ -1,4 +1,4 @@
-//! `unstuck probe verdict`: one JSON object in, one JSON line out (docs/decisions, last section).
+//! `unstuck probe verdict`: one JSON object in, one JSON line out (docs/decisions.md, last section).
 
 use serde_json::{Map, Value, json};
 
