@@ -12,6 +12,7 @@ use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::ReadError;
 use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::opening::OpenError;
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::{ReadLog, RunLog};
 use unstuck_store::state_dir::{Project as Runs, ResolveError, RunEntry};
@@ -188,8 +189,12 @@ impl Found {
 
     /// Opens the log to look at it; works while the run is live.
     pub fn log(&self) -> Result<ReadLog> {
-        RunLog::open_for_reading(&self.folder)
-            .map_err(|error| Error::store(&error).hint_if(error.hint().map(|hint| self.with_short(hint))))
+        RunLog::open_for_reading(&self.folder).map_err(|error| self.unopened(&error))
+    }
+
+    /// Returns an error of opening the log with what to type next.
+    pub fn unopened(&self, error: &OpenError) -> Error {
+        Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)))
     }
 
     /// Reads all events.

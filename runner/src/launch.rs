@@ -244,6 +244,16 @@ impl Site {
         self.open_log(folder).map(|(_, opening)| opening)
     }
 
+    /// Writes the store of a run anew from its mirror, and records that. The old store is kept aside.
+    ///
+    /// # Errors
+    ///
+    /// When the mirror is not whole, or somebody works on the run; nothing is changed then.
+    pub fn rebuild_store(&self, folder: &RunFolder) -> Result<Opening, Error> {
+        let (log, opening) = RunLog::rebuild_store(folder)?;
+        self.take_over(log, opening).map(|(_, opening)| opening)
+    }
+
     /// Opens the log of a run and takes the right to work in its workspace.
     fn open(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Option<Lease>), Error> {
         let (runner, _) = self.open_log(folder)?;
@@ -251,9 +261,14 @@ impl Site {
         Ok((runner, workspace))
     }
 
-    /// Opens the log of a run. Damage that was mended is recorded.
+    /// Opens the log of a run.
     fn open_log(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Opening), Error> {
         let (log, opening) = RunLog::open_for_writing(folder)?;
+        self.take_over(log, opening)
+    }
+
+    /// Goes on with a log that was opened. Damage that was mended is recorded.
+    fn take_over(&self, log: RunLog, opening: Opening) -> Result<(Runner<Machine>, Opening), Error> {
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());

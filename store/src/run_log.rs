@@ -98,17 +98,13 @@ impl RunLog {
 
     /// Writes the store anew from the mirror, for a run whose store is damaged. The old store is kept aside.
     ///
-    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself.
+    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself, or known to lack events.
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
         check_format(folder)?;
         let (lease, _) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        for event in
-            mirror::read(&folder.mirror(), Seq(1)).map_err(|error| OpenError::from_read(folder, error))?
-        {
-            event.map_err(|error| OpenError::from_read(folder, error))?;
-        }
+        Self::open_for_reading(folder)?.check().map_err(|error| OpenError::from_read(folder, error))?;
         let aside = durable::set_aside(&folder.store(), "damaged").map_err(failed)?;
         let log = Self::fill(folder, lease)?;
         let finding = Finding::StoreRebuilt { aside, events: log.head().seq };
@@ -282,6 +278,16 @@ pub struct ReadLog {
 }
 
 impl ReadLog {
+    /// Checks that the mirror alone has the whole run, as far as anybody knows, and at least one event of it.
+    pub(crate) fn check(&self) -> Result<(), ReadError> {
+        let mut events = self.read(Seq(1))?.peekable();
+        if events.peek().is_none() {
+            let detail = "events.jsonl holds no event".to_owned();
+            return Err(ReadError::Corrupt { at: Seq(1), detail });
+        }
+        events.try_for_each(|event| event.map(drop))
+    }
+
     /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
     /// one where events are known to be missing at the end.
     pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {

@@ -283,8 +283,15 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
         error.to_string(),
         "the log of run 0123456789ab is damaged at event 5: its content does not match its hash"
     );
-    assert!(error.hint().unwrap().contains("export --salvage 0123456789ab"));
+    assert!(error.hint().unwrap().contains("verify 0123456789ab --rebuild-store"));
     assert_eq!(run.mirror(), before);
+    // Where the mirror lacks events too, there is only what is good of it.
+    run.set_mirror(&run.mirror_lines(8)[1..]);
+    assert!(run.open_error().hint().unwrap().contains("export 0123456789ab --salvage"));
+    assert!(RunLog::rebuild_store(&run.folder).is_err());
+    run.set_mirror(b"");
+    assert!(matches!(RunLog::rebuild_store(&run.folder), Err(OpenError::Corrupt { at: Seq(1), .. })));
+    run.set_mirror(&before);
     // The mirror still has everything, so the run can be read, and rebuilt on request.
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     assert_eq!(reading.read(Seq(1)).unwrap().filter(Result::is_ok).count(), 9);

@@ -164,6 +164,48 @@ fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
 }
 
 #[test]
+fn a_damaged_store_is_written_anew_from_a_whole_mirror_on_request_and_that_is_recorded() {
+    let stage = Stage::repository();
+    let go = |iterations| {
+        let work = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations"];
+        stage.unstuck(&[&work[..], &[iterations]].concat()).with_status(2);
+        project_of(&stage).join("runs").join(stage.run()).join("events.jsonl")
+    };
+    let (other, mirror) = (go("1"), go("2"));
+    let events = stage.events().len();
+    // What is in the store is another run, which no tail explains.
+    let database = |mirror: &PathBuf| mirror.with_file_name("store").join("db");
+    let damage = || {
+        fs::copy(database(&other), database(&mirror)).expect("both are ours");
+    };
+
+    damage();
+    for command in [&["verify"][..], &["resume", "--add-iterations", "1"]] {
+        stage.unstuck(command).with_status(6).complains("--rebuild-store");
+    }
+    stage.unstuck(&["verify", "--rebuild-store"]).with_status(0).complains("written anew from events.jsonl");
+    assert_eq!((stage.events().len(), stage.facts("log_repaired").len()), (events + 1, 1));
+    stage.verify();
+    stage.unstuck(&["verify", "--rebuild-store"]).with_status(0);
+    assert_eq!(stage.events().len(), events + 1, "a store that is whole stays as it is");
+
+    // A mirror that is damaged too is not taken for the run.
+    damage();
+    let whole = fs::read(&mirror).expect("it is there");
+    let mut torn = whole.clone();
+    torn[whole.len() / 2] ^= 1;
+    fs::write(&mirror, &torn).expect("it is ours");
+    let refused = stage.unstuck(&["verify", "--rebuild-store"]).with_status(6).complains("--salvage");
+    assert!(!refused.err.contains("next: unstuck verify"), "{refused:#?}");
+    assert_eq!(fs::read(&mirror).expect("it is there"), torn);
+    fs::write(&mirror, &whole).expect("it is ours");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(6).complains("--rebuild-store");
+    stage.unstuck(&["verify", "--rebuild-store"]).with_status(0);
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    stage.verify();
+}
+
+#[test]
 fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
