@@ -79,7 +79,8 @@ pub fn verify(global: &Global, args: &Args) -> Result {
         if missing > 0 {
             let missing = text::count(missing, "payload");
             println!(
-                "{missing} not there: prompts and outputs, which an export leaves out; no decision rests on them"
+                "{missing} not there: prompts, outputs and reports, which an export leaves out; no decision rests on them, but \
+                 `replay --read-again` does"
             );
         }
         replay::print_comparison(&recheck, found.short());
