@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunStarted, StepEnd};
 use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::state::StepState;
@@ -162,7 +163,10 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
     match artifacts::write(&events, &step.id, short, &to) {
         Ok(()) => Some(to.join("diagnosis.md")),
         Err(error) => {
-            tracing::warn!(%error, "the diagnosis was not written; unstuck artifacts prints it");
+            tracing::warn!(
+                error = with_causes(&error),
+                "the diagnosis was not written; unstuck artifacts prints it"
+            );
             None
         }
     }
@@ -216,7 +220,7 @@ pub fn mend(project: &Project, found: &Found) {
         return;
     }
     if let Err(error) = quiet_site(project.runs().clone()).mend(&found.folder) {
-        tracing::info!(%error, "store and events.jsonl were not brought together");
+        tracing::info!(error = with_causes(&error), "store and events.jsonl were not brought together");
     } else if matches!(found.good_events(), Ok((_, Some(_)))) {
         let _said_by_whoever_reads = verify::check_store(found);
     }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
@@ -72,7 +73,7 @@ impl Project {
             });
         }
         let runs = Runs::locate(root(&directory(global)?));
-        runs.map(Some).map_err(|error| Error::usage(crate::error::chain(&error)).hint_if(error.hint()))
+        runs.map(Some).map_err(|error| Error::usage(with_causes(&error)).hint_if(error.hint()))
     }
 
     /// Opens the runs that a command is about.
@@ -225,7 +226,9 @@ impl Found {
         let (events, error) = self.good_events()?;
         match error {
             Some(error) if events.is_empty() => return Err(self.unreadable(&error)),
-            Some(error) => eprintln!("note: only events 1 to {} are known here: {error}", events.len()),
+            Some(error) => {
+                eprintln!("note: only events 1 to {} are known here: {}", events.len(), with_causes(&error))
+            }
             None => {}
         }
         Ok(events)

@@ -44,9 +44,10 @@ impl Event {
             Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
             Observation::WorkerFinished(event) => outputs(&event.outcome),
             Observation::CheckFinished(event) => {
-                let commands = event.commands.iter().flat_map(|it| {
-                    it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied())
-                });
+                let commands = event
+                    .commands
+                    .iter()
+                    .flat_map(|it| it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied()));
                 let validators =
                     event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
                 outputs(&event.outcome).into_iter().chain(commands).chain(validators).collect()

@@ -10,6 +10,7 @@ use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::{self, Stop, StopSignal};
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{GitFolder, Restored};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted, SnapshotMoment,
     SnapshotTaken, StepEnd,
@@ -317,7 +318,10 @@ impl Site {
             workspace: started.workspace.clone(),
         };
         if let Err(error) = project.record(&entry) {
-            tracing::warn!(%error, "the index was not written; it can be made again from the runs");
+            tracing::warn!(
+                error = with_causes(&error),
+                "the index was not written; it can be made again from the runs"
+            );
         }
     }
 
@@ -359,8 +363,8 @@ impl Site {
         match snapshots::open(project, Path::new(&started.workspace), &workflow.context_dir) {
             Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
             Err(error) => {
-                let error = unstuck_adapters::snapshot::explain(&error);
-                tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {error}");
+                let why = with_causes(&error);
+                tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {why}");
                 None
             }
         }
@@ -393,7 +397,10 @@ impl Site {
             }
             // A run that is kept elsewhere does not need the state folder for anything but this.
             Err(error) if self.project.as_ref() != Some(&place) => {
-                tracing::warn!(%error, "nobody keeps a second run out of this workspace");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "nobody keeps a second run out of this workspace"
+                );
                 Ok(None)
             }
             Err(source) => Err(Error::Workspace { run: run.clone(), source }),
@@ -553,7 +560,7 @@ impl Site {
                 self.start(child_started(run.clone(), parent, workflow, file, place)).await
             }
         };
-        let ended = ended.map_err(|error| format!("the child run failed: {error}"))?;
+        let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
         Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
     }
 

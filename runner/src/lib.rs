@@ -27,6 +27,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
 use unstuck_core::id::StepId;
 use unstuck_core::state::StepPhase;
@@ -239,7 +240,7 @@ impl<W: World> Runner<W> {
         self.since_checkpoint = 0;
         let state = serde_json::to_vec(&self.state).expect("a state is plain data");
         if let Err(error) = self.log.save_checkpoint(head, RunState::REDUCER_VERSION, state) {
-            tracing::warn!(%error, "the checkpoint was not saved");
+            tracing::warn!(error = with_causes(&error), "the checkpoint was not saved");
         }
     }
 

@@ -12,6 +12,7 @@ use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId};
 use unstuck_core::money::Prices;
@@ -193,7 +194,7 @@ impl Machine {
             branch_lock: self.branch_lock.is_some(),
         };
         if let Err(error) = context::write(&self.context_dir(state), state, events, &facts) {
-            tracing::warn!(%error, "the views in the context folder were not written");
+            tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
     }
 

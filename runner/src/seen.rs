@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::snapshot::explain;
 use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
@@ -132,7 +132,7 @@ pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<Scratch, String>
     let now = look(world, state.first_snapshot(), state.last_snapshot()).map_err(|why| cannot(&why))?;
     let now = now.ok_or_else(|| cannot("it cannot be read"))?;
     let root = Scratch::new(world.artifacts.join("copy"));
-    keeper.checkout(&now, root.path()).map_err(|error| cannot(&explain(&error)))?;
+    keeper.checkout(&now, root.path()).map_err(|error| cannot(&with_causes(&error)))?;
     Ok(root)
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn look(
     last: Option<&Snapshot>,
 ) -> Result<Option<Box<Snapshot>>, String> {
     let Some(keeper) = &world.snapshots else { return Ok(None) };
-    let snapshot = keeper.take(first, last).map_err(|error| explain(&error))?;
+    let snapshot = keeper.take(first, last).map_err(|error| with_causes(&error))?;
     keeper.ask_git(&snapshot);
     Ok(Some(Box::new(snapshot)))
 }
@@ -286,5 +286,5 @@ fn removed(root: &Path, undo: &str) -> String {
 }
 
 fn told(error: snapshot::Error) -> String {
-    explain(&error)
+    with_causes(&error)
 }

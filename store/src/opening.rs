@@ -8,6 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unstuck_core::error::with_causes;
 use unstuck_core::id::{Seq, Timestamp};
 
 use crate::blobs::{BlobStore, FolderBlobs};
@@ -181,9 +182,7 @@ impl OpenError {
         match error {
             ReadError::Corrupt { at, detail } => Self::corrupt(folder, at, detail),
             ReadError::Newer { detail, .. } => Self::NewerVersion { run: folder.run().to_string(), detail },
-            ReadError::BlobMissing { at, ref source, .. } => {
-                Self::corrupt(folder, at, format!("{error}: {source}"))
-            }
+            ReadError::BlobMissing { at, .. } => Self::corrupt(folder, at, with_causes(&error)),
             ReadError::Behind { after, .. } => Self::corrupt(folder, after.next(), error.to_string()),
             ReadError::EngineFailed { detail } => Self::damaged(folder, detail),
             ReadError::Io { source, .. } => Self::io(folder)(source),

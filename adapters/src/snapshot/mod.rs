@@ -426,12 +426,6 @@ impl Snapshots {
     }
 }
 
-/// Returns an error with its causes, as one sentence.
-pub fn explain(error: &Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
 fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
     names.iter().map(|name| folder::as_path(name).into_owned()).collect()
 }

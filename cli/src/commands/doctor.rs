@@ -6,6 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 use unstuck_adapters::process;
 use unstuck_adapters::worktree::{self, Part};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::RunId;
 use unstuck_replay::Story;
@@ -272,13 +273,13 @@ fn of_run(found: &Found) -> Vec<Finding> {
     match found.good_events() {
         Err(error) => findings.push(Finding::bad(
             "log",
-            format!("run {short}: {error}"),
+            format!("run {short}: {}", error.message()),
             format!("{UNSTUCK} verify {short}"),
         )),
         Ok((_, Some(error))) => {
             findings.push(Finding::bad(
                 "log",
-                format!("run {short}: {error}"),
+                format!("run {short}: {}", with_causes(&error)),
                 format!("{UNSTUCK} verify {short}"),
             ));
         }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use unstuck_core::error::with_causes;
+
 use crate::args::Global;
 use crate::driving;
 use crate::error::{Error, Result};
@@ -48,7 +50,7 @@ pub fn export(global: &Global, args: &Args) -> Result {
         result => result.map_err(failed)?,
     }
     if let Some(error) = error {
-        eprintln!("note: kept {} events; {error}", good.len());
+        eprintln!("note: kept {} events; {}", good.len(), with_causes(&error));
     }
     if let Some(path) = &args.output {
         eprintln!("wrote {} events of run {} to {}", good.len(), found.short(), path.display());

@@ -5,11 +5,12 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use unstuck_core::error::with_causes;
 use unstuck_core::id::Millis;
 use unstuck_store::lease::Lease;
 
 use crate::args::Global;
-use crate::error::{Error, Result, chain};
+use crate::error::{Error, Result};
 use crate::project::{Found, Project};
 use crate::{driving, explained};
 use crate::{exit, text, worktrees};
@@ -99,7 +100,7 @@ fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, arg
 /// Removes the checkout that a run was given for itself, or says why it stays.
 fn checkout_kept(project: &Project, found: &Found) -> Option<String> {
     let error = worktrees::remove(project.runs(), &found.entry.run).err()?;
-    Some(format!("the worktree of run {} stays: {}", found.short(), chain(&error)))
+    Some(format!("the worktree of run {} stays: {}", found.short(), with_causes(&error)))
 }
 
 /// Removes a run: its snapshots first, so that what is left after a crash is a run that can be removed again.
