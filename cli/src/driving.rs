@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::system;
+use crate::{exit, system, text};
 
 /// How a run is shown, and what is asked of branches.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -63,6 +63,13 @@ impl Driving {
         opened
             .map(|_| ())
             .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
+    }
+
+    /// Writes the summary to the file that was asked for.
+    fn write_summary(&self, summary: &serde_json::Value) -> Result<()> {
+        let Some(path) = &self.summary else { return Ok(()) };
+        std::fs::write(path, format!("{summary:#}\n"))
+            .map_err(|error| Error::damaged(format!("cannot write the summary to {}: {error}", path.display())))
     }
 
     /// Returns how the run is shown.
@@ -130,14 +137,16 @@ where
     } else {
         println!("\n{}", screen::end(&story, short, diagnosis.as_deref()));
     }
-    if let Some(path) = &driving.summary {
-        let text = format!("{summary:#}\n");
-        std::fs::write(path, text).map_err(|error| {
-            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
-        })?;
-    }
     runtime.block_on(notify::notify(&story, &ended, short, &summary, &driving.redactor()));
-    Ok(u8::try_from(status).unwrap_or(1))
+    let status = u8::try_from(status).unwrap_or(1);
+    Ok(match driving.write_summary(&summary) {
+        Ok(()) => status,
+        // The run has ended as it has: that is not hidden behind what could not be written about it.
+        Err(error) => {
+            eprintln!("{}", error.in_columns(text::width()));
+            if status == exit::OK { exit::STORE } else { status }
+        }
+    })
 }
 
 /// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
