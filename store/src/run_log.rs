@@ -177,14 +177,11 @@ impl RunLog {
         Ok((log, head.seq))
     }
 
-    /// Removes a run that nobody works on, and everything that belongs to it.
-    pub fn delete(folder: &RunFolder) -> Result<(), OpenError> {
+    /// Removes a run and everything that belongs to it. `lease` is that of the run, so that nobody works on it.
+    pub fn delete(folder: &RunFolder, lease: Lease) -> Result<(), OpenError> {
         let failed = OpenError::io(folder);
-        if !folder.path().exists() {
-            return Err(OpenError::NotFound { path: folder.path().to_owned() });
-        }
-        let lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        // Under another name first: a removal that is cut short leaves no half of a run.
+        // Under another name first: a removal that is cut short leaves no half of a run, but what
+        // `Project::remove_unfinished` removes.
         let gone = durable::temporary_beside(folder.path());
         fs::rename(folder.path(), &gone).map_err(&failed)?;
         drop(lease);

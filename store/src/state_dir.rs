@@ -4,7 +4,7 @@
 //! convenience: what it lacks is read from the runs themselves, and it can be written anew at any time.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -160,7 +160,11 @@ impl Project {
             entries => entries?,
         };
         for entry in entries {
-            let run = RunId::new(entry?.file_name().to_string_lossy());
+            let name = entry?.file_name();
+            if is_unfinished(&name) {
+                continue;
+            }
+            let run = RunId::new(name.to_string_lossy());
             match indexed.remove(&run) {
                 Some(entry) => runs.push(entry),
                 None => runs.extend(first_event(&self.run(&run))?),
@@ -168,6 +172,30 @@ impl Project {
         }
         runs.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
         Ok(runs)
+    }
+
+    /// Removes what is left of runs whose removal was cut short.
+    ///
+    /// # Errors
+    ///
+    /// The folder of the runs cannot be read, or something in it cannot be removed.
+    pub fn remove_unfinished(&self) -> io::Result<()> {
+        let gone = |result: io::Result<()>| match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        let entries = match fs::read_dir(self.runs_folder()) {
+            Err(error) => return gone(Err(error)),
+            Ok(entries) => entries,
+        };
+        for entry in entries {
+            let entry = entry?;
+            if is_unfinished(&entry.file_name()) {
+                // Another one may be at it, too.
+                gone(fs::remove_dir_all(entry.path()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the index anew from the runs themselves.
@@ -228,6 +256,11 @@ impl Project {
             .map(|entry| (entry.run.clone(), entry))
             .collect()
     }
+}
+
+/// Says whether a name is one that nothing keeps: that of a run whose removal was cut short.
+fn is_unfinished(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(durable::TEMPORARY_PREFIX.as_bytes())
 }
 
 /// Returns the name of the folder for a workspace: readable, and different for every path.
@@ -340,6 +373,18 @@ mod tests {
         assert_eq!(found(""), format!(r#"no run is named ""; {latest}"#));
         let (_folder, empty) = project_with(&[]);
         assert!(matches!(empty.resolve("@last"), Err(ResolveError::NoRuns)));
+    }
+
+    #[test]
+    fn what_a_removal_has_left_is_no_run_and_is_removed() {
+        let (_folder, project) = project_with(&[("a", 1)]);
+        let left = project.runs_folder().join(".tmp-7-0");
+        fs::create_dir_all(left.join("blobs")).unwrap();
+        project.record(&entry(".tmp-7-0", 2)).unwrap();
+        assert_eq!(project.runs().unwrap(), [entry("a", 1)]);
+        project.remove_unfinished().unwrap();
+        assert!(!left.exists() && project.run(&"a".into()).path().exists());
+        Project::at("no such folder").remove_unfinished().unwrap();
     }
 
     #[test]

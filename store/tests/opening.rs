@@ -14,7 +14,7 @@ use unstuck_core::id::{Epoch, Seq};
 use unstuck_store::envelope::{Record, RecordRef};
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
-    AppendError, EventStore, Expected, Finding, Head, OpenError, Opening, ReadError, RunFolder, RunLog,
+    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, ReadError, RunFolder, RunLog,
 };
 
 struct Run {
@@ -141,7 +141,6 @@ fn a_run_that_is_not_there_or_is_there_already_is_an_error() {
     let run = Run::new();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
     assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
-    assert!(matches!(RunLog::delete(&run.folder), Err(OpenError::NotFound { .. })));
     drop(RunLog::create(&run.folder).unwrap());
     assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
 }
@@ -511,7 +510,7 @@ fn a_log_that_is_being_written_is_locked_and_can_be_read() {
     };
     assert_eq!(holder.pid, std::process::id());
     assert!(error.to_string().starts_with("run 0123456789ab is being worked on by process "));
-    assert!(matches!(RunLog::delete(&run.folder), Err(OpenError::Locked { .. })));
+    assert!(Lease::acquire(&run.folder.lease()).is_err(), "nobody deletes it");
 
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     let mut following = reading.follow().unwrap();
@@ -687,7 +686,8 @@ fn a_deleted_run_is_gone_and_its_neighbour_is_not() {
     let run = Run::with(2);
     let neighbour = RunFolder::new(run.folder.path().parent().unwrap(), "neighbour".into());
     drop(RunLog::create(&neighbour).unwrap());
-    RunLog::delete(&run.folder).unwrap();
+    let (lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
+    RunLog::delete(&run.folder, lease).unwrap();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
     RunLog::open_for_writing(&neighbour).unwrap();
     assert_eq!(fs::read_dir(neighbour.path().parent().unwrap()).unwrap().count(), 1);
