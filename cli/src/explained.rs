@@ -25,7 +25,6 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
                     format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
                 }
                 Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
-                Rejection::AlreadyComplete => format!("unstuck show {short}"),
                 _ => format!("unstuck show {short}"),
             };
             Error::usage(message).hint(hint)
@@ -36,10 +35,7 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
         launch::Error::Open(open) => {
             let hint = open.hint();
             match open {
-                OpenError::Locked { .. } => {
-                    Error::usage(message).hint(format!("look on: unstuck events {short} -f"))
-                }
-                OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
+                OpenError::Locked { .. } | OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
                 _ => Error::store(error).hint_if(hint),
             }
         }

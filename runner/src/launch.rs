@@ -317,12 +317,7 @@ impl Site {
             workflow: started.workflow.name.clone(),
             workspace: started.workspace.clone(),
         };
-        if let Err(error) = project.record(&entry) {
-            tracing::warn!(
-                error = with_causes(&error),
-                "the index was not written; it can be made again from the runs"
-            );
-        }
+        project.record(&entry);
     }
 
     fn folder(&self, run: &RunId) -> Option<RunFolder> {

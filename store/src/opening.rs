@@ -159,7 +159,7 @@ impl OpenError {
             Self::Exists { .. } => return None,
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
-            Self::Locked { run, .. } => format!("look on: unstuck show --follow {run}"),
+            Self::Locked { run, .. } => format!("look on: unstuck events {run} -f"),
             Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
             Self::Corrupt { run, mirror_is_whole: true, .. }
             | Self::Damaged { run, mirror_is_whole: true, .. } => format!(

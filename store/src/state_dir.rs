@@ -10,6 +10,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Digest, RunId, Timestamp};
 
@@ -139,8 +140,15 @@ impl Project {
         RunFolder::new(&self.runs_folder(), run.clone())
     }
 
-    /// Adds a run to the index.
-    pub fn record(&self, entry: &RunEntry) -> io::Result<()> {
+    /// Adds a run to the index. Where that cannot be written it is said, and nothing is lost.
+    pub fn record(&self, entry: &RunEntry) {
+        if let Err(error) = self.add(entry) {
+            let error = with_causes(&error);
+            tracing::warn!(error, "the index was not written; it can be made again from the runs");
+        }
+    }
+
+    fn add(&self, entry: &RunEntry) -> io::Result<()> {
         durable::create_folder(&self.folder)?;
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
@@ -330,7 +338,7 @@ mod tests {
         let project = Project::at(folder.path().join("project"));
         for (run, started_at) in runs {
             fs::create_dir_all(project.run(&(*run).into()).path()).unwrap();
-            project.record(&entry(run, *started_at)).unwrap();
+            project.add(&entry(run, *started_at)).unwrap();
         }
         (folder, project)
     }
@@ -380,7 +388,7 @@ mod tests {
         let (_folder, project) = project_with(&[("a", 1)]);
         let left = project.runs_folder().join(".tmp-7-0");
         fs::create_dir_all(left.join("blobs")).unwrap();
-        project.record(&entry(".tmp-7-0", 2)).unwrap();
+        project.add(&entry(".tmp-7-0", 2)).unwrap();
         assert_eq!(project.runs().unwrap(), [entry("a", 1)]);
         project.remove_unfinished().unwrap();
         assert!(!left.exists() && project.run(&"a".into()).path().exists());
@@ -394,7 +402,7 @@ mod tests {
         index.extend_from_slice(b"{\"run\":\"to");
         fs::write(project.index(), index).unwrap();
         fs::create_dir_all(project.run(&"c".into()).path()).unwrap();
-        project.record(&entry("c", 3)).unwrap();
+        project.add(&entry("c", 3)).unwrap();
         fs::remove_dir(project.run(&"a".into()).path()).unwrap();
         let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
         assert_eq!(runs, ["c", "b"]);

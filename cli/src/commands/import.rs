@@ -98,7 +98,7 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = started {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
         let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace };
-        project.runs().record(&entry).map_err(|error| unreadable(args, &error))?;
+        project.runs().record(&entry);
     }
     if let Some(lines) = lines_of(&args.file).filter(|lines| *lines > log.head().seq.0) {
         eprintln!(

@@ -287,6 +287,24 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
 }
 
 #[test]
+fn an_import_is_done_although_the_index_cannot_be_written() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--claim", "--with", "true"]).with_status(1);
+    let export = stage.scratch("run.jsonl");
+    let export = export.to_str().expect("a plain path");
+    stage.unstuck(&["export", "-o", export]).with_status(0);
+    let elsewhere = stage.scratch("elsewhere");
+    fs::create_dir_all(elsewhere.join("index")).expect("the scratch folder is ours");
+    let store = format!("sled:{}", elsewhere.display());
+    stage
+        .unstuck(&["--store", &store, "import", export])
+        .with_status(0)
+        .says("the chain is unbroken")
+        .complains("the index was not written");
+    stage.unstuck(&["--store", &store, "verify"]).with_status(0).says("all the same");
+}
+
+#[test]
 fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
     let stage = Stage::repository();
     let step = format!(

@@ -92,7 +92,10 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
 
     let bad = run(&["x", "--claim", "--with", "true", "--iterations", "0"]).with_status(64);
     assert!(bad.err.contains("--iterations"), "{bad:#?}");
-    run(&["no-such-file.yaml"]).with_status(64).complains("no-such-file.yaml");
+    for file in ["no-such-file.yaml", "no-such-file.yml"] {
+        let refused = run(&[file]).with_status(64).complains(file);
+        assert!(!refused.err.contains("goal"), "{refused:#?}");
+    }
 
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         let stage = Stage::repository().with_variable("HOLD_AT", "1");
