@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::{exit, system, text};
+use crate::{exit, system, text, typed};
 
 /// How a run is shown, and what is asked of branches.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -68,8 +68,9 @@ impl Driving {
     /// Writes the summary to the file that was asked for.
     fn write_summary(&self, summary: &serde_json::Value) -> Result<()> {
         let Some(path) = &self.summary else { return Ok(()) };
-        std::fs::write(path, format!("{summary:#}\n"))
-            .map_err(|error| Error::damaged(format!("cannot write the summary to {}: {error}", path.display())))
+        std::fs::write(path, format!("{summary:#}\n")).map_err(|error| {
+            Error::damaged(format!("cannot write the summary to {}: {error}", path.display()))
+        })
     }
 
     /// Returns how the run is shown.
@@ -197,7 +198,7 @@ fn site(
         branch_lock: branches.lock,
         protected_branches: branches.protected,
         allow_protected_branch: branches.allow_protected,
-        verbose: false,
+        verbose: typed::is_verbose(),
         grace: Spec::GRACE,
         parent: None,
         parent_mark: None,

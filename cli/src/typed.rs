@@ -21,6 +21,7 @@ struct Given {
     /// The store alone, as an option; empty where it need not be typed.
     store: String,
     keeps_runs: bool,
+    verbose: bool,
 }
 
 impl fmt::Display for Unstuck {
@@ -35,12 +36,17 @@ pub fn remember(global: &Global) {
     let store = store(global, from_environment.as_deref());
     let prefix = prefix(global, &store);
     let keeps_runs = global.store.as_deref() != Some("memory:");
-    let _once = GIVEN.set(Given { prefix, store, keeps_runs });
+    let _once = GIVEN.set(Given { prefix, store, keeps_runs, verbose: global.verbose });
 }
 
 /// Says whether another command can find the runs of this one.
 pub fn keeps_runs() -> bool {
     GIVEN.get().is_none_or(|given| given.keeps_runs)
+}
+
+/// Says whether much is to be said.
+pub fn is_verbose() -> bool {
+    GIVEN.get().is_some_and(|given| given.verbose)
 }
 
 /// Returns a text in which commands are named by those who know of no options, such as hints of other crates. Where

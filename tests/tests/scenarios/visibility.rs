@@ -146,6 +146,19 @@ fn s71_nor_does_the_status_depend_on_who_reads() {
 }
 
 #[test]
+fn a_worker_is_told_whether_much_is_to_be_said() {
+    for (more, told) in [(&[][..], ""), (&["--verbose"], "1 1 1\n")] {
+        let stage = Stage::repository();
+        let work = "[ -z \"$VERBOSE$UNSTUCK_VERBOSE$ROBOPPI_VERBOSE\" ] || \
+                    echo \"$UNSTUCK_VERBOSE $ROBOPPI_VERBOSE $AGENTCORE_VERBOSE\" >\"$SCRATCH/told\"";
+        stage.write("../scratch/worker.sh", work);
+        let worker = format!("sh {}", stage.scratch("worker.sh").display());
+        stage.unstuck(&[more, &["run", "go", "--with", &worker, "--check", "true"]].concat()).with_status(0);
+        assert_eq!(stage.noted("told"), told);
+    }
+}
+
+#[test]
 fn s71_the_last_lines_are_about_the_run_and_not_about_a_child_of_it() {
     let stage = Stage::repository();
     stage.workflow("", &claims(&worker("same-failure.sh"), ""));
