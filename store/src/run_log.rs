@@ -63,27 +63,9 @@ impl RunLog {
 
     /// Opens the log of a run to go on with it, and says what was found and mended.
     pub fn open_for_writing(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
-        let failed = OpenError::io(folder);
-        check_format(folder)?;
-        let mut findings = Vec::new();
-        let (lease, from) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
-        let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
-        findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
-        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
-        blobs.remove_unfinished().map_err(&failed)?;
-
-        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
-        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
-        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref())?;
-        let findings = reconciler.findings;
-        for finding in &findings {
-            tracing::warn!(run = %folder.run(), "{finding}");
-        }
-        lease.raise_above(head.epoch).map_err(&failed)?;
-        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)?;
-        Ok((log, Opening { findings }))
+        let (Opened { lease, engine, blobs, head }, findings) = Opened::mended(folder)?;
+        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, head);
+        Ok((log.map_err(OpenError::io(folder))?, Opening { findings }))
     }
 
     /// Opens the log of a run to look at it. Works while somebody else writes it.
@@ -157,13 +139,7 @@ impl RunLog {
     /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
     pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<(Self, Seq), OpenError> {
         let failed = OpenError::io(folder);
-        let (log, _) = Self::open_for_writing(folder)?;
-        let head = log.head();
-        drop(log);
-        let (lease, _) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
-        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        let (Opened { lease, engine, blobs, head }, _) = Opened::mended(folder)?;
         let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
         let copy = durable::temporary_beside(&folder.mirror());
         let end = File::create_new(&copy)
@@ -247,6 +223,40 @@ impl RunLog {
             }
         }
         Ok(head)
+    }
+}
+
+/// What a log is put together from, once store and mirror are the same.
+struct Opened {
+    lease: Lease,
+    engine: Engine,
+    blobs: Arc<FolderBlobs>,
+    head: Head,
+}
+
+impl Opened {
+    /// Takes the lease, and brings store and mirror together.
+    fn mended(folder: &RunFolder) -> Result<(Self, Vec<Finding>), OpenError> {
+        let failed = OpenError::io(folder);
+        check_format(folder)?;
+        let mut findings = Vec::new();
+        let (lease, from) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
+        let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
+        findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        blobs.remove_unfinished().map_err(&failed)?;
+
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
+        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref())?;
+        let findings = reconciler.findings;
+        for finding in &findings {
+            tracing::warn!(run = %folder.run(), "{finding}");
+        }
+        lease.raise_above(head.epoch).map_err(failed)?;
+        Ok((Self { lease, engine, blobs, head }, findings))
     }
 }
 
