@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use unstuck_adapters::shell::quoted;
+
 use crate::args::Global;
 
 /// Stands for `unstuck` in commands that are named to be typed next.
@@ -85,16 +87,6 @@ fn prefix(global: &Global, store: &str) -> String {
     let folder = global.directory.as_deref().map(Path::to_string_lossy);
     let folder = folder.map_or_else(String::new, |folder| format!(" -C {}", quoted(&folder)));
     format!("unstuck{store}{folder}")
-}
-
-/// Returns a word as a shell reads it.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || "-_./:@%+=,~".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('~') {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -111,9 +111,7 @@ fn counted(files: &[String]) -> String {
 }
 
 fn described(holder: Option<&Holder>) -> String {
-    let Some(holder) = holder else { return String::new() };
-    let since = Clock::start(holder.since).now().since(holder.since).0 / 1000;
-    format!(": process {} on {}, since {since} s", holder.pid, holder.host)
+    holder.map_or_else(String::new, |holder| format!(": {}", holder.since_when()))
 }
 
 /// A run that came to an end, and where it stands.
@@ -375,7 +373,7 @@ impl Site {
         let taken = place
             .create()
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.path().join(WORKSPACE_LEASE)));
+            .and_then(|()| Lease::acquire(&place.workspace_lease()));
         match taken {
             Ok((lease, died)) => {
                 // Only now: of two that begin at the same time, one at least sees the other.
@@ -403,9 +401,6 @@ impl Site {
     }
 }
 
-/// The file that says who works in a workspace.
-const WORKSPACE_LEASE: &str = "workspace.lease";
-
 /// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
 fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
     let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(folder);
@@ -421,7 +416,7 @@ impl Site {
             |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
         let above = within_repository(workspace).skip(1).map(Path::to_owned);
         above.chain(known.into_iter().filter(is_below)).find_map(|other| {
-            let lease = Project::locate(&other).ok()?.path().join(WORKSPACE_LEASE);
+            let lease = Project::locate(&other).ok()?.workspace_lease();
             let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
             Some((other, holder))
         })

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
+use unstuck_adapters::shell::quoted;
 use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::error::with_causes;
@@ -280,7 +281,7 @@ impl Seen {
 
 /// Says that the workspace is not there, and how it comes back with all that was in it.
 fn removed(root: &Path, undo: &str) -> String {
-    let root = format!("'{}'", root.display().to_string().replace('\'', "'\\''"));
+    let root = quoted(&root.to_string_lossy());
     let undo = undo.replacen("unstuck ", &format!("unstuck -C {root} "), 1);
     format!("the worker removed the workspace; put it back: mkdir -p {root}; {undo} --git")
 }

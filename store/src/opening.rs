@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::error::with_causes;
-use unstuck_core::id::{Seq, Timestamp};
+use unstuck_core::id::Seq;
 
 use crate::blobs::{BlobStore, FolderBlobs};
 use crate::chain::{self, Head};
@@ -73,11 +73,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeaseTakenOver { from } => {
-                write!(
-                    f,
-                    "the last writer (process {} on {}) died without closing the log",
-                    from.pid, from.host
-                )
+                write!(f, "the last writer ({from}) died without closing the log")
             }
             Self::Healed { aside } => {
                 write!(f, "an unfinished snapshot of the store was set aside as {}", aside.display())
@@ -144,11 +140,7 @@ pub enum OpenError {
 }
 
 fn described(holder: Option<&Holder>) -> String {
-    holder.map_or_else(String::new, |it| {
-        let Timestamp(since) = it.since;
-        let seconds = crate::lease::now().0.saturating_sub(since) / 1000;
-        format!(" by process {} on {}, since {seconds} s", it.pid, it.host)
-    })
+    holder.map_or_else(String::new, |holder| format!(" by {}", holder.since_when()))
 }
 
 impl OpenError {

@@ -4,7 +4,7 @@
 //! convenience: what it lacks is read from the runs themselves, and it can be written anew at any time.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -130,6 +130,11 @@ impl Project {
         &self.folder
     }
 
+    /// Returns the file that says who works in the workspace, wherever the run is kept.
+    pub fn workspace_lease(&self) -> PathBuf {
+        self.folder.join("workspace.lease")
+    }
+
     /// Makes the folder, if it is not there.
     pub fn create(&self) -> io::Result<()> {
         durable::create_folder(&self.folder)
@@ -169,7 +174,7 @@ impl Project {
         };
         for entry in entries {
             let name = entry?.file_name();
-            if is_unfinished(&name) {
+            if durable::is_unfinished(&name) {
                 continue;
             }
             let run = RunId::new(name.to_string_lossy());
@@ -198,7 +203,7 @@ impl Project {
         };
         for entry in entries {
             let entry = entry?;
-            if is_unfinished(&entry.file_name()) {
+            if durable::is_unfinished(&entry.file_name()) {
                 // Another one may be at it, too.
                 gone(fs::remove_dir_all(entry.path()))?;
             }
@@ -264,11 +269,6 @@ impl Project {
             .map(|entry| (entry.run.clone(), entry))
             .collect()
     }
-}
-
-/// Says whether a name is one that nothing keeps: that of a run whose removal was cut short.
-fn is_unfinished(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(durable::TEMPORARY_PREFIX.as_bytes())
 }
 
 /// Returns the name of the folder for a workspace: readable, and different for every path.

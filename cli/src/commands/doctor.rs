@@ -215,18 +215,12 @@ fn state_folder(folder: &Path) -> Finding {
 /// Who works in the workspace.
 fn workspace(folder: &Path) -> Option<Finding> {
     let place = unstuck_store::state_dir::Project::locate(folder).ok()?;
-    let holder = Lease::holder(&place.path().join("workspace.lease"))?;
+    let holder = Lease::holder(&place.workspace_lease())?;
     match holder.liveness() {
-        Liveness::Alive => Some(Finding::ok(
-            "workspace",
-            format!("process {} on {} works in {}", holder.pid, holder.host, folder.display()),
-        )),
+        Liveness::Alive => Some(Finding::ok("workspace", format!("{holder} works in {}", folder.display()))),
         Liveness::Elsewhere => Some(Finding::weak(
             "workspace",
-            format!(
-                "process {} on {} may work in it; that cannot be seen from here",
-                holder.pid, holder.host
-            ),
+            format!("{holder} may work in it; that cannot be seen from here"),
             format!("unstuck doctor, on {}", holder.host),
         )),
         Liveness::Gone => None,
