@@ -29,6 +29,7 @@ use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
+use crate::kick::Kicks;
 use crate::machine::{ChildRun, Children, Machine, Place, mark_of};
 use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
@@ -328,6 +329,7 @@ impl Site {
             Some(folder) => folder.artifacts(),
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
         };
+        let kicks = Kicks::new(&artifacts);
         let machine = Machine {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
@@ -345,6 +347,7 @@ impl Site {
             parent_mark: self.parent_mark.clone(),
             verbose: self.verbose,
             grace: self.grace,
+            kicks,
         };
         let clock = Clock::start(state.last_at());
         Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())

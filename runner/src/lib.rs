@@ -3,13 +3,14 @@
 //! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
 //! with what was decided, fold, repeat. What a run needs of the world is in [`world`]; what it means to
 //! begin and to end something on a real machine in `perform`; how a run is opened, for the first time or
-//! again, in [`launch`].
+//! again, in [`launch`]; how a person ends a wait in [`kick`].
 
 mod baseline;
 pub mod branch_lock;
 mod call;
 pub mod clock;
 mod job;
+pub mod kick;
 pub mod launch;
 pub mod machine;
 mod perform;

@@ -1,6 +1,5 @@
 //! The machine that a run is carried out on: what is known of it, and what leaves it without secrets.
 
-use std::fs;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -22,17 +21,13 @@ use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
+use crate::kick::Kicks;
 use crate::perform::{Prepared, perform, prepare};
 use crate::snapshots::Keeper;
 use crate::world::{Tell, World};
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
-
-/// The file among the artifacts of a run by which a person says that they do not want to wait any longer.
-pub const KICK: &str = "kick";
-/// How often a run that waits looks for it.
-const KICK_POLL: Duration = Duration::from_secs(1);
 
 /// The machine that one run is carried out on, and what is known of it.
 pub struct Machine {
@@ -68,6 +63,7 @@ pub struct Machine {
     pub verbose: bool,
     /// Time between TERM and KILL.
     pub grace: Duration,
+    pub(crate) kicks: Kicks,
 }
 
 /// A child run that is under way.
@@ -114,10 +110,7 @@ impl World for Machine {
     }
 
     async fn kicked(&self) {
-        let sign = self.artifacts.join(KICK);
-        while fs::remove_file(&sign).is_err() {
-            tokio::time::sleep(KICK_POLL).await;
-        }
+        self.kicks.wait().await;
     }
 
     /// Takes secret values out of all texts of an observation.
@@ -137,6 +130,7 @@ impl World for Machine {
     }
 
     fn recorded(&self, batch: &[Event], state: &RunState) {
+        self.kicks.recorded(batch, state);
         self.watcher.recorded(batch, state);
         self.write_views(state, batch);
     }
