@@ -4,7 +4,7 @@
 //! is `unstuck_core::failure`; the whole of it is kept in blobs, so a better reader can be tried later.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -124,16 +124,20 @@ pub fn result_of(
 }
 
 /// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so.
-pub fn read_again(result: CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> CommandResult {
-    let kept = |blob: Option<&Blob>| whole(blob, "", blobs);
-    let (stdout, stderr) = (kept(result.stdout.as_ref()), kept(result.stderr.as_ref()));
-    let reports: Vec<Vec<u8>> = result.reports.iter().map(|blob| kept(Some(blob))).collect();
+///
+/// # Errors
+///
+/// An output or a report is not there, or is damaged: what failed cannot be told then.
+pub fn read_again(result: CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> io::Result<CommandResult> {
+    let kept = |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs));
+    let (stdout, stderr) = (kept(&result.stdout)?, kept(&result.stderr)?);
+    let reports = result.reports.iter().map(|blob| end_of(blob, blobs)).collect::<io::Result<Vec<_>>>()?;
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
     let Listed { ran, gone, .. } = &result.listed;
     let failed_before: Vec<TestName> = ran.iter().chain(gone).cloned().collect();
     let mut result = read(result, cwd, &stdout, &stderr, &reports, &failed_before);
     result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
-    result
+    Ok(result)
 }
 
 fn read(
@@ -172,15 +176,20 @@ pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore) -> V
     let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
         return text.as_bytes().to_vec();
     };
-    let read = || {
-        let mut reader = blobs.open(blob)?;
-        let skipped = blob.size.saturating_sub(READ_MAX);
-        std::io::copy(&mut reader.by_ref().take(skipped), &mut std::io::sink())?;
-        let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes)?;
-        Ok::<_, std::io::Error>(bytes)
-    };
-    read().unwrap_or_else(|_| text.as_bytes().to_vec())
+    end_of(blob, blobs).unwrap_or_else(|_| text.as_bytes().to_vec())
+}
+
+/// Reads an output that was kept; the end of a very large one. An empty one is not stored.
+fn end_of(blob: &Blob, blobs: &dyn BlobStore) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if blob.size == 0 {
+        return Ok(bytes);
+    }
+    let mut reader = blobs.open(blob)?;
+    let skipped = blob.size.saturating_sub(READ_MAX);
+    io::copy(&mut reader.by_ref().take(skipped), &mut io::sink())?;
+    reader.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Returns the end of what was printed: of standard error if there is anything, since standard output may be

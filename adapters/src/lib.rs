@@ -4,7 +4,7 @@
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`],
 //! [`prices`], [`process`], [`decision_file`], [`redact`], [`environment`], [`branch`], [`worktree`], [`checks`],
 //! [`artifacts`], [`context`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
-//! [`import`], [`notify`], [`blocking`]; below them `folder`, which knows what systems do differently with files.
+//! [`import`], [`notify`], [`blocking`], [`shell`]; below them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
 pub mod clients;
@@ -35,6 +35,7 @@ pub mod validators;
 pub mod worktree;
 
 pub mod blocking;
+pub mod shell;
 
 mod folder;
 mod settings;

@@ -48,7 +48,7 @@ pub struct Global {
     /// Where runs are kept: sled:PATH or memory: [default: the state folder of this project].
     #[arg(long, global = true, value_name = "URL", env = "UNSTUCK_STORE")]
     pub store: Option<String>,
-    /// Say more about what the program itself does.
+    /// Say more about what the program itself does; workers are told with VERBOSE=1.
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// Take over a run that was detached; how it begins is read on standard input.

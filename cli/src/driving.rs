@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunStarted, StepEnd};
 use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::state::StepState;
@@ -27,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
-use crate::system;
+use crate::{exit, system, text, typed};
 
 /// How a run is shown, and what is asked of branches.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -62,6 +63,14 @@ impl Driving {
         opened
             .map(|_| ())
             .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
+    }
+
+    /// Writes the summary to the file that was asked for.
+    fn write_summary(&self, summary: &serde_json::Value) -> Result<()> {
+        let Some(path) = &self.summary else { return Ok(()) };
+        std::fs::write(path, format!("{summary:#}\n")).map_err(|error| {
+            Error::damaged(format!("cannot write the summary to {}: {error}", path.display()))
+        })
     }
 
     /// Returns how the run is shown.
@@ -129,14 +138,16 @@ where
     } else {
         println!("\n{}", screen::end(&story, short, diagnosis.as_deref()));
     }
-    if let Some(path) = &driving.summary {
-        let text = format!("{summary:#}\n");
-        std::fs::write(path, text).map_err(|error| {
-            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
-        })?;
-    }
     runtime.block_on(notify::notify(&story, &ended, short, &summary, &driving.redactor()));
-    Ok(u8::try_from(status).unwrap_or(1))
+    let status = u8::try_from(status).unwrap_or(1);
+    Ok(match driving.write_summary(&summary) {
+        Ok(()) => status,
+        // The run has ended as it has: that is not hidden behind what could not be written about it.
+        Err(error) => {
+            eprintln!("{}", error.in_columns(text::width()));
+            if status == exit::OK { exit::STORE } else { status }
+        }
+    })
 }
 
 /// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
@@ -162,7 +173,10 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
     match artifacts::write(&events, &step.id, short, &to) {
         Ok(()) => Some(to.join("diagnosis.md")),
         Err(error) => {
-            tracing::warn!(%error, "the diagnosis was not written; unstuck artifacts prints it");
+            tracing::warn!(
+                error = with_causes(&error),
+                "the diagnosis was not written; unstuck artifacts prints it"
+            );
             None
         }
     }
@@ -184,7 +198,7 @@ fn site(
         branch_lock: branches.lock,
         protected_branches: branches.protected,
         allow_protected_branch: branches.allow_protected,
-        verbose: false,
+        verbose: typed::is_verbose(),
         grace: Spec::GRACE,
         parent: None,
         parent_mark: None,
@@ -216,7 +230,7 @@ pub fn mend(project: &Project, found: &Found) {
         return;
     }
     if let Err(error) = quiet_site(project.runs().clone()).mend(&found.folder) {
-        tracing::info!(%error, "store and events.jsonl were not brought together");
+        tracing::info!(error = with_causes(&error), "store and events.jsonl were not brought together");
     } else if matches!(found.good_events(), Ok((_, Some(_)))) {
         let _said_by_whoever_reads = verify::check_store(found);
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use unstuck_core::error::with_causes;
+
 use crate::{exit, text, typed};
 
 /// An error for people: the thing and the place, then the next command.
@@ -23,7 +25,7 @@ impl Error {
 
     /// The store does not do its work.
     pub fn store(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self { message: chain(error), hint: None, status: exit::STORE }
+        Self { message: with_causes(error), hint: None, status: exit::STORE }
     }
 
     /// Something that is kept is not what it was.
@@ -78,21 +80,6 @@ impl fmt::Display for Error {
         }
         Ok(())
     }
-}
-
-/// Returns an error with all that caused it, in one line.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.ends_with(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

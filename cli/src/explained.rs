@@ -1,12 +1,13 @@
 //! What stopped the supervisor, in a sentence, and how to go on.
 
 use unstuck_adapters::snapshot;
+use unstuck_core::error::with_causes;
 use unstuck_runner::launch;
 use unstuck_store::hint;
 use unstuck_store::lease::{Holder, Lease};
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
 
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::{project, screen};
 
 /// Says what stopped the supervisor, and how to go on.
@@ -14,7 +15,7 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
     use unstuck_core::Rejection;
     use unstuck_store::lease::AcquireError;
     use unstuck_store::opening::OpenError;
-    let message = chain(error);
+    let message = with_causes(error);
     match error {
         launch::Error::Run(unstuck_runner::Error::Rejected(rejection)) => {
             let hint = match rejection {
@@ -24,7 +25,6 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
                     format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
                 }
                 Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
-                Rejection::AlreadyComplete => format!("unstuck show {short}"),
                 _ => format!("unstuck show {short}"),
             };
             Error::usage(message).hint(hint)
@@ -35,10 +35,7 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
         launch::Error::Open(open) => {
             let hint = open.hint();
             match open {
-                OpenError::Locked { .. } => {
-                    Error::usage(message).hint(format!("look on: unstuck events {short} -f"))
-                }
-                OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
+                OpenError::Locked { .. } | OpenError::NotFound { .. } => Error::usage(message).hint_if(hint),
                 _ => Error::store(error).hint_if(hint),
             }
         }

@@ -6,12 +6,14 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::ReadError;
 use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::opening::OpenError;
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::{ReadLog, RunLog};
 use unstuck_store::state_dir::{Project as Runs, ResolveError, RunEntry};
@@ -71,7 +73,7 @@ impl Project {
             });
         }
         let runs = Runs::locate(root(&directory(global)?));
-        runs.map(Some).map_err(|error| Error::usage(crate::error::chain(&error)).hint_if(error.hint()))
+        runs.map(Some).map_err(|error| Error::usage(with_causes(&error)).hint_if(error.hint()))
     }
 
     /// Opens the runs that a command is about.
@@ -188,8 +190,12 @@ impl Found {
 
     /// Opens the log to look at it; works while the run is live.
     pub fn log(&self) -> Result<ReadLog> {
-        RunLog::open_for_reading(&self.folder)
-            .map_err(|error| Error::store(&error).hint_if(error.hint().map(|hint| self.with_short(hint))))
+        RunLog::open_for_reading(&self.folder).map_err(|error| self.unopened(&error))
+    }
+
+    /// Returns an error of opening the log with what to type next.
+    pub fn unopened(&self, error: &OpenError) -> Error {
+        Error::store(error).hint_if(error.hint().map(|hint| self.with_short(hint)))
     }
 
     /// Reads all events.
@@ -220,7 +226,9 @@ impl Found {
         let (events, error) = self.good_events()?;
         match error {
             Some(error) if events.is_empty() => return Err(self.unreadable(&error)),
-            Some(error) => eprintln!("note: only events 1 to {} are known here: {error}", events.len()),
+            Some(error) => {
+                eprintln!("note: only events 1 to {} are known here: {}", events.len(), with_causes(&error))
+            }
             None => {}
         }
         Ok(events)

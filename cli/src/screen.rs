@@ -7,15 +7,16 @@ mod child;
 mod live;
 mod report;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
     Conclusion, Exit, Fact, Observation, Outcome, Purpose, VerdictReached, WaitReason,
 };
-use unstuck_core::id::{Iteration, StepId, Timestamp};
+use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::money;
 use unstuck_core::reading::CallEnd;
 use unstuck_core::state::StepPhase;
@@ -53,7 +54,10 @@ pub struct Screen {
 struct Inner {
     story: Story,
     live: Option<Live>,
-    lines_printed: u64,
+    /// The log on disk, read as far as it was printed; opened with the first event.
+    log: Option<BufReader<File>>,
+    /// The events that were known before, which are not printed.
+    known: Seq,
     began: bool,
 }
 
@@ -61,8 +65,8 @@ impl Screen {
     /// Shows a run whose log is at `mirror`.
     pub fn new(mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
         let live = (mode == Mode::Plain && io::stderr().is_terminal()).then(Live::new);
-        let lines_printed = before.last_seq.0;
-        let inner = Inner { story: before, live, lines_printed, began: false };
+        let known = before.last_seq;
+        let inner = Inner { story: before, live, log: None, known, began: false };
         Self { mode, mirror, header, inner: Mutex::new(inner) }
     }
 
@@ -93,11 +97,12 @@ impl Screen {
             }
             return;
         };
-        let Ok(file) = std::fs::File::open(mirror) else { return };
-        let skipped = usize::try_from(inner.lines_printed).unwrap_or(usize::MAX);
-        for line in io::BufReader::new(file).lines().skip(skipped).take(events.len()).map_while(Result::ok) {
+        if inner.log.is_none() {
+            inner.log = open_behind(mirror, inner.known).ok();
+        }
+        let Some(log) = &mut inner.log else { return };
+        for line in log.lines().take(events.len()).map_while(Result::ok) {
             let _nobody_may_listen = writeln!(out, "{line}");
-            inner.lines_printed += 1;
         }
     }
 }
@@ -154,6 +159,15 @@ impl Inner {
             }
         }
     }
+}
+
+/// Opens a log behind the line of an event.
+fn open_behind(mirror: &Path, seq: Seq) -> io::Result<BufReader<File>> {
+    let mut log = BufReader::new(File::open(mirror)?);
+    for _ in 0..seq.0 {
+        log.skip_until(b'\n')?;
+    }
+    Ok(log)
 }
 
 /// Returns the line that stays for an event; most events have none.

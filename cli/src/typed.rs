@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use unstuck_adapters::shell::quoted;
+
 use crate::args::Global;
 
 /// Stands for `unstuck` in commands that are named to be typed next.
@@ -21,6 +23,7 @@ struct Given {
     /// The store alone, as an option; empty where it need not be typed.
     store: String,
     keeps_runs: bool,
+    verbose: bool,
 }
 
 impl fmt::Display for Unstuck {
@@ -35,12 +38,17 @@ pub fn remember(global: &Global) {
     let store = store(global, from_environment.as_deref());
     let prefix = prefix(global, &store);
     let keeps_runs = global.store.as_deref() != Some("memory:");
-    let _once = GIVEN.set(Given { prefix, store, keeps_runs });
+    let _once = GIVEN.set(Given { prefix, store, keeps_runs, verbose: global.verbose });
 }
 
 /// Says whether another command can find the runs of this one.
 pub fn keeps_runs() -> bool {
     GIVEN.get().is_none_or(|given| given.keeps_runs)
+}
+
+/// Says whether much is to be said.
+pub fn is_verbose() -> bool {
+    GIVEN.get().is_some_and(|given| given.verbose)
 }
 
 /// Returns a text in which commands are named by those who know of no options, such as hints of other crates. Where
@@ -79,16 +87,6 @@ fn prefix(global: &Global, store: &str) -> String {
     let folder = global.directory.as_deref().map(Path::to_string_lossy);
     let folder = folder.map_or_else(String::new, |folder| format!(" -C {}", quoted(&folder)));
     format!("unstuck{store}{folder}")
-}
-
-/// Returns a word as a shell reads it.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || "-_./:@%+=,~".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('~') {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::worktree::{self, Worktree};
+use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
 use unstuck_store::state_dir::Project as Runs;
 
-use crate::error::{Error, Result, chain};
+use crate::error::{Error, Result};
 use crate::text;
 
 /// Returns the folder that the checkouts of a project are in.
@@ -28,7 +29,7 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
             worktree::Error::NoCommit => "commit something first, or run without --worktree",
             _ => "run without --worktree",
         };
-        Error::usage(chain(&error)).hint(hint)
+        Error::usage(with_causes(&error)).hint(hint)
     })
 }
 

@@ -36,6 +36,7 @@ impl Event {
         let Fact::Observed(observation) = &self.fact else { return Vec::new() };
         let outputs =
             |outcome: &Outcome| outcome.stdout.into_iter().chain(outcome.stderr).collect::<Vec<_>>();
+        // Every variant is named, so that a new one is thought of here.
         let named: Vec<Blob> = match observation {
             Observation::WorkerStarted(event) => {
                 event.moved_aside.into_iter().chain([event.prompt]).collect()
@@ -43,11 +44,25 @@ impl Event {
             Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
             Observation::WorkerFinished(event) => outputs(&event.outcome),
             Observation::CheckFinished(event) => {
+                let commands = event
+                    .commands
+                    .iter()
+                    .flat_map(|it| it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied()));
                 let validators =
                     event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
-                outputs(&event.outcome).into_iter().chain(validators).collect()
+                outputs(&event.outcome).into_iter().chain(commands).chain(validators).collect()
             }
-            _ => Vec::new(),
+            Observation::RunStarted(_)
+            | Observation::RunResumed(_)
+            | Observation::RunInterrupted(_)
+            | Observation::AnswerGiven(_)
+            | Observation::DeadlinePassed
+            | Observation::WorkerProgressed(_)
+            | Observation::WorkerLost(_)
+            | Observation::CheckLost(_)
+            | Observation::LogRepaired(_)
+            | Observation::SnapshotTaken(_)
+            | Observation::Kicked => Vec::new(),
         };
         named.into_iter().filter(|blob| blob.size > 0).collect()
     }

@@ -35,7 +35,7 @@ pub struct WhatIf {
 }
 
 /// Decides the recorded observations again as if the workflow had had these values, and as if each observation
-/// had been what `observe` makes of it.
+/// had been what `observe` makes of it. Where it says why it cannot tell, the evidence ends.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub struct WhatIf {
 pub fn what_if<E: From<ChangeError>>(
     events: impl Iterator<Item = Result<Event, E>>,
     changes: &[Change],
-    observe: impl Fn(Observation) -> Observation,
+    observe: impl Fn(Observation) -> Result<Observation, String>,
 ) -> Result<WhatIf, E> {
     let mut recorded = RunState::default();
     let mut other = RunState::default();
@@ -68,7 +68,13 @@ pub fn what_if<E: From<ChangeError>>(
         if asks_otherwise {
             asked_otherwise = Some(batch.events[0].seq);
         }
-        let command = asked_of(&other, observe(changed(command, changes)?));
+        let command = match observe(changed(command, changes)?) {
+            Ok(command) => asked_of(&other, command),
+            Err(why) => {
+                evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));
+                continue;
+            }
+        };
         // Numbers of events drift apart once the policies differ, so only the first difference is shown.
         if first_difference.is_none() {
             first_difference = difference(&other, &with_command(&batch, &command), false);

@@ -11,6 +11,7 @@ use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::worktree::{self, Part};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::workflow::Step;
@@ -64,7 +65,7 @@ fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
     match worktree::uncommitted(&world.workspace, Part::Whole) {
         Ok(0) => match worktree::borrow(&world.workspace, root.path()) {
             Ok(there) => Ok((root, there)),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(with_causes(&error)),
         },
         Ok(1) => Err("1 file holds something that is in no commit".to_owned()),
         Ok(files) => Err(format!("{files} files hold something that is in no commit")),

@@ -10,6 +10,7 @@ use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::{self, Stop, StopSignal};
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{GitFolder, Restored};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted, SnapshotMoment,
     SnapshotTaken, StepEnd,
@@ -28,6 +29,7 @@ use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
+use crate::kick::Kicks;
 use crate::machine::{ChildRun, Children, Machine, Place, mark_of};
 use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
@@ -110,9 +112,7 @@ fn counted(files: &[String]) -> String {
 }
 
 fn described(holder: Option<&Holder>) -> String {
-    let Some(holder) = holder else { return String::new() };
-    let since = Clock::start(holder.since).now().since(holder.since).0 / 1000;
-    format!(": process {} on {}, since {since} s", holder.pid, holder.host)
+    holder.map_or_else(String::new, |holder| format!(": {}", holder.since_when()))
 }
 
 /// A run that came to an end, and where it stands.
@@ -244,6 +244,16 @@ impl Site {
         self.open_log(folder).map(|(_, opening)| opening)
     }
 
+    /// Writes the store of a run anew from its mirror, and records that. The old store is kept aside.
+    ///
+    /// # Errors
+    ///
+    /// When the mirror is not whole, or somebody works on the run; nothing is changed then.
+    pub fn rebuild_store(&self, folder: &RunFolder) -> Result<Opening, Error> {
+        let (log, opening) = RunLog::rebuild_store(folder)?;
+        self.take_over(log, opening).map(|(_, opening)| opening)
+    }
+
     /// Opens the log of a run and takes the right to work in its workspace.
     fn open(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Option<Lease>), Error> {
         let (runner, _) = self.open_log(folder)?;
@@ -251,9 +261,14 @@ impl Site {
         Ok((runner, workspace))
     }
 
-    /// Opens the log of a run. Damage that was mended is recorded.
+    /// Opens the log of a run.
     fn open_log(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Opening), Error> {
         let (log, opening) = RunLog::open_for_writing(folder)?;
+        self.take_over(log, opening)
+    }
+
+    /// Goes on with a log that was opened. Damage that was mended is recorded.
+    fn take_over(&self, log: RunLog, opening: Opening) -> Result<(Runner<Machine>, Opening), Error> {
         let state = fold(&log)?;
         let Some(started) = state.started().cloned() else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
@@ -301,9 +316,7 @@ impl Site {
             workflow: started.workflow.name.clone(),
             workspace: started.workspace.clone(),
         };
-        if let Err(error) = project.record(&entry) {
-            tracing::warn!(%error, "the index was not written; it can be made again from the runs");
-        }
+        project.record(&entry);
     }
 
     fn folder(&self, run: &RunId) -> Option<RunFolder> {
@@ -316,6 +329,7 @@ impl Site {
             Some(folder) => folder.artifacts(),
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
         };
+        let kicks = Kicks::new(&artifacts);
         let machine = Machine {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
@@ -333,6 +347,7 @@ impl Site {
             parent_mark: self.parent_mark.clone(),
             verbose: self.verbose,
             grace: self.grace,
+            kicks,
         };
         let clock = Clock::start(state.last_at());
         Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())
@@ -344,8 +359,8 @@ impl Site {
         match snapshots::open(project, Path::new(&started.workspace), &workflow.context_dir) {
             Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
             Err(error) => {
-                let error = unstuck_adapters::snapshot::explain(&error);
-                tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {error}");
+                let why = with_causes(&error);
+                tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {why}");
                 None
             }
         }
@@ -361,7 +376,7 @@ impl Site {
         let taken = place
             .create()
             .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.path().join(WORKSPACE_LEASE)));
+            .and_then(|()| Lease::acquire(&place.workspace_lease()));
         match taken {
             Ok((lease, died)) => {
                 // Only now: of two that begin at the same time, one at least sees the other.
@@ -378,16 +393,16 @@ impl Site {
             }
             // A run that is kept elsewhere does not need the state folder for anything but this.
             Err(error) if self.project.as_ref() != Some(&place) => {
-                tracing::warn!(%error, "nobody keeps a second run out of this workspace");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "nobody keeps a second run out of this workspace"
+                );
                 Ok(None)
             }
             Err(source) => Err(Error::Workspace { run: run.clone(), source }),
         }
     }
 }
-
-/// The file that says who works in a workspace.
-const WORKSPACE_LEASE: &str = "workspace.lease";
 
 /// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
 fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
@@ -404,7 +419,7 @@ impl Site {
             |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
         let above = within_repository(workspace).skip(1).map(Path::to_owned);
         above.chain(known.into_iter().filter(is_below)).find_map(|other| {
-            let lease = Project::locate(&other).ok()?.path().join(WORKSPACE_LEASE);
+            let lease = Project::locate(&other).ok()?.workspace_lease();
             let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
             Some((other, holder))
         })
@@ -538,7 +553,7 @@ impl Site {
                 self.start(child_started(run.clone(), parent, workflow, file, place)).await
             }
         };
-        let ended = ended.map_err(|error| format!("the child run failed: {error}"))?;
+        let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
         Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
     }
 

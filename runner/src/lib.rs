@@ -3,13 +3,14 @@
 //! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
 //! with what was decided, fold, repeat. What a run needs of the world is in [`world`]; what it means to
 //! begin and to end something on a real machine in `perform`; how a run is opened, for the first time or
-//! again, in [`launch`].
+//! again, in [`launch`]; how a person ends a wait in [`kick`].
 
 mod baseline;
 pub mod branch_lock;
 mod call;
 pub mod clock;
 mod job;
+pub mod kick;
 pub mod launch;
 pub mod machine;
 mod perform;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
 use unstuck_core::id::StepId;
 use unstuck_core::state::StepPhase;
@@ -239,7 +241,7 @@ impl<W: World> Runner<W> {
         self.since_checkpoint = 0;
         let state = serde_json::to_vec(&self.state).expect("a state is plain data");
         if let Err(error) = self.log.save_checkpoint(head, RunState::REDUCER_VERSION, state) {
-            tracing::warn!(%error, "the checkpoint was not saved");
+            tracing::warn!(error = with_causes(&error), "the checkpoint was not saved");
         }
     }
 

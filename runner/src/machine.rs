@@ -1,6 +1,5 @@
 //! The machine that a run is carried out on: what is known of it, and what leaves it without secrets.
 
-use std::fs;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId};
 use unstuck_core::money::Prices;
@@ -21,17 +21,13 @@ use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
+use crate::kick::Kicks;
 use crate::perform::{Prepared, perform, prepare};
 use crate::snapshots::Keeper;
 use crate::world::{Tell, World};
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
-
-/// The file among the artifacts of a run by which a person says that they do not want to wait any longer.
-pub const KICK: &str = "kick";
-/// How often a run that waits looks for it.
-const KICK_POLL: Duration = Duration::from_secs(1);
 
 /// The machine that one run is carried out on, and what is known of it.
 pub struct Machine {
@@ -67,6 +63,7 @@ pub struct Machine {
     pub verbose: bool,
     /// Time between TERM and KILL.
     pub grace: Duration,
+    pub(crate) kicks: Kicks,
 }
 
 /// A child run that is under way.
@@ -113,10 +110,7 @@ impl World for Machine {
     }
 
     async fn kicked(&self) {
-        let sign = self.artifacts.join(KICK);
-        while fs::remove_file(&sign).is_err() {
-            tokio::time::sleep(KICK_POLL).await;
-        }
+        self.kicks.wait().await;
     }
 
     /// Takes secret values out of all texts of an observation.
@@ -136,6 +130,7 @@ impl World for Machine {
     }
 
     fn recorded(&self, batch: &[Event], state: &RunState) {
+        self.kicks.recorded(batch, state);
         self.watcher.recorded(batch, state);
         self.write_views(state, batch);
     }
@@ -193,7 +188,7 @@ impl Machine {
             branch_lock: self.branch_lock.is_some(),
         };
         if let Err(error) = context::write(&self.context_dir(state), state, events, &facts) {
-            tracing::warn!(%error, "the views in the context folder were not written");
+            tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
     }
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::snapshot::explain;
+use unstuck_adapters::shell::quoted;
 use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
@@ -132,7 +133,7 @@ pub(crate) fn copy(world: &Machine, state: &RunState) -> Result<Scratch, String>
     let now = look(world, state.first_snapshot(), state.last_snapshot()).map_err(|why| cannot(&why))?;
     let now = now.ok_or_else(|| cannot("it cannot be read"))?;
     let root = Scratch::new(world.artifacts.join("copy"));
-    keeper.checkout(&now, root.path()).map_err(|error| cannot(&explain(&error)))?;
+    keeper.checkout(&now, root.path()).map_err(|error| cannot(&with_causes(&error)))?;
     Ok(root)
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn look(
     last: Option<&Snapshot>,
 ) -> Result<Option<Box<Snapshot>>, String> {
     let Some(keeper) = &world.snapshots else { return Ok(None) };
-    let snapshot = keeper.take(first, last).map_err(|error| explain(&error))?;
+    let snapshot = keeper.take(first, last).map_err(|error| with_causes(&error))?;
     keeper.ask_git(&snapshot);
     Ok(Some(Box::new(snapshot)))
 }
@@ -280,11 +281,11 @@ impl Seen {
 
 /// Says that the workspace is not there, and how it comes back with all that was in it.
 fn removed(root: &Path, undo: &str) -> String {
-    let root = format!("'{}'", root.display().to_string().replace('\'', "'\\''"));
+    let root = quoted(&root.to_string_lossy());
     let undo = undo.replacen("unstuck ", &format!("unstuck -C {root} "), 1);
     format!("the worker removed the workspace; put it back: mkdir -p {root}; {undo} --git")
 }
 
 fn told(error: snapshot::Error) -> String {
-    explain(&error)
+    with_causes(&error)
 }

@@ -7,10 +7,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unstuck_adapters::branch;
 use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots, explain,
+    Applied, Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots,
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_core::scope::Protected;
@@ -240,10 +241,10 @@ impl Keeper {
         }
         let root = Scratch::new(root.to_owned());
         let taken = worktree::borrow_commit(&self.workspace, root.path(), commit)
-            .map_err(|error| error.to_string())
+            .map_err(|error| with_causes(&error))
             .and_then(|there| {
                 let name = format!("{}/{commit}", self.run);
-                self.snapshots.of_checkout(&there, first, &name).map_err(|error| explain(&error))
+                self.snapshots.of_checkout(&there, first, &name).map_err(|error| with_causes(&error))
             });
         Ok(known.insert((commit.to_owned(), taken?)).1.clone())
     }

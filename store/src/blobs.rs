@@ -86,7 +86,7 @@ impl FolderBlobs {
         let mut removed = 0;
         for entry in entries {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(durable::TEMPORARY_PREFIX) {
+            if durable::is_unfinished(&entry.file_name()) {
                 fs::remove_file(entry.path())?;
                 removed += 1;
             }

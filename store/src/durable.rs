@@ -1,5 +1,6 @@
-//! Makes files and names survive a loss of power: the few places where this crate calls `fsync`, `rename` and the like.
+//! Makes files and names survive a loss of power: the few places where `fsync`, `rename` and the like are called.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,13 @@ fn parent(folder: &Path) -> Option<&Path> {
     folder.parent().filter(|parent| !parent.as_os_str().is_empty())
 }
 
-/// Replaces `path` by `bytes` in one step: a reader, now or after a crash, finds the old content or the new one.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces `path` by `bytes` in one step: a reader, now or after a crash, finds the old content or the new one. A crash
+/// may leave a file beside it that [`is_unfinished`].
+///
+/// # Errors
+///
+/// As the system says; `path` is as it was.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary_beside(path);
     let written = File::create_new(&temporary).and_then(|mut file| {
         file.write_all(bytes)?;
@@ -51,12 +57,20 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Returns a name in the folder of `path` that nothing else uses.
 pub(crate) fn temporary_beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    path.with_file_name(format!("{TEMPORARY_PREFIX}{}-{count}", std::process::id()))
+    let name = || {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        path.with_file_name(format!("{TEMPORARY_PREFIX}{}-{count}", std::process::id()))
+    };
+    // One that crashed may have had the number of this process, as the first of each container has.
+    std::iter::repeat_with(name).find(|name| fs::symlink_metadata(name).is_err()).expect("numbers do not end")
 }
 
-/// How names of files begin that were never finished.
-pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
+/// Says whether a name is one that nothing keeps: of a file, or a folder, that was never finished.
+pub fn is_unfinished(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+}
+
+const TEMPORARY_PREFIX: &str = ".tmp-";
 
 /// Moves `path` to the first free name `<name>.<word>-<n>` beside it and returns that name.
 pub(crate) fn set_aside(path: &Path, word: &str) -> io::Result<PathBuf> {

@@ -1,67 +1,33 @@
-//! Logs on the move: the lines of a mirror, written from any store and read into a new run.
+//! Logs on the move: the lines of a mirror, written out and read into a new run.
 //!
 //! Export and mirror are the same bytes. An import has the same events with the same hashes, so an
 //! exported log can be checked against the run that it came from.
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 
-use crate::blobs::BlobStore;
-use crate::chain;
-use crate::event_store::{EventStore, ReadError};
-use crate::line::{self, Rebuilt};
-use crate::mirror;
 use crate::opening::OpenError;
 use crate::run_folder::RunFolder;
 use crate::run_log::{ReadLog, RunLog};
 
-/// Why a log could not be exported.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ExportError {
-    #[error("the log cannot be read to its end")]
-    Read(#[from] ReadError),
-    #[error("the export cannot be written")]
-    Write(#[source] io::Error),
-}
-
-/// Writes every event of `store` as a line. Returns the last. What is good is written before an error is returned.
-pub fn export(
-    store: &dyn EventStore,
-    blobs: &dyn BlobStore,
-    out: &mut dyn Write,
-) -> Result<Seq, ExportError> {
-    let mut last = Seq(0);
+/// Writes the lines of a log, as they stand, up to that of the event `last`, the last that was found to be good. Somebody
+/// else may be writing it, and its store may be damaged.
+///
+/// # Errors
+///
+/// The mirror cannot be read, or `out` cannot be written.
+pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    let mut mirror = BufReader::new(File::open(log.folder().mirror())?);
     let mut line = Vec::new();
-    for record in store.records(Seq(1))? {
-        let record = record?;
-        let content = chain::content(&record.as_ref(), blobs)?;
+    for _ in 0..last.0 {
         line.clear();
-        line::push_record(&mut line, &record.header, &content)
-            .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })?;
-        out.write_all(&line).map_err(ExportError::Write)?;
-        last = record.header.seq;
+        mirror.read_until(b'\n', &mut line)?;
+        out.write_all(&line)?;
     }
-    out.flush().map_err(ExportError::Write)?;
-    Ok(last)
-}
-
-/// Writes every event of a log that somebody else may be writing. Reads the mirror, and so works where the
-/// store is damaged: what is good is written before an error is returned.
-pub fn export_from(log: &ReadLog, out: &mut dyn Write) -> Result<Seq, ExportError> {
-    let mut last = Seq(0);
-    let mut lines = Vec::new();
-    for rebuilt in mirror::rebuild(&log.folder().mirror())? {
-        let Rebuilt { record, spilled } = rebuilt?;
-        lines.clear();
-        line::push_record(&mut lines, &record.header, spilled.as_ref().unwrap_or(&record.payload))
-            .map_err(|error| ReadError::Corrupt { at: record.header.seq, detail: error.to_string() })?;
-        out.write_all(&lines).map_err(ExportError::Write)?;
-        last = record.header.seq;
-    }
-    out.flush().map_err(ExportError::Write)?;
-    Ok(last)
+    out.flush()
 }
 
 /// Makes a new run from exported lines. Unless all of them are good there is no run; a last batch that is

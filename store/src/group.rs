@@ -6,6 +6,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use unstuck_core::error::with_causes;
 use unstuck_core::id::Epoch;
 
 use crate::chain::{self, Head, Prepared, Sealed};
@@ -91,7 +92,7 @@ impl<C: Commit> Group<C> {
         queue.committing = false;
         match &result {
             Ok(()) => queue.durable = tail,
-            Err(error) => queue.poisoned = Some(describe(error)),
+            Err(error) => queue.poisoned = Some(with_causes(error)),
         }
         drop(queue); // First, or those that are woken would only wait for the lock.
         self.changed.notify_all();
@@ -124,13 +125,6 @@ impl Queue {
             Some(why) => Err(AppendError::Poisoned { why: why.clone() }),
             None => Ok(()),
         }
-    }
-}
-
-fn describe(error: &AppendError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
     }
 }
 

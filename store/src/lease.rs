@@ -4,6 +4,7 @@
 //! text in the file tells people and other commands who holds it. The epoch goes into every record, and
 //! every commit looks whether it is still the newest, so that a writer that was taken for dead loses.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,19 @@ impl Holder {
     }
 }
 
+impl Holder {
+    /// Returns who it is, and for how many seconds it has had the lease.
+    pub fn since_when(&self) -> String {
+        format!("{self}, since {} s", now().since(self.since).0 / 1000)
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on {}", self.pid, self.host)
+    }
+}
+
 /// Why a lease was not given.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -74,7 +88,7 @@ pub enum AcquireError {
 }
 
 fn described(holder: Option<&Holder>) -> String {
-    holder.map_or_else(String::new, |it| format!(" by process {} on {}", it.pid, it.host))
+    holder.map_or_else(String::new, |holder| format!(" by {holder}"))
 }
 
 /// A held lease; given back when dropped.

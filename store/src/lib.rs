@@ -21,7 +21,7 @@
 //!
 //! Suggested reading order: [`event_store`], [`run_log`], [`opening`], [`envelope`], [`chain`], [`wire`],
 //! [`mirror`], [`blobs`], [`lease`], [`checkpoint`], [`exchange`], [`run_folder`], [`state_dir`],
-//! [`system`]; behind them `sled_store`, `group`, `trouble`, `engine` and `waker`.
+//! [`durable`], [`system`]; behind them `sled_store`, `group`, `trouble`, `engine` and `waker`.
 //!
 //! What is assumed of the disk: what `fdatasync` and `fsync` have returned for stays, a `rename` within a
 //! folder is atomic, and anything else may be lost or damaged. Damage is noticed by a hash chain over all
@@ -31,6 +31,7 @@
 pub mod blobs;
 pub mod chain;
 pub mod checkpoint;
+pub mod durable;
 pub mod envelope;
 pub mod event_store;
 pub mod exchange;
@@ -49,7 +50,6 @@ pub mod system;
 pub mod wire;
 
 mod cursor;
-mod durable;
 mod engine;
 mod failpoint;
 mod group;

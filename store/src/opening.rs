@@ -8,7 +8,8 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::id::{Seq, Timestamp};
+use unstuck_core::error::with_causes;
+use unstuck_core::id::Seq;
 
 use crate::blobs::{BlobStore, FolderBlobs};
 use crate::chain::{self, Head};
@@ -22,6 +23,7 @@ use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
 use crate::mirror::{self, MirrorWriter, Tail};
 use crate::run_folder::RunFolder;
+use crate::run_log::RunLog;
 use crate::sled_store;
 use crate::wire;
 
@@ -71,11 +73,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeaseTakenOver { from } => {
-                write!(
-                    f,
-                    "the last writer (process {} on {}) died without closing the log",
-                    from.pid, from.host
-                )
+                write!(f, "the last writer ({from}) died without closing the log")
             }
             Self::Healed { aside } => {
                 write!(f, "an unfinished snapshot of the store was set aside as {}", aside.display())
@@ -125,10 +123,11 @@ pub enum OpenError {
     Locked { run: String, holder: Option<Holder> },
     #[error("run {run} was written by a newer version: {detail}")]
     NewerVersion { run: String, detail: String },
+    /// `mirror_is_whole` says whether the store can be written anew from `events.jsonl`.
     #[error("the log of run {run} is damaged at event {at}: {detail}")]
-    Corrupt { run: String, at: Seq, detail: String },
+    Corrupt { run: String, at: Seq, detail: String, mirror_is_whole: bool },
     #[error("the store of run {run} is damaged: {detail}")]
-    Damaged { run: String, detail: String },
+    Damaged { run: String, detail: String, mirror_is_whole: bool },
     #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
     NoMirror { run: String, path: PathBuf },
     #[error("cannot open the log of run {run} in {}", path.display())]
@@ -141,11 +140,7 @@ pub enum OpenError {
 }
 
 fn described(holder: Option<&Holder>) -> String {
-    holder.map_or_else(String::new, |it| {
-        let Timestamp(since) = it.since;
-        let seconds = crate::lease::now().0.saturating_sub(since) / 1000;
-        format!(" by process {} on {}, since {seconds} s", it.pid, it.host)
-    })
+    holder.map_or_else(String::new, |holder| format!(" by {}", holder.since_when()))
 }
 
 impl OpenError {
@@ -156,10 +151,14 @@ impl OpenError {
             Self::Exists { .. } => return None,
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
-            Self::Locked { run, .. } => format!("look on: unstuck show --follow {run}"),
+            Self::Locked { run, .. } => format!("look on: unstuck events {run} -f"),
             Self::NewerVersion { .. } => "upgrade unstuck to work with it".to_owned(),
+            Self::Corrupt { run, mirror_is_whole: true, .. }
+            | Self::Damaged { run, mirror_is_whole: true, .. } => format!(
+                "nothing was changed; events.jsonl is whole, and the store is written anew from it by: unstuck verify {run} --rebuild-store"
+            ),
             Self::Corrupt { run, .. } | Self::Damaged { run, .. } => {
-                format!("nothing was changed; keep what is good with: unstuck export --salvage {run}")
+                format!("nothing was changed; keep what is good with: unstuck export {run} --salvage")
             }
             Self::NoMirror { run, .. } => format!("it is written anew by: unstuck verify {run}"),
         })
@@ -170,28 +169,33 @@ impl OpenError {
         move |source| Self::Io { run: run.clone(), path: path.clone(), source }
     }
 
-    pub(crate) fn from_read(folder: &RunFolder, error: ReadError) -> Self {
-        let run = folder.run().to_string();
+    /// Returns what keeps a log from being opened by whoever has to read all of it first.
+    pub fn from_read(folder: &RunFolder, error: ReadError) -> Self {
         match error {
-            ReadError::Corrupt { at, detail } => Self::Corrupt { run, at, detail },
-            ReadError::Newer { detail, .. } => Self::NewerVersion { run, detail },
-            ReadError::BlobMissing { at, ref source, .. } => {
-                Self::Corrupt { run, at, detail: format!("{error}: {source}") }
-            }
-            ReadError::Behind { after, .. } => {
-                Self::Corrupt { run, at: after.next(), detail: error.to_string() }
-            }
-            ReadError::EngineFailed { detail } => Self::Damaged { run, detail },
+            ReadError::Corrupt { at, detail } => Self::corrupt(folder, at, detail),
+            ReadError::Newer { detail, .. } => Self::NewerVersion { run: folder.run().to_string(), detail },
+            ReadError::BlobMissing { at, .. } => Self::corrupt(folder, at, with_causes(&error)),
+            ReadError::Behind { after, .. } => Self::corrupt(folder, after.next(), error.to_string()),
+            ReadError::EngineFailed { detail } => Self::damaged(folder, detail),
             ReadError::Io { source, .. } => Self::io(folder)(source),
         }
     }
 
+    pub(crate) fn corrupt(folder: &RunFolder, at: Seq, detail: String) -> Self {
+        let (run, mirror_is_whole) = (folder.run().to_string(), has_whole_mirror(folder));
+        Self::Corrupt { run, at, detail, mirror_is_whole }
+    }
+
+    fn damaged(folder: &RunFolder, detail: String) -> Self {
+        let (run, mirror_is_whole) = (folder.run().to_string(), has_whole_mirror(folder));
+        Self::Damaged { run, detail, mirror_is_whole }
+    }
+
     pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> Self {
-        let run = folder.run().to_string();
         match error {
-            EngineError::Locked => Self::Locked { run, holder: None },
+            EngineError::Locked => Self::Locked { run: folder.run().to_string(), holder: None },
             EngineError::Io(source) => Self::io(folder)(source),
-            EngineError::Broken(detail) => Self::Damaged { run, detail },
+            EngineError::Broken(detail) => Self::damaged(folder, detail),
         }
     }
 
@@ -202,6 +206,10 @@ impl OpenError {
             AcquireError::Io { source, .. } => Self::io(folder)(source),
         }
     }
+}
+
+fn has_whole_mirror(folder: &RunFolder) -> bool {
+    RunLog::open_for_reading(folder).is_ok_and(|log| log.check().is_ok())
 }
 
 /// How many records are moved between mirror and store at a time.
@@ -545,7 +553,7 @@ impl Reconciler<'_> {
     }
 
     fn corrupt(&self, at: Seq, detail: String) -> OpenError {
-        OpenError::Corrupt { run: self.folder.run().to_string(), at, detail }
+        OpenError::corrupt(self.folder, at, detail)
     }
 
     fn read(&self, error: ReadError) -> OpenError {

@@ -63,27 +63,9 @@ impl RunLog {
 
     /// Opens the log of a run to go on with it, and says what was found and mended.
     pub fn open_for_writing(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
-        let failed = OpenError::io(folder);
-        check_format(folder)?;
-        let mut findings = Vec::new();
-        let (lease, from) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
-        let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
-        findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
-        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
-        blobs.remove_unfinished().map_err(&failed)?;
-
-        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
-        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
-        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref())?;
-        let findings = reconciler.findings;
-        for finding in &findings {
-            tracing::warn!(run = %folder.run(), "{finding}");
-        }
-        lease.raise_above(head.epoch).map_err(&failed)?;
-        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)?;
-        Ok((log, Opening { findings }))
+        let (Opened { lease, engine, blobs, head }, findings) = Opened::mended(folder)?;
+        let log = Self::assemble(folder, Arc::new(engine), blobs, lease, head);
+        Ok((log.map_err(OpenError::io(folder))?, Opening { findings }))
     }
 
     /// Opens the log of a run to look at it. Works while somebody else writes it.
@@ -98,17 +80,13 @@ impl RunLog {
 
     /// Writes the store anew from the mirror, for a run whose store is damaged. The old store is kept aside.
     ///
-    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself.
+    /// The mirror's chain is checked first, in full; nothing is changed if it is damaged itself, or known to lack events.
     pub fn rebuild_store(folder: &RunFolder) -> Result<(Self, Opening), OpenError> {
         let failed = OpenError::io(folder);
         check_format(folder)?;
         let (lease, _) =
             Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        for event in
-            mirror::read(&folder.mirror(), Seq(1)).map_err(|error| OpenError::from_read(folder, error))?
-        {
-            event.map_err(|error| OpenError::from_read(folder, error))?;
-        }
+        Self::open_for_reading(folder)?.check().map_err(|error| OpenError::from_read(folder, error))?;
         let aside = durable::set_aside(&folder.store(), "damaged").map_err(failed)?;
         let log = Self::fill(folder, lease)?;
         let finding = Finding::StoreRebuilt { aside, events: log.head().seq };
@@ -161,13 +139,7 @@ impl RunLog {
     /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
     pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn Read) -> Result<(Self, Seq), OpenError> {
         let failed = OpenError::io(folder);
-        let (log, _) = Self::open_for_writing(folder)?;
-        let head = log.head();
-        drop(log);
-        let (lease, _) =
-            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
-        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        let (Opened { lease, engine, blobs, head }, _) = Opened::mended(folder)?;
         let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new() };
         let copy = durable::temporary_beside(&folder.mirror());
         let end = File::create_new(&copy)
@@ -181,14 +153,11 @@ impl RunLog {
         Ok((log, head.seq))
     }
 
-    /// Removes a run that nobody works on, and everything that belongs to it.
-    pub fn delete(folder: &RunFolder) -> Result<(), OpenError> {
+    /// Removes a run and everything that belongs to it. `lease` is that of the run, so that nobody works on it.
+    pub fn delete(folder: &RunFolder, lease: Lease) -> Result<(), OpenError> {
         let failed = OpenError::io(folder);
-        if !folder.path().exists() {
-            return Err(OpenError::NotFound { path: folder.path().to_owned() });
-        }
-        let lease = Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
-        // Under another name first: a removal that is cut short leaves no half of a run.
+        // Under another name first: a removal that is cut short leaves no half of a run, but what
+        // `Project::remove_unfinished` removes.
         let gone = durable::temporary_beside(folder.path());
         fs::rename(folder.path(), &gone).map_err(&failed)?;
         drop(lease);
@@ -257,6 +226,40 @@ impl RunLog {
     }
 }
 
+/// What a log is put together from, once store and mirror are the same.
+struct Opened {
+    lease: Lease,
+    engine: Engine,
+    blobs: Arc<FolderBlobs>,
+    head: Head,
+}
+
+impl Opened {
+    /// Takes the lease, and brings store and mirror together.
+    fn mended(folder: &RunFolder) -> Result<(Self, Vec<Finding>), OpenError> {
+        let failed = OpenError::io(folder);
+        check_format(folder)?;
+        let mut findings = Vec::new();
+        let (lease, from) =
+            Lease::acquire(&folder.lease()).map_err(|error| OpenError::from_lease(folder, error))?;
+        findings.extend(from.map(|from| Finding::LeaseTakenOver { from }));
+        let aside = Engine::set_unfinished_snapshots_aside(&folder.store()).map_err(&failed)?;
+        findings.extend(aside.into_iter().map(|aside| Finding::Healed { aside }));
+        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        blobs.remove_unfinished().map_err(&failed)?;
+
+        let engine = Engine::open(&folder.store()).map_err(|error| OpenError::from_engine(folder, error))?;
+        let mut reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings };
+        let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref())?;
+        let findings = reconciler.findings;
+        for finding in &findings {
+            tracing::warn!(run = %folder.run(), "{finding}");
+        }
+        lease.raise_above(head.epoch).map_err(failed)?;
+        Ok((Self { lease, engine, blobs, head }, findings))
+    }
+}
+
 impl EventStore for RunLog {
     fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
         self.store.append(batch, expected)
@@ -282,6 +285,16 @@ pub struct ReadLog {
 }
 
 impl ReadLog {
+    /// Checks that the mirror alone has the whole run, as far as anybody knows, and at least one event of it.
+    pub(crate) fn check(&self) -> Result<(), ReadError> {
+        let mut events = self.read(Seq(1))?.peekable();
+        if events.peek().is_none() {
+            let detail = "events.jsonl holds no event".to_owned();
+            return Err(ReadError::Corrupt { at: Seq(1), detail });
+        }
+        events.try_for_each(|event| event.map(drop))
+    }
+
     /// Returns the events from `from` on, as of now, each checked. What is good comes before an error, and there is
     /// one where events are known to be missing at the end.
     pub fn read(&self, from: Seq) -> Result<Events<'static>, ReadError> {

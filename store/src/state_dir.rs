@@ -10,6 +10,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Digest, RunId, Timestamp};
 
@@ -129,6 +130,11 @@ impl Project {
         &self.folder
     }
 
+    /// Returns the file that says who works in the workspace, wherever the run is kept.
+    pub fn workspace_lease(&self) -> PathBuf {
+        self.folder.join("workspace.lease")
+    }
+
     /// Makes the folder, if it is not there.
     pub fn create(&self) -> io::Result<()> {
         durable::create_folder(&self.folder)
@@ -139,8 +145,15 @@ impl Project {
         RunFolder::new(&self.runs_folder(), run.clone())
     }
 
-    /// Adds a run to the index.
-    pub fn record(&self, entry: &RunEntry) -> io::Result<()> {
+    /// Adds a run to the index. Where that cannot be written it is said, and nothing is lost.
+    pub fn record(&self, entry: &RunEntry) {
+        if let Err(error) = self.add(entry) {
+            let error = with_causes(&error);
+            tracing::warn!(error, "the index was not written; it can be made again from the runs");
+        }
+    }
+
+    fn add(&self, entry: &RunEntry) -> io::Result<()> {
         durable::create_folder(&self.folder)?;
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
@@ -160,7 +173,11 @@ impl Project {
             entries => entries?,
         };
         for entry in entries {
-            let run = RunId::new(entry?.file_name().to_string_lossy());
+            let name = entry?.file_name();
+            if durable::is_unfinished(&name) {
+                continue;
+            }
+            let run = RunId::new(name.to_string_lossy());
             match indexed.remove(&run) {
                 Some(entry) => runs.push(entry),
                 None => runs.extend(first_event(&self.run(&run))?),
@@ -168,6 +185,30 @@ impl Project {
         }
         runs.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
         Ok(runs)
+    }
+
+    /// Removes what is left of runs whose removal was cut short.
+    ///
+    /// # Errors
+    ///
+    /// The folder of the runs cannot be read, or something in it cannot be removed.
+    pub fn remove_unfinished(&self) -> io::Result<()> {
+        let gone = |result: io::Result<()>| match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        let entries = match fs::read_dir(self.runs_folder()) {
+            Err(error) => return gone(Err(error)),
+            Ok(entries) => entries,
+        };
+        for entry in entries {
+            let entry = entry?;
+            if durable::is_unfinished(&entry.file_name()) {
+                // Another one may be at it, too.
+                gone(fs::remove_dir_all(entry.path()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the index anew from the runs themselves.
@@ -297,7 +338,7 @@ mod tests {
         let project = Project::at(folder.path().join("project"));
         for (run, started_at) in runs {
             fs::create_dir_all(project.run(&(*run).into()).path()).unwrap();
-            project.record(&entry(run, *started_at)).unwrap();
+            project.add(&entry(run, *started_at)).unwrap();
         }
         (folder, project)
     }
@@ -343,13 +384,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_removal_has_left_is_no_run_and_is_removed() {
+        let (_folder, project) = project_with(&[("a", 1)]);
+        let left = project.runs_folder().join(".tmp-7-0");
+        fs::create_dir_all(left.join("blobs")).unwrap();
+        project.add(&entry(".tmp-7-0", 2)).unwrap();
+        assert_eq!(project.runs().unwrap(), [entry("a", 1)]);
+        project.remove_unfinished().unwrap();
+        assert!(!left.exists() && project.run(&"a".into()).path().exists());
+        Project::at("no such folder").remove_unfinished().unwrap();
+    }
+
+    #[test]
     fn an_index_with_a_torn_line_loses_no_other_and_a_deleted_run_is_gone() {
         let (_folder, project) = project_with(&[("a", 1), ("b", 2)]);
         let mut index = fs::read(project.index()).unwrap();
         index.extend_from_slice(b"{\"run\":\"to");
         fs::write(project.index(), index).unwrap();
         fs::create_dir_all(project.run(&"c".into()).path()).unwrap();
-        project.record(&entry("c", 3)).unwrap();
+        project.add(&entry("c", 3)).unwrap();
         fs::remove_dir(project.run(&"a".into()).path()).unwrap();
         let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
         assert_eq!(runs, ["c", "b"]);

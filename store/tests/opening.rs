@@ -14,7 +14,7 @@ use unstuck_core::id::{Epoch, Seq};
 use unstuck_store::envelope::{Record, RecordRef};
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
-    AppendError, EventStore, Expected, Finding, Head, OpenError, Opening, ReadError, RunFolder, RunLog,
+    AppendError, EventStore, Expected, Finding, Head, Lease, OpenError, Opening, ReadError, RunFolder, RunLog,
 };
 
 struct Run {
@@ -141,7 +141,6 @@ fn a_run_that_is_not_there_or_is_there_already_is_an_error() {
     let run = Run::new();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
     assert!(matches!(RunLog::open_for_reading(&run.folder), Err(OpenError::NotFound { .. })));
-    assert!(matches!(RunLog::delete(&run.folder), Err(OpenError::NotFound { .. })));
     drop(RunLog::create(&run.folder).unwrap());
     assert!(matches!(RunLog::create(&run.folder), Err(OpenError::Exists { .. })));
 }
@@ -283,8 +282,15 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
         error.to_string(),
         "the log of run 0123456789ab is damaged at event 5: its content does not match its hash"
     );
-    assert!(error.hint().unwrap().contains("export --salvage 0123456789ab"));
+    assert!(error.hint().unwrap().contains("verify 0123456789ab --rebuild-store"));
     assert_eq!(run.mirror(), before);
+    // Where the mirror lacks events too, there is only what is good of it.
+    run.set_mirror(&run.mirror_lines(8)[1..]);
+    assert!(run.open_error().hint().unwrap().contains("export 0123456789ab --salvage"));
+    assert!(RunLog::rebuild_store(&run.folder).is_err());
+    run.set_mirror(b"");
+    assert!(matches!(RunLog::rebuild_store(&run.folder), Err(OpenError::Corrupt { at: Seq(1), .. })));
+    run.set_mirror(&before);
     // The mirror still has everything, so the run can be read, and rebuilt on request.
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     assert_eq!(reading.read(Seq(1)).unwrap().filter(Result::is_ok).count(), 9);
@@ -504,7 +510,7 @@ fn a_log_that_is_being_written_is_locked_and_can_be_read() {
     };
     assert_eq!(holder.pid, std::process::id());
     assert!(error.to_string().starts_with("run 0123456789ab is being worked on by process "));
-    assert!(matches!(RunLog::delete(&run.folder), Err(OpenError::Locked { .. })));
+    assert!(Lease::acquire(&run.folder.lease()).is_err(), "nobody deletes it");
 
     let reading = RunLog::open_for_reading(&run.folder).unwrap();
     let mut following = reading.follow().unwrap();
@@ -680,7 +686,8 @@ fn a_deleted_run_is_gone_and_its_neighbour_is_not() {
     let run = Run::with(2);
     let neighbour = RunFolder::new(run.folder.path().parent().unwrap(), "neighbour".into());
     drop(RunLog::create(&neighbour).unwrap());
-    RunLog::delete(&run.folder).unwrap();
+    let (lease, _) = Lease::acquire(&run.folder.lease()).unwrap();
+    RunLog::delete(&run.folder, lease).unwrap();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
     RunLog::open_for_writing(&neighbour).unwrap();
     assert_eq!(fs::read_dir(neighbour.path().parent().unwrap()).unwrap().count(), 1);

@@ -21,7 +21,7 @@ use unstuck_core::verdict::{self, Decision, Evidence, FileEvidence};
 use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, Expected};
-use unstuck_store::exchange;
+use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_tests::fuzz_targets::{CHECK_ID, GOOD_LOG, TARGETS, read_log};
@@ -317,7 +317,9 @@ fn reordered(line: &str) -> String {
 
 /// Returns the lines of a run.
 fn exported(world: &World) -> Vec<u8> {
-    let log = RunLog::in_memory();
+    let place = tempfile::tempdir().unwrap();
+    let folder = RunFolder::new(place.path(), "seed".into());
+    let log = RunLog::create(&folder).unwrap();
     let mut events: &[Event] = &world.history.events;
     for length in &world.history.batches {
         let (batch, rest) = events.split_at(*length);
@@ -325,9 +327,7 @@ fn exported(world: &World) -> Vec<u8> {
         log.append(batch, Expected::Exactly(version)).unwrap();
         events = rest;
     }
-    let mut lines = Vec::new();
-    exchange::export(&log, &**log.blobs(), &mut lines).unwrap();
-    lines
+    fs::read(folder.mirror()).unwrap()
 }
 
 // ---- runs ----

@@ -215,28 +215,31 @@ impl Snapshots {
         self.store.set_ref(name, &snapshot.id)
     }
 
-    /// Forgets the snapshot with this name, or all whose names begin with it and a slash, and frees what no
-    /// other needs. Returns how many were forgotten.
+    /// Forgets the snapshot in `folder` with this name, or all whose names begin with it and a slash, and frees what
+    /// no other needs. Returns how many were forgotten. The workspace need not be there any more.
     ///
     /// # Errors
     ///
     /// The name is none, or the store cannot be read or written.
-    pub fn forget(&self, prefix: &str) -> Result<usize, Error> {
+    pub fn forget(folder: &Path, prefix: &str) -> Result<usize, Error> {
         check_name(prefix)?;
-        let _lock = self.store.lock()?;
+        if !folder.exists() {
+            return Ok(0);
+        }
+        let store = Store::open(folder)?;
+        let _lock = store.lock()?;
         let is_meant = |name: &str| {
             name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let (forgotten, kept): (Vec<_>, Vec<_>) =
-            self.store.refs()?.into_iter().partition(|(name, _)| is_meant(name));
+            store.refs()?.into_iter().partition(|(name, _)| is_meant(name));
         for (name, _) in &forgotten {
-            self.store.remove_ref(name)?;
+            store.remove_ref(name)?;
         }
-        let owns = self.store.own_folders();
-        let latest =
-            owns.iter().filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| self.store.has(id));
+        let owns = store.own_folders();
+        let latest = owns.iter().filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| store.has(id));
         let roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).chain(latest).collect();
-        self.store.sweep(&roots)?;
+        store.sweep(&roots)?;
         if kept.is_empty() {
             for objects in owns.iter().map(|own| own.join(OBJECTS)).filter(|objects| objects.exists()) {
                 fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
@@ -424,12 +427,6 @@ impl Snapshots {
         *kept = Some((first.id, Arc::clone(&rules)));
         Ok(rules)
     }
-}
-
-/// Returns an error with its causes, as one sentence.
-pub fn explain(error: &Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {

@@ -13,7 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use unstuck_core::id::Digest;
-use unstuck_store::system::{owner_only, sync_folder};
+use unstuck_store::durable::{is_unfinished, replace};
+use unstuck_store::system::owner_only;
 
 use super::error::{Error, io};
 use super::object::{self, Item, Kind};
@@ -311,7 +312,8 @@ impl Store {
 }
 
 fn is_temporary(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(pack::TEMPORARY_PREFIX))
+    path.file_name()
+        .is_some_and(|name| is_unfinished(name) || name.to_string_lossy().starts_with(pack::TEMPORARY_PREFIX))
 }
 
 fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> Result<(), Error> {
@@ -332,14 +334,4 @@ fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> R
         }
     }
     Ok(())
-}
-
-/// Replaces a file in one step: a reader, now or after a crash, finds the old content or the new one.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = path.with_file_name(format!("{}{}", pack::TEMPORARY_PREFIX, std::process::id()));
-    let mut file = File::create(&temporary)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    path.parent().map_or(Ok(()), sync_folder)
 }

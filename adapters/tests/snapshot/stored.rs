@@ -89,14 +89,14 @@ fn what_is_forgotten_is_freed_and_the_rest_stays() {
     assert!(size() > 500_000);
     // Those of another process do not know that packs were put together.
     let other = world.snapshots();
-    assert_eq!(snapshots.forget("a").unwrap(), 3);
+    assert_eq!(Snapshots::forget(&world.store(), "a").unwrap(), 3);
     assert!((200_000..300_000).contains(&size()), "{}", size());
     assert!(matches!(snapshots.keep("c", &first), Err(Error::Missing { .. })));
     world.sh("rm noise; echo x >>one");
     let now = other.take(None).unwrap();
-    assert_eq!(other.forget("ab/4").unwrap(), 1);
-    assert_eq!(other.forget("nothing/like/it").unwrap(), 0);
-    assert_eq!(other.forget("ab").unwrap(), 1);
+    assert_eq!(Snapshots::forget(&world.store(), "ab/4").unwrap(), 1);
+    assert_eq!(Snapshots::forget(&world.store(), "nothing/like/it").unwrap(), 0);
+    assert_eq!(Snapshots::forget(&world.store(), "ab").unwrap(), 1);
     assert!(size() < 10_000);
     // The last one taken stays, though it was not kept.
     world.sh("rm one");
@@ -141,7 +141,7 @@ fn what_a_process_that_died_has_left_is_no_obstacle() {
         world.sh("echo x >>one");
         sh(world.folder(), damage);
         assert_eq!(world.changes(&first), "M one", "{damage}");
-        assert_eq!(world.snapshots().forget("run").unwrap(), 1, "{damage}");
+        assert_eq!(Snapshots::forget(&world.store(), "run").unwrap(), 1, "{damage}");
         let packs = world.store().join("objects/pack");
         let names = fs::read_dir(packs).unwrap().flatten().map(|entry| entry.file_name());
         assert!(names.filter(|name| name.to_string_lossy().contains("tmp_")).count() == 0);
@@ -169,7 +169,7 @@ fn a_process_that_is_killed_leaves_snapshots_that_can_be_used() {
         let now = snapshots.take(Some(&first)).unwrap();
         let changes = snapshots.changes(&first, &now).unwrap();
         assert!(changes.iter().all(|change| change.path.starts_with("made")), "{changes:?}");
-        snapshots.forget("loop").unwrap();
+        Snapshots::forget(&world.store(), "loop").unwrap();
     }
     world.restore(&first);
     assert_eq!(world.changes(&first), "");
@@ -180,16 +180,15 @@ fn a_process_that_is_killed_leaves_snapshots_that_can_be_used() {
 #[ignore = "run by another test"]
 fn takes_until_it_is_killed() {
     let Some(folder) = env::var_os("SNAPSHOT_FOLDER").map(PathBuf::from) else { return };
-    let options = Options::default();
-    let snapshots =
-        Snapshots::open(&folder.join("state/snapshots.git"), &folder.join("workspace"), &options).unwrap();
+    let store = folder.join("state/snapshots.git");
+    let snapshots = Snapshots::open(&store, &folder.join("workspace"), &Options::default()).unwrap();
     fs::create_dir_all(folder.join("workspace/made")).unwrap();
     for round in 0.. {
         fs::write(folder.join(format!("workspace/made/{}", round % 50)), format!("{round}")).unwrap();
         let taken = snapshots.take(None).unwrap();
         snapshots.keep(&format!("loop/{round}"), &taken).unwrap();
         if round % 5 == 4 {
-            snapshots.forget("loop").unwrap();
+            Snapshots::forget(&store, "loop").unwrap();
         }
         print!(".");
         std::io::stdout().flush().unwrap();
@@ -287,7 +286,7 @@ fn several_workspaces_share_a_store_and_take_turns() {
                     snapshots.keep(&format!("run-{number}/{round}"), &next).unwrap();
                     assert_eq!(snapshots.changes(&first, &next).unwrap().len(), 1);
                     if round % 3 == 2 {
-                        assert_eq!(snapshots.forget(&format!("run-{number}")).unwrap(), 3);
+                        assert_eq!(Snapshots::forget(store, &format!("run-{number}")).unwrap(), 3);
                     }
                 }
                 snapshots.restore(&first, GitFolder::Leave).unwrap();

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 use unstuck_adapters::process;
 use unstuck_adapters::worktree::{self, Part};
+use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::RunId;
 use unstuck_replay::Story;
@@ -214,18 +215,12 @@ fn state_folder(folder: &Path) -> Finding {
 /// Who works in the workspace.
 fn workspace(folder: &Path) -> Option<Finding> {
     let place = unstuck_store::state_dir::Project::locate(folder).ok()?;
-    let holder = Lease::holder(&place.path().join("workspace.lease"))?;
+    let holder = Lease::holder(&place.workspace_lease())?;
     match holder.liveness() {
-        Liveness::Alive => Some(Finding::ok(
-            "workspace",
-            format!("process {} on {} works in {}", holder.pid, holder.host, folder.display()),
-        )),
+        Liveness::Alive => Some(Finding::ok("workspace", format!("{holder} works in {}", folder.display()))),
         Liveness::Elsewhere => Some(Finding::weak(
             "workspace",
-            format!(
-                "process {} on {} may work in it; that cannot be seen from here",
-                holder.pid, holder.host
-            ),
+            format!("{holder} may work in it; that cannot be seen from here"),
             format!("unstuck doctor, on {}", holder.host),
         )),
         Liveness::Gone => None,
@@ -272,13 +267,13 @@ fn of_run(found: &Found) -> Vec<Finding> {
     match found.good_events() {
         Err(error) => findings.push(Finding::bad(
             "log",
-            format!("run {short}: {error}"),
+            format!("run {short}: {}", error.message()),
             format!("{UNSTUCK} verify {short}"),
         )),
         Ok((_, Some(error))) => {
             findings.push(Finding::bad(
                 "log",
-                format!("run {short}: {error}"),
+                format!("run {short}: {}", with_causes(&error)),
                 format!("{UNSTUCK} verify {short}"),
             ));
         }

@@ -1,8 +1,12 @@
 //! `unstuck export`: a run as JSON lines.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
+
+use unstuck_core::error::with_causes;
+use unstuck_core::id::Seq;
+use unstuck_store::exchange;
 
 use crate::args::Global;
 use crate::driving;
@@ -42,28 +46,17 @@ pub fn export(global: &Global, args: &Args) -> Result {
         })?),
         None => Box::new(io::stdout().lock()),
     };
-    match copy_lines(&found.folder.mirror(), good.len(), &mut out) {
+    let last = good.last().map_or(Seq(0), |event| event.seq);
+    match exchange::export(&found.log()?, last, &mut out) {
         // Nobody reads any more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
         result => result.map_err(failed)?,
     }
     if let Some(error) = error {
-        eprintln!("note: kept {} events; {error}", good.len());
+        eprintln!("note: kept {} events; {}", good.len(), with_causes(&error));
     }
     if let Some(path) = &args.output {
         eprintln!("wrote {} events of run {} to {}", good.len(), found.short(), path.display());
     }
     Ok(exit::OK)
-}
-
-/// An export is the mirror as far as it is good: the same lines, the same hashes.
-fn copy_lines(mirror: &std::path::Path, lines: usize, out: &mut dyn Write) -> io::Result<()> {
-    use io::BufRead as _;
-    let mut out = BufWriter::new(out);
-    let file = io::BufReader::new(File::open(mirror)?);
-    for line in file.split(b'\n').take(lines) {
-        out.write_all(&line?)?;
-        out.write_all(b"\n")?;
-    }
-    out.flush()
 }

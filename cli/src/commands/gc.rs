@@ -5,14 +5,16 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use unstuck_adapters::snapshot::Snapshots;
+use unstuck_core::error::with_causes;
 use unstuck_core::id::Millis;
-use unstuck_store::lease::Lease;
+use unstuck_store::lease::{AcquireError, Lease};
+use unstuck_store::run_log::RunLog;
 
 use crate::args::Global;
-use crate::error::{Error, Result, chain};
+use crate::error::{Error, Result};
 use crate::project::{Found, Project};
-use crate::{driving, explained};
-use crate::{exit, text, worktrees};
+use crate::{exit, explained, text, worktrees};
 
 /// Arguments of `unstuck gc`.
 #[derive(Debug, clap::Args)]
@@ -42,23 +44,11 @@ pub fn gc(global: &Global, args: &Args) -> Result {
             (found, size)
         })
         .collect();
-    let size: u64 = old.iter().map(|(_, size)| size).sum();
     let snapshots = unstuck_runner::snapshots::folder(project.runs());
     let snapshots_before = size_of(&snapshots);
-    if args.yes {
-        for (found, _) in &old {
-            forget(&project, found)?;
-        }
-        project
-            .runs()
-            .rebuild_index()
-            .map_err(|error| Error::damaged(format!("cannot write the index: {error}")))?;
-    }
-    let kept: Vec<String> = if args.yes {
-        old.iter().filter_map(|it| checkout_kept(&project, &it.0)).collect()
-    } else {
-        Vec::new()
-    };
+    let Done { runs: old, kept } =
+        if args.yes { forget_all(&project, &snapshots, old)? } else { Done { runs: old, kept: Vec::new() } };
+    let size: u64 = old.iter().map(|(_, size)| size).sum();
     let of_snapshots = snapshots_before.saturating_sub(size_of(&snapshots));
     if args.json {
         let runs: Vec<_> = old.iter().map(|(found, _)| found.entry.run.to_string()).collect();
@@ -75,7 +65,7 @@ pub fn gc(global: &Global, args: &Args) -> Result {
 fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, args: &Args) {
     let than = text::span(args.older_than);
     if old.is_empty() {
-        println!("no run is older than {than}");
+        println!("no run at rest is older than {than}");
         return;
     }
     for (found, size) in old {
@@ -96,28 +86,53 @@ fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, arg
     }
 }
 
+/// Runs that were forgotten, with their sizes, or would be.
+struct Done {
+    runs: Vec<(Found, u64)>,
+    /// What stays, and why.
+    kept: Vec<String>,
+}
+
+/// Forgets runs.
+fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Result<Done> {
+    let cannot = |what: &str, error: &io::Error| Error::damaged(format!("cannot {what}: {error}"));
+    let mut done = Done { runs: Vec::new(), kept: Vec::new() };
+    for (found, size) in old {
+        if forget(snapshots, &found)? {
+            done.kept.extend(checkout_kept(project, &found));
+            done.runs.push((found, size));
+        } else {
+            done.kept.push(format!("run {} stays: somebody works on it now", found.short()));
+        }
+    }
+    let runs = project.runs();
+    runs.remove_unfinished().map_err(|error| cannot("remove what is left of forgotten runs", &error))?;
+    runs.rebuild_index().map_err(|error| cannot("write the index", &error))?;
+    Ok(done)
+}
+
 /// Removes the checkout that a run was given for itself, or says why it stays.
 fn checkout_kept(project: &Project, found: &Found) -> Option<String> {
     let error = worktrees::remove(project.runs(), &found.entry.run).err()?;
-    Some(format!("the worktree of run {} stays: {}", found.short(), chain(&error)))
+    Some(format!("the worktree of run {} stays: {}", found.short(), with_causes(&error)))
 }
 
-/// Removes a run: its snapshots first, so that what is left after a crash is a run that can be removed again.
-fn forget(project: &Project, found: &Found) -> Result<()> {
-    let failed = |error: io::Error| {
-        Error::damaged(format!("cannot forget run {}: {error}", found.short())).hint("unstuck doctor")
+/// Removes a run: its snapshots first, so that what is left after a crash is a run that can be removed again. Its
+/// workspace and its log are not needed for that. Returns false where somebody works on it.
+fn forget(snapshots: &Path, found: &Found) -> Result<bool> {
+    let failed = |error: &dyn std::error::Error| {
+        let why = with_causes(error);
+        Error::damaged(format!("cannot forget run {}: {why}", found.short())).hint("unstuck doctor")
     };
-    let Ok((lease, _)) = Lease::acquire(&found.folder.lease()) else { return Ok(()) };
-    let events = found.good_events().map(|(events, _)| events).unwrap_or_default();
-    if let Ok(started) = found.started(&events)
-        && Path::new(&started.workspace).is_dir()
-    {
-        let snapshots = driving::snapshots(project.runs(), started)?;
-        snapshots.forget(found.entry.run.as_str()).map_err(|error| explained::of_snapshots(&error))?;
-    }
-    fs::remove_dir_all(found.folder.path()).map_err(failed)?;
-    drop(lease);
-    Ok(())
+    let lease = match Lease::acquire(&found.folder.lease()) {
+        Ok((lease, _)) => lease,
+        Err(AcquireError::Held { .. }) => return Ok(false),
+        Err(error) => return Err(failed(&error)),
+    };
+    Snapshots::forget(snapshots, found.entry.run.as_str())
+        .map_err(|error| explained::of_snapshots(&error))?;
+    RunLog::delete(&found.folder, lease).map_err(|error| failed(&error))?;
+    Ok(true)
 }
 
 /// Reads an age: days and weeks beside what durations have.

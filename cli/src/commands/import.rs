@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
+use unstuck_core::error::with_causes;
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_store::event_store::EventStore as _;
@@ -14,7 +15,7 @@ use unstuck_store::opening::OpenError;
 use unstuck_store::state_dir::RunEntry;
 
 use crate::args::Global;
-use crate::error::{Error, Result, chain};
+use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{self, Project};
 use crate::typed::UNSTUCK;
@@ -97,7 +98,7 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = started {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
         let entry = RunEntry { run: run.clone(), started_at: at, workflow, workspace };
-        project.runs().record(&entry).map_err(|error| unreadable(args, &error))?;
+        project.runs().record(&entry);
     }
     if let Some(lines) = lines_of(&args.file).filter(|lines| *lines > log.head().seq.0) {
         eprintln!(
@@ -125,7 +126,7 @@ fn refused(error: &OpenError, args: &Args) -> Error {
             Error::usage(format!("{}:{at}: {detail}; nothing was imported", args.file.display()))
                 .hint("export it again where it comes from")
         }
-        _ => Error::usage(chain(error)).hint_if(error.hint()),
+        _ => Error::usage(with_causes(error)).hint_if(error.hint()),
     }
 }
 

@@ -1,11 +1,9 @@
 //! `unstuck kick`: tries now what a run waits for.
 
-use std::fs;
-
 use unstuck_core::RunState;
 use unstuck_core::event::RunResumed;
+use unstuck_runner::kick;
 use unstuck_runner::launch::{self, TakeUp};
-use unstuck_runner::machine::KICK;
 
 use crate::args::Global;
 use crate::commands::resume;
@@ -37,13 +35,13 @@ pub fn kick(global: &Global, args: &Args) -> Result {
         return Err(Error::usage(format!("run {} does not wait for anything", found.short()))
             .hint(format!("unstuck {next} {}", found.short())));
     }
-    let sign = found.folder.artifacts().join(KICK);
-    let left = fs::create_dir_all(found.folder.artifacts()).and_then(|()| fs::write(&sign, ""));
-    left.map_err(|error| Error::store(&error))?;
+    let artifacts = found.folder.artifacts();
+    kick::leave(&artifacts, state.version()).map_err(|error| Error::store(&error))?;
     if state.is_waiting() && found.is_live() {
         println!("run {} tries now what it waits for", found.short());
         return Ok(exit::OK);
     }
     let order = RunResumed { program: launch::program(), ..RunResumed::default() };
     resume::take_up(&project, &found, &events, &args.driving, TakeUp::Resume(order), false)
+        .inspect_err(|_| kick::take_back(&artifacts))
 }

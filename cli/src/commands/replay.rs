@@ -33,7 +33,8 @@ pub struct Args {
     /// Decide as if the workflow had had this value; may be given more than once.
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["to", "step"])]
     what_if: Vec<String>,
-    /// Read what failed from the recorded outputs and reports again, with this version, and decide on that.
+    /// Read what failed from the recorded outputs and reports of check commands again, with this version, and decide on
+    /// that. What conditions found stays as it was recorded.
     #[arg(long, conflicts_with_all = ["to", "step"])]
     read_again: bool,
     /// Print JSON.
@@ -182,7 +183,7 @@ fn what_if(found: &Found, args: &Args) -> Result {
     let events = events.map(|event| event.map_err(Failed::Read));
     let (blobs, workspace) = (FolderBlobs::new(found.folder.blobs()), Path::new(&found.entry.workspace));
     let observe = |observation| {
-        if args.read_again { read_again(observation, workspace, &blobs) } else { observation }
+        if args.read_again { read_again(observation, workspace, &blobs) } else { Ok(observation) }
     };
     let answer = unstuck_replay::what_if(events, &parsed, observe);
     let answer = answer.map_err(|failed| match failed {
@@ -198,12 +199,20 @@ fn what_if(found: &Found, args: &Args) -> Result {
     Ok(exit::OK)
 }
 
-/// Reads what the commands of a check showed from what was kept of it.
-fn read_again(observation: Observation, workspace: &Path, blobs: &dyn BlobStore) -> Observation {
-    let Observation::CheckFinished(mut finished) = observation else { return observation };
+/// Reads what the commands of a check showed from what was kept of it. Says why where that cannot be done.
+fn read_again(
+    observation: Observation,
+    workspace: &Path,
+    blobs: &dyn BlobStore,
+) -> std::result::Result<Observation, String> {
+    let Observation::CheckFinished(mut finished) = observation else { return Ok(observation) };
     let again = |result| checks::read_again(result, workspace, blobs);
-    finished.commands = finished.commands.into_iter().map(again).collect();
-    Observation::CheckFinished(finished)
+    let commands: io::Result<Vec<_>> = finished.commands.into_iter().map(again).collect();
+    finished.commands = commands.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "its output was not kept".to_owned(),
+        _ => format!("its output cannot be read: {error}"),
+    })?;
+    Ok(Observation::CheckFinished(finished))
 }
 
 fn print_answer(answer: &WhatIf, changes: &[String]) {

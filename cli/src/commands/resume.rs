@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
+use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
 use unstuck_core::event::{RunOutcome, RunResumed};
 use unstuck_core::id::{Millis, Seq};
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{Found, Project, RunArg};
 use crate::screen::{self, Mode};
-use crate::typed::{self, UNSTUCK};
+use crate::typed::UNSTUCK;
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -115,7 +116,7 @@ pub fn take_up(
 ) -> Result {
     let started = found.started(events)?;
     if !Path::new(&started.workspace).is_dir() {
-        let (short, place) = (found.short(), typed::quoted(&started.workspace));
+        let (short, place) = (found.short(), quoted(&started.workspace));
         return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace)).hint(
             format!(
                 "put it back: mkdir -p {place}; unstuck -C {place} undo {short}@first --git    or see what was done: unstuck show {short}"

@@ -1,6 +1,5 @@
 //! `unstuck run`: a workflow file, or a goal with a worker and checks.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -581,15 +580,16 @@ fn from_file(workspace: &Path, args: &Args) -> Result<RunStarted> {
 }
 
 fn looks_like_file(workspace: &Path, what: &str) -> bool {
-    let is_yaml = Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml");
-    is_yaml && (!what.contains(' ') || workspace.join(what).exists())
+    is_yaml(what) && (!what.contains(' ') || workspace.join(what).exists())
+}
+
+fn is_yaml(what: &str) -> bool {
+    Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml")
 }
 
 fn no_such_file(what: &str) -> Error {
-    let looks_like_goal =
-        what.contains(' ') || Path::new(what).extension().is_none_or(|ext| ext != OsStr::new("yaml"));
     let error = Error::usage(format!("there is no file {what}"));
-    if looks_like_goal {
+    if what.contains(' ') || !is_yaml(what) {
         return error
             .hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
     }

@@ -35,11 +35,8 @@ pub fn stop(global: &Global, args: &Args) -> Result {
         );
     };
     if holder.liveness() == Liveness::Elsewhere {
-        return Err(Error::usage(format!(
-            "run {short} is worked on by process {} on {}",
-            holder.pid, holder.host
-        ))
-        .hint(format!("there: {UNSTUCK} stop {short}")));
+        return Err(Error::usage(format!("run {short} is worked on by {holder}"))
+            .hint(format!("there: {UNSTUCK} stop {short}")));
     }
     system::interrupt(holder.pid).map_err(|error| {
         Error::usage(format!(

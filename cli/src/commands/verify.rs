@@ -12,6 +12,7 @@ use unstuck_store::run_log::RunLog;
 use crate::args::Global;
 use crate::commands::replay;
 use crate::error::{Error, Result};
+use crate::explained::explained;
 use crate::project::{Found, Project, RunArg};
 use crate::{driving, exit, text};
 
@@ -21,6 +22,9 @@ pub struct Args {
     /// The run.
     #[command(flatten)]
     run: RunArg,
+    /// Write a damaged store anew from events.jsonl, if that is whole; the old store is kept aside.
+    #[arg(long)]
+    rebuild_store: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -31,12 +35,9 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
     // A live run is checked by its mirror; one that nobody works on by its store as well.
-    let stored = !found.is_live();
+    let stored = !found.is_live() || args.rebuild_store;
     if stored {
-        if let Ok(opening) = driving::quiet_site(project.runs().clone()).mend(&found.folder) {
-            note(&opening);
-        }
-        check_store(&found)?;
+        mend_store(&project, &found, args.rebuild_store)?;
     }
     let log = found.log()?;
     let events = log.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
@@ -78,7 +79,8 @@ pub fn verify(global: &Global, args: &Args) -> Result {
         if missing > 0 {
             let missing = text::count(missing, "payload");
             println!(
-                "{missing} not there: prompts and outputs, which an export leaves out; no decision rests on them"
+                "{missing} not there: prompts, outputs and reports, which an export leaves out; no decision rests on them, but \
+                 `replay --read-again` does"
             );
         }
         replay::print_comparison(&recheck, found.short());
@@ -105,20 +107,40 @@ impl Failed {
     }
 }
 
+/// Checks the store, and mends what may be mended; a damaged store only where that is asked for.
+fn mend_store(project: &Project, found: &Found, rebuild: bool) -> Result<()> {
+    let site = driving::quiet_site(project.runs().clone());
+    if let Ok(opening) = site.mend(&found.folder) {
+        note(&opening);
+    }
+    match check_store(found) {
+        Err(OpenError::Corrupt { .. } | OpenError::Damaged { .. }) if rebuild => {
+            let opening = site
+                .rebuild_store(&found.folder)
+                .map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
+            note(&opening);
+            Ok(())
+        }
+        checked => checked.map_err(|error| found.unopened(&error)),
+    }
+}
+
 /// Checks the store and brings it and its mirror together. A mirror that is damaged beside a whole store is
 /// written anew.
-pub fn check_store(found: &Found) -> Result<()> {
-    let failed = |error: &OpenError| Error::store(error).hint_if(error.hint());
-    let (log, opening) = RunLog::open_for_writing(&found.folder).map_err(|error| failed(&error))?;
+///
+/// # Errors
+///
+/// The store is damaged, or somebody works on the run.
+pub fn check_store(found: &Found) -> std::result::Result<(), OpenError> {
+    let (log, opening) = RunLog::open_for_writing(&found.folder)?;
     note(&opening);
     let Err(error) = log.verify() else { return Ok(()) };
     let store_is_whole = log.read(Seq(1)).is_ok_and(|mut events| events.all(|event| event.is_ok()));
     drop(log);
     if !store_is_whole {
-        return Err(found.unreadable(&error));
+        return Err(OpenError::from_read(&found.folder, error));
     }
-    let opening = RunLog::rebuild_mirror(&found.folder).map_err(|error| failed(&error))?;
-    note(&opening);
+    note(&RunLog::rebuild_mirror(&found.folder)?);
     Ok(())
 }
 

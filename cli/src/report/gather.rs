@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
-use unstuck_adapters::snapshot::{DiffOptions, Snapshots, explain};
+use unstuck_adapters::snapshot::{DiffOptions, Snapshots};
 use unstuck_core::Event;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Blob, Iteration, Seq, StepId};
 use unstuck_replay::report::Report;
@@ -93,7 +94,7 @@ fn changes(
             }
             Err(error) => {
                 let of = format!("{} #{}", step.id, iteration.iteration);
-                lacks.push(format!("what {of} changed cannot be shown: {}", explain(&error)));
+                lacks.push(format!("what {of} changed cannot be shown: {}", with_causes(&error)));
             }
         }
     }

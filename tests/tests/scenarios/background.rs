@@ -90,6 +90,26 @@ fn every_end_but_an_interruption_is_told_once() {
 }
 
 #[test]
+fn a_summary_that_cannot_be_written_hides_neither_the_end_nor_that_it_is_told() {
+    for (command, status, exit) in
+        [("unstuck verdict complete", 0, 6), ("unstuck verdict incomplete --reason 'not yet'", 2, 2)]
+    {
+        let stage = Stage::repository();
+        let summary = stage.scratch("summary");
+        let path = summary.to_str().expect("a plain path");
+        let work = format!("rm -f {path}; mkdir -p {path}; {command}");
+        let keys = format!(
+            "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+        );
+        stage.workflow(&format!("notify: '{NOTIFY}'\n"), &keys);
+        let ended = stage.unstuck(&["run", "flow.yaml", "--summary", path]).with_status(exit);
+        ended.complains("error: cannot write the summary to");
+        assert!(stage.noted("words").starts_with(&format!("{status} ")), "{command}");
+        stage.verify();
+    }
+}
+
+#[test]
 fn a_crash_is_no_end_and_what_a_resume_makes_of_it_is_told() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
     let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh"), "--notify", NOTIFY]);

@@ -1,5 +1,7 @@
 //! Loops that get somewhere, loops that do not, and workers that take a short way.
 
+use std::fs;
+
 use crate::stage::{Ended, Stage};
 
 /// The command that says whether the work is done: a failing test, with its name and what it got.
@@ -184,13 +186,13 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
     assert_eq!(files.len(), 8, "{files:?}");
     for file in files {
         let name = file.file_name().expect("a name");
-        let text = std::fs::read_to_string(&file).expect("it can be read");
-        assert_eq!(text, std::fs::read_to_string(again.join("work").join(name)).expect("it was made again"));
+        let text = fs::read_to_string(&file).expect("it can be read");
+        assert_eq!(text, fs::read_to_string(again.join("work").join(name)).expect("it was made again"));
         if file.extension().is_some_and(|it| it == "json") {
             serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
         }
     }
-    let page = std::fs::read_to_string(page).expect("it can be read");
+    let page = fs::read_to_string(page).expect("it can be read");
     for part in [
         "stuck: the same failures again",
         "in every iteration",
@@ -225,7 +227,7 @@ fn s29_a_reviewer_who_always_finds_something_new_is_told_from_progress() {
 #[test]
 fn s35_every_stop_has_a_reason_of_a_closed_set() {
     let order =
-        std::fs::read_to_string(crate::stage::repository("store/tests/golden/v1/order.txt")).expect("pinned");
+        fs::read_to_string(crate::stage::repository("store/tests/golden/v1/order.txt")).expect("pinned");
     let closed = |name: &str| -> Vec<String> {
         let line = order
             .lines()
@@ -284,6 +286,28 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     let uncounted = ["replay", "--what-if", "steps.work.convergence.max_changed_lines=3"];
     stage.unstuck(&uncounted).with_status(64).complains("were not counted");
     ask(&["--read-again"]).says("every decision would have been the same");
+    // An output that is gone or damaged is not taken for one that says nothing.
+    let finished = stage.facts("check_finished");
+    let mut output =
+        finished.iter().flat_map(|it| it["commands"].as_array()).flatten().map(|it| &it["stdout"]);
+    let kept = output.next_back().expect("there are commands");
+    let digest = kept["digest"].as_str().expect("an output is kept");
+    let blob = stage.kept().into_iter().find(|path| path.ends_with(digest)).expect("it is kept");
+    let whole = fs::read(&blob).expect("it is there");
+    for (what, said) in [(None, "its output was not kept"), (Some(b"forged"), "its output cannot be read")] {
+        fs::remove_file(&blob).expect("it is there");
+        if let Some(content) = what {
+            fs::write(&blob, content).expect("it is ours");
+        }
+        ask(&["--read-again"]).says("and ends there").says(said);
+        let verified = stage.unstuck(&["verify"]);
+        match what {
+            None => verified.with_status(0).says("not there"),
+            Some(_) => verified.with_status(6).complains(digest),
+        };
+        fs::write(&blob, &whole).expect("it is ours");
+    }
+    stage.verify();
 }
 
 #[test]

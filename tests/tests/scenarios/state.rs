@@ -164,6 +164,95 @@ fn s56_a_tail_that_is_torn_is_noticed_and_nothing_whole_is_lost() {
 }
 
 #[test]
+fn gc_forgets_runs_without_a_workspace_or_a_log_with_their_snapshots_and_says_what_stays() {
+    let stage = Stage::repository();
+    let go = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations", "1"];
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        stage.unstuck(&go).with_status(2);
+        runs.push(stage.run());
+    }
+    let project = project_of(&stage);
+    let of = |run: &str| project.join("runs").join(run);
+    let mut refs = fs::read_dir(project.join("snapshots.git/refs/unstuck")).expect("there are snapshots");
+    assert!(refs.all(|name| runs.contains(&name.expect("a name").file_name().into_string().expect("an id"))));
+
+    // One has no log that can be read, somebody holds another without saying who, and the workspace is gone.
+    fs::write(of(&runs[0]).join("events.jsonl"), "no event\n").expect("it is ours");
+    let lease = of(&runs[1]).join("lease");
+    fs::write(&lease, "").expect("it is ours");
+    let held = fs::File::open(&lease).expect("it is there");
+    held.lock().expect("nobody has it");
+    fs::create_dir_all(of(".tmp-1-0").join("blobs")).expect("it is ours");
+    let moved = stage.scratch("moved");
+    fs::rename(stage.workspace(), &moved).expect("the workspace is ours");
+    let store = format!("sled:{}", project.display());
+    let gc = || {
+        let arguments = ["--store", &store, "gc", "--older-than", "0d", "--yes", "--json"];
+        let ended = stage.unstuck_in(&moved, &arguments).with_status(0);
+        let told: Value = serde_json::from_str(&ended.out).expect("JSON");
+        let mut forgotten: Vec<String> = serde_json::from_value(told["runs"].clone()).expect("names");
+        forgotten.sort();
+        (forgotten, ended.err)
+    };
+    let (forgotten, said) = gc();
+    let mut want = vec![runs[0].clone(), runs[2].clone()];
+    want.sort();
+    assert_eq!(forgotten, want);
+    assert!(said.contains(&format!("run {} stays: somebody works on it", &runs[1][..4])), "{said}");
+    assert!(!of(".tmp-1-0").exists() && of(&runs[1]).exists());
+    assert!(project.join("snapshots.git/refs/unstuck").join(&runs[1]).exists());
+
+    drop(held);
+    assert_eq!(gc(), (vec![runs[1].clone()], String::new()));
+    assert_eq!(fs::read_dir(project.join("runs")).expect("a folder").count(), 0);
+    let refs = fs::read_dir(project.join("snapshots.git/refs/unstuck"));
+    assert!(refs.map_or(0, Iterator::count) == 0, "nothing names a snapshot any more");
+}
+
+#[test]
+fn a_damaged_store_is_written_anew_from_a_whole_mirror_on_request_and_that_is_recorded() {
+    let stage = Stage::repository();
+    let go = |iterations| {
+        let work = ["run", "go", "--check", "false", "--with", "sh -c 'date +%N >> f'", "--iterations"];
+        stage.unstuck(&[&work[..], &[iterations]].concat()).with_status(2);
+        project_of(&stage).join("runs").join(stage.run()).join("events.jsonl")
+    };
+    let (other, mirror) = (go("1"), go("2"));
+    let events = stage.events().len();
+    // What is in the store is another run, which no tail explains.
+    let database = |mirror: &PathBuf| mirror.with_file_name("store").join("db");
+    let damage = || {
+        fs::copy(database(&other), database(&mirror)).expect("both are ours");
+    };
+
+    damage();
+    for command in [&["verify"][..], &["resume", "--add-iterations", "1"]] {
+        stage.unstuck(command).with_status(6).complains("--rebuild-store");
+    }
+    stage.unstuck(&["verify", "--rebuild-store"]).with_status(0).complains("written anew from events.jsonl");
+    assert_eq!((stage.events().len(), stage.facts("log_repaired").len()), (events + 1, 1));
+    stage.verify();
+    stage.unstuck(&["verify", "--rebuild-store"]).with_status(0);
+    assert_eq!(stage.events().len(), events + 1, "a store that is whole stays as it is");
+
+    // A mirror that is damaged too is not taken for the run.
+    damage();
+    let whole = fs::read(&mirror).expect("it is there");
+    let mut torn = whole.clone();
+    torn[whole.len() / 2] ^= 1;
+    fs::write(&mirror, &torn).expect("it is ours");
+    let refused = stage.unstuck(&["verify", "--rebuild-store"]).with_status(6).complains("--salvage");
+    assert!(!refused.err.contains("next: unstuck verify"), "{refused:#?}");
+    assert_eq!(fs::read(&mirror).expect("it is there"), torn);
+    fs::write(&mirror, &whole).expect("it is ours");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(6).complains("--rebuild-store");
+    stage.unstuck(&["verify", "--rebuild-store"]).with_status(0);
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    stage.verify();
+}
+
+#[test]
 fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
     let stage = Stage::repository();
     let worker = "sh -c 'date +%N >> f'";
@@ -195,6 +284,24 @@ fn a_log_beside_which_the_mirror_is_behind_is_acted_on_as_a_whole() {
     fs::write(&mirror, bytes).expect("it is ours");
     stage.unstuck(&["undo"]).with_status(0).says("before iteration 4");
     stage.verify();
+}
+
+#[test]
+fn an_import_is_done_although_the_index_cannot_be_written() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--claim", "--with", "true"]).with_status(1);
+    let export = stage.scratch("run.jsonl");
+    let export = export.to_str().expect("a plain path");
+    stage.unstuck(&["export", "-o", export]).with_status(0);
+    let elsewhere = stage.scratch("elsewhere");
+    fs::create_dir_all(elsewhere.join("index")).expect("the scratch folder is ours");
+    let store = format!("sled:{}", elsewhere.display());
+    stage
+        .unstuck(&["--store", &store, "import", export])
+        .with_status(0)
+        .says("the chain is unbroken")
+        .complains("the index was not written");
+    stage.unstuck(&["--store", &store, "verify"]).with_status(0).says("all the same");
 }
 
 #[test]

@@ -92,7 +92,10 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
 
     let bad = run(&["x", "--claim", "--with", "true", "--iterations", "0"]).with_status(64);
     assert!(bad.err.contains("--iterations"), "{bad:#?}");
-    run(&["no-such-file.yaml"]).with_status(64).complains("no-such-file.yaml");
+    for file in ["no-such-file.yaml", "no-such-file.yml"] {
+        let refused = run(&[file]).with_status(64).complains(file);
+        assert!(!refused.err.contains("goal"), "{refused:#?}");
+    }
 
     for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         let stage = Stage::repository().with_variable("HOLD_AT", "1");
@@ -139,6 +142,19 @@ fn s71_nor_does_the_status_depend_on_who_reads() {
     ] {
         let ended = stage.unstuck_unheard(command).with_status(0);
         assert_eq!(ended.err, "", "{command:?}");
+    }
+}
+
+#[test]
+fn a_worker_is_told_whether_much_is_to_be_said() {
+    for (more, told) in [(&[][..], ""), (&["--verbose"], "1 1 1\n")] {
+        let stage = Stage::repository();
+        let work = "[ -z \"$VERBOSE$UNSTUCK_VERBOSE$ROBOPPI_VERBOSE\" ] || \
+                    echo \"$UNSTUCK_VERBOSE $ROBOPPI_VERBOSE $AGENTCORE_VERBOSE\" >\"$SCRATCH/told\"";
+        stage.write("../scratch/worker.sh", work);
+        let worker = format!("sh {}", stage.scratch("worker.sh").display());
+        stage.unstuck(&[more, &["run", "go", "--with", &worker, "--check", "true"]].concat()).with_status(0);
+        assert_eq!(stage.noted("told"), told);
     }
 }
 

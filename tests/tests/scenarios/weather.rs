@@ -1,5 +1,6 @@
 //! Limits and outages of services, and what only a person can mend: S25, S26, S41 to S44.
 
+use std::fs;
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
@@ -85,6 +86,23 @@ fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
     stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
     waited_until_one_in_seoul(&stage, "claude");
     stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
+}
+
+#[test]
+fn a_kick_that_comes_too_late_does_not_end_the_next_wait() {
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    // Somebody looked when it was at its first event.
+    let mirror = stage.kept().into_iter().find(|path| path.ends_with("events.jsonl")).expect("a mirror");
+    let sign = mirror.with_file_name("artifacts").join("kick");
+    fs::write(&sign, "1").expect("the folder is ours");
+    wait_until("the sign is taken", || !sign.exists());
+    stage.unstuck(&["show"]).with_status(0);
+    assert_eq!(stage.facts("kicked").len(), 0);
+    kick(&stage, live, 1).with_status(0);
+    assert_eq!(stage.facts("kicked").len(), 1);
 }
 
 #[test]

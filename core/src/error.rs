@@ -1,0 +1,42 @@
+//! How an error is told, whichever of its parts it is asked for: in one line, with all that caused it.
+
+use std::error::Error;
+
+/// Returns an error with all that caused it, in one line. A cause that the message ends with already is not said twice.
+pub fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Trouble {
+        #[error("no room")]
+        Root,
+        #[error("cannot write the index")]
+        Outer(#[source] Box<Trouble>),
+        #[error("it failed: {0}")]
+        SaysItsCause(#[source] Box<Trouble>),
+    }
+
+    #[test]
+    fn every_cause_is_said_once() {
+        let outer = |inner| Trouble::Outer(Box::new(inner));
+        let says = |inner| Trouble::SaysItsCause(Box::new(inner));
+        for (error, told) in [
+            (Trouble::Root, "no room"),
+            (outer(Trouble::Root), "cannot write the index: no room"),
+            (says(Trouble::Root), "it failed: no room"),
+            (says(outer(Trouble::Root)), "it failed: cannot write the index: no room"),
+            (outer(outer(Trouble::Root)), "cannot write the index: no room"),
+        ] {
+            assert_eq!(with_causes(&error), told);
+        }
+    }
+}
