@@ -353,7 +353,7 @@ pub(crate) async fn run(
                 }
                 None => process::run(spec, &*world.blobs, &world.redactor, stop, &mut show).await,
             };
-            call::note_reset(kind, &mut outcome);
+            call::note_reset(kind, &mut outcome, world.clock.now());
             let commands = match step.check.as_ref().map(|check| &check.by) {
                 Some(CheckBy::Exit(_))
                     if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>

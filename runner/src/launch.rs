@@ -317,6 +317,7 @@ impl Site {
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
         };
         let machine = Machine {
+        let clock = Clock::start(state.last_at());
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
             artifacts,
@@ -334,7 +335,7 @@ impl Site {
             verbose: self.verbose,
             grace: self.grace,
         };
-        let clock = Clock::start(state.last_at());
+            clock,
         Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())
     }
 

@@ -22,6 +22,7 @@ use unstuck_store::blobs::BlobStore;
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
 use crate::perform::{Prepared, perform, prepare};
+use crate::clock::Clock;
 use crate::snapshots::Keeper;
 use crate::world::{Tell, World};
 
@@ -68,6 +69,8 @@ pub struct Machine {
     /// Time between TERM and KILL.
     pub grace: Duration,
 }
+    /// The clock of the supervisor, so that what it is told of the time of day and what it records are of one clock.
+    pub clock: Clock,
 
 /// A child run that is under way.
 pub type ChildRun = Pin<Box<dyn Future<Output = Result<ChildEnd, String>> + Send>>;
