@@ -316,7 +316,7 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let moved = iteration.and_then(failures_moved).unwrap_or_default();
     let cost = iteration.and_then(|it| it.micro_usd).map(|it| format!("{} · ", money::dollars(it)));
     let cost = cost.unwrap_or_default();
-    let word = text::verdict(verdict.decision);
+    let word = verdict.decision.in_words();
     let indent = head.chars().count();
     format!(
         "{head}{}",

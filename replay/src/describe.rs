@@ -9,7 +9,6 @@ use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money;
 use unstuck_core::reading::{Progress, Reading};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::verdict::Decision;
 
 /// Returns the kind of an event, as it is named in the log.
 pub fn kind(event: &Event) -> &'static str {
@@ -267,14 +266,7 @@ fn concluded(conclusion: &Conclusion) -> String {
 }
 
 fn verdict(event: &VerdictReached) -> String {
-    let decision = match event.decision {
-        Decision::Complete => "complete",
-        Decision::Incomplete => "incomplete",
-        Decision::Blocked => "blocked",
-        Decision::Waiting => "waiting",
-        Decision::None => "incomplete, no readable verdict",
-    };
-    let mut text = format!("{decision} (source={})", event.source.as_str());
+    let mut text = format!("{} (source={})", event.decision.in_words(), event.source.as_str());
     let why: Vec<&str> = event.reasons.iter().chain(&event.problems).map(String::as_str).collect();
     if !why.is_empty() {
         text.push_str(": ");

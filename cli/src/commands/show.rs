@@ -2,6 +2,7 @@
 
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Millis, Timestamp};
+use unstuck_core::verdict::Decision;
 use unstuck_replay::{IterationStory, StepStory, Story};
 
 use super::runs::waiting;
@@ -97,7 +98,7 @@ fn running(waits: Option<&(Timestamp, String)>, took: Millis, short: &str, now: 
 /// Returns the word for what an iteration was judged.
 pub fn judged(step: &StepStory, iteration: &IterationStory) -> &'static str {
     let unjudged = if step.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
-    iteration.decision.map_or(unjudged, text::verdict)
+    iteration.decision.map_or(unjudged, Decision::in_words)
 }
 
 fn row(step: &StepStory, iteration: &IterationStory) -> String {
