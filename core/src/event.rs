@@ -177,7 +177,7 @@ pub struct WorkerStarted {
     pub step: StepId,
     /// The iteration it works in.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// What it was asked, literally.
     pub prompt: Blob,
@@ -215,7 +215,7 @@ pub struct WorkerProgressed {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// Where the call stands.
     pub progress: Box<Progress>,
@@ -228,7 +228,7 @@ pub struct WorkerFinished {
     pub step: StepId,
     /// The iteration it worked in.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// How it ended and what it left.
     pub outcome: Outcome,
@@ -253,7 +253,7 @@ pub struct Lost {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// How many processes were found and ended.
     pub processes_ended: u32,
@@ -266,7 +266,7 @@ pub struct CheckStarted {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The id that a verdict must carry.
     pub check_id: CheckId,
@@ -289,7 +289,7 @@ pub struct CheckFinished {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The id that a verdict must carry.
     pub check_id: CheckId,
@@ -497,7 +497,7 @@ pub struct WorkRequested {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The stage it works in.
     pub stage: Stage,
@@ -523,7 +523,7 @@ pub struct CheckRequested {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// Who is asked.
     pub what: Inquiry,
@@ -769,7 +769,7 @@ pub enum StepEnd {
 /// What is known of a failed process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Its class, which says whether another try may help.
+    /// Its class, which says whether another attempt may help.
     pub class: ErrorClass,
     /// One sentence with exit code and the line it rests on.
     pub message: String,

@@ -479,7 +479,7 @@ impl RunState {
         step.parse_failures = event.parse_failures;
         step.weather_tries = 0;
         if configured.completion.is_some() {
-            step.count_attempts(&event.fingerprints, event.source);
+            step.count_occurrences(&event.fingerprints, event.source);
         }
         step.feedback = Feedback {
             iteration: event.iteration,
@@ -581,14 +581,14 @@ impl StepState {
         self.verified.unsettled = 0;
     }
 
-    /// Counts the failures that come back. A set that became smaller is progress and counts as no attempt;
+    /// Counts the failures that come back. A set that became smaller is progress and counts as no occurrence;
     /// a failure that went away begins again.
     ///
     /// An answer that is none says nothing of the rest, so what the conditions found before it still counts.
-    fn count_attempts(&mut self, fingerprints: &[String], source: DecisionSource) {
+    fn count_occurrences(&mut self, fingerprints: &[String], source: DecisionSource) {
         let of_answers = source == DecisionSource::Answer;
         let (compared, kept): (BTreeMap<String, u32>, BTreeMap<String, u32>) =
-            std::mem::take(&mut self.attempts)
+            std::mem::take(&mut self.occurrences)
                 .into_iter()
                 .partition(|(it, _)| is_of_answer(it) == of_answers);
         let now: BTreeSet<&String> = fingerprints.iter().collect();
@@ -598,7 +598,7 @@ impl StepState {
             None => 1,
         };
         let counted = now.into_iter().map(|it| (it.clone(), count(it)));
-        self.attempts = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
+        self.occurrences = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
     }
 
     /// Gives a step that had ended its patience back: counters that ended it start afresh.
@@ -611,7 +611,7 @@ impl StepState {
                 StepEnd::CheckFailed(_) | StepEnd::CheckCouldNotRun(_) => self.check_retries = 0,
                 StepEnd::WaitExpired => self.waiting_since = None,
                 StepEnd::AttemptsExhausted(_) => {
-                    self.attempts.clear();
+                    self.occurrences.clear();
                     self.repeats = 0;
                 }
                 _ => {}

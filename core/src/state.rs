@@ -84,11 +84,11 @@ pub struct StepState {
     pub phase: StepPhase,
     /// The iteration it is in; 0 before the first.
     pub iteration: Iteration,
-    /// The newest try of the worker, or of the check, whichever the phase is about.
+    /// The newest attempt of the worker, or of the check, whichever the phase is about.
     pub attempt: Attempt,
     /// What its worker is run for.
     pub purpose: Purpose,
-    /// The newest try of the worker in this iteration, whatever the phase is about.
+    /// The newest attempt of the worker in this iteration, whatever the phase is about.
     pub work_attempt: Attempt,
     /// Retries of the worker that this iteration has cost.
     pub retries: u32,
@@ -126,8 +126,8 @@ pub struct StepState {
     pub claim: Option<Box<Claimed>>,
     /// What has been found out about it.
     pub verified: Verified,
-    /// How often each failure of the last verdict has come back, this time included.
-    pub attempts: BTreeMap<String, u32>,
+    /// In how many iterations each failure of the last verdict has come back, this one included.
+    pub occurrences: BTreeMap<String, u32>,
     /// How often in a row the worker has asked for a repeat of its step.
     pub repeats: u32,
     /// What the worker is to be told next.

@@ -273,13 +273,13 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "the same failure three times",
             two(),
             failing_thrice.to_vec(),
-            "exhausted: failed (validator:b) came back in 3 attempts in a row [validator:b]",
+            "exhausted: failed (validator:b) came back in 3 iterations in a row [validator:b]",
         ),
         (
             "once is no row",
             Completion { max_attempts: 1, ..two() },
             vec![Done, Found("+-")],
-            "exhausted: failed (validator:b) is there after the only attempt [validator:b]",
+            "exhausted: failed (validator:b) is there, and one iteration with it is all that is allowed [validator:b]",
         ),
         (
             "three different failures",
@@ -288,10 +288,10 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "iteration 4 Check [validator:b]",
         ),
         (
-            "a set that gets smaller costs no attempt",
+            "a set that gets smaller is no occurrence",
             two(),
             vec![Done, Found("--"), Done, Found("+-"), Done, Found("+-"), Done, Found("+-")],
-            "exhausted: failed (validator:b) came back in 3 attempts in a row [validator:b]",
+            "exhausted: failed (validator:b) came back in 3 iterations in a row [validator:b]",
         ),
         (
             "what could not run is nobody's iteration",
@@ -372,7 +372,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             "the wrong form three times",
             with_answer(two()),
             vec![Babbles, Babbles, Babbles],
-            "exhausted: format:#:required came back in 3 attempts in a row [format:#:required]",
+            "exhausted: format:#:required came back in 3 iterations in a row [format:#:required]",
         ),
         (
             "the closer has the last word",

@@ -82,7 +82,7 @@ fn observed(observation: &Observation) -> String {
                 files => format!(", asked with {}", files.join(", ")),
             };
             let who = e.call.as_deref().map_or_else(|| "worker".to_owned(), called);
-            format!("{} #{}: {who} started, try {}{from}", e.step, e.iteration, e.attempt)
+            format!("{} #{}: {who} started, attempt {}{from}", e.step, e.iteration, e.attempt)
         }
         Observation::WorkerProgressed(e) => {
             format!("{} #{}: {}", e.step, e.iteration, progress(&e.progress))
@@ -103,7 +103,7 @@ fn observed(observation: &Observation) -> String {
             )
         }
         Observation::CheckStarted(e) => {
-            format!("{}: check {} started, try {}", check_of(&e.step, e.iteration), e.check_id, e.attempt)
+            format!("{}: check {} started, attempt {}", check_of(&e.step, e.iteration), e.check_id, e.attempt)
         }
         Observation::CheckFinished(e) => {
             let place = check_of(&e.step, e.iteration);
@@ -223,7 +223,7 @@ fn concluded(conclusion: &Conclusion) -> String {
                 Purpose::Work => "work is due",
                 Purpose::Diagnosis => "a diagnosis is due",
             };
-            format!("{} #{}: {what}, try {}{stage}", e.step, e.iteration, e.attempt)
+            format!("{} #{}: {what}, attempt {}{stage}", e.step, e.iteration, e.attempt)
         }
         Conclusion::CheckRequested(e) => {
             let what = match e.what {
@@ -232,7 +232,7 @@ fn concluded(conclusion: &Conclusion) -> String {
                 Inquiry::Conditions => "the validators are",
                 Inquiry::Closer => "the closer is",
             };
-            format!("{}: {what} due, try {}", check_of(&e.step, e.iteration), e.attempt)
+            format!("{}: {what} due, attempt {}", check_of(&e.step, e.iteration), e.attempt)
         }
         Conclusion::WaitRequested(e) => {
             let why = match e.why {

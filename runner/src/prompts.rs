@@ -300,7 +300,7 @@ fn of_validator<'a>(
 
 /// Returns how often the most stubborn of these failures has come back, this time included.
 fn occurrence(at: &StepState, fingerprints: &[String]) -> u32 {
-    fingerprints.iter().filter_map(|it| at.attempts.get(it)).max().copied().unwrap_or(1)
+    fingerprints.iter().filter_map(|it| at.occurrences.get(it)).max().copied().unwrap_or(1)
 }
 
 /// Returns the values that the fields of a decision may have, where a schema lists them: the first that does.

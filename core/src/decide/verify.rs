@@ -225,7 +225,7 @@ impl Batch {
             .flatten();
         // An answer of the wrong form, and what a closer finds open, are failures like any other.
         let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
-        let most = at.attempts.iter().max_by_key(|(_, count)| **count);
+        let most = at.occurrences.iter().max_by_key(|(_, count)| **count);
         let end = if let Some(result) = lost {
             StepEnd::ConditionFailed(reason(result))
         } else if aborts {
@@ -237,8 +237,8 @@ impl Batch {
             let named = named.filter(|it| it.fingerprint.as_str() == failure).map(gate::name).next();
             let what = named.map_or_else(|| failure.clone(), |name| format!("{name} ({failure})"));
             StepEnd::AttemptsExhausted(match count {
-                0 | 1 => format!("{what} is there after the only attempt"),
-                _ => format!("{what} came back in {count} attempts in a row"),
+                0 | 1 => format!("{what} is there, and one iteration with it is all that is allowed"),
+                _ => format!("{what} came back in {count} iterations in a row"),
             })
         } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
             StepEnd::AttemptsExhausted(format!(

@@ -120,8 +120,8 @@ impl Batch {
         ended
     }
 
-    /// Returns the pause before a try: it doubles, is bounded, and is spread by up to a fifth, by
-    /// the names of run, step and try instead of by chance.
+    /// Returns the pause before an attempt: it doubles, is bounded, and is spread by up to a fifth, by
+    /// the names of run, step and attempt instead of by chance.
     pub(super) fn backoff(&self, step: &Step, class: ErrorClass, tries: u32) -> Millis {
         let (first, most) = match class {
             ErrorClass::RetryableNetwork | ErrorClass::RetryableService => (2_000, 120_000),

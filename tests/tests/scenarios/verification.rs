@@ -208,7 +208,7 @@ fn the_same_lint_error_again_gets_the_next_template_and_then_the_step_stops() {
     stage.write(&format!("{RETRY}/f_failed_lint-2.md"), "SECOND TEMPLATE\n");
     stage.write(&format!("{RETRY}/f_failed_lint-3.md"), "THIRD TEMPLATE\n");
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 4 attempts in a row");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 4 iterations in a row");
     let prompts = prompts(&stage);
     let used: Vec<bool> = ["FIRST", "SECOND", "THIRD"]
         .iter()
@@ -343,7 +343,7 @@ fn an_answer_that_never_has_the_form_ends_the_step_with_what_was_wrong() {
     registry(&stage, &tests_pass(), &end);
     with_answers(&stage);
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh; echo '{\"status\": \"nearly\"}'", "");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 attempts in a row");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 iterations in a row");
     let second = &prompts(&stage)[1];
     assert!(second.contains("in_progress") && second.contains("nearly"), "{second}");
     assert!(stage.facts("check_finished").is_empty(), "nothing was declared, so nothing is verified");
@@ -498,13 +498,13 @@ fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
         &json!({"onFailure": {"action": "retry", "maxAttempts": 3}}),
     );
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\n");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 attempts in a row");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 iterations in a row");
     let ask = |key: &str| {
         let change = format!("steps.work.completion.{key}");
         stage.unstuck(&["replay", "--what-if", &change]).with_status(0)
     };
     for (change, says) in [
-        ("max_attempts=2", &["came back in 2 attempts in a row", "would have ended here"][..]),
+        ("max_attempts=2", &["came back in 2 iterations in a row", "would have ended here"][..]),
         ("max_attempts=4", &["the run would have gone on", "end: recorded NOT COMPLETE, then not known"]),
         ("on_failure=abort", &["would have ended here", "then NOT COMPLETE"]),
         ("on_failure=skip", &["then COMPLETE"]),
