@@ -5,6 +5,7 @@ use std::fmt;
 use crate::event::{Call, Exit, Next, Outcome, RunResumed};
 use crate::id::{RunId, StepId};
 use crate::money::{Ledger, Prices, Spent, dollars};
+use crate::plural::count;
 use crate::reading::Reading;
 use crate::state::{InFlight, RunState, StepState};
 use crate::workflow::{Budget, Step, Work, Worker};
@@ -43,7 +44,7 @@ impl fmt::Display for Overspent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Money { spent, bound } => write!(f, "{} of {}", dollars(*spent), dollars(*bound)),
-            Self::Tokens { spent, bound } => write!(f, "{spent} of {bound} tokens"),
+            Self::Tokens { spent, bound } => write!(f, "{spent} of {}", count(*bound, "token")),
             Self::Unknown { model } => {
                 let model = if model.is_empty() { "a model without a name" } else { model };
                 write!(f, "nobody knows what was spent: {model} has no price, and its client tells no money")

@@ -7,6 +7,7 @@ use unstuck_core::event::{
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money;
+use unstuck_core::plural::count;
 use unstuck_core::reading::{Progress, Reading};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 
@@ -58,20 +59,14 @@ fn observed(observation: &Observation) -> String {
             format!("run {} of {:?} started in {}", e.run, e.workflow.name, e.workspace)
         }
         Observation::RunResumed(e) => {
-            let more = if e.add_iterations > 0 {
-                format!(" with {} more iterations", e.add_iterations)
-            } else {
-                String::new()
-            };
-            let money = if e.add_micro_usd > 0 {
-                format!(" with {} more", money::dollars(e.add_micro_usd))
-            } else {
-                String::new()
-            };
-            let tokens =
-                if e.add_tokens > 0 { format!(" with {} more tokens", e.add_tokens) } else { String::new() };
+            let with = |more: String| format!(" with {more}");
+            let iterations = (e.add_iterations > 0).then(|| with(count(e.add_iterations, "more iteration")));
+            let money =
+                (e.add_micro_usd > 0).then(|| with(format!("{} more", money::dollars(e.add_micro_usd))));
+            let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
+            let more: String = [iterations, money, tokens].into_iter().flatten().collect();
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
-            format!("run resumed{more}{money}{tokens}{hint}")
+            format!("run resumed{more}{hint}")
         }
         Observation::RunInterrupted(e) => format!("interrupted by signal {}", e.signal),
         Observation::AnswerGiven(e) => format!("a person answered: {}", e.text),
@@ -98,8 +93,10 @@ fn observed(observation: &Observation) -> String {
         }
         Observation::WorkerLost(e) => {
             format!(
-                "{} #{}: worker lost with its supervisor, {} processes ended",
-                e.step, e.iteration, e.processes_ended
+                "{} #{}: worker lost with its supervisor, {} ended",
+                e.step,
+                e.iteration,
+                count(e.processes_ended, "process")
             )
         }
         Observation::CheckStarted(e) => {
@@ -115,13 +112,15 @@ fn observed(observation: &Observation) -> String {
         }
         Observation::CheckLost(e) => {
             format!(
-                "{} #{}: check lost with its supervisor, {} processes ended",
-                e.step, e.iteration, e.processes_ended
+                "{} #{}: check lost with its supervisor, {} ended",
+                e.step,
+                e.iteration,
+                count(e.processes_ended, "process")
             )
         }
         Observation::LogRepaired(e) => format!("the log was repaired: {}", e.what),
         Observation::SnapshotTaken(e) => {
-            let files = format!("a snapshot of {} files", e.snapshot.files);
+            let files = format!("a snapshot of {}", count(e.snapshot.files, "file"));
             match e.moment {
                 SnapshotMoment::Ended => format!("{files} was taken at the end"),
                 SnapshotMoment::Resumed => format!("{files} was taken when the run was resumed"),
@@ -150,7 +149,7 @@ pub fn progress(progress: &Progress) -> String {
     let cost = progress.cost.map_or_else(String::new, |it| format!(", {}", money::dollars(it.micro_usd)));
     let doing = [&progress.doing, &progress.text].into_iter().find(|it| !it.is_empty());
     let doing = doing.map_or("at work", |it| it.lines().next().unwrap_or_default());
-    format!("{doing} ({} uses of tools{cost})", progress.counts.tools)
+    format!("{doing} ({} of tools{cost})", count(progress.counts.tools, "use"))
 }
 
 /// Returns what each validator found, the answers that were kept from before marked as such.
@@ -189,10 +188,10 @@ pub fn left(outcome: &Outcome) -> String {
         text.push_str(&told(reading));
     }
     if outcome.processes_ended > 0 {
-        text.push_str(&format!(", {} leftover processes ended", outcome.processes_ended));
+        text.push_str(&format!(", {} ended", count(outcome.processes_ended, "leftover process")));
     }
     if outcome.redactions > 0 {
-        text.push_str(&format!(", {} secrets redacted", outcome.redactions));
+        text.push_str(&format!(", {} redacted", count(outcome.redactions, "secret")));
     }
     if let Some(fatal) = &outcome.fatal {
         text.push_str(&format!("; {fatal}"));
@@ -285,8 +284,7 @@ fn run_ended(event: &RunEnded) -> String {
     }
     if !event.incomplete_steps.is_empty() {
         let steps: Vec<&str> = event.incomplete_steps.iter().map(|step| step.as_str()).collect();
-        let plural = if steps.len() == 1 { "step" } else { "steps" };
-        text.push_str(&format!(", {} {plural} incomplete: {}", steps.len(), steps.join(", ")));
+        text.push_str(&format!(", {} incomplete: {}", count(steps.len(), "step"), steps.join(", ")));
     }
     text
 }
@@ -299,11 +297,7 @@ fn check_of(step: &StepId, iteration: Iteration) -> String {
 /// Says how much failed, where commands tell.
 fn failed(commands: &[CommandResult]) -> String {
     let failed: usize = commands.iter().map(|command| command.failures.len()).sum();
-    match failed {
-        0 => String::new(),
-        1 => ", 1 failure".to_owned(),
-        _ => format!(", {failed} failures"),
-    }
+    if failed == 0 { String::new() } else { format!(", {}", count(failed, "failure")) }
 }
 
 pub(crate) fn stall(cause: StallCause) -> String {

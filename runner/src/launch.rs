@@ -15,6 +15,7 @@ use unstuck_core::event::{
     SnapshotTaken, StepEnd,
 };
 use unstuck_core::id::{Digest, RunId, Seq};
+use unstuck_core::plural::count;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Step, Subworkflow, Workflow};
@@ -106,7 +107,7 @@ pub enum Error {
 }
 
 fn counted(files: &[String]) -> String {
-    if files.len() == 1 { "1 file was".to_owned() } else { format!("{} files were", files.len()) }
+    format!("{} {}", count(files.len(), "file"), if files.len() == 1 { "was" } else { "were" })
 }
 
 fn described(holder: Option<&Holder>) -> String {
@@ -316,8 +317,8 @@ impl Site {
             Some(folder) => folder.artifacts(),
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
         };
-        let machine = Machine {
         let clock = Clock::start(state.last_at());
+        let machine = Machine {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
             artifacts,
@@ -334,8 +335,8 @@ impl Site {
             parent_mark: self.parent_mark.clone(),
             verbose: self.verbose,
             grace: self.grace,
-        };
             clock,
+        };
         Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())
     }
 
@@ -423,7 +424,8 @@ impl Site {
         for entry in here.take(DEAD_RUNS_MAX) {
             let ended = process::end_leftovers(&mark_of(&entry.run));
             if ended > 0 {
-                tracing::warn!("ended {ended} processes that run {} had left in this workspace", entry.run);
+                let ended = count(ended, "process");
+                tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
             }
         }
     }

@@ -15,14 +15,15 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId};
 use unstuck_core::money::Prices;
+use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
-use crate::perform::{Prepared, perform, prepare};
 use crate::clock::Clock;
+use crate::perform::{Prepared, perform, prepare};
 use crate::snapshots::Keeper;
 use crate::world::{Tell, World};
 
@@ -68,9 +69,9 @@ pub struct Machine {
     pub verbose: bool,
     /// Time between TERM and KILL.
     pub grace: Duration,
-}
     /// The clock of the supervisor, so that what it is told of the time of day and what it records are of one clock.
     pub clock: Clock,
+}
 
 /// A child run that is under way.
 pub type ChildRun = Pin<Box<dyn Future<Output = Result<ChildEnd, String>> + Send>>;
@@ -128,10 +129,11 @@ impl World for Machine {
         let (mut clean, of_texts) = self.redact_texts(observation);
         match (of_file + of_texts, &mut clean) {
             (0, _) => {}
-            (count, Observation::WorkerFinished(event)) => event.outcome.redactions += count,
-            (count, Observation::CheckFinished(event)) => event.outcome.redactions += count,
-            (count, Observation::RunStarted(event)) => event.warnings.push(format!(
-                "{count} secret values stood in the workflow and were redacted; hand them over in the environment"
+            (found, Observation::WorkerFinished(event)) => event.outcome.redactions += found,
+            (found, Observation::CheckFinished(event)) => event.outcome.redactions += found,
+            (found, Observation::RunStarted(event)) => event.warnings.push(format!(
+                "redacted {} in the workflow; hand such values over in the environment",
+                count(found, "secret")
             )),
             _ => {}
         }
