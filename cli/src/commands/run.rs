@@ -469,7 +469,6 @@ fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         judge: judge
             .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
         session: if args.keep_session { Session::Continue } else { Session::Fresh },
-        ..QuickOptions::default()
     };
     let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
     let checks = match detected(workspace) {
