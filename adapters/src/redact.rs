@@ -12,7 +12,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
@@ -174,43 +173,6 @@ impl Stream {
 enum End {
     Open,
     Over,
-}
-
-/// Writes to `W` without secret values. Call [`finish`](Self::finish): what may be the beginning of a value is held back until then.
-#[derive(Debug)]
-pub struct RedactingWriter<W> {
-    inner: W,
-    stream: Stream,
-    clean: Vec<u8>,
-}
-
-impl<W: Write> RedactingWriter<W> {
-    /// Wraps a writer.
-    pub fn new(inner: W, redactor: &Redactor) -> Self {
-        Self { inner, stream: redactor.stream(), clean: Vec::new() }
-    }
-
-    /// Writes what was held back, flushes, and returns the writer and how many values were replaced.
-    pub fn finish(mut self) -> io::Result<(W, u32)> {
-        self.clean.clear();
-        self.stream.finish(&mut self.clean);
-        self.inner.write_all(&self.clean)?;
-        self.inner.flush()?;
-        Ok((self.inner, self.stream.count()))
-    }
-}
-
-impl<W: Write> Write for RedactingWriter<W> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        self.clean.clear();
-        self.stream.push(piece, &mut self.clean);
-        self.inner.write_all(&self.clean)?;
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
 }
 
 impl Patterns {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unstuck_adapters::process::{self, Finished, Patience, Spec, Stop};
+use unstuck_adapters::process::{self, Patience, Spec, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::{Blob, Digest, Millis};
@@ -59,11 +59,11 @@ impl Bench {
         format!("test-{}", self.folder.path().file_name().unwrap().to_string_lossy())
     }
 
-    async fn run(&mut self, spec: Spec) -> Finished {
+    async fn run(&mut self, spec: Spec) -> Outcome {
         self.run_until(spec, process::never()).await
     }
 
-    async fn run_until(&mut self, spec: Spec, stop: process::StopSignal) -> Finished {
+    async fn run_until(&mut self, spec: Spec, stop: process::StopSignal) -> Outcome {
         let lines = &mut self.lines;
         process::run(spec, &self.blobs, &self.redactor, stop, &mut |line: &str| lines.push(line.to_owned()))
             .await

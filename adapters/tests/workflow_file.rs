@@ -1583,7 +1583,7 @@ mod command_lines {
                 command: "sh ./agent.sh" # gets the prompt on standard input
                 instructions: "Make the tests pass"
                 capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]
-                timeout: 4h # of one try of the worker
+                timeout: 4h # of one attempt of the worker
                 on_failure: retry
                 max_retries: 2 # of the worker, in each iteration
                 max_iterations: 25
@@ -1623,19 +1623,19 @@ mod plans {
             glossary: 4 steps, at most 2 at a time, bound 10 min
 
               1. build: CUSTOM
-                 bounds     10 min a try
+                 bounds     10 min an attempt
 
               2. test-sorted: CUSTOM
                  after      build
-                 bounds     10 min a try
+                 bounds     10 min an attempt
 
               2. test-columns: CUSTOM
                  after      build
-                 bounds     10 min a try
+                 bounds     10 min an attempt
 
               3. report: CUSTOM
                  after      test-sorted, test-columns
-                 bounds     10 min a try
+                 bounds     10 min an attempt
 
             worst case: 4 worker calls, 0 check calls, 10 min, and 26 h of waiting for limited services
         "#]]
@@ -1649,11 +1649,11 @@ mod plans {
             fix-parser: 2 steps, bound 3 h
 
               1. branch: CUSTOM
-                 bounds     3 h a try
+                 bounds     3 h an attempt
 
               2. implement: CODEX_CLI
                  after      branch
-                 bounds     8 iterations, 40 min a try
+                 bounds     8 iterations, 40 min an attempt
                  check      verdict of CLAUDE_CODE in .roboppi-loop/verdict.json, 10 min a check
                  converge   stage rises after 2 without progress, stops at stage 3
 
@@ -1670,7 +1670,7 @@ mod plans {
             Fix it: 1 step, bound 4 h
 
               1. work: COMMAND (claude -p)
-                 bounds     25 iterations, 3 tries each, 4 h a try
+                 bounds     25 iterations, 3 attempts each, 4 h an attempt
                  check      `cargo test`, 1 h a check
                  converge   stage rises after 3 without progress, stops at stage 3
 
@@ -1682,7 +1682,7 @@ mod plans {
             Fix it: 1 step, bound 4 h
 
               1. work: COMMAND (claude -p)
-                 bounds     25 iterations, 3 tries each, 4 h a try
+                 bounds     25 iterations, 3 attempts each, 4 h an attempt
                  check      claim of the worker in .unstuck/decision.json
 
             worst case: 75 worker calls, 0 check calls, 4 h, and 26 h of waiting for limited services
@@ -1700,11 +1700,11 @@ mod plans {
             t: 1 step, bound 6000 h
 
               1. a: workflow (c.yaml)
-                 bounds     3 iterations, 2 tries each, 600 h a try
+                 bounds     3 iterations, 2 attempts each, 600 h an attempt
                  check      exit code of CUSTOM, 10 min a check
 
                   1. a: CUSTOM
-                     bounds     4 iterations, 24 h a try
+                     bounds     4 iterations, 24 h an attempt
                      check      exit code of CUSTOM, 150 h a check
 
             worst case: 24 worker calls, 81 check calls, 3601 h 30 min, and 26 h of waiting for limited services

@@ -269,16 +269,15 @@ fn baseline_lines(step: &StepId, story: &Story) -> String {
     let step = story.steps.iter().find(|it| it.id == *step);
     let commands = step.map_or(&[][..], |step| &step.baseline);
     let lines = commands.iter().flat_map(|command| {
-        let tests = command.tests.map_or_else(String::new, |tests| {
-            format!(", {}", text::count(usize::try_from(tests.ran()).unwrap_or(usize::MAX), "test"))
-        });
+        let tests =
+            command.tests.map_or_else(String::new, |tests| format!(", {}", text::count(tests.ran(), "test")));
         let outcome = match (command.passed, command.failed) {
             _ if command.belies_itself => {
                 let failed = command.tests.map_or(0, |tests| tests.failed);
                 format!("exits with 0 although it counts {failed} failed (a pipe?)")
             }
             (true, _) => "passes".to_owned(),
-            (false, failed) => text::count(usize::try_from(failed).unwrap_or(usize::MAX), "failure"),
+            (false, failed) => text::count(failed, "failure"),
         };
         let head = format!(
             "baseline {}: {outcome}{tests} ({})",
@@ -330,7 +329,7 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let moved = iteration.and_then(failures_moved).unwrap_or_default();
     let cost = iteration.and_then(|it| it.micro_usd).map(|it| format!("{} · ", money::dollars(it)));
     let cost = cost.unwrap_or_default();
-    let word = text::verdict(verdict.decision);
+    let word = verdict.decision.in_words();
     let indent = head.chars().count();
     format!(
         "{head}{}",

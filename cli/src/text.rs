@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
-use unstuck_core::verdict::Decision;
+pub use unstuck_core::plural::count;
 
 /// Returns a span as people read it: `0.4 s`, `12 s`, `3 min`, `2 h 5 min`.
 pub fn span(span: Millis) -> String {
@@ -56,11 +56,6 @@ pub fn now() -> Timestamp {
     Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
 }
 
-/// Returns `1 iteration`, `2 iterations`.
-pub fn count(n: usize, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
-}
-
 /// Returns a text cut to a number of characters, with an ellipsis where something is missing.
 pub fn cut(text: &str, chars: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
@@ -95,17 +90,6 @@ pub fn painted(outcome: RunOutcome) -> String {
 /// Returns a text in a style of the terminal (`1` is bold, `31` is red), where there are colours.
 pub fn styled(text: &str, style: &str) -> String {
     if colours() { format!("\u{1b}[{style}m{text}\u{1b}[0m") } else { text.to_owned() }
-}
-
-/// Returns the word for a verdict.
-pub fn verdict(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Complete => "complete",
-        Decision::Incomplete => "incomplete",
-        Decision::Blocked => "blocked",
-        Decision::Waiting => "waiting",
-        Decision::None => "incomplete, no readable verdict",
-    }
 }
 
 /// Returns a text in bold, where there are colours.

@@ -140,7 +140,7 @@ pub(crate) fn exit_beside_file(
     if opposite || (exit == Decision::Complete && matches!(said, Decision::Blocked | Decision::Waiting)) {
         let code = i32::from(exit != Decision::Complete);
         claim.claimed = Some(said);
-        let said = format!("{said:?}").to_lowercase();
+        let said = said.as_str();
         claim.decision = Decision::Incomplete;
         claim.reasons = vec![format!("the check exited with {code}, but its decision file says {said}")];
         claim.fingerprints = vec!["verdict:conflict".to_owned()];

@@ -242,7 +242,7 @@ fn rounds(policy: &workflow::Convergence) -> usize {
 }
 
 /// Returns the members by which a verdict is compared with others: its fingerprints, else its reasons.
-pub fn failure_set(fingerprints: &[String], reasons: &[String]) -> BTreeSet<String> {
+fn failure_set(fingerprints: &[String], reasons: &[String]) -> BTreeSet<String> {
     let named: BTreeSet<String> = members(fingerprints.iter().map(String::as_str));
     if !named.is_empty() {
         return named;

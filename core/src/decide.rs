@@ -94,7 +94,7 @@ impl Batch {
         at
     }
 
-    /// A try in the same iteration is for what the one before was for.
+    /// An attempt in the same iteration is for what the one before was for.
     fn request_work(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
         let at = self.at(step);
         let purpose = if iteration == at.iteration { at.purpose } else { Purpose::Work };

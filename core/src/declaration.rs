@@ -129,7 +129,7 @@ pub fn intent(answer: &Value) -> Option<Intent> {
 }
 
 /// Returns where a jump goes to.
-pub fn jump_target(answer: &Value) -> Option<&str> {
+fn jump_target(answer: &Value) -> Option<&str> {
     let next = answer.get("next_action")?;
     let target = next.get("target").or_else(|| next.get("details")?.get("target"))?;
     target.as_str().map(str::trim).filter(|target| !target.is_empty())

@@ -16,13 +16,13 @@ pub enum Effect {
     Stop(StepId),
 }
 
-/// Which try of what is due.
+/// Which attempt of what is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due {
     /// The step.
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
 }

@@ -192,7 +192,7 @@ pub struct WorkerStarted {
     pub step: StepId,
     /// The iteration it works in.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// What it was asked, literally.
     pub prompt: Blob,
@@ -230,7 +230,7 @@ pub struct WorkerProgressed {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// Where the call stands.
     pub progress: Box<Progress>,
@@ -243,7 +243,7 @@ pub struct WorkerFinished {
     pub step: StepId,
     /// The iteration it worked in.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// How it ended and what it left.
     pub outcome: Outcome,
@@ -268,7 +268,7 @@ pub struct Lost {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// How many processes were found and ended.
     pub processes_ended: u32,
@@ -281,7 +281,7 @@ pub struct CheckStarted {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The id that a verdict must carry.
     pub check_id: CheckId,
@@ -304,7 +304,7 @@ pub struct CheckFinished {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The id that a verdict must carry.
     pub check_id: CheckId,
@@ -325,6 +325,9 @@ pub struct CheckFinished {
     pub stamp: Option<Digest>,
     /// What the closer's answer says, where it was asked.
     pub answer: Option<Box<AnswerSeen>>,
+    /// In so many rounds, the last that were allowed, validators have changed the workspace each time; `None` where they
+    /// came to rest, so that what they found holds for what is there.
+    pub unsettled_after: Option<u32>,
 }
 
 /// How a process ended and what it left.
@@ -512,7 +515,7 @@ pub struct WorkRequested {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// The stage it works in.
     pub stage: Stage,
@@ -538,7 +541,7 @@ pub struct CheckRequested {
     pub step: StepId,
     /// The iteration.
     pub iteration: Iteration,
-    /// The try.
+    /// The attempt.
     pub attempt: Attempt,
     /// Who is asked.
     pub what: Inquiry,
@@ -784,7 +787,7 @@ pub enum StepEnd {
 /// What is known of a failed process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Its class, which says whether another try may help.
+    /// Its class, which says whether another attempt may help.
     pub class: ErrorClass,
     /// One sentence with exit code and the line it rests on.
     pub message: String,

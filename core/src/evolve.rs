@@ -1,7 +1,11 @@
 //! The reducer: event and state to state.
 //!
 //! Total: every decodable event leads to a valid state. An event that cannot happen in the state it
-//! meets changes nothing but the count of anomalies.
+//! meets changes nothing but the count of anomalies, and how far the log and its clock have come.
+//!
+//! What a call has cost counts when its end is recorded, also where the run is being stopped by then: the call was in
+//! flight until this event, so its money is spent. An end of what is not in flight is refused and costs nothing: that
+//! call was counted when it ended first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,18 +74,26 @@ impl RunState {
     }
 
     fn observe(&mut self, observation: &Observation, place: Place) -> Fold {
-        let before = self.last_snapshot.clone();
-        self.seen(observation);
+        let seen = self.seen(observation);
+        let fold = self.observed(observation, seen.clone(), place);
+        if matches!(fold, Fold::Done) {
+            self.remember(observation, seen);
+        }
+        fold
+    }
+
+    /// `seen` is what the workspace is now, if somebody looked; what it was before is still the last snapshot.
+    fn observed(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
         match observation {
             Observation::RunStarted(event) => self.run_started(event, place),
             Observation::RunResumed(event) => self.run_resumed(event, place),
             Observation::AnswerGiven(event) => self.answer_given(event, place),
-            Observation::WorkerStarted(event) => self.worker_started(event, place),
+            Observation::WorkerStarted(event) => self.worker_started(event, seen, place),
             Observation::WorkerProgressed(event) => self.worker_progressed(event),
             Observation::WorkerFinished(event) => self.worker_finished(event, place),
             Observation::WorkerLost(event) => self.lost(event, Next::Work),
             Observation::CheckStarted(event) => self.check_started(event, place),
-            Observation::CheckFinished(event) => self.check_finished(event, before.as_deref(), place),
+            Observation::CheckFinished(event) => self.check_finished(event, seen, place),
             Observation::CheckLost(event) => self.lost(event, Next::Check),
             Observation::Kicked => self.kicked(place),
             Observation::RunInterrupted(_)
@@ -91,20 +103,25 @@ impl RunState {
         }
     }
 
-    /// Remembers what the workspace was.
-    fn seen(&mut self, observation: &Observation) {
+    /// Returns what an observation saw of the workspace. Most iterations change something, most pauses nothing: what has
+    /// not changed is shared.
+    fn seen(&self, observation: &Observation) -> Option<Arc<Snapshot>> {
         let snapshot = match observation {
             Observation::WorkerStarted(event) => event.snapshot.as_deref(),
             Observation::WorkerFinished(event) => event.snapshot.as_deref(),
             Observation::CheckFinished(event) => event.snapshot.as_deref(),
             Observation::SnapshotTaken(event) => Some(&*event.snapshot),
             _ => None,
-        };
+        }?;
+        let same = self.last_snapshot.as_ref().filter(|last| ***last == *snapshot);
+        Some(same.map_or_else(|| Arc::new(snapshot.clone()), Arc::clone))
+    }
+
+    /// Remembers what the workspace was.
+    fn remember(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>) {
         let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
-        self.left_unseen = snapshot.is_none() && (self.left_unseen || ran);
-        // Most iterations change something, most pauses nothing.
-        let Some(snapshot) = snapshot.filter(|it| self.last_snapshot.as_deref() != Some(*it)) else { return };
-        let snapshot = Arc::new(snapshot.clone());
+        self.left_unseen = seen.is_none() && (self.left_unseen || ran);
+        let Some(snapshot) = seen else { return };
         self.first_snapshot.get_or_insert_with(|| Arc::clone(&snapshot));
         self.last_snapshot = Some(snapshot);
     }
@@ -188,8 +205,7 @@ impl RunState {
         }
     }
 
-    fn worker_started(&mut self, event: &WorkerStarted, place: Place) -> Fold {
-        let snapshot = event.snapshot.as_ref().and(self.last_snapshot.clone());
+    fn worker_started(&mut self, event: &WorkerStarted, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
         self.with_step(&event.step, |step| {
             if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
@@ -198,7 +214,7 @@ impl RunState {
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
             if step.began_with.is_none() {
-                step.began_with = snapshot;
+                step.began_with = seen;
             }
             step.begun_at.get_or_insert(place.at);
             Fold::Done
@@ -235,18 +251,19 @@ impl RunState {
     /// out why a loop is stuck.
     fn rest(&self, id: &StepId, what: Next, outcome: &Outcome, at: Timestamp) -> Option<Rest> {
         let (step, state) = self.step(id).filter(|(_, it)| it.purpose != Purpose::Diagnosis)?;
-        let chain = match what {
-            Next::Work => step.worker(Purpose::Work),
-            Next::Check => step.checker(state.inquiry),
-        };
-        let worker = chain.filter(|it| !it.fallback.is_empty())?;
         let turn = state.turn(what);
+        let worker = step.first(turn).filter(|it| !it.fallback.is_empty())?;
         let failure = outcome.failure(worker.at(turn.place).kind).filter(|it| is_weather(it.class));
         Some(Rest { turn, until: failure.and_then(|failure| outcome.limited_until(&failure, at)) })
     }
 
     fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
+        let first = self.step(&event.step).and_then(|(step, at)| step.first(at.turn(event.what)));
+        let has_place = first.is_some_and(|first| first.chain().count() > event.to as usize);
         self.with_step(&event.step, |step| {
+            if !has_place || step.phase != StepPhase::due(event.what) {
+                return Fold::Impossible;
+            }
             match event.what {
                 Next::Work => step.worker_at = event.to,
                 Next::Check => step.checker_at = event.to,
@@ -256,12 +273,12 @@ impl RunState {
     }
 
     fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
-        self.count_cost(&event.step, (event.iteration, event.attempt), Some(&event.outcome));
+        if !self.is_in_flight(&event.step, Next::Work, (event.iteration, event.attempt)) {
+            return Fold::Impossible;
+        }
+        self.count_cost(&event.step, Some(&event.outcome));
         let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
-            if !matches!(step.phase, StepPhase::Working(_)) || !step.is_at(event.iteration, event.attempt) {
-                return Fold::Impossible;
-            }
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
@@ -300,16 +317,20 @@ impl RunState {
         })
     }
 
-    /// `before` is what the workspace was when it was last looked at.
-    fn check_finished(&mut self, event: &CheckFinished, before: Option<&Snapshot>, place: Place) -> Fold {
-        let workspace = event.snapshot.as_ref().and(self.last_snapshot.clone());
+    fn check_finished(
+        &mut self,
+        event: &CheckFinished,
+        workspace: Option<Arc<Snapshot>>,
+        place: Place,
+    ) -> Fold {
+        if !self.is_in_flight(&event.step, Next::Check, (event.iteration, event.attempt)) {
+            return Fold::Impossible;
+        }
+        let before = self.last_snapshot.as_deref();
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
-        self.count_cost(&event.step, (event.iteration, event.attempt), Some(&event.outcome));
+        self.count_cost(&event.step, Some(&event.outcome));
         let rest = self.rest(&event.step, Next::Check, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
-            if !matches!(step.phase, StepPhase::Checking(_)) || !step.is_at(event.iteration, event.attempt) {
-                return Fold::Impossible;
-            }
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
@@ -351,29 +372,23 @@ impl RunState {
     }
 
     fn lost(&mut self, event: &Lost, what: Next) -> Fold {
-        self.count_cost(&event.step, (event.iteration, event.attempt), None);
+        if !self.is_in_flight(&event.step, what, (event.iteration, event.attempt)) {
+            return Fold::Impossible;
+        }
+        self.count_cost(&event.step, None);
         self.with_step(&event.step, |step| {
-            let due = match (&step.phase, what) {
-                (StepPhase::Working(_), Next::Work) => StepPhase::WorkDue,
-                (StepPhase::Checking(_), Next::Check) => StepPhase::CheckDue,
-                _ => return Fold::Impossible,
-            };
-            if !step.is_at(event.iteration, event.attempt) {
-                return Fold::Impossible;
-            }
             if what == Next::Work {
                 step.changed = step.changed.max(Changed::Unknown);
             }
-            step.phase = due;
+            step.phase = StepPhase::due(what);
             step.attempt = step.attempt.next();
             Fold::Done
         })
     }
 
     fn work_requested(&mut self, event: &WorkRequested) -> Fold {
-        let bound = self.extra_iterations;
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
-        let max = self.workflow().map_or(0, |workflow| workflow.steps[at].max_iterations);
+        let allowed = self.step(&event.step).map(|(step, at)| self.max_iterations(step, at));
         let step = &mut self.steps[at];
         let again = event.iteration == step.iteration && event.iteration > Iteration(0);
         let nothing_to_diagnose = step.convergence.raised_for().is_none() || !again;
@@ -384,8 +399,7 @@ impl RunState {
             return Fold::Impossible;
         }
         let was_blocked = matches!(step.phase, StepPhase::Ended(StepEnd::Blocked(_)));
-        let allowed = max.saturating_add(bound).saturating_add(step.extra_iterations);
-        if event.iteration.0 > allowed {
+        if allowed.is_none_or(|allowed| event.iteration > allowed) {
             if !was_blocked {
                 return Fold::Impossible;
             }
@@ -426,11 +440,7 @@ impl RunState {
     }
 
     fn wait_requested(&mut self, event: &WaitRequested, place: Place) -> Fold {
-        let span = event.until.since(place.at);
-        if matches!(event.why, WaitReason::Weather(_)) {
-            self.weather_wait = self.weather_wait.plus(span);
-        }
-        self.with_step(&event.step, |step| {
+        let fold = self.with_step(&event.step, |step| {
             if step.phase.is_in_flight() || step.phase == StepPhase::Pending || step.phase.end().is_some() {
                 return Fold::Impossible;
             }
@@ -448,7 +458,11 @@ impl RunState {
             }
             step.phase = StepPhase::Waiting { until: event.until, then: event.then, why: event.why };
             Fold::Done
-        })
+        });
+        if matches!((&fold, event.why), (Fold::Done, WaitReason::Weather(_))) {
+            self.weather_wait = self.weather_wait.plus(event.until.since(place.at));
+        }
+        fold
     }
 
     fn verdict_reached(&mut self, event: &VerdictReached) -> Fold {
@@ -465,7 +479,7 @@ impl RunState {
         step.parse_failures = event.parse_failures;
         step.weather_tries = 0;
         if configured.completion.is_some() {
-            step.count_attempts(&event.fingerprints, event.source);
+            step.count_occurrences(&event.fingerprints, event.source);
         }
         step.feedback = Feedback {
             iteration: event.iteration,
@@ -535,6 +549,13 @@ impl RunState {
         Fold::Done
     }
 
+    /// Says whether this attempt of a step is in flight, as work or as a check.
+    fn is_in_flight(&self, id: &StepId, what: Next, (iteration, attempt): (Iteration, Attempt)) -> bool {
+        self.step(id).is_some_and(|(_, at)| {
+            at.phase.is_in_flight() && at.phase.turn() == Some(what) && at.is_at(iteration, attempt)
+        })
+    }
+
     fn with_step(&mut self, id: &StepId, fold: impl FnOnce(&mut StepState) -> Fold) -> Fold {
         match self.position(id) {
             Some(at) => fold(&mut self.steps[at]),
@@ -560,14 +581,14 @@ impl StepState {
         self.verified.unsettled = 0;
     }
 
-    /// Counts the failures that come back. A set that became smaller is progress and counts as no attempt;
+    /// Counts the failures that come back. A set that became smaller is progress and counts as no occurrence;
     /// a failure that went away begins again.
     ///
     /// An answer that is none says nothing of the rest, so what the conditions found before it still counts.
-    fn count_attempts(&mut self, fingerprints: &[String], source: DecisionSource) {
+    fn count_occurrences(&mut self, fingerprints: &[String], source: DecisionSource) {
         let of_answers = source == DecisionSource::Answer;
         let (compared, kept): (BTreeMap<String, u32>, BTreeMap<String, u32>) =
-            std::mem::take(&mut self.attempts)
+            std::mem::take(&mut self.occurrences)
                 .into_iter()
                 .partition(|(it, _)| is_of_answer(it) == of_answers);
         let now: BTreeSet<&String> = fingerprints.iter().collect();
@@ -577,7 +598,7 @@ impl StepState {
             None => 1,
         };
         let counted = now.into_iter().map(|it| (it.clone(), count(it)));
-        self.attempts = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
+        self.occurrences = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
     }
 
     /// Gives a step that had ended its patience back: counters that ended it start afresh.
@@ -590,7 +611,7 @@ impl StepState {
                 StepEnd::CheckFailed(_) | StepEnd::CheckCouldNotRun(_) => self.check_retries = 0,
                 StepEnd::WaitExpired => self.waiting_since = None,
                 StepEnd::AttemptsExhausted(_) => {
-                    self.attempts.clear();
+                    self.occurrences.clear();
                     self.repeats = 0;
                 }
                 _ => {}

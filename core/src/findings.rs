@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::failure::{Confidence, Failure, FailureSet};
 use crate::gate::{self, CommandResult};
+use crate::plural::count;
 use crate::prompt::fenced;
 use crate::state::StepState;
 
@@ -51,7 +52,7 @@ fn command(text: &mut String, result: &CommandResult, before: Option<&CommandRes
 }
 
 fn counted(all: usize, new: usize, compared: bool) -> String {
-    let failures = if all == 1 { "1 failure".to_owned() } else { format!("{all} failures") };
+    let failures = count(all, "failure");
     match (compared, new) {
         (false, _) => failures,
         (true, 0) => format!("{failures}, none of them new since the last check"),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Exit;
 use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Listed, Tests, UNPARSED};
 use crate::id::{Blob, Millis};
+use crate::plural::count;
 use crate::workflow::{CheckCommand, Gate};
 
 /// What one command of a check showed.
@@ -233,10 +234,10 @@ impl Findings {
         let names: Vec<String> = result.failures.iter().take(NAMED_MAX).map(name).collect();
         let named = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         self.reasons.push(format!(
-            "`{}` exits with 0, but counts {failed} failed {} itself{named}{}; mend what failed, or let it exit with what \
+            "`{}` exits with 0, but counts {} itself{named}{}; mend what failed, or let it exit with what \
              it found (a pipe or `;` loses that); if that is the output of another run, keep it out of this one's",
             result.run,
-            if failed == 1 { "test" } else { "tests" },
+            count(failed, "failed test"),
             more(result.failures.len()),
         ));
         if result.failures.is_empty() {

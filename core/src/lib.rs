@@ -41,6 +41,7 @@ pub mod iteration_summary;
 mod json_text;
 pub mod moment;
 pub mod money;
+pub mod plural;
 pub mod porcelain;
 pub mod prompt;
 pub mod question;

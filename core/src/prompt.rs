@@ -9,6 +9,7 @@ use crate::event::{Purpose, StallCause};
 use crate::findings;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
+use crate::plural::count;
 use crate::state::{Feedback, RunState, StepState};
 use crate::template;
 use crate::verdict::Decision;
@@ -147,19 +148,11 @@ fn position(state: &RunState, step: &Step, at: &StepState) -> String {
     )
 }
 
-/// Returns a decision as a worker is told it.
-pub fn in_words(decision: Decision) -> &'static str {
-    match decision {
-        Decision::None => "no readable verdict",
-        said => said.as_str(),
-    }
-}
-
 fn findings(at: &StepState) -> String {
     let feedback = &at.feedback;
     let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
     let decision = feedback.decision.unwrap_or(Decision::None);
-    let _infallible = writeln!(text, "\nVerdict: {}", in_words(decision));
+    let _infallible = writeln!(text, "\nVerdict: {}", decision.in_words());
     list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
     list(&mut text, "Fingerprints", &feedback.fingerprints, FINGERPRINTS_MAX);
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
@@ -177,20 +170,31 @@ fn findings(at: &StepState) -> String {
 /// Says what raised the stage.
 fn what_repeats(at: &StepState) -> String {
     match at.convergence.raised_for() {
-        Some((StallCause::Cycle(period), _)) => {
+        Some((cause, count)) => stall(cause, count),
+        None => "The same failures came back.".to_owned(),
+    }
+}
+
+/// Says to a worker in what way its last attempts, so many of them, got nowhere.
+fn stall(cause: StallCause, count: u32) -> String {
+    match cause {
+        StallCause::SameFailures => format!("Your last {count} attempts ended with the same failures."),
+        StallCause::Cycle(period) => {
             format!("Your attempts go round in a circle of {period}: what one mends the next one breaks.")
         }
-        Some((StallCause::PersistentFailure, count)) => {
+        StallCause::PersistentFailure => {
             format!("One failure has outlived your last {count} attempts, while others came and went.")
         }
-        Some((StallCause::Growing, count)) => {
+        StallCause::NoReasons => {
+            format!("Your last {count} attempts were found incomplete, and the check named no failure.")
+        }
+        StallCause::NoChange => format!("Your last {count} attempts changed nothing in the workspace."),
+        StallCause::Growing => {
             format!("In each of your last {count} attempts nothing was mended, and more broke.")
         }
-        Some((StallCause::Diverging, count)) => {
+        StallCause::Diverging => {
             format!("Your last {count} attempts added more and more, and left as many findings as before.")
         }
-        Some((_, count)) => format!("Your last {count} attempts ended with the same failures."),
-        None => "The same failures came back.".to_owned(),
     }
 }
 
@@ -205,10 +209,10 @@ fn stage_rules(step: &Step, at: &StepState) -> String {
     list(&mut text, "Paths that may change", &policy.allowed_paths, FINGERPRINTS_MAX);
     list(&mut text, "Paths that must stay as they are", &policy.protected_paths, FINGERPRINTS_MAX);
     if let Some(max) = policy.max_changed_files {
-        let _infallible = writeln!(text, "\nAt most {max} files may change.");
+        let _infallible = writeln!(text, "\nAt most {} may change.", count(max, "file"));
     }
     if let Some(max) = policy.max_changed_lines {
-        let _infallible = writeln!(text, "\nAt most {max} lines may be added and removed.");
+        let _infallible = writeln!(text, "\nAt most {} may be added and removed.", count(max, "line"));
     }
     if policy.revert_out_of_scope {
         text.push_str("\nWhat is changed outside of that is put back.\n");
@@ -290,4 +294,36 @@ fn section(text: &mut String, part: &str) {
     }
     text.push_str(part);
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_told_in_which_way_its_attempts_got_nowhere() {
+        for (cause, expected) in [
+            (StallCause::SameFailures, "Your last 3 attempts ended with the same failures."),
+            (
+                StallCause::Cycle(2),
+                "Your attempts go round in a circle of 2: what one mends the next one breaks.",
+            ),
+            (
+                StallCause::PersistentFailure,
+                "One failure has outlived your last 3 attempts, while others came and went.",
+            ),
+            (
+                StallCause::NoReasons,
+                "Your last 3 attempts were found incomplete, and the check named no failure.",
+            ),
+            (StallCause::NoChange, "Your last 3 attempts changed nothing in the workspace."),
+            (StallCause::Growing, "In each of your last 3 attempts nothing was mended, and more broke."),
+            (
+                StallCause::Diverging,
+                "Your last 3 attempts added more and more, and left as many findings as before.",
+            ),
+        ] {
+            assert_eq!(stall(cause, 3), expected, "{cause:?}");
+        }
+    }
 }

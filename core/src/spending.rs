@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::event::{Call, Exit, Next, Outcome, RunResumed};
-use crate::id::{Attempt, Iteration, RunId, StepId};
+use crate::id::{RunId, StepId};
 use crate::money::{Ledger, Prices, Spent, dollars};
+use crate::plural::count;
 use crate::reading::Reading;
 use crate::state::{InFlight, RunState, StepState};
 use crate::workflow::{Budget, Step, Work, Worker};
@@ -43,7 +44,7 @@ impl fmt::Display for Overspent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Money { spent, bound } => write!(f, "{} of {}", dollars(*spent), dollars(*bound)),
-            Self::Tokens { spent, bound } => write!(f, "{spent} of {bound} tokens"),
+            Self::Tokens { spent, bound } => write!(f, "{spent} of {}", count(*bound, "token")),
             Self::Unknown { model } => {
                 let model = if model.is_empty() { "a model without a name" } else { model };
                 write!(f, "nobody knows what was spent: {model} has no price, and its client tells no money")
@@ -156,18 +157,12 @@ impl RunState {
             && self.overspent().is_some()
     }
 
-    /// Counts what the call has cost that is in flight as this try of a step; one without an outcome was lost, and
+    /// Counts what the call has cost that a step has in flight and that ends now; one without an outcome was lost, and
     /// only what it had told is known. A child run tells all that it has ever spent when it ends.
-    pub(crate) fn count_cost(
-        &mut self,
-        id: &StepId,
-        (iteration, attempt): (Iteration, Attempt),
-        outcome: Option<&Outcome>,
-    ) {
+    pub(crate) fn count_cost(&mut self, id: &StepId, outcome: Option<&Outcome>) {
         let plan = self.plan.clone();
         let Some((step, at)) = self.step(id) else { return };
-        let is_meant = at.iteration == iteration && at.attempt == attempt;
-        let Some(InFlight { call, progress, .. }) = at.phase.in_flight().filter(|_| is_meant) else { return };
+        let Some(InFlight { call, progress, .. }) = at.phase.in_flight() else { return };
         if let Some(Exit::Child(child)) = outcome.map(|it| &it.exit) {
             return self.ledger.add_child(&child.run, child.spent);
         }

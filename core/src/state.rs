@@ -84,11 +84,11 @@ pub struct StepState {
     pub phase: StepPhase,
     /// The iteration it is in; 0 before the first.
     pub iteration: Iteration,
-    /// The newest try of the worker, or of the check, whichever the phase is about.
+    /// The newest attempt of the worker, or of the check, whichever the phase is about.
     pub attempt: Attempt,
     /// What its worker is run for.
     pub purpose: Purpose,
-    /// The newest try of the worker in this iteration, whatever the phase is about.
+    /// The newest attempt of the worker in this iteration, whatever the phase is about.
     pub work_attempt: Attempt,
     /// Retries of the worker that this iteration has cost.
     pub retries: u32,
@@ -126,8 +126,8 @@ pub struct StepState {
     pub claim: Option<Box<Claimed>>,
     /// What has been found out about it.
     pub verified: Verified,
-    /// How often each failure of the last verdict has come back, this time included.
-    pub attempts: BTreeMap<String, u32>,
+    /// In how many iterations each failure of the last verdict has come back, this one included.
+    pub occurrences: BTreeMap<String, u32>,
     /// How often in a row the worker has asked for a repeat of its step.
     pub repeats: u32,
     /// What the worker is to be told next.
@@ -168,11 +168,11 @@ pub struct Conversation {
 impl StepState {
     /// Returns who is asked now; `None` where nobody is, or only commands.
     pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
-        match (self.phase.turn()?, self.inquiry) {
-            (Next::Work, _) if self.purpose == Purpose::Diagnosis => step.diagnoser(),
-            (Next::Work, _) => Some(step.worker(Purpose::Work)?.at(self.worker_at)),
-            (Next::Check, inquiry) => Some(step.checker(inquiry)?.at(self.checker_at)),
+        let turn = self.turn(self.phase.turn()?);
+        if turn.what == Next::Work && self.purpose == Purpose::Diagnosis {
+            return step.diagnoser();
         }
+        Some(step.first(turn)?.at(turn.place))
     }
 
     /// Returns whose turn of a chain it is for this.
@@ -304,7 +304,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 5;
+    pub const REDUCER_VERSION: u32 = 6;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -499,6 +499,14 @@ impl StepPhase {
         match self {
             Self::Working(in_flight) | Self::Checking(in_flight) => Some(in_flight),
             _ => None,
+        }
+    }
+
+    /// Returns the phase in which this is to be started.
+    pub(crate) fn due(what: Next) -> Self {
+        match what {
+            Next::Work => Self::WorkDue,
+            Next::Check => Self::CheckDue,
         }
     }
 

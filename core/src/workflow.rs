@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
 use crate::completion::Completion;
-use crate::event::{Inquiry, Purpose};
+use crate::event::{Inquiry, Next, Purpose};
 use crate::id::{Millis, Stage, StepId};
 use crate::money::Prices;
+use crate::rest::Turn;
 
 /// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,6 +237,15 @@ impl Step {
             },
             Inquiry::Closer => Some(&self.completion.as_ref()?.closer.as_ref()?.worker),
             Inquiry::Preflight | Inquiry::Conditions => None,
+        }
+    }
+
+    /// Returns who is first in the chain that a turn is of; `None` for a child run, and where only commands, or nobody,
+    /// answers. Who looks for the cause of a stall has no chain.
+    pub(crate) fn first(&self, turn: Turn) -> Option<&Worker> {
+        match turn.what {
+            Next::Work => self.worker(Purpose::Work),
+            Next::Check => self.checker(turn.inquiry),
         }
     }
 }

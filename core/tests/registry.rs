@@ -20,8 +20,8 @@ use unstuck_core::validator::params::ParamError;
 use unstuck_core::validator::pattern::{self, Word};
 use unstuck_core::validator::report::{Report, Subject};
 use unstuck_core::validator::{
-    Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, checklist, custom, extract,
-    judge, params,
+    Ended, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, checklist, custom,
+    extract, judge, params,
 };
 
 /// A recorded case.
@@ -76,6 +76,12 @@ fn holds(wanted: &Value, got: &Value) -> bool {
     }
 }
 
+/// A command that ended so, within bounds of two minutes and a thousand bytes.
+fn ended<'a>(exit: &'a Exit, stdout: &'a [u8], stderr: &'a [u8]) -> Ended<'a> {
+    let (limit, output_max) = (Millis::from_secs(120), 1000);
+    Ended { exit, stdout, stderr, recognised: false, limit, output_max }
+}
+
 #[test]
 fn a_condition_is_met_as_recorded() {
     for row in rows(include_str!("fixtures/registry/success_when.jsonl")) {
@@ -88,7 +94,7 @@ fn a_condition_is_met_as_recorded() {
         let text = |name: &str| result[name].as_str().unwrap();
         let exit = exit_of(&result["exitCode"], text("stderr"));
         let (out, err) = (text("stdout").as_bytes(), text("stderr").as_bytes());
-        let outcome = judge(&parsed.unwrap(), &[0], &exit, out, err, false);
+        let outcome = judge(&parsed.unwrap(), &[0], &ended(&exit, out, err));
         assert_eq!(outcome == ValidatorOutcome::Pass, row.expected == true, "{}: {outcome:?}", row.id);
     }
 }
@@ -98,7 +104,7 @@ fn what_no_worker_can_mend_could_not_run() {
     for row in rows(include_str!("fixtures/registry/recoverable.jsonl")) {
         let stderr = row.input["stderr"].as_str().unwrap();
         let exit = exit_of(&row.input["exitCode"], stderr);
-        let outcome = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &exit, b"", stderr.as_bytes(), false);
+        let outcome = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended(&exit, b"", stderr.as_bytes()));
         let recoverable = !matches!(outcome, ValidatorOutcome::CouldNotRun(_));
         assert_eq!(Value::Bool(recoverable), row.expected, "{}: {outcome:?}", row.id);
     }
@@ -266,7 +272,7 @@ fn anything_else_is_an_error_with_the_nearest_form() {
 fn check_outcomes(condition: &str, ends: &[(Exit, &str, &str)], want: Expect) {
     let condition = SuccessWhen::parse(condition).unwrap();
     let told = ends.iter().map(|(exit, stdout, stderr)| {
-        let outcome = judge(&condition, &[0], exit, stdout.as_bytes(), stderr.as_bytes(), false);
+        let outcome = judge(&condition, &[0], &ended(exit, stdout.as_bytes(), stderr.as_bytes()));
         format!("{outcome:?}\n")
     });
     want.assert_eq(&told.collect::<String>());
@@ -315,6 +321,7 @@ fn an_exit_code_says_more_than_yes_and_no() {
         (Exit::Code(255), "", ""),
         (Exit::Signal(9), "", ""),
         (Exit::TimedOut, "", ""),
+        (Exit::Flooded, "", ""),
         (Exit::CouldNotStart("there is no folder /x".to_owned()), "", ""),
     ];
     check_outcomes(
@@ -336,7 +343,8 @@ fn an_exit_code_says_more_than_yes_and_no() {
         CouldNotRun("it was ended by signal 9")
         Fail
         CouldNotRun("it was ended by signal 9")
-        CouldNotRun("it exceeded its time limit")
+        CouldNotRun("it exceeded its time limit of 2 min")
+        CouldNotRun("it printed more than 1000 bytes, all that a validator may")
         CouldNotRun("there is no folder /x")
     "#]],
     );
@@ -382,14 +390,8 @@ fn a_text_is_found_as_a_whole() {
 #[test]
 fn what_is_recognised_was_not_denied() {
     let denied = |recognised| {
-        judge(
-            &SuccessWhen::ExitCode(vec![0]),
-            &[0],
-            &Exit::Code(1),
-            b"",
-            b"test: permission denied",
-            recognised,
-        )
+        let ended = Ended { recognised, ..ended(&Exit::Code(1), b"", b"test: permission denied") };
+        judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended)
     };
     assert_eq!(denied(true), ValidatorOutcome::Fail);
     assert!(matches!(denied(false), ValidatorOutcome::CouldNotRun(_)));
@@ -851,7 +853,7 @@ fn a_pointer_leads_to_what_has_to_be_true() {
 /// Reads what a program said of itself, and judges it beside its exit code.
 fn check_custom(code: i32, stdout: &str, want: Expect) {
     let exit = Exit::Code(code);
-    let ended = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &exit, stdout.as_bytes(), b"", false);
+    let ended = judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended(&exit, stdout.as_bytes(), b""));
     let told = match custom::read(stdout.as_bytes()) {
         None => "says nothing".to_owned(),
         Some(Err(why)) => why,

@@ -7,9 +7,9 @@ use unstuck_core::event::{
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money;
+use unstuck_core::plural::count;
 use unstuck_core::reading::{Progress, Reading};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
-use unstuck_core::verdict::Decision;
 
 /// Returns the kind of an event, as it is named in the log.
 pub fn kind(event: &Event) -> &'static str {
@@ -59,20 +59,14 @@ fn observed(observation: &Observation) -> String {
             format!("run {} of {:?} started in {}", e.run, e.workflow.name, e.workspace)
         }
         Observation::RunResumed(e) => {
-            let more = if e.add_iterations > 0 {
-                format!(" with {} more iterations", e.add_iterations)
-            } else {
-                String::new()
-            };
-            let money = if e.add_micro_usd > 0 {
-                format!(" with {} more", money::dollars(e.add_micro_usd))
-            } else {
-                String::new()
-            };
-            let tokens =
-                if e.add_tokens > 0 { format!(" with {} more tokens", e.add_tokens) } else { String::new() };
+            let with = |more: String| format!(" with {more}");
+            let iterations = (e.add_iterations > 0).then(|| with(count(e.add_iterations, "more iteration")));
+            let money =
+                (e.add_micro_usd > 0).then(|| with(format!("{} more", money::dollars(e.add_micro_usd))));
+            let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
+            let more: String = [iterations, money, tokens].into_iter().flatten().collect();
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
-            format!("run resumed{more}{money}{tokens}{hint}")
+            format!("run resumed{more}{hint}")
         }
         Observation::RunInterrupted(e) => format!("interrupted by signal {}", e.signal),
         Observation::AnswerGiven(e) => format!("a person answered: {}", e.text),
@@ -83,7 +77,7 @@ fn observed(observation: &Observation) -> String {
                 files => format!(", asked with {}", files.join(", ")),
             };
             let who = e.call.as_deref().map_or_else(|| "worker".to_owned(), called);
-            format!("{} #{}: {who} started, try {}{from}", e.step, e.iteration, e.attempt)
+            format!("{} #{}: {who} started, attempt {}{from}", e.step, e.iteration, e.attempt)
         }
         Observation::WorkerProgressed(e) => {
             format!("{} #{}: {}", e.step, e.iteration, progress(&e.progress))
@@ -99,30 +93,37 @@ fn observed(observation: &Observation) -> String {
         }
         Observation::WorkerLost(e) => {
             format!(
-                "{} #{}: worker lost with its supervisor, {} processes ended",
-                e.step, e.iteration, e.processes_ended
+                "{} #{}: worker lost with its supervisor, {} ended",
+                e.step,
+                e.iteration,
+                count(e.processes_ended, "process")
             )
         }
         Observation::CheckStarted(e) => {
-            format!("{}: check {} started, try {}", check_of(&e.step, e.iteration), e.check_id, e.attempt)
+            format!("{}: check {} started, attempt {}", check_of(&e.step, e.iteration), e.check_id, e.attempt)
         }
         Observation::CheckFinished(e) => {
             let place = check_of(&e.step, e.iteration);
             if e.validators.is_empty() {
                 format!("{place}: check {}{}", left(&e.outcome), failed(&e.commands))
             } else {
-                format!("{place}: {}", validated(&e.validators))
+                let rounds = e.unsettled_after.map(|rounds| count(rounds, "round"));
+                let unsettled = rounds
+                    .map_or_else(String::new, |it| format!("; in {it} the workspace was changed each time"));
+                format!("{place}: {}{unsettled}", validated(&e.validators))
             }
         }
         Observation::CheckLost(e) => {
             format!(
-                "{} #{}: check lost with its supervisor, {} processes ended",
-                e.step, e.iteration, e.processes_ended
+                "{} #{}: check lost with its supervisor, {} ended",
+                e.step,
+                e.iteration,
+                count(e.processes_ended, "process")
             )
         }
         Observation::LogRepaired(e) => format!("the log was repaired: {}", e.what),
         Observation::SnapshotTaken(e) => {
-            let files = format!("a snapshot of {} files", e.snapshot.files);
+            let files = format!("a snapshot of {}", count(e.snapshot.files, "file"));
             match e.moment {
                 SnapshotMoment::Ended => format!("{files} was taken at the end"),
                 SnapshotMoment::Resumed => format!("{files} was taken when the run was resumed"),
@@ -151,7 +152,7 @@ pub fn progress(progress: &Progress) -> String {
     let cost = progress.cost.map_or_else(String::new, |it| format!(", {}", money::dollars(it.micro_usd)));
     let doing = [&progress.doing, &progress.text].into_iter().find(|it| !it.is_empty());
     let doing = doing.map_or("at work", |it| it.lines().next().unwrap_or_default());
-    format!("{doing} ({} uses of tools{cost})", progress.counts.tools)
+    format!("{doing} ({} of tools{cost})", count(progress.counts.tools, "use"))
 }
 
 /// Returns what each validator found, the answers that were kept from before marked as such.
@@ -190,10 +191,10 @@ pub fn left(outcome: &Outcome) -> String {
         text.push_str(&told(reading));
     }
     if outcome.processes_ended > 0 {
-        text.push_str(&format!(", {} leftover processes ended", outcome.processes_ended));
+        text.push_str(&format!(", {} ended", count(outcome.processes_ended, "leftover process")));
     }
     if outcome.redactions > 0 {
-        text.push_str(&format!(", {} secrets redacted", outcome.redactions));
+        text.push_str(&format!(", {} redacted", count(outcome.redactions, "secret")));
     }
     if let Some(fatal) = &outcome.fatal {
         text.push_str(&format!("; {fatal}"));
@@ -224,7 +225,7 @@ fn concluded(conclusion: &Conclusion) -> String {
                 Purpose::Work => "work is due",
                 Purpose::Diagnosis => "a diagnosis is due",
             };
-            format!("{} #{}: {what}, try {}{stage}", e.step, e.iteration, e.attempt)
+            format!("{} #{}: {what}, attempt {}{stage}", e.step, e.iteration, e.attempt)
         }
         Conclusion::CheckRequested(e) => {
             let what = match e.what {
@@ -233,7 +234,7 @@ fn concluded(conclusion: &Conclusion) -> String {
                 Inquiry::Conditions => "the validators are",
                 Inquiry::Closer => "the closer is",
             };
-            format!("{}: {what} due, try {}", check_of(&e.step, e.iteration), e.attempt)
+            format!("{}: {what} due, attempt {}", check_of(&e.step, e.iteration), e.attempt)
         }
         Conclusion::WaitRequested(e) => {
             let why = match e.why {
@@ -267,14 +268,7 @@ fn concluded(conclusion: &Conclusion) -> String {
 }
 
 fn verdict(event: &VerdictReached) -> String {
-    let decision = match event.decision {
-        Decision::Complete => "complete",
-        Decision::Incomplete => "incomplete",
-        Decision::Blocked => "blocked",
-        Decision::Waiting => "waiting",
-        Decision::None => "incomplete, no readable verdict",
-    };
-    let mut text = format!("{decision} (source={})", event.source.as_str());
+    let mut text = format!("{} (source={})", event.decision.in_words(), event.source.as_str());
     let why: Vec<&str> = event.reasons.iter().chain(&event.problems).map(String::as_str).collect();
     if !why.is_empty() {
         text.push_str(": ");
@@ -293,8 +287,7 @@ fn run_ended(event: &RunEnded) -> String {
     }
     if !event.incomplete_steps.is_empty() {
         let steps: Vec<&str> = event.incomplete_steps.iter().map(|step| step.as_str()).collect();
-        let plural = if steps.len() == 1 { "step" } else { "steps" };
-        text.push_str(&format!(", {} {plural} incomplete: {}", steps.len(), steps.join(", ")));
+        text.push_str(&format!(", {} incomplete: {}", count(steps.len(), "step"), steps.join(", ")));
     }
     text
 }
@@ -307,11 +300,7 @@ fn check_of(step: &StepId, iteration: Iteration) -> String {
 /// Says how much failed, where commands tell.
 fn failed(commands: &[CommandResult]) -> String {
     let failed: usize = commands.iter().map(|command| command.failures.len()).sum();
-    match failed {
-        0 => String::new(),
-        1 => ", 1 failure".to_owned(),
-        _ => format!(", {failed} failures"),
-    }
+    if failed == 0 { String::new() } else { format!(", {}", count(failed, "failure")) }
 }
 
 pub(crate) fn stall(cause: StallCause) -> String {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{Conclusion, StageRaised, StallCause};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
+use unstuck_core::plural::count;
 use unstuck_core::prompt::fenced;
 use unstuck_core::{Event, Fact, view};
 
@@ -76,7 +77,7 @@ fn page(story: &Story, step: &StepStory, raised: &[Raised<'_>], short: &str) -> 
     let run = story.run.as_ref().map_or("", |run| run.as_str());
     let mut text = format!("# Run {run}, step {}\n\n", step.id);
     let end = step.end_sentence.as_deref().unwrap_or("not ended");
-    let _infallible = writeln!(text, "{end}, after {} iterations.", step.iterations.len());
+    let _infallible = writeln!(text, "{end}, after {}.", count(step.iterations.len(), "iteration"));
     let failures = current(step);
     fails(&mut text, step, &failures);
     tried(&mut text, step, raised);
@@ -184,10 +185,10 @@ fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) 
     for (seq, it, _) in raised {
         let _infallible = writeln!(
             text,
-            "- #{}: {} ({} times), stage {} to {} (event {seq})",
+            "- #{}: {} ({}), stage {} to {} (event {seq})",
             it.iteration,
             stall(it.cause),
-            it.count,
+            count(it.count, "time"),
             it.from,
             it.to
         );

@@ -72,8 +72,6 @@ pub struct StepStory {
     pub end_sentence: Option<String>,
     /// Until when it waits, and for what; `None` while it does something.
     pub waits: Option<(Timestamp, String)>,
-    #[serde(skip)]
-    purpose: Purpose,
 }
 
 /// What a command of a check showed, as people read it.
@@ -313,21 +311,18 @@ impl Story {
             Observation::WorkerFinished(e) => {
                 self.finished(&e.step, e.iteration, &e.outcome, event);
                 let files = self.files(&e.step, e.drift.as_deref());
-                let purpose = self.steps.iter().find(|it| it.id == e.step).map(|it| it.purpose);
-                let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
-                if purpose == Some(Purpose::Diagnosis) {
-                    iteration.diagnosis =
-                        Some(e.outcome.answer.trim().to_owned()).filter(|it| !it.is_empty());
-                } else {
-                    iteration.changed = iteration.changed.max(e.changed);
-                    iteration.files = files;
-                    let now = e.diffstat.as_deref();
-                    let before = iteration.diffstat.take();
-                    iteration.diffstat = match (before, now) {
-                        (Some(before), Some(now)) => Some(before.and(now)),
-                        (before, now) => before.or_else(|| now.cloned()),
-                    };
+                if self.diagnoses(&e.step) {
+                    return;
                 }
+                let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
+                iteration.changed = iteration.changed.max(e.changed);
+                iteration.files = files;
+                let now = e.diffstat.as_deref();
+                let before = iteration.diffstat.take();
+                iteration.diffstat = match (before, now) {
+                    (Some(before), Some(now)) => Some(before.and(now)),
+                    (before, now) => before.or_else(|| now.cloned()),
+                };
             }
             Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
                 let notes = e.outcome.notes.iter().map(|note| (event.seq, format!("{}: {note}", e.step)));
@@ -388,6 +383,7 @@ impl Story {
         // Only the end of a call changes what was spent, and adding that up takes as long as there are child runs.
         let ended = call_ended_by(&event.fact).map(|ended| (ended, self.spent()));
         self.state = std::mem::take(&mut self.state).evolve(event);
+        self.diagnosed(event);
         let Some(((step, iteration), before)) = ended else { return };
         let now = self.spent();
         if now.calls <= before.calls {
@@ -403,6 +399,23 @@ impl Story {
         iteration.paid_calls += now.calls - before.calls;
         iteration.micro_usd = sum(iteration.micro_usd, tell_money.then_some(money));
         iteration.tokens = sum(iteration.tokens, tell_tokens.then_some(tokens));
+    }
+
+    /// Says whether the worker of a step is run to find out why its loop gets nowhere.
+    fn diagnoses(&self, step: &StepId) -> bool {
+        self.state.step(step).is_some_and(|(_, at)| at.purpose == Purpose::Diagnosis)
+    }
+
+    /// Takes note of what was found out. What of an answer is a diagnosis the state says.
+    fn diagnosed(&mut self, event: &Event) {
+        let Fact::Observed(Observation::WorkerFinished(e)) = &event.fact else { return };
+        if !self.diagnoses(&e.step) {
+            return;
+        }
+        let found = self.state.step(&e.step).and_then(|(_, at)| at.diagnosis.clone());
+        if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
+            iteration.diagnosis = found;
+        }
     }
 
     fn concluded(&mut self, conclusion: &Conclusion, event: &Event) {
@@ -425,9 +438,6 @@ impl Story {
             Conclusion::StepEnded(e) => self.end_of(&e.step, Some(e.end.clone())),
             Conclusion::WorkRequested(e) => {
                 self.end_of(&e.step, None);
-                if let Some(step) = self.steps.iter_mut().find(|it| it.id == e.step) {
-                    step.purpose = e.purpose;
-                }
             }
             Conclusion::CheckRequested(e) => self.end_of(&e.step, None),
             Conclusion::RunEnded(e) => {
@@ -514,8 +524,8 @@ impl StepStory {
     fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
-        let (end, end_sentence, waits, purpose) = (None, None, None, Purpose::Work);
-        Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, purpose }
+        let (end, end_sentence, waits) = (None, None, None);
+        Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence }
     }
 }
 
@@ -551,14 +561,64 @@ impl IterationStory {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::event::{RunResumed, SnapshotMoment, SnapshotTaken};
+    use unstuck_core::Effect;
+    use unstuck_core::event::{RunResumed, SnapshotMoment, SnapshotTaken, WorkerFinished};
+    use unstuck_core::id::CheckId;
     use unstuck_core::snapshot::Snapshot;
-    use unstuck_core::testing::{Act, Script, World, script_worker, step};
-    use unstuck_core::workflow::{CheckBy, WorkerKind, Workflow};
+    use unstuck_core::state::StepPhase;
+    use unstuck_core::testing::{Act, Script, World, finished, script_worker, started, step};
+    use unstuck_core::workflow::{CheckBy, Convergence, Step, WorkerKind, Workflow};
 
     use super::*;
 
     const HOUR: Millis = Millis::from_secs(3600);
+
+    #[test]
+    fn a_diagnosis_is_what_the_state_says_it_is() {
+        let long = "because ".repeat(10_000);
+        for (name, exit, answer) in [
+            ("of a call that came to its end", Exit::Code(0), "it is the parser"),
+            ("without a word", Exit::Code(0), "  "),
+            ("of a call that was stopped", Exit::Stopped, "it may be"),
+            ("longer than is shown", Exit::Code(0), &long),
+        ] {
+            let act = Act::Exits(1, "not ok 1 - a".to_owned());
+            let script = Script { checks: [("a".into(), vec![act])].into(), ..Script::default() };
+            let by = CheckBy::Exit(script_worker(WorkerKind::Custom, "check it"));
+            let policy = Convergence {
+                stall_threshold: 1,
+                max_stage: Stage(2),
+                fail_on_max_stage: true,
+                diagnose_with: Some(script_worker(WorkerKind::Command, "look for it")),
+                ..Convergence::default()
+            };
+            let looped = Step { convergence: Some(policy), ..step("a").checked(by, 9) };
+            let mut world = World::start(Workflow::of_steps(vec![looped]), script);
+            let is_due = |state: &RunState| {
+                let (_, at) = state.steps().next().expect("one step");
+                at.purpose == Purpose::Diagnosis && at.phase == StepPhase::WorkDue
+            };
+            world.play_until(is_due);
+            let effects = world.state.pending_effects();
+            let [Effect::RunWorker(due)] = &effects[..] else { panic!("{name}: {effects:?}") };
+            let id = CheckId::new("0190a000-0000-7000-8000-00000000000a");
+            let begun = started(&world.state, due, false, id, Digest::of(b""));
+            world.give(begun).expect("it is due");
+            let outcome = Outcome { answer: answer.to_owned(), ..Outcome::of(exit) };
+            let Observation::WorkerFinished(finished) =
+                finished(due, false, &Act::Exits(0, String::new()), None)
+            else {
+                panic!("a worker finishes")
+            };
+            world
+                .give(Observation::WorkerFinished(WorkerFinished { outcome, ..finished }))
+                .expect("it is in flight");
+            let of_state = world.state.steps().next().expect("one step").1.diagnosis.clone();
+            let story = Story::of(&world.history.events);
+            let of_story = story.steps[0].iterations.iter().rev().find_map(|it| it.diagnosis.clone());
+            assert_eq!(of_story, of_state, "{name}");
+        }
+    }
 
     #[test]
     fn pauses_and_what_comes_after_the_end_are_no_part_of_a_run_and_its_bound_is_the_newest() {

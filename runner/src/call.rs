@@ -23,7 +23,6 @@ use unstuck_core::workflow::{Session, Worker, WorkerKind};
 use unstuck_core::{Due, Observation};
 
 use crate::Watcher;
-use crate::clock::Clock;
 use crate::job::{Asked, write};
 
 /// Takes what is to be recorded while something runs.
@@ -286,17 +285,16 @@ fn blame(wrap: &str, exit: &Exit, reading: &mut Reading) {
     reading.message = clip::head(&message, Reading::MESSAGE_MAX).to_owned();
 }
 
-/// Finds out when the limit ends that a process ran into, if its output names the moment.
-pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome) {
+/// Finds out when the limit ends that a process ran into, if its output names the moment. `now` is the time of recording.
+pub(crate) fn note_reset(kind: WorkerKind, outcome: &mut Outcome, now: Timestamp) {
     let Some(resets) = outcome.failure(kind).and_then(|failure| failure.resets) else { return };
-    let now = Clock::start(Timestamp(0)).now();
     outcome.resets_at = reset_time::resets_at(&resets, now, &reset_time::local());
 }
 
 #[cfg(test)]
 mod tests {
     use unstuck_adapters::clients;
-    use unstuck_core::id::{Attempt, Iteration};
+    use unstuck_core::id::{Attempt, Iteration, Millis};
     use unstuck_core::{Event, RunState};
 
     use super::*;
@@ -309,6 +307,17 @@ mod tests {
         fn child(self: Arc<Self>, _: &StepId, _: Option<&str>) -> Arc<dyn Watcher> {
             self
         }
+    }
+
+    #[test]
+    fn when_a_limit_ends_is_reckoned_from_the_time_of_recording() {
+        // In 2001, whatever the wall clock shows.
+        let now = Timestamp(1_000_000_000_000);
+        let answer = "You've hit your session limit · resets 3pm".to_owned();
+        let mut outcome = Outcome { answer, ..Outcome::of(Exit::Code(1)) };
+        note_reset(WorkerKind::ClaudeCode, &mut outcome, now);
+        let resets_at = outcome.resets_at.expect("it names a moment");
+        assert!(resets_at > now && resets_at.since(now) <= Millis::from_secs(86_400), "{resets_at:?}");
     }
 
     #[test]

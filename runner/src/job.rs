@@ -326,6 +326,8 @@ pub(crate) struct Done {
     pub(crate) snapshot: Option<Box<Snapshot>>,
     /// A name for all files of it.
     pub(crate) stamp: Option<Digest>,
+    /// In so many rounds, all that there are, validators have changed the workspace each time.
+    pub(crate) unsettled_after: Option<u32>,
 }
 
 /// Runs it.
@@ -353,7 +355,7 @@ pub(crate) async fn run(
                 }
                 None => process::run(spec, &*world.blobs, &world.redactor, stop, &mut show).await,
             };
-            call::note_reset(kind, &mut outcome);
+            call::note_reset(kind, &mut outcome, world.clock.now());
             let commands = match step.check.as_ref().map(|check| &check.by) {
                 Some(CheckBy::Exit(_))
                     if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>

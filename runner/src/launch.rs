@@ -16,6 +16,7 @@ use unstuck_core::event::{
     SnapshotTaken, StepEnd,
 };
 use unstuck_core::id::{Digest, RunId, Seq};
+use unstuck_core::plural::count;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Step, Subworkflow, Workflow};
@@ -108,7 +109,7 @@ pub enum Error {
 }
 
 fn counted(files: &[String]) -> String {
-    if files.len() == 1 { "1 file was".to_owned() } else { format!("{} files were", files.len()) }
+    format!("{} {}", count(files.len(), "file"), if files.len() == 1 { "was" } else { "were" })
 }
 
 fn described(holder: Option<&Holder>) -> String {
@@ -330,6 +331,7 @@ impl Site {
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
         };
         let kicks = Kicks::new(&artifacts);
+        let clock = Clock::start(state.last_at());
         let machine = Machine {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
@@ -348,8 +350,8 @@ impl Site {
             verbose: self.verbose,
             grace: self.grace,
             kicks,
+            clock,
         };
-        let clock = Clock::start(state.last_at());
         Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())
     }
 
@@ -437,7 +439,8 @@ impl Site {
         for entry in here.take(DEAD_RUNS_MAX) {
             let ended = process::end_leftovers(&mark_of(&entry.run));
             if ended > 0 {
-                tracing::warn!("ended {ended} processes that run {} had left in this workspace", entry.run);
+                let ended = count(ended, "process");
+                tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
             }
         }
     }

@@ -15,12 +15,14 @@ use unstuck_core::error::with_causes;
 use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId};
 use unstuck_core::money::Prices;
+use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
 use crate::branch_lock::BranchLock;
+use crate::clock::Clock;
 use crate::kick::Kicks;
 use crate::perform::{Prepared, perform, prepare};
 use crate::snapshots::Keeper;
@@ -64,6 +66,8 @@ pub struct Machine {
     /// Time between TERM and KILL.
     pub grace: Duration,
     pub(crate) kicks: Kicks,
+    /// The clock of the supervisor, so that what it is told of the time of day and what it records are of one clock.
+    pub clock: Clock,
 }
 
 /// A child run that is under way.
@@ -119,10 +123,11 @@ impl World for Machine {
         let (mut clean, of_texts) = self.redact_texts(observation);
         match (of_file + of_texts, &mut clean) {
             (0, _) => {}
-            (count, Observation::WorkerFinished(event)) => event.outcome.redactions += count,
-            (count, Observation::CheckFinished(event)) => event.outcome.redactions += count,
-            (count, Observation::RunStarted(event)) => event.warnings.push(format!(
-                "{count} secret values stood in the workflow and were redacted; hand them over in the environment"
+            (found, Observation::WorkerFinished(event)) => event.outcome.redactions += found,
+            (found, Observation::CheckFinished(event)) => event.outcome.redactions += found,
+            (found, Observation::RunStarted(event)) => event.warnings.push(format!(
+                "redacted {} in the workflow; hand such values over in the environment",
+                count(found, "secret")
             )),
             _ => {}
         }

@@ -10,13 +10,15 @@ use unstuck_adapters::artifacts;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::decision_file::{self, MovedAside};
 use unstuck_adapters::process::StopSignal;
+use unstuck_core::answer::AnswerSeen;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
-    CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, Purpose, RunOutcome, WorkerFinished,
-    WorkerStarted,
+    Call, CheckFinished, CheckStarted, DecisionFile, Exit, Inquiry, Outcome, Purpose, RunOutcome,
+    WorkerFinished, WorkerStarted,
 };
-use unstuck_core::id::{CheckId, Iteration};
+use unstuck_core::id::{Blob, CheckId, Iteration, Millis};
 use unstuck_core::prompt::{self, FromRegistry};
+use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
 use unstuck_core::workflow::{Capability, Check, CheckBy, Step};
 use unstuck_core::{Due, Observation, RunState};
@@ -32,28 +34,33 @@ use crate::{baseline, prompts, seen};
 
 /// An effect that is about to be performed.
 pub struct Prepared {
+    task: Task,
+    job: Job,
+    seen: Option<Seen>,
+    /// A copy of the workspace that goes afterwards.
+    copy: Option<Scratch>,
+    /// Looks at the workspace after a closer, wherever that one worked.
+    looker: Option<Looker>,
+}
+
+/// What is known of an effect from its beginning to its end.
+struct Task {
     step: Step,
     due: Due,
-    /// The check, and the id that its verdict carries; for a worker only where it is its own check.
+    /// The check, and the id that its verdict carries.
     check: Option<(Check, CheckId)>,
     /// Who is asked; `None` for a worker.
     inquiry: Option<Inquiry>,
     /// Nothing more is run in this iteration, so the outputs are there.
     is_last: bool,
-    job: Job,
     /// Why the workspace does not let it begin.
     in_the_way: Option<String>,
     notes: Vec<String>,
     context_dir: PathBuf,
-    seen: Option<Seen>,
-    /// A copy of the workspace that goes afterwards.
-    copy: Option<Scratch>,
     /// What was asked.
     prompt: String,
     /// What of that are the worker's own words of the last time.
     said: String,
-    /// Looks at the workspace after a closer, wherever that one worked.
-    looker: Option<Looker>,
 }
 
 /// Says what is about to be begun, and what is needed to carry it out.
@@ -66,43 +73,15 @@ pub(crate) fn prepare(
     let (step, at) = state.step(&due.step).expect("effects name steps of the workflow");
     let inquiry = is_check.then_some(at.inquiry);
     let diagnoses = !is_check && at.purpose == Purpose::Diagnosis;
-    let claims = !diagnoses && step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
-    let asked = step.check.clone().filter(|_| is_check || claims);
-    let check = asked.map(|check| (check, CheckId::new(uuid::Uuid::now_v7().to_string())));
+    let check = check_of(step, is_check, diagnoses);
     let id = check.as_ref().map(|(_, id)| id);
     let (text, registry) = text(state, step, at, inquiry, id);
     let mut notes = Vec::new();
-    // Who only looks does so in a copy, which nobody compares.
-    let looked = if diagnoses || only_looks(step, inquiry) {
-        seen::copy(world, state).map(|copy| (None, Some(copy)))
-    } else {
-        seen::before(world, state, due, inquiry, &mut notes).map(|seen| (seen, None))
-    };
+    let looked = looked(world, state, due, (inquiry, diagnoses), &mut notes);
     let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
-    let moved = if decides { move_aside(world, step, id, is_check, &mut notes) } else { Ok(None) };
-    let (moved_aside, in_the_way) = match moved {
-        Ok(Some(old)) => (Some(world.put(&old)?), None),
-        Ok(None) => (None, None),
-        // A worker may have left anything there. That is its failure and not the machine's.
-        Err(error) if world.workspace.is_dir() => (None, Some(error.to_string())),
-        Err(_) => {
-            (None, Some(format!("the workspace {} does not exist any more", world.workspace.display())))
-        }
-    };
-    let ((seen, copy), in_the_way) = match looked {
-        Ok(looked) => (looked, in_the_way),
-        Err(why) => ((None, None), Some(in_the_way.unwrap_or(why))),
-    };
-    let limit = |phase| step.completion.as_ref().map_or(step.timeout, |it| it.limit(phase));
-    let limit = match inquiry {
-        Some(Inquiry::Preflight) => limit(Phase::Preflight),
-        Some(Inquiry::Conditions) => limit(Phase::AfterWork),
-        Some(Inquiry::Check) => check.as_ref().map_or(step.timeout, |(check, _)| check.timeout),
-        Some(Inquiry::Closer) | None => step.timeout,
-    };
-    let before = seen.as_ref().map(Seen::before);
-    // Without rules nothing is compared after a check; validators look themselves.
-    let seen = seen.filter(|it| !is_check || it.has_rules());
+    let aside = if decides { put_aside(world, step, id, is_check, &mut notes)? } else { Aside::default() };
+    let limit = limit_of(step, check.as_ref(), inquiry);
+    let before = looked.seen.as_ref().map(Seen::before);
     let asked = Asked {
         state,
         step,
@@ -113,15 +92,132 @@ pub(crate) fn prepare(
         prompt: &text,
         registry: &registry,
         limit,
-        copy: copy.as_ref().map(Scratch::path),
+        copy: looked.copy.as_ref().map(Scratch::path),
         now: before.as_deref(),
     };
     let (job, call) = Job::new(world, &asked, &mut notes)?;
-    let before = before.filter(|_| !is_check);
-    let prompt = world.put(text.as_bytes())?;
-    let templates = registry.files;
-    let started = match (id, Due::clone(due)) {
-        (Some(id), Due { step, iteration, attempt }) if is_check => Observation::CheckStarted(CheckStarted {
+    let begun = Begun {
+        prompt: world.put(text.as_bytes())?,
+        limit,
+        moved_aside: aside.kept,
+        templates: registry.files,
+        call,
+        snapshot: before.filter(|_| !is_check),
+    };
+    let started = started(due, is_check, id, begun);
+    let task = Task {
+        is_last: is_last(step, inquiry, diagnoses),
+        step: step.clone(),
+        due: due.clone(),
+        check,
+        inquiry,
+        in_the_way: aside.in_the_way.or(looked.in_the_way),
+        notes,
+        context_dir: world.context_dir(state),
+        prompt: text,
+        said: at.feedback.said.clone(),
+    };
+    let prepared = Prepared {
+        task,
+        job,
+        // Without rules nothing is compared after a check; validators look themselves.
+        seen: looked.seen.filter(|it| !is_check || it.has_rules()),
+        copy: looked.copy,
+        looker: (inquiry == Some(Inquiry::Closer)).then(|| Looker::new(world, state)),
+    };
+    Ok((started, prepared))
+}
+
+/// Returns the check whose verdict is asked for, of the checker or of a worker that is its own, with a fresh id.
+fn check_of(step: &Step, is_check: bool, diagnoses: bool) -> Option<(Check, CheckId)> {
+    let claims = |check: &Check| !diagnoses && check.by == CheckBy::Claim;
+    let asked = step.check.clone().filter(|check| is_check || claims(check));
+    asked.map(|check| (check, CheckId::new(uuid::Uuid::now_v7().to_string())))
+}
+
+/// The workspace before something is begun in it.
+#[derive(Default)]
+struct Looked {
+    seen: Option<Seen>,
+    copy: Option<Scratch>,
+    in_the_way: Option<String>,
+}
+
+/// Looks at the workspace, or makes a copy of it for whoever only looks, which nobody compares.
+fn looked(
+    world: &Machine,
+    state: &RunState,
+    due: &Due,
+    (inquiry, diagnoses): (Option<Inquiry>, bool),
+    notes: &mut Vec<String>,
+) -> Looked {
+    let (step, _) = state.step(&due.step).expect("effects name steps of the workflow");
+    let looked = if diagnoses || only_looks(step, inquiry) {
+        seen::copy(world, state).map(|copy| Looked { copy: Some(copy), ..Looked::default() })
+    } else {
+        seen::before(world, state, due, inquiry, notes).map(|seen| Looked { seen, ..Looked::default() })
+    };
+    looked.unwrap_or_else(|why| Looked { in_the_way: Some(why), ..Looked::default() })
+}
+
+/// An old decision file that is out of the way, or what keeps it there.
+#[derive(Default)]
+struct Aside {
+    kept: Option<Blob>,
+    in_the_way: Option<String>,
+}
+
+/// Puts an old decision file out of the way, and keeps what was in it.
+fn put_aside(
+    world: &Machine,
+    step: &Step,
+    id: Option<&CheckId>,
+    is_check: bool,
+    notes: &mut Vec<String>,
+) -> io::Result<Aside> {
+    let why = match move_aside(world, step, id, is_check, notes) {
+        Ok(old) => {
+            let kept = old.map(|old| world.put(&old)).transpose()?;
+            return Ok(Aside { kept, in_the_way: None });
+        }
+        // A worker may have left anything there. That is its failure and not the machine's.
+        Err(error) if world.workspace.is_dir() => error.to_string(),
+        Err(_) => format!("the workspace {} does not exist any more", world.workspace.display()),
+    };
+    Ok(Aside { kept: None, in_the_way: Some(why) })
+}
+
+fn limit_of(step: &Step, check: Option<&(Check, CheckId)>, inquiry: Option<Inquiry>) -> Millis {
+    let of_phase = |phase| step.completion.as_ref().map_or(step.timeout, |it| it.limit(phase));
+    match inquiry {
+        Some(Inquiry::Preflight) => of_phase(Phase::Preflight),
+        Some(Inquiry::Conditions) => of_phase(Phase::AfterWork),
+        Some(Inquiry::Check) => check.map_or(step.timeout, |(check, _)| check.timeout),
+        Some(Inquiry::Closer) | None => step.timeout,
+    }
+}
+
+/// Says whether nothing more is run in this iteration.
+fn is_last(step: &Step, inquiry: Option<Inquiry>, diagnoses: bool) -> bool {
+    let claims = || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim);
+    !diagnoses && inquiry.map_or_else(claims, |it| it != Inquiry::Preflight)
+}
+
+/// What is recorded of a beginning, of a worker as of a check.
+struct Begun {
+    prompt: Blob,
+    limit: Millis,
+    moved_aside: Option<Blob>,
+    templates: Vec<String>,
+    call: Option<Box<Call>>,
+    snapshot: Option<Box<Snapshot>>,
+}
+
+fn started(due: &Due, is_check: bool, id: Option<&CheckId>, begun: Begun) -> Observation {
+    let Due { step, iteration, attempt } = due.clone();
+    let Begun { prompt, limit, moved_aside, templates, call, snapshot } = begun;
+    match id {
+        Some(id) if is_check => Observation::CheckStarted(CheckStarted {
             step,
             iteration,
             attempt,
@@ -132,7 +228,7 @@ pub(crate) fn prepare(
             templates,
             call,
         }),
-        (id, Due { step, iteration, attempt }) => Observation::WorkerStarted(WorkerStarted {
+        id => Observation::WorkerStarted(WorkerStarted {
             step,
             iteration,
             attempt,
@@ -141,33 +237,10 @@ pub(crate) fn prepare(
             check_id: id.cloned(),
             moved_aside,
             templates,
-            snapshot: before,
+            snapshot,
             call,
         }),
-    };
-    let context_dir = world.context_dir(state);
-    let (step, due) = (step.clone(), due.clone());
-    let claims = || step.check.as_ref().is_none_or(|it| it.by == CheckBy::Claim);
-    let is_last = !diagnoses && inquiry.map_or_else(claims, |it| it != Inquiry::Preflight);
-    let looker = (inquiry == Some(Inquiry::Closer)).then(|| Looker::new(world, state));
-    let said = at.feedback.said.clone();
-    let prepared = Prepared {
-        step,
-        due,
-        check,
-        inquiry,
-        is_last,
-        job,
-        in_the_way,
-        notes,
-        context_dir,
-        seen,
-        copy,
-        prompt: text,
-        said,
-        looker,
-    };
-    Ok((started, prepared))
+    }
 }
 
 /// Returns what is asked, and what of it a registry says; validators are asked nothing in words.
@@ -236,106 +309,151 @@ pub(crate) async fn perform(
     stop: StopSignal,
     tell: Tell,
 ) -> Observation {
-    let Prepared {
-        step,
-        due,
-        check,
-        inquiry,
-        is_last,
-        job,
-        in_the_way,
-        notes,
-        context_dir,
-        seen,
-        copy,
-        prompt,
-        said,
-        looker,
-    } = prepared;
-    let is_check = inquiry.is_some();
-    let lock = world.branch_lock.as_ref().filter(|_| !is_check);
-    let ready = in_the_way
-        .map_or(Ok(()), Err)
-        .and_then(|()| lock.map_or(Ok(()), BranchLock::check))
-        .and_then(|()| inputs(&world, &step, is_check, &context_dir));
-    let is_baseline = inquiry == Some(Inquiry::Check) && due.iteration == Iteration::BASELINE;
-    let (mut outcome, done) = match ready {
-        Err(why) => (broken(why), Done::default()),
-        Ok(missing) => {
-            let (mut outcome, done) = match job {
-                Job::Checks(suite) if is_baseline => {
-                    let (outcome, commands) = baseline::take(&world, &step, *suite, stop).await;
-                    (outcome, Done { commands, ..Done::default() })
-                }
-                job => {
-                    let telling = (due.clone(), tell);
-                    job::run(&world, &step, job, stop, &context_dir, inquiry, telling).await
-                }
-            };
-            outcome.notes.splice(0..0, missing);
-            (outcome, done)
-        }
-    };
-    outcome.notes.splice(0..0, notes);
-    if let (Some(lock), None) = (lock, &outcome.fatal) {
-        outcome.fatal = lock.check_after(&step.id, succeeded(&outcome)).err();
-    }
-    let stopped = outcome.exit.is_stopped();
-    let decides = matches!(inquiry, None | Some(Inquiry::Check));
-    let file =
-        check.as_ref().filter(|_| decides && !stopped).and_then(|(check, id)| decision_path(check, Some(id)));
-    let decision_file = match file {
-        // A script may be asked again about what the worker wrote, so that stays.
-        Some(path) if check.as_ref().is_some_and(|(check, _)| matches!(check.by, CheckBy::Exit(_))) => {
-            decision_file::read(&world.workspace, &path)
-        }
-        Some(path) => read_and_tidy(&world.workspace, &path),
-        None => DecisionFile::NotConfigured,
-    };
+    let Prepared { task, job, seen, copy, looker } = prepared;
+    let (mut outcome, done) = task.carry_out(&world, job, stop, tell).await;
+    let decision_file = task.verdict_file(&world, outcome.exit.is_stopped());
     let now = match seen {
-        Some(seen) => seen.after(&world, &step, &mut outcome).await,
+        Some(seen) => seen.after(&world, &task.step, &mut outcome).await,
         None => After::default(),
     };
-    let asked = prompts::Asked { inquiry, iteration: due.iteration, prompt: &prompt, said: &said };
-    let answer = prompts::answer(&step, &asked, &outcome, &decision_file);
+    let answer = task.answer(&outcome, &decision_file);
     let done = match looker {
         Some(looker) => looker.end(&world, &mut outcome.notes).await,
         None => done,
     };
-    if is_last && !stopped && (is_check || succeeded(&outcome)) {
-        outputs(&world, &step, &context_dir, &mut outcome);
-    }
+    task.collect_outputs(&world, &mut outcome);
     if let Some(copy) = copy {
         blocking(move || drop(copy)).await;
     }
-    let Due { step, iteration, attempt } = due;
-    match check {
-        Some((_, check_id)) if is_check => Observation::CheckFinished(CheckFinished {
-            step,
-            iteration,
-            attempt,
-            check_id,
-            outcome,
-            decision_file,
-            commands: done.commands,
-            drift: now.drift.map(Box::new),
-            validators: done.validators,
-            snapshot: done.snapshot,
-            stamp: done.stamp,
-            answer,
-        }),
-        _ => Observation::WorkerFinished(WorkerFinished {
-            step,
-            iteration,
-            attempt,
-            outcome,
-            decision_file,
-            changed: now.changed,
-            snapshot: now.snapshot,
-            drift: now.drift.map(Box::new),
-            diffstat: now.diffstat.map(Box::new),
-            answer,
-        }),
+    task.ended(outcome, decision_file, answer, now, done)
+}
+
+impl Task {
+    fn is_check(&self) -> bool {
+        self.inquiry.is_some()
+    }
+
+    /// Runs it, unless something is in its way, and holds it to its branch.
+    async fn carry_out(
+        &self,
+        world: &Arc<Machine>,
+        job: Job,
+        stop: StopSignal,
+        tell: Tell,
+    ) -> (Outcome, Done) {
+        let lock = world.branch_lock.as_ref().filter(|_| !self.is_check());
+        let (mut outcome, done) = match self.ready(world, lock) {
+            Err(why) => (broken(why), Done::default()),
+            Ok(missing) => {
+                let (mut outcome, done) = self.run(world, job, stop, tell).await;
+                outcome.notes.splice(0..0, missing);
+                (outcome, done)
+            }
+        };
+        outcome.notes.splice(0..0, self.notes.iter().cloned());
+        if let (Some(lock), None) = (lock, &outcome.fatal) {
+            outcome.fatal = lock.check_after(&self.step.id, succeeded(&outcome)).err();
+        }
+        (outcome, done)
+    }
+
+    /// Copies the inputs, and returns which of them are missing; or says why it cannot begin.
+    fn ready(&self, world: &Machine, lock: Option<&BranchLock>) -> Result<Vec<String>, String> {
+        if let Some(why) = &self.in_the_way {
+            return Err(why.clone());
+        }
+        lock.map_or(Ok(()), BranchLock::check)?;
+        inputs(world, &self.step, self.is_check(), &self.context_dir)
+    }
+
+    async fn run(&self, world: &Arc<Machine>, job: Job, stop: StopSignal, tell: Tell) -> (Outcome, Done) {
+        let is_baseline = self.inquiry == Some(Inquiry::Check) && self.due.iteration == Iteration::BASELINE;
+        match job {
+            Job::Checks(suite) if is_baseline => {
+                let (outcome, commands) = baseline::take(world, &self.step, *suite, stop).await;
+                (outcome, Done { commands, ..Done::default() })
+            }
+            job => {
+                let telling = (self.due.clone(), tell);
+                job::run(world, &self.step, job, stop, &self.context_dir, self.inquiry, telling).await
+            }
+        }
+    }
+
+    /// Reads the decision file, where one was to be written.
+    fn verdict_file(&self, world: &Machine, stopped: bool) -> DecisionFile {
+        let decides = matches!(self.inquiry, None | Some(Inquiry::Check));
+        let check = self.check.as_ref().filter(|_| decides && !stopped);
+        let Some((check, path)) =
+            check.and_then(|(check, id)| Some((check, decision_path(check, Some(id))?)))
+        else {
+            return DecisionFile::NotConfigured;
+        };
+        match check.by {
+            // A script may be asked again about what the worker wrote, so that stays.
+            CheckBy::Exit(_) => decision_file::read(&world.workspace, &path),
+            _ => read_and_tidy(&world.workspace, &path),
+        }
+    }
+
+    /// Returns what the answer says, where it has to have a form.
+    fn answer(&self, outcome: &Outcome, decision_file: &DecisionFile) -> Option<Box<AnswerSeen>> {
+        let asked = prompts::Asked {
+            inquiry: self.inquiry,
+            iteration: self.due.iteration,
+            prompt: &self.prompt,
+            said: &self.said,
+        };
+        prompts::answer(&self.step, &asked, outcome, decision_file)
+    }
+
+    fn collect_outputs(&self, world: &Machine, outcome: &mut Outcome) {
+        let is_done = !outcome.exit.is_stopped() && (self.is_check() || succeeded(outcome));
+        if self.is_last && is_done {
+            outputs(world, &self.step, &self.context_dir, outcome);
+        }
+    }
+
+    /// Returns what is recorded of its end.
+    fn ended(
+        self,
+        outcome: Outcome,
+        decision_file: DecisionFile,
+        answer: Option<Box<AnswerSeen>>,
+        now: After,
+        done: Done,
+    ) -> Observation {
+        let is_check = self.is_check();
+        let Due { step, iteration, attempt } = self.due;
+        match self.check {
+            Some((_, check_id)) if is_check => Observation::CheckFinished(CheckFinished {
+                step,
+                iteration,
+                attempt,
+                check_id,
+                outcome,
+                decision_file,
+                commands: done.commands,
+                drift: now.drift.map(Box::new),
+                validators: done.validators,
+                snapshot: done.snapshot,
+                stamp: done.stamp,
+                answer,
+                unsettled_after: done.unsettled_after,
+            }),
+            _ => Observation::WorkerFinished(WorkerFinished {
+                step,
+                iteration,
+                attempt,
+                outcome,
+                decision_file,
+                changed: now.changed,
+                snapshot: now.snapshot,
+                drift: now.drift.map(Box::new),
+                diffstat: now.diffstat.map(Box::new),
+                answer,
+            }),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use unstuck_core::declaration::Declaration;
 use unstuck_core::echo::Echo;
 use unstuck_core::event::{DecisionFile, DecisionSource, Exit, Inquiry, Outcome, Purpose};
 use unstuck_core::id::Iteration;
-use unstuck_core::prompt::{self, FromRegistry, fenced};
+use unstuck_core::prompt::{FromRegistry, fenced};
 use unstuck_core::state::StepState;
 use unstuck_core::validator::pattern::{self, Word};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
@@ -159,7 +159,7 @@ fn previous(at: &StepState) -> String {
         tools: &[],
         errors: &[],
         found: iteration_summary::Found {
-            verdict: if failed.is_empty() { "" } else { prompt::in_words(decision) },
+            verdict: if failed.is_empty() { "" } else { decision.in_words() },
             failed: &failed,
             contrary: &contrary,
         },
@@ -300,7 +300,7 @@ fn of_validator<'a>(
 
 /// Returns how often the most stubborn of these failures has come back, this time included.
 fn occurrence(at: &StepState, fingerprints: &[String]) -> u32 {
-    fingerprints.iter().filter_map(|it| at.attempts.get(it)).max().copied().unwrap_or(1)
+    fingerprints.iter().filter_map(|it| at.occurrences.get(it)).max().copied().unwrap_or(1)
 }
 
 /// Returns the values that the fields of a decision may have, where a schema lists them: the first that does.

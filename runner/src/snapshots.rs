@@ -14,6 +14,7 @@ use unstuck_core::diffstat::Diffstat;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
+use unstuck_core::plural::count;
 use unstuck_core::scope::Protected;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::workflow::Convergence;
@@ -340,8 +341,8 @@ impl Keeper {
         }
         let lost = self.lost(first, before, after, changes)?;
         if !lost.is_empty() {
-            let (what, files) = (counted(lost.len()), named(&lost));
-            said.push(format!("{what} that no commit has: {files}; put it back: {undo}"));
+            let (what, files) = (count(lost.len(), "change"), named(&lost));
+            said.push(format!("threw away {what} that no commit has: {files}; put it back: {undo}"));
         }
         let vanished: Vec<String> =
             self.snapshots.vanished(first, before)?.iter().map(|it| shown(it)).collect();
@@ -413,14 +414,6 @@ fn is_work(change: &Change) -> bool {
 /// Returns a path as it is recorded and shown.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-fn counted(files: usize) -> String {
-    if files == 1 {
-        "threw away 1 file or change".to_owned()
-    } else {
-        format!("threw away {files} files or changes")
-    }
 }
 
 /// Returns the first few of some files, for a sentence.

@@ -192,7 +192,11 @@ pub fn success_when(data: &[u8]) {
     };
     let json = serde_json::to_string(&condition).expect("a condition can be recorded");
     assert_eq!(serde_json::from_str::<SuccessWhen>(&json).ok(), Some(condition.clone()));
-    let judged = |exit: Exit| validator::judge(&condition, &[0], &exit, stdout, stdout, false);
+    let judged = |exit: Exit| {
+        let (exit, stderr, recognised, limit) = (&exit, stdout, false, Millis(1000));
+        let ended = validator::Ended { exit, stdout, stderr, recognised, limit, output_max: 1000 };
+        validator::judge(&condition, &[0], &ended)
+    };
     let passes = |exit: Exit| judged(exit) == ValidatorOutcome::Pass;
     for exit in
         [Exit::Signal(9), Exit::TimedOut, Exit::Stopped, Exit::Idle, Exit::CouldNotStart(String::new())]

@@ -394,11 +394,6 @@ fn rejected_whole(path: &str, what: &str, help: &str) -> Rejected {
     Rejected { complaints: vec![complaint] }
 }
 
-/// Returns `1 box`, `2 boxes`.
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 /// Returns a text on one line, fit for a terminal, and not too long.
 fn shown(text: &str) -> String {
     const CHARS_MAX: usize = 300;

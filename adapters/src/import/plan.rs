@@ -1,5 +1,7 @@
 //! A plan in Markdown: its boxes have to be ticked, and the commands that it validates with have to pass.
 
+use unstuck_core::plural::count;
+
 use super::write::{Checklist, Done};
 use super::{Input, markdown, prompt};
 
@@ -9,10 +11,7 @@ pub(super) fn read(input: &mut Input<'_>) {
     let boxes = markdown::boxes(text);
     let open = boxes.iter().filter(|(_, done)| !done).count();
     let first = boxes.first().and_then(|(item, _)| item.place.parse::<u32>().ok());
-    input.carried(
-        first,
-        format!("{}, {open} open: all have to be ticked", super::count(boxes.len(), "box", "boxes")),
-    );
+    input.carried(first, format!("{}, {open} open: all have to be ticked", count(boxes.len(), "box")));
     let body = prompt::settings_and_body(input);
     let lines_before = input.lines_before(body);
     prompt::commands(input, body, lines_before);

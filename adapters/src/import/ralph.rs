@@ -2,6 +2,7 @@
 
 use unstuck_core::id::Millis;
 use unstuck_core::money;
+use unstuck_core::plural::count;
 use unstuck_core::workflow::WorkerKind;
 
 use super::{Input, prompt};
@@ -130,10 +131,7 @@ fn core(input: &mut Input<'_>, entries: &[Entry], asked: &mut Asked) {
         if entry.key == "guardrails" {
             let rules = entry.value.items().iter().filter_map(Node::text);
             asked.rules.extend(rules.map(|rule| rule.lines().collect::<Vec<_>>().join(" ")));
-            input.carried(
-                line,
-                format!("{}, behind the prompt", super::count(asked.rules.len(), "rule", "rules")),
-            );
+            input.carried(line, format!("{}, behind the prompt", count(asked.rules.len(), "rule")));
         } else {
             input.left(line, format!("`core.{}`", entry.key), "say it in the instructions");
         }

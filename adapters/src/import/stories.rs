@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use unstuck_core::plural;
+
 use super::write::{Checklist, Done};
 use super::{Input, command};
 use crate::workflow_file::Rejected;
@@ -173,7 +175,7 @@ fn count(
     let place = if is_one_of_several { format!("{pointer}: ") } else { String::new() };
     let what = format!(
         "{place}{}, {open} open: `{field}` has to be true in each",
-        super::count(items.len(), "story", "stories")
+        plural::count(items.len(), "story")
     );
     input.carried(first, what);
     Ok(open)

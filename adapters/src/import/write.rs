@@ -2,6 +2,7 @@
 
 use unstuck_core::id::Millis;
 use unstuck_core::money;
+use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
 use super::{Input, Wishes};
@@ -130,7 +131,7 @@ impl Input<'_> {
         match count.parse::<u32>() {
             Ok(count @ 2..) => {
                 self.draft.step().max_iterations = count;
-                self.carried(line, format!("{count} iterations at most"));
+                self.carried(line, format!("{} at most", plural::count(count, "iteration")));
             }
             _ => self.left(
                 line,

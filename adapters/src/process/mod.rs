@@ -125,9 +125,6 @@ pub fn never() -> StopSignal {
     watch::channel(Stop::Run).1
 }
 
-/// How a process ended and what it left.
-pub type Finished = Outcome;
-
 /// Hears what a process prints while it runs. A closure that takes lines is one.
 pub trait Audience: Send {
     /// Takes a line of either output: no secrets, no control characters, at most [`Lines::CHARS_MAX`] characters.
@@ -193,7 +190,7 @@ pub async fn run(
     redactor: &Redactor,
     mut stop: StopSignal,
     audience: &mut impl Audience,
-) -> Finished {
+) -> Outcome {
     let begun = Instant::now();
     if *stop.borrow() != Stop::Run {
         return Outcome::of(Exit::Stopped);
@@ -546,7 +543,7 @@ impl<'a> Supervised<'a> {
         self.status.is_some() && self.stdout.is_none() && self.stderr.is_none() && self.group.is_empty()
     }
 
-    async fn finish(mut self, audience: &mut dyn Audience) -> Finished {
+    async fn finish(mut self, audience: &mut dyn Audience) -> Outcome {
         self.group.leave();
         let out = self.out.finish(audience).await;
         let err = self.err.finish(audience).await;
@@ -558,7 +555,7 @@ impl<'a> Supervised<'a> {
             ));
         }
         let duration = self.duration.unwrap_or_else(|| self.begun.elapsed());
-        Finished {
+        Outcome {
             exit: self.ended_by.unwrap_or_else(|| exit_of(self.status)),
             duration: Millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
             answer: output::text(&out.tail, out.cut, Outcome::ANSWER_MAX),

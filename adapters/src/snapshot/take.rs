@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use unstuck_core::id::Digest;
+use unstuck_core::plural::count;
 
 use super::content::{self, Content};
 use super::cover::cover;
@@ -143,8 +144,9 @@ fn keep_history(of: &Snapshots, root: &Folder, notes: &mut Vec<String>) {
     match history::keep(root, &of.own.join(OBJECTS), of.limits.history_bytes_max) {
         Ok(0) => {}
         Ok(missed) => notes.push(format!(
-            "{missed} files of .git/objects are elsewhere and too large to be copied: a deleted .git cannot be \
-             brought back whole"
+            "{} of .git/objects cannot be copied, being elsewhere and too large: a deleted .git cannot be \
+             brought back whole",
+            count(missed, "file")
         )),
         Err(error) => notes.push(format!(
             "the objects in .git cannot be kept ({error}): a deleted .git cannot be brought back whole"

@@ -16,14 +16,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::completion::{Checklist, Condition, Run, Validator};
-use unstuck_core::duration::spoken;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::Millis;
 use unstuck_core::validator::params::{self, ParamError};
 use unstuck_core::validator::{
-    self, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, ValidatorResult, checklist,
-    custom,
+    self, Ended, Extractor, Facts, Raw, Repository, SuccessWhen, Told, ValidatorOutcome, ValidatorResult,
+    checklist, custom,
 };
 use unstuck_store::blobs::BlobStore;
 
@@ -241,17 +240,15 @@ impl Bench<'_> {
             repository: repository.as_ref(),
         };
         let facts = Facts::new(raw);
-        let (mut found, said) = judged(validator, &raw, facts.is_told_by_a_tool());
-        if outcome.exit == Exit::TimedOut {
-            let limit = spoken(Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)));
-            found = ValidatorOutcome::CouldNotRun(format!("it exceeded its time limit of {limit}"));
-        }
-        if outcome.exit == Exit::Flooded {
-            found = ValidatorOutcome::CouldNotRun(format!(
-                "it printed more than {} bytes, all that a validator may",
-                self.place.output_max
-            ));
-        }
+        let ended = Ended {
+            exit: raw.exit,
+            stdout: raw.stdout,
+            stderr: raw.stderr,
+            recognised: facts.is_told_by_a_tool(),
+            limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            output_max: self.place.output_max,
+        };
+        let (found, said) = judged(validator, &ended);
         let facts = facts.of_failed(found != ValidatorOutcome::Pass);
         let mut told = Told::of(condition, &found, &facts);
         if let Some(said) = said {
@@ -338,15 +335,11 @@ fn may_pass_next_time(result: &ValidatorResult) -> bool {
 }
 
 /// Judges how a command ended, and what one with a contract said of itself.
-fn judged(
-    validator: &Validator,
-    raw: &Raw<'_>,
-    recognised: bool,
-) -> (ValidatorOutcome, Option<custom::Said>) {
+fn judged(validator: &Validator, how: &Ended<'_>) -> (ValidatorOutcome, Option<custom::Said>) {
     let default = SuccessWhen::ExitCode(vec![0]);
     let success_when = validator.success_when.as_ref().unwrap_or(&default);
     let said = match validator.run {
-        Run::Custom(_) => custom::read(raw.stdout).transpose(),
+        Run::Custom(_) => custom::read(how.stdout).transpose(),
         _ => Ok(None),
     };
     // What says the outcome itself prints that, so its output is not held against it.
@@ -356,13 +349,14 @@ fn judged(
         }
         _ => success_when,
     };
-    let ended =
-        validator::judge(by_exit, &validator.exit_codes, raw.exit, raw.stdout, raw.stderr, recognised);
+    let ended = validator::judge(by_exit, &validator.exit_codes, how);
     match said {
         Ok(None) => (ended, None),
+        // What did not come to its end may have been cut off in its words.
+        Err(_) if matches!(ended, ValidatorOutcome::CouldNotRun(_)) => (ended, None),
         Err(why) => (ValidatorOutcome::CouldNotRun(why), None),
         Ok(Some(said)) => {
-            let ran = matches!(raw.exit, Exit::Code(code) if validator.exit_codes.contains(code));
+            let ran = matches!(how.exit, Exit::Code(code) if validator.exit_codes.contains(code));
             (custom::judge(&said, ended, ran), Some(said))
         }
     }

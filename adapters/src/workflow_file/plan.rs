@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use unstuck_core::completion::{Completion, Condition, Form, Phase, Run, Validator};
 use unstuck_core::id::{Millis, StepId};
+use unstuck_core::plural::count;
 use unstuck_core::workflow::{Check, CheckBy, OnFailure, Step, Subworkflow, Weather, Work, Worker, Workflow};
 
 use unstuck_core::duration::spoken;
@@ -43,7 +44,7 @@ pub struct PlannedStep {
     /// Bound of the loop; 1 without a check.
     pub max_iterations: u32,
     /// Tries of the worker in each iteration.
-    pub tries: u32,
+    pub attempts: u32,
     /// Bound of one try.
     pub timeout_ms: Millis,
     /// What is asked after the work.
@@ -153,7 +154,7 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
         Work::Worker(_) => None,
         Work::Subworkflow(call) => Some(Box::new(plan(&call.workflow))),
     };
-    let tries = if step.on_failure == OnFailure::Retry { step.max_retries.saturating_add(1) } else { 1 };
+    let attempts = if step.on_failure == OnFailure::Retry { step.max_retries.saturating_add(1) } else { 1 };
     PlannedStep {
         id: step.id.clone(),
         level,
@@ -161,7 +162,7 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
         detail: detail(step),
         depends_on: step.depends_on.clone(),
         max_iterations: step.max_iterations,
-        tries,
+        attempts,
         timeout_ms: step.timeout.at_most(run_timeout),
         check: step.check.as_ref().map(planned_check),
         conditions: step.completion.as_ref().map(planned_conditions).unwrap_or_default(),
@@ -172,15 +173,15 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
                 rules.stall_threshold, rules.max_stage
             )
         }),
-        worst: worst(step, tries, child.as_deref()),
+        worst: worst(step, attempts, child.as_deref()),
         workflow: child,
     }
 }
 
-/// Returns the worst case of a step: all iterations, and in each all tries of worker and check.
-fn worst(step: &Step, tries: u32, child: Option<&Plan>) -> Worst {
+/// Returns the worst case of a step: all iterations, and in each all attempts of worker and check.
+fn worst(step: &Step, attempts: u32, child: Option<&Plan>) -> Worst {
     let rounds = u64::from(step.max_iterations);
-    let works = rounds.saturating_mul(u64::from(tries));
+    let works = rounds.saturating_mul(u64::from(attempts));
     let once = child
         .map_or(Worst { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
     let checks = step.check.as_ref().map_or((0, Millis(0)), |check| match check.by {
@@ -262,12 +263,11 @@ fn detail(step: &Step) -> Option<String> {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = self.concurrency.map_or_else(String::new, |count| format!(", at most {count} at a time"));
-        let count = self.steps.len();
         writeln!(
             f,
-            "{}: {count} step{}{side}, bound {}",
+            "{}: {}{side}, bound {}",
             one_line(&self.name),
-            plural(count as u64),
+            count(self.steps.len(), "step"),
             spoken(self.timeout_ms)
         )?;
         self.write_steps(f, 1)?;
@@ -305,12 +305,12 @@ impl PlannedStep {
         }
         write!(f, "{indent}bounds     ")?;
         if self.check.is_some() {
-            write!(f, "{} iterations, ", self.max_iterations)?;
+            write!(f, "{}, ", count(self.max_iterations, "iteration"))?;
         }
-        if self.tries > 1 {
-            write!(f, "{} tries each, ", self.tries)?;
+        if self.attempts > 1 {
+            write!(f, "{} each, ", count(self.attempts, "attempt"))?;
         }
-        writeln!(f, "{} a try", spoken(self.timeout_ms))?;
+        writeln!(f, "{} an attempt", spoken(self.timeout_ms))?;
         let by_conditions = self.check.as_ref().is_some_and(|check| check.by == CONDITIONS);
         if let Some(check) = self.check.as_ref().filter(|_| !by_conditions) {
             write!(f, "{indent}check      {}", check.by)?;
@@ -334,14 +334,10 @@ impl PlannedStep {
 
 impl fmt::Display for Worst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (workers, checks) = (self.worker_calls, self.check_calls);
-        let time = spoken(self.wall_time_ms);
-        write!(f, "{workers} worker call{}, {checks} check call{}, {time}", plural(workers), plural(checks))
+        let workers = count(self.worker_calls, "worker call");
+        let checks = count(self.check_calls, "check call");
+        write!(f, "{workers}, {checks}, {}", spoken(self.wall_time_ms))
     }
-}
-
-fn plural(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 /// Returns the first line, cut to a length that fits on a screen.

@@ -15,10 +15,6 @@ pub struct QuickOptions {
     pub max_iterations: Option<u32>,
     /// Bound of the run; by default [`Workflow::DEFAULT_TIMEOUT`].
     pub timeout: Option<Millis>,
-    /// What to do when a service is limited or out of order.
-    pub weather: Weather,
-    /// Bound of all waiting for such services; by default [`Workflow::DEFAULT_OUTAGE_BUDGET`].
-    pub outage_budget: Option<Millis>,
     /// Commands that must show no failure that the baseline did not have.
     pub no_worse: Vec<String>,
     /// Patterns of the machine reports that the commands write.
@@ -79,8 +75,8 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         timeout,
         concurrency: None,
         context_dir: "context".to_owned(),
-        weather: options.weather,
-        outage_budget: options.outage_budget.unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
+        weather: Weather::default(),
+        outage_budget: Workflow::DEFAULT_OUTAGE_BUDGET,
         budget: Budget::default(),
         prices: None,
         notify: None,

@@ -60,7 +60,7 @@ fn written(workflow: &Workflow) -> String {
             say(format!("instructions: {}", quoted(&worker.instructions)));
         }
         say("capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]".to_owned());
-        say(format!("timeout: {} # of one try of the worker", span(step.timeout)));
+        say(format!("timeout: {} # of one attempt of the worker", span(step.timeout)));
         say("on_failure: retry".to_owned());
         say(format!("max_retries: {} # of the worker, in each iteration", step.max_retries));
         say(format!("max_iterations: {}", step.max_iterations));

@@ -64,7 +64,11 @@ pub fn replay(global: &Global, args: &Args) -> Result {
             })
         );
     } else {
-        println!("run {}: {} events folded, the chain is unbroken", found.short(), recheck.events);
+        println!(
+            "run {}: {} folded, the chain is unbroken",
+            found.short(),
+            text::count(recheck.events, "event")
+        );
         print_comparison(&recheck, found.short());
         print_state(&recheck.state);
     }
@@ -75,7 +79,7 @@ pub fn replay(global: &Global, args: &Args) -> Result {
 pub fn print_comparison(recheck: &Recheck, short: &str) {
     match &recheck.first_difference {
         None => {
-            println!("{} taken again: all the same", text::count(usize_of(recheck.decisions), "decision"))
+            println!("{} taken again: all the same", text::count(recheck.decisions, "decision"))
         }
         Some(difference) => {
             println!("the decision about event {} would be another one today", difference.at);
@@ -83,10 +87,6 @@ pub fn print_comparison(recheck: &Recheck, short: &str) {
             println!("next: {UNSTUCK} events {short} --from {}", difference.at);
         }
     }
-}
-
-fn usize_of(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 fn print_difference(difference: &Difference) {

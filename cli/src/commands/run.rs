@@ -58,6 +58,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
     claim: bool,
     /// Who has the last word when all checks pass, or judges alone where there are none: a client or a command line.
+    /// The log calls it the closer, or the checker where it judges alone.
     #[arg(long, value_name = "WHO", conflicts_with = "claim", value_parser = NonEmptyStringValueParser::new())]
     judge: Option<String>,
     /// The model that the worker is to use.
@@ -467,7 +468,6 @@ fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         judge: judge
             .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
         session: if args.keep_session { Session::Continue } else { Session::Fresh },
-        ..QuickOptions::default()
     };
     let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
     let checks = match detected(workspace) {

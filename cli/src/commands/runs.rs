@@ -153,7 +153,7 @@ fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
 fn table(rows: &[Row], now: Timestamp, width: usize) -> String {
     let mut lines: Vec<String> = rows.iter().flat_map(|row| lines(row, now, width)).collect();
     if rows.len() > 1 {
-        let iterations = rows.iter().map(|row| row.story.iterations().count()).sum();
+        let iterations: usize = rows.iter().map(|row| row.story.iterations().count()).sum();
         let parts = spent(rows).into_iter().chain([text::count(iterations, "iteration")]);
         let parts = parts.collect::<Vec<_>>().join(" · ");
         let total = format!("total of {}: {parts}", text::count(rows.len(), "run"));

@@ -2,6 +2,7 @@
 
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Millis, Timestamp};
+use unstuck_core::verdict::Decision;
 use unstuck_replay::{IterationStory, StepStory, Story};
 
 use super::runs::waiting;
@@ -49,7 +50,7 @@ fn print(found: &Found, story: &Story) {
         "{}",
         text::wrap(&head, text::width(), 2).replacen(found.short(), &text::bold(found.short()), 1)
     );
-    println!("started {} UTC · {} events", text::moment(story.started_at), story.last_seq);
+    println!("started {} UTC · {}", text::moment(story.started_at), text::count(story.last_seq.0, "event"));
     for step in &story.steps {
         let open = match (step.iterations.is_empty(), story.outcome) {
             (true, _) => "not begun",
@@ -97,7 +98,7 @@ fn running(waits: Option<&(Timestamp, String)>, took: Millis, short: &str, now: 
 /// Returns the word for what an iteration was judged.
 pub fn judged(step: &StepStory, iteration: &IterationStory) -> &'static str {
     let unjudged = if step.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
-    iteration.decision.map_or(unjudged, text::verdict)
+    iteration.decision.map_or(unjudged, Decision::in_words)
 }
 
 fn row(step: &StepStory, iteration: &IterationStory) -> String {
@@ -105,7 +106,7 @@ fn row(step: &StepStory, iteration: &IterationStory) -> String {
     let why = iteration.why().map_or_else(String::new, |why| format!(": {why}"));
     let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
     let calls = iteration.worker_calls.max(1);
-    let tries = if calls > 1 { format!(" ({calls} tries)") } else { String::new() };
+    let attempts = if calls > 1 { format!(" ({})", text::count(calls, "attempt")) } else { String::new() };
     let raised = iteration.raised_to.map_or_else(String::new, |stage| format!("  → stage {stage}"));
     let head = format!(
         "#{:<3} of {:<3} {}  ",
@@ -113,8 +114,9 @@ fn row(step: &StepStory, iteration: &IterationStory) -> String {
         step.max_iterations,
         text::stopwatch(iteration.busy)
     );
-    let room = text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + tries.len() + 4);
-    format!("{head}{}{tries}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
+    let room =
+        text::width().saturating_sub(head.chars().count() + at.len() + raised.len() + attempts.len() + 4);
+    format!("{head}{}{attempts}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
     let at = report.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
     let bound = match &step.end {
         Some(StepEnd::Skipped(_)) => String::new(),
-        _ => format!(", at most {}", text::count(step.max_iterations as usize, "iteration")),
+        _ => format!(", at most {}", text::count(step.max_iterations, "iteration")),
     };
     let indent = step.id.as_str().chars().count() + 2;
     format!(
@@ -152,9 +152,9 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 21:51:39 UTC
+                started 2026-11-23 08:25:12 UTC
 
-                STUCK after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 12 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff             fail   stage  verdict
@@ -198,9 +198,9 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-22 21:51:39 UTC
+                started 2026-11-23 08:25:12 UTC
 
-                STUCK after 10 iterations, 10 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 12 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
@@ -259,9 +259,9 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 21:51:39 UTC
+                started 2026-11-23 08:25:12 UTC
 
-                NOT ENDED after 2 iterations, 1.3 s, cost unknown
+                NOT ENDED after 2 iterations, 1.8 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff             fail   stage  verdict
@@ -290,7 +290,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-22 21:51:39 UTC
+                started 2026-11-23 08:25:12 UTC
 
                 NOT ENDED after 0 iterations, 0.0 s
 

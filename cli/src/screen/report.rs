@@ -89,23 +89,19 @@ fn first_words(script: &str) -> &str {
 
 fn limits(workflow: &Workflow) -> String {
     let loops = workflow.steps.iter().filter(|step| step.check.is_some());
-    let loops: Vec<String> =
-        loops.map(|step| format!("{} iterations of {}", step.max_iterations, step.id)).collect();
+    let loops: Vec<String> = loops
+        .map(|step| format!("{} of {}", text::count(step.max_iterations, "iteration"), step.id))
+        .collect();
     let stall = |step: &Step| step.convergence.as_ref().map(|it| it.stall_threshold);
     let stall = workflow.steps.iter().filter_map(stall).filter(|it| *it < u32::MAX).min();
-    let stall = stall.map(|repeats| {
-        format!(
-            "another strategy after {}",
-            text::count(usize::try_from(repeats).unwrap_or(usize::MAX), "repeat")
-        )
-    });
-    let concurrency = workflow.concurrency.map(|n| format!("{n} steps at a time"));
+    let stall = stall.map(|repeats| format!("another strategy after {}", text::count(repeats, "repeat")));
+    let concurrency = workflow.concurrency.map(|n| format!("{} at a time", text::count(n, "step")));
     let Budget { micro_usd, tokens, .. } = workflow.budget;
     let cap = match (micro_usd, tokens) {
         (None, None) if crew::permissions(workflow).is_empty() => None,
         (None, None) => Some("no spend cap (--max-usd sets one)".to_owned()),
         (money, tokens) => {
-            let caps = money.map(money::dollars).into_iter().chain(tokens.map(|it| format!("{it} tokens")));
+            let caps = money.map(money::dollars).into_iter().chain(tokens.map(|it| text::count(it, "token")));
             Some(caps.collect::<Vec<_>>().join(" · "))
         }
     };

@@ -43,14 +43,14 @@ pub enum Rejection {
     /// Nothing is waited for.
     #[error("the run does not wait for anything")]
     NothingToWaitFor,
-    /// The command is about a try that is not due, or not in flight.
-    #[error("step {step}: try {attempt} of iteration {iteration} is not {expected}")]
+    /// The command is about an attempt that is not due, or not in flight.
+    #[error("step {step}: attempt {attempt} of iteration {iteration} is not {expected}")]
     NotExpected {
         /// The step.
         step: StepId,
         /// The iteration.
         iteration: Iteration,
-        /// The try.
+        /// The attempt.
         attempt: Attempt,
         /// What it would have to be.
         expected: &'static str,

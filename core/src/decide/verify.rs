@@ -12,6 +12,7 @@ use crate::event::{
 };
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
+use crate::plural::count;
 use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
@@ -24,6 +25,10 @@ const REASONS_MAX: usize = 12;
 
 /// So often a check is asked again because the validators after it have changed the workspace.
 const UNSETTLED_MAX: u32 = 3;
+
+/// Why nobody can know what holds.
+const UNSETTLED: &str =
+    "the validators change the workspace each time they run: have git ignore what they write";
 
 /// Identity of a closer's answer that nobody can read.
 const BROKEN_CLOSER: &str = "closer:unreadable";
@@ -98,7 +103,7 @@ impl Batch {
 
     /// The validators that run before the first work have found something.
     pub(super) fn preflight_ended(&mut self, step: &Step, event: &CheckFinished, evidence: Vec<Seq>) {
-        if let Some(failure) = could_not_run(&event.validators) {
+        if let Some(failure) = could_not_run(event) {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
         }
         match failed(&event.validators).next() {
@@ -117,7 +122,7 @@ impl Batch {
         evidence: Vec<Seq>,
     ) {
         let Some(completion) = &step.completion else { return };
-        if let Some(failure) = could_not_run(&event.validators) {
+        if let Some(failure) = could_not_run(event) {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
         }
         let (skipped, open): (Vec<&ValidatorResult>, Vec<&ValidatorResult>) =
@@ -157,9 +162,8 @@ impl Batch {
         if rounds < UNSETTLED_MAX {
             self.ask(&step.id, *iteration, Attempt(1), Inquiry::Check, None);
         } else {
-            let message =
-                "the validators change the workspace each time, so the check before them says nothing";
-            let failure = Failure { class: ErrorClass::NonRetryable, message: message.to_owned() };
+            let message = format!("{UNSETTLED}; until then the check before them says nothing");
+            let failure = Failure { class: ErrorClass::NonRetryable, message };
             self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence.to_vec());
         }
         false
@@ -221,7 +225,7 @@ impl Batch {
             .flatten();
         // An answer of the wrong form, and what a closer finds open, are failures like any other.
         let aborts = completion.on_failure == OnFailed::Abort && !at.feedback.fingerprints.is_empty();
-        let most = at.attempts.iter().max_by_key(|(_, count)| **count);
+        let most = at.occurrences.iter().max_by_key(|(_, count)| **count);
         let end = if let Some(result) = lost {
             StepEnd::ConditionFailed(reason(result))
         } else if aborts {
@@ -233,8 +237,8 @@ impl Batch {
             let named = named.filter(|it| it.fingerprint.as_str() == failure).map(gate::name).next();
             let what = named.map_or_else(|| failure.clone(), |name| format!("{name} ({failure})"));
             StepEnd::AttemptsExhausted(match count {
-                0 | 1 => format!("{what} is there after the only attempt"),
-                _ => format!("{what} came back in {count} attempts in a row"),
+                0 | 1 => format!("{what} is there, and one iteration with it is all that is allowed"),
+                _ => format!("{what} came back in {count} iterations in a row"),
             })
         } else if completion.prompts.as_ref().is_some_and(|it| it.is_exhausted(at.repeats)) {
             StepEnd::AttemptsExhausted(format!(
@@ -363,9 +367,14 @@ fn failed(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult>
     results.iter().filter(|it| it.outcome == ValidatorOutcome::Fail)
 }
 
-fn could_not_run(results: &[ValidatorResult]) -> Option<Failure> {
-    results.iter().find_map(|result| {
-        let ValidatorOutcome::CouldNotRun(why) = &result.outcome else { return None };
+/// Says why what the validators found is no answer: one could not run, or what one passed is not what is there now.
+fn could_not_run(event: &CheckFinished) -> Option<Failure> {
+    event.validators.iter().find_map(|result| {
+        let why = match (&result.outcome, event.unsettled_after) {
+            (ValidatorOutcome::CouldNotRun(why), _) => why.clone(),
+            (ValidatorOutcome::Pass, Some(rounds)) => format!("after {} {UNSETTLED}", count(rounds, "round")),
+            (ValidatorOutcome::Pass | ValidatorOutcome::Fail, _) => return None,
+        };
         let message = format!("validator {} could not run: {why}", result.validator);
         Some(Failure { class: ErrorClass::NonRetryable, message })
     })

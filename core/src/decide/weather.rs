@@ -3,7 +3,7 @@
 use super::Batch;
 use crate::claim::{recorded, sentence};
 use crate::duration::spoken;
-use crate::event::{Conclusion, Failure, FallbackTaken, Next, Outcome, Purpose};
+use crate::event::{Conclusion, Failure, FallbackTaken, Next, Outcome};
 use crate::id::{Digest, Millis, Timestamp};
 use crate::reading::Trouble;
 use crate::rest::Turn;
@@ -24,12 +24,9 @@ impl Batch {
     ) -> Option<Timestamp> {
         let tries = self.at(&step.id).weather_tries;
         let free_at = self.free_at(step, failure, outcome, tries);
-        let first = match what {
-            Next::Work => step.worker(Purpose::Work),
-            Next::Check => step.checker(then.inquiry),
-        };
-        let Some(first) = first.filter(|_| weather::is_weather(failure.class)) else { return Some(free_at) };
         let (now, turn) = (self.at, then.turn(what));
+        let first = step.first(turn).filter(|_| weather::is_weather(failure.class));
+        let Some(first) = first else { return Some(free_at) };
         let places = u32::try_from(first.chain().count()).unwrap_or(u32::MAX);
         let limited_until = |place| self.at(&step.id).rests.until(Turn { place, ..turn });
         // However early a service is free again, all of them together are not asked without a pause.
@@ -123,8 +120,8 @@ impl Batch {
         ended
     }
 
-    /// Returns the pause before a try: it doubles, is bounded, and is spread by up to a fifth, by
-    /// the names of run, step and try instead of by chance.
+    /// Returns the pause before an attempt: it doubles, is bounded, and is spread by up to a fifth, by
+    /// the names of run, step and attempt instead of by chance.
     pub(super) fn backoff(&self, step: &Step, class: ErrorClass, tries: u32) -> Millis {
         let (first, most) = match class {
             ErrorClass::RetryableNetwork | ErrorClass::RetryableService => (2_000, 120_000),

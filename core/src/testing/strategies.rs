@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
 use crate::effect::Due;
 use crate::event::{
-    AnswerGiven, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact, Failure, Inquiry,
-    Lost, Next, Observation, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping,
-    SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, VerdictReached, WaitReason,
-    WaitRequested, WorkRequested, WorkerStarted,
+    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Fact,
+    Failure, FallbackTaken, Inquiry, Lost, Next, Observation, Purpose, RunEnded, RunInterrupted, RunOutcome,
+    RunResumed, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded,
+    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerStarted,
 };
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
 use crate::verdict::Decision;
@@ -168,8 +168,20 @@ fn any_observation() -> impl Strategy<Value = Observation> {
     let lost = |Due { step, iteration, attempt }| Lost { step, iteration, attempt, processes_ended: 0 };
     let id = || CheckId::new("0190a000-0000-7000-8000-000000000001");
     let prompt = || Blob { digest: Digest::of(b""), size: 0 };
-    let finished = (due(), any::<bool>(), acts())
-        .prop_map(move |(due, is_check, acts)| finished(&due, is_check, &acts[0], Some(&id())));
+    let finished = (due(), any::<bool>(), acts(), proptest::option::of(0_u8..3)).prop_map(
+        move |(due, is_check, acts, work)| {
+            let seen = work.map(|work| Box::new(snapshot(work)));
+            match finished(&due, is_check, &acts[0], Some(&id())) {
+                Observation::WorkerFinished(event) => {
+                    Observation::WorkerFinished(WorkerFinished { snapshot: seen, ..event })
+                }
+                Observation::CheckFinished(event) => {
+                    Observation::CheckFinished(CheckFinished { snapshot: seen, ..event })
+                }
+                other => other,
+            }
+        },
+    );
     prop_oneof![
            1 => (0_u32..3, 0_u64..3).prop_map(|(add_iterations, add_time)| Observation::RunResumed(RunResumed {
                add_iterations,
@@ -199,6 +211,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
 }
 
 fn any_conclusion() -> impl Strategy<Value = Conclusion> {
+    const CLASS: ErrorClass = ErrorClass::RetryableRateLimit;
     let end = prop_oneof![
         Just(StepEnd::Complete),
         Just(StepEnd::Incomplete),
@@ -225,13 +238,23 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
                 claim: None,
             })
         }),
-        1 => (due(), 0_u64..10_000).prop_map(|(due, until)| Conclusion::WaitRequested(WaitRequested {
-            step: due.step,
-            until: Timestamp(until),
-            then: Next::Check,
-            why: WaitReason::ExternalJob,
-            detail: String::new(),
-        })),
+        1 => (due(), 0_u64..10_000, any::<bool>()).prop_map(|(due, until, is_weather)| {
+            Conclusion::WaitRequested(WaitRequested {
+                step: due.step,
+                until: Timestamp(until),
+                then: Next::Check,
+                why: if is_weather { WaitReason::Weather(CLASS) } else { WaitReason::ExternalJob },
+                detail: String::new(),
+            })
+        }),
+        1 => (due(), any::<bool>(), 0_u32..2).prop_map(|(due, is_work, to)| {
+            Conclusion::FallbackTaken(FallbackTaken {
+                step: due.step,
+                what: if is_work { Next::Work } else { Next::Check },
+                to,
+                why: Failure { class: CLASS, message: String::new() },
+            })
+        }),
         3 => (due(), decision, 0_u32..3).prop_map(|(due, decision, parse_failures)| {
             Conclusion::VerdictReached(VerdictReached {
                 step: due.step,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::ValidatorOutcome;
 use crate::completion::Checklist;
+use crate::plural::count;
 
 /// What a checklist says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +52,7 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>) -> Reading {
         return Reading { outcome: ValidatorOutcome::Pass, open, error: String::new() };
     }
     let are = if open.len() == 1 { "is" } else { "are" };
-    let items = if all == 1 { "item" } else { "items" };
-    let error = format!("{} of {all} {items} {are} not done in {path}", open.len());
+    let error = format!("{} of {} {are} not done in {path}", open.len(), count(all, "item"));
     Reading { outcome: ValidatorOutcome::Fail, open, error }
 }
 

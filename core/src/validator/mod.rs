@@ -17,4 +17,4 @@ pub use extract::{Facts, Raw, Repository, extract};
 pub use extractor::Extractor;
 pub use report::{Report, Severity};
 pub use result::{COULD_NOT_RUN, ITEMS_MAX, TEXT_MAX, Told, ValidatorResult, bounded};
-pub use success::{SuccessWhen, SuccessWhenError, ValidatorOutcome, judge, regex};
+pub use success::{Ended, SuccessWhen, SuccessWhenError, ValidatorOutcome, judge, regex};

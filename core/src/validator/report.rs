@@ -11,6 +11,7 @@ use super::extract::{ALL, Facts, distinct};
 use super::{Extractor, ValidatorOutcome};
 use crate::completion::{Run, Validator};
 use crate::failure::{self, Class, Record};
+use crate::plural::count;
 use crate::porcelain::{Entry, Standing};
 
 /// What a prompt says of a failed validator.
@@ -207,7 +208,7 @@ fn changes(entries: &[Entry]) -> Report {
     let told: Vec<String> = counted
         .iter()
         .filter(|(paths, _)| !paths.is_empty())
-        .map(|(paths, how)| format!("{} {how}", counted_files(paths.len())))
+        .map(|(paths, how)| format!("{} {how}", count(paths.len(), "file")))
         .collect();
     let action = if !conflicts.is_empty() {
         let all = if conflicts.len() == 1 { "" } else { "s" };
@@ -246,7 +247,7 @@ fn word(entry: &Entry) -> &'static str {
 
 fn missing(paths: &[String]) -> Report {
     Report {
-        summary: format!("{} missing", counted_files(paths.len())),
+        summary: format!("{} missing", count(paths.len(), "file")),
         details: paths.iter().map(|path| format!("{path} is not there")).collect(),
         suggested_action: format!("Create {}", paths.join(", ")),
         root_cause: paths.first().map(|path| format!("{path} is not there")).unwrap_or_default(),
@@ -289,7 +290,7 @@ fn tests(facts: &Facts<'_>, common: Report) -> Report {
     if failed == 0 && facts.is_unparsed() {
         return other(facts, common);
     }
-    let tests = if failed == 1 { "1 test failed".to_owned() } else { format!("{failed} tests failed") };
+    let tests = format!("{} failed", count(failed, "test"));
     let total = counted.map(|it| it.ran().max(u64::try_from(failed).unwrap_or(u64::MAX)));
     Report {
         summary: total.map_or_else(|| tests.clone(), |total| format!("{tests} out of {total}")),
@@ -317,18 +318,17 @@ fn diagnostics(facts: &Facts<'_>, common: Report, noun: &str) -> Report {
     }
     let warnings = facts.records(ALL).all(|record| record.is_warning);
     let noun = if warnings && noun == "error" { "warning" } else { noun };
-    let count = common.details.len();
-    let files = match common.related_files.len() {
-        0 => String::new(),
-        1 => format!(" in {}", common.related_files[0]),
-        count => format!(" in {count} files"),
+    let files = match &common.related_files[..] {
+        [] => String::new(),
+        [file] => format!(" in {file}"),
+        files => format!(" in {}", count(files.len(), "file")),
     };
     let action = match noun {
         "lint problem" => "Correct what the linter names; do not switch its rules off",
         _ => "Correct the first error first: others may follow from it",
     };
     Report {
-        summary: format!("{count} {noun}{}{files}", if count == 1 { "" } else { "s" }),
+        summary: format!("{}{files}", count(common.details.len(), noun)),
         severity: if warnings { Severity::Warning } else { Severity::Error },
         suggested_action: action.to_owned(),
         ..common
@@ -403,8 +403,4 @@ fn line_of(record: &Record) -> String {
         (None, Some(place)) => format!("{place}: {}{code}", record.message),
         (None, None) => format!("{}{code}", record.message),
     }
-}
-
-fn counted_files(count: usize) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }

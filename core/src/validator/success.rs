@@ -3,8 +3,10 @@
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::duration::spoken;
 use crate::event::Exit;
 use crate::failure;
+use crate::id::Millis;
 
 /// When a command has passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,20 +156,30 @@ fn unknown(text: &str, form: &str, argument: &str) -> SuccessWhenError {
     SuccessWhenError::Unknown { text: text.to_owned(), nearest }
 }
 
-/// Judges how a command ended. `exit_codes` are those that say that it ran properly; `recognised` says that
-/// the grammar of a tool told what failed: a line that only looks like an error does not count.
-pub fn judge(
-    success_when: &SuccessWhen,
-    exit_codes: &[i32],
-    exit: &Exit,
-    stdout: &[u8],
-    stderr: &[u8],
-    recognised: bool,
-) -> ValidatorOutcome {
-    let code = match code_of(exit, stdout, stderr, recognised) {
+/// How a command ended, and within which bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a> {
+    /// Its exit.
+    pub exit: &'a Exit,
+    /// All that it printed to its standard output.
+    pub stdout: &'a [u8],
+    /// All that it printed to its standard error.
+    pub stderr: &'a [u8],
+    /// The grammar of a tool told what failed: a line that only looks like an error does not count.
+    pub recognised: bool,
+    /// Its time limit.
+    pub limit: Millis,
+    /// Most bytes that it might print.
+    pub output_max: u64,
+}
+
+/// Judges how a command ended. `exit_codes` are those that say that it ran properly.
+pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &Ended<'_>) -> ValidatorOutcome {
+    let code = match code_of(ended) {
         Ok(code) => code,
         Err(why) => return ValidatorOutcome::CouldNotRun(why),
     };
+    let Ended { stdout, stderr, recognised, .. } = *ended;
     let ran = exit_codes.contains(&code);
     let no_such = matches!(code, 126 | 127);
     let could_not = |why: String| ValidatorOutcome::CouldNotRun(why);
@@ -195,7 +207,8 @@ fn told(holds: bool) -> ValidatorOutcome {
 }
 
 /// Returns the exit code of a command that came to its end, or why it did not.
-fn code_of(exit: &Exit, stdout: &[u8], stderr: &[u8], recognised: bool) -> Result<i32, String> {
+fn code_of(ended: &Ended<'_>) -> Result<i32, String> {
+    let Ended { exit, stdout, stderr, recognised, limit, output_max } = *ended;
     let why = match exit {
         // Something behind it has made another code of it: `lint || exit 1`.
         Exit::Code(1..126) if let Some(name) = failure::missing_command(stdout, stderr) => {
@@ -206,9 +219,9 @@ fn code_of(exit: &Exit, stdout: &[u8], stderr: &[u8], recognised: bool) -> Resul
         }
         Exit::Code(code) => return Ok(*code),
         Exit::Signal(signal) => format!("it was ended by signal {signal}"),
-        Exit::TimedOut => "it exceeded its time limit".to_owned(),
+        Exit::TimedOut => format!("it exceeded its time limit of {}", spoken(limit)),
         Exit::Idle => "it did nothing for so long that it was ended".to_owned(),
-        Exit::Flooded => "it printed more than it may".to_owned(),
+        Exit::Flooded => format!("it printed more than {output_max} bytes, all that a validator may"),
         Exit::Asks(question) => format!("it waited for an answer to `{question}`"),
         Exit::Stopped => "it was stopped".to_owned(),
         Exit::CouldNotStart(why) => why.clone(),

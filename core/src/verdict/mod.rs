@@ -73,6 +73,14 @@ impl Decision {
             Self::None => "none",
         }
     }
+
+    /// Returns the decision as people and workers are told it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::None => "incomplete, no readable verdict",
+            said => said.as_str(),
+        }
+    }
 }
 
 /// Where a decision was read.

@@ -224,7 +224,7 @@ impl EventType {
     }
 
     /// Returns the version of the shape that this program writes, the newest that it reads.
-    pub fn schema_version(self) -> SchemaVersion {
+    fn schema_version(self) -> SchemaVersion {
         SchemaVersion(u16::try_from(self.shapes().len()).unwrap_or(u16::MAX))
     }
 }

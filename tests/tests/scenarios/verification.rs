@@ -208,7 +208,7 @@ fn the_same_lint_error_again_gets_the_next_template_and_then_the_step_stops() {
     stage.write(&format!("{RETRY}/f_failed_lint-2.md"), "SECOND TEMPLATE\n");
     stage.write(&format!("{RETRY}/f_failed_lint-3.md"), "THIRD TEMPLATE\n");
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 4 attempts in a row");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 4 iterations in a row");
     let prompts = prompts(&stage);
     let used: Vec<bool> = ["FIRST", "SECOND", "THIRD"]
         .iter()
@@ -343,7 +343,7 @@ fn an_answer_that_never_has_the_form_ends_the_step_with_what_was_wrong() {
     registry(&stage, &tests_pass(), &end);
     with_answers(&stage);
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh; echo '{\"status\": \"nearly\"}'", "");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 attempts in a row");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 iterations in a row");
     let second = &prompts(&stage)[1];
     assert!(second.contains("in_progress") && second.contains("nearly"), "{second}");
     assert!(stage.facts("check_finished").is_empty(), "nothing was declared, so nothing is verified");
@@ -379,6 +379,21 @@ fn what_a_validator_changes_has_the_others_asked_again() {
     let found = &stage.facts("check_finished");
     assert_eq!(found[0]["validators"][0]["outcome"], "fail", "what holds has to hold in the end: {found:#?}");
     stage.verify();
+}
+
+#[test]
+fn validators_that_change_the_workspace_each_time_pass_nothing_also_when_the_run_is_resumed() {
+    let stage = Stage::repository();
+    let validators =
+        json!({"counts": {"type": "command", "command": "echo x >>log.txt", "successWhen": "exitCode:0"}});
+    registry(&stage, &validators, &json!({}));
+    flow(&stage, "cat >/dev/null; echo done", "");
+    let why = "after 3 rounds the validators change the workspace each time they run: have git ignore what they write";
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says(why);
+    let checks = stage.facts("check_finished");
+    assert_eq!(checks[0]["unsettled_after"], 3, "{checks:?}");
+    assert_eq!(checks[0]["validators"][0]["outcome"], "pass", "what was seen is recorded as it was");
+    stage.unstuck(&["resume"]).with_status(5).says(why);
 }
 
 #[test]
@@ -498,13 +513,13 @@ fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
         &json!({"onFailure": {"action": "retry", "maxAttempts": 3}}),
     );
     flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\n");
-    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 attempts in a row");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(1).says("came back in 3 iterations in a row");
     let ask = |key: &str| {
         let change = format!("steps.work.completion.{key}");
         stage.unstuck(&["replay", "--what-if", &change]).with_status(0)
     };
     for (change, says) in [
-        ("max_attempts=2", &["came back in 2 attempts in a row", "would have ended here"][..]),
+        ("max_attempts=2", &["came back in 2 iterations in a row", "would have ended here"][..]),
         ("max_attempts=4", &["the run would have gone on", "end: recorded NOT COMPLETE, then not known"]),
         ("on_failure=abort", &["would have ended here", "then NOT COMPLETE"]),
         ("on_failure=skip", &["then COMPLETE"]),

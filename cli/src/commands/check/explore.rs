@@ -5,6 +5,7 @@ use unstuck_adapters::workflow_file::{self, Loaded};
 use unstuck_core::duration::spoken;
 use unstuck_core::id::Stage;
 use unstuck_core::money;
+use unstuck_core::plural::count;
 use unstuck_core::workflow::Workflow;
 use unstuck_replay::{Contradiction, End, Explored, contradictions};
 
@@ -92,8 +93,7 @@ impl Report {
 
 fn print_step(step: &Explored) {
     let worst = &step.worst;
-    let mut parts =
-        vec![count(worst.iterations.into(), "iteration"), count(worst.worker_calls, "worker call")];
+    let mut parts = vec![count(worst.iterations, "iteration"), count(worst.worker_calls, "worker call")];
     if worst.checks > 0 {
         parts.push(count(worst.checks, "check"));
     }
@@ -118,10 +118,6 @@ fn print_step(step: &Explored) {
         String::new()
     };
     say("looked at", &format!("{played} played, {states}{cut}"));
-}
-
-fn count(n: u64, word: &str) -> String {
-    text::count(usize::try_from(n).unwrap_or(usize::MAX), word)
 }
 
 fn say(what: &str, text: &str) {

@@ -51,7 +51,7 @@ fn verdict(page: &Page, row: &Row<'_>) -> Markup {
         p {
             "Judged " strong { (row.judged()) }
             @if let Some(source) = row.story.source { " by " (source) }
-            @if let Some(claim) = claimed { ", although the claim was " (text::verdict(claim)) "," }
+            @if let Some(claim) = claimed { ", although the claim was " (claim.in_words()) "," }
             @if let Some(seq) = row.story.verdict { " in " (event(page, seq)) }
             @if !evidence_of.is_empty() { ", because of " (evidence(page, evidence_of)) }
             ". Stage " (row.stage()) "."
