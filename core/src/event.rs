@@ -310,6 +310,9 @@ pub struct CheckFinished {
     pub stamp: Option<Digest>,
     /// What the closer's answer says, where it was asked.
     pub answer: Option<Box<AnswerSeen>>,
+    /// In so many rounds, the last that were allowed, validators have changed the workspace each time; `None` where they
+    /// came to rest, so that what they found holds for what is there.
+    pub unsettled_after: Option<u32>,
 }
 
 /// How a process ended and what it left.

@@ -31,9 +31,11 @@ enum Says {
     Babbles,
     /// The validators, a letter each: `+` passes, `-` fails, `?` could not run.
     Found(&'static str),
+    /// The same, but they have changed the workspace each time.
+    Unsettled(&'static str),
 }
 
-use Says::{Answers, Babbles, Done, Found};
+use Says::{Answers, Babbles, Done, Found, Unsettled};
 
 const COMPLETE: &str = r#"{"status": "completed"}"#;
 const ALL_DONE: &str = r#"{"checklist": [{"id": "a", "description": "A", "completed": true}], "allComplete": true, "summary": "ok"}"#;
@@ -101,7 +103,7 @@ fn seen(says: &Says) -> Option<Box<AnswerSeen>> {
             }],
             ..AnswerSeen::default()
         })),
-        Done | Found(_) => None,
+        Done | Found(_) | Unsettled(_) => None,
     }
 }
 
@@ -189,7 +191,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                 world.give(Observation::CheckStarted(started)).expect("a check is due");
                 let phase = if inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
                 let validators = match &said {
-                    Found(found) => results(&step, phase, found),
+                    Found(found) | Unsettled(found) => results(&step, phase, found),
                     _ => Vec::new(),
                 };
                 let finished = CheckFinished {
@@ -205,6 +207,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     validators,
                     stamp: None,
                     answer: seen(&said),
+                    unsettled_after: matches!(said, Unsettled(_)).then_some(3),
                 };
                 world.give(Observation::CheckFinished(finished)).expect("a check is in flight");
             }
@@ -298,6 +301,26 @@ fn who_is_asked_and_what_follows_from_the_answers() {
             two(),
             vec![Done, Found("-?")],
             "could not run: validator b could not run: there is no such program []",
+        ),
+        (
+            "what passes while the workspace changes each time is not known to hold",
+            two(),
+            vec![Done, Unsettled("-+")],
+            "could not run: validator b could not run: after 3 rounds the validators change the workspace each time they \
+             run: have git ignore what they write []",
+        ),
+        (
+            "what fails all the same is told",
+            two(),
+            vec![Done, Unsettled("--")],
+            "iteration 2 Check [validator:a, validator:b]",
+        ),
+        (
+            "a preflight that changes the workspace each time",
+            preflight(),
+            vec![Unsettled("+")],
+            "could not run: validator first could not run: after 3 rounds the validators change the workspace each time \
+             they run: have git ignore what they write []",
         ),
         (
             "abort",
@@ -419,7 +442,7 @@ fn who_is_asked_and_what_follows_from_the_answers() {
 fn recorded(completion: &Completion, rounds: &[Says]) -> Vec<String> {
     let led_to = |n: usize| {
         let said = rounds[..n].iter().flat_map(|found| match found {
-            Found(_) => vec![Done, found.clone()],
+            Found(_) | Unsettled(_) => vec![Done, found.clone()],
             answer => vec![answer.clone()],
         });
         let world = played(completion.clone(), &said.collect::<Vec<_>>());
@@ -516,6 +539,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
         snapshot: Some(Box::new(snapshot(2))),
         stamp: None,
         answer: seen(&Answers(ALL_DONE)),
+        unsettled_after: None,
     };
     world.give(Observation::CheckFinished(finished)).expect("a closer is in flight");
     assert_eq!(stands(&world), "iteration 1 Conditions []");

@@ -151,6 +151,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             snapshot: None,
             stamp: None,
             answer: None,
+            unsettled_after: None,
         }),
     ];
     for command in commands {

@@ -107,7 +107,10 @@ fn observed(observation: &Observation) -> String {
             if e.validators.is_empty() {
                 format!("{place}: check {}{}", left(&e.outcome), failed(&e.commands))
             } else {
-                format!("{place}: {}", validated(&e.validators))
+                let rounds = e.unsettled_after.map(|rounds| count(rounds, "round"));
+                let unsettled = rounds
+                    .map_or_else(String::new, |it| format!("; in {it} the workspace was changed each time"));
+                format!("{place}: {}{unsettled}", validated(&e.validators))
             }
         }
         Observation::CheckLost(e) => {

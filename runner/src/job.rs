@@ -326,6 +326,8 @@ pub(crate) struct Done {
     pub(crate) snapshot: Option<Box<Snapshot>>,
     /// A name for all files of it.
     pub(crate) stamp: Option<Digest>,
+    /// In so many rounds, all that there are, validators have changed the workspace each time.
+    pub(crate) unsettled_after: Option<u32>,
 }
 
 /// Runs it.

@@ -439,6 +439,7 @@ impl Task {
                 snapshot: done.snapshot,
                 stamp: done.stamp,
                 answer,
+                unsettled_after: done.unsettled_after,
             }),
             _ => Observation::WorkerFinished(WorkerFinished {
                 step,

@@ -17,7 +17,7 @@ use unstuck_core::completion::{Condition, Phase};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
+use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::Step;
 
 use crate::job::{Asked, Done};
@@ -139,6 +139,7 @@ impl Validation {
         let Self { conditions, place, absent, mut kept, mut looker, mut now } = self;
         let mut notes = Vec::new();
         let mut results = Vec::new();
+        let mut unsettled_after = None;
         for round in 1..=ROUNDS_MAX {
             results = validators::run(
                 &conditions,
@@ -157,11 +158,7 @@ impl Validation {
                 break;
             }
             if round == ROUNDS_MAX {
-                let why =
-                    "the validators change the workspace each time they run: have git ignore what they write";
-                for result in results.iter_mut().filter(|it| it.passed()) {
-                    result.outcome = ValidatorOutcome::CouldNotRun(why.to_owned());
-                }
+                unsettled_after = Some(round);
             } else {
                 let note = "the validators changed the workspace and were asked again";
                 if !notes.iter().any(|it| it == note) {
@@ -173,7 +170,9 @@ impl Validation {
         let exit = if *stop.borrow() == Stop::Run { Exit::Code(0) } else { Exit::Stopped };
         let duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let outcome = Outcome { duration, notes, ..Outcome::of(exit) };
-        let stamp = blocking(move || looker.stamp()).await;
-        (outcome, Done { validators: results, snapshot: now.map(Box::new), stamp, ..Done::default() })
+        // What was found while the workspace still changed is not to be kept for it.
+        let stamp = blocking(move || looker.stamp()).await.filter(|_| unsettled_after.is_none());
+        let snapshot = now.map(Box::new);
+        (outcome, Done { validators: results, snapshot, stamp, unsettled_after, ..Done::default() })
     }
 }

@@ -12,6 +12,7 @@ use crate::event::{
 };
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
+use crate::plural::count;
 use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
@@ -24,6 +25,10 @@ const REASONS_MAX: usize = 12;
 
 /// So often a check is asked again because the validators after it have changed the workspace.
 const UNSETTLED_MAX: u32 = 3;
+
+/// Why nobody can know what holds.
+const UNSETTLED: &str =
+    "the validators change the workspace each time they run: have git ignore what they write";
 
 /// Identity of a closer's answer that nobody can read.
 const BROKEN_CLOSER: &str = "closer:unreadable";
@@ -102,7 +107,7 @@ impl Batch {
 
     /// The validators that run before the first work have found something.
     pub(super) fn preflight_ended(&mut self, step: &Step, event: &CheckFinished, evidence: Vec<Seq>) {
-        if let Some(failure) = could_not_run(&event.validators) {
+        if let Some(failure) = could_not_run(event) {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
         }
         match failed(&event.validators).next() {
@@ -121,7 +126,7 @@ impl Batch {
         evidence: Vec<Seq>,
     ) {
         let Some(completion) = &step.completion else { return };
-        if let Some(failure) = could_not_run(&event.validators) {
+        if let Some(failure) = could_not_run(event) {
             return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
         }
         let (skipped, open): (Vec<&ValidatorResult>, Vec<&ValidatorResult>) =
@@ -161,9 +166,8 @@ impl Batch {
         if rounds < UNSETTLED_MAX {
             self.ask(&step.id, *iteration, Attempt(1), Inquiry::Check, None);
         } else {
-            let message =
-                "the validators change the workspace each time, so the check before them says nothing";
-            let failure = Failure { class: ErrorClass::NonRetryable, message: message.to_owned() };
+            let message = format!("{UNSETTLED}; until then the check before them says nothing");
+            let failure = Failure { class: ErrorClass::NonRetryable, message };
             self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence.to_vec());
         }
         false
@@ -366,9 +370,14 @@ fn failed(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult>
     results.iter().filter(|it| it.outcome == ValidatorOutcome::Fail)
 }
 
-fn could_not_run(results: &[ValidatorResult]) -> Option<Failure> {
-    results.iter().find_map(|result| {
-        let ValidatorOutcome::CouldNotRun(why) = &result.outcome else { return None };
+/// Says why what the validators found is no answer: one could not run, or what one passed is not what is there now.
+fn could_not_run(event: &CheckFinished) -> Option<Failure> {
+    event.validators.iter().find_map(|result| {
+        let why = match (&result.outcome, event.unsettled_after) {
+            (ValidatorOutcome::CouldNotRun(why), _) => why.clone(),
+            (ValidatorOutcome::Pass, Some(rounds)) => format!("after {} {UNSETTLED}", count(rounds, "round")),
+            (ValidatorOutcome::Pass | ValidatorOutcome::Fail, _) => return None,
+        };
         let message = format!("validator {} could not run: {why}", result.validator);
         Some(Failure { class: ErrorClass::NonRetryable, message })
     })

@@ -333,6 +333,7 @@ fn observation(
             snapshot: None,
             stamp: None,
             answer: None,
+            unsettled_after: None,
         });
     }
     // A client changes what it tells of.

@@ -206,6 +206,7 @@ impl Player {
             snapshot: None,
             stamp: None,
             answer: self.answer(letter),
+            unsettled_after: None,
         };
         let state = give(&node.state, Observation::CheckStarted(started));
         give(&state, Observation::CheckFinished(finished))

@@ -183,6 +183,7 @@ record! {
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates, call }
     v1::CheckFinished = domain::CheckFinished {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
+        unsettled_after,
     }
     v1::ValidatorResult = validator::ValidatorResult {
         validator, outcome, exit, duration, stdout, stderr, stdout_end, stderr_end, error, report, params, failures,

@@ -282,6 +282,7 @@ pub struct CheckFinished {
     pub snapshot: Option<Snapshot>,
     pub stamp: Option<Digest>,
     pub answer: Option<AnswerSeen>,
+    pub unsettled_after: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

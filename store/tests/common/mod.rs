@@ -346,6 +346,7 @@ pub fn observations() -> Vec<Observation> {
             snapshot: Some(Box::new(snapshot())),
             stamp: Some(Digest::of(b"all")),
             answer: Some(Box::new(answer_seen())),
+            unsettled_after: Some(3),
         })
     }));
     all
@@ -532,7 +533,7 @@ pub fn conclusions() -> Vec<Conclusion> {
         StepEnd::WaitExpired,
         StepEnd::Fatal("the branch is not `work`".to_owned()),
         StepEnd::ConditionFailed("git-clean: 1 file is not committed".to_owned()),
-        StepEnd::AttemptsExhausted("test:a::b came back in 3 attempts in a row".to_owned()),
+        StepEnd::AttemptsExhausted("test:a::b came back in 3 iterations in a row".to_owned()),
     ];
     all.extend(
         ends.into_iter()

@@ -382,6 +382,21 @@ fn what_a_validator_changes_has_the_others_asked_again() {
 }
 
 #[test]
+fn validators_that_change_the_workspace_each_time_pass_nothing_also_when_the_run_is_resumed() {
+    let stage = Stage::repository();
+    let validators =
+        json!({"counts": {"type": "command", "command": "echo x >>log.txt", "successWhen": "exitCode:0"}});
+    registry(&stage, &validators, &json!({}));
+    flow(&stage, "cat >/dev/null; echo done", "");
+    let why = "after 3 rounds the validators change the workspace each time they run: have git ignore what they write";
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says(why);
+    let checks = stage.facts("check_finished");
+    assert_eq!(checks[0]["unsettled_after"], 3, "{checks:?}");
+    assert_eq!(checks[0]["validators"][0]["outcome"], "pass", "what was seen is recorded as it was");
+    stage.unstuck(&["resume"]).with_status(5).says(why);
+}
+
+#[test]
 fn a_supervisor_that_dies_between_verdict_and_prompt_sends_the_prompt_after_all_and_once() {
     let stage = Stage::repository();
     registry(&stage, &tests_pass(), &json!({}));
