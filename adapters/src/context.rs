@@ -220,7 +220,7 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
         ("artifacts", json!(artifacts(state, step))),
         ("workerResult", wall.map_or(Value::Null, cost)),
-        ("subworkflow", subworkflow(step)),
+        ("subworkflow", subworkflow(state, step, at)),
         ("error", json!(error)),
         ("errorClass", json!(class)),
         ("stage", json!(at.convergence.stage())),
@@ -241,10 +241,14 @@ fn artifacts(state: &RunState, step: &Step) -> Vec<Value> {
         Work::Worker(_) => &[],
         Work::Subworkflow(child) => &child.exports,
     };
-    let kept = state.workflow().map_or("context", |workflow| &workflow.context_dir);
+    let kept = context_dir(state);
     let exports =
         exports.iter().map(|it| json!({"name": it.r#as, "path": format!("{kept}/{}/{}", step.id, it.r#as)}));
     outputs.chain(exports).collect()
+}
+
+fn context_dir(state: &RunState) -> &str {
+    state.workflow().map_or("context", |workflow| &workflow.context_dir)
 }
 
 fn worker_of(step: &Step) -> Option<&Worker> {
@@ -254,11 +258,20 @@ fn worker_of(step: &Step) -> Option<&Worker> {
     }
 }
 
-fn subworkflow(step: &Step) -> Value {
-    match &step.work {
-        Work::Worker(_) => Value::Null,
-        Work::Subworkflow(child) => json!({"path": child.path, "name": child.workflow.name}),
-    }
+/// Returns the child workflow of a step, and its last run that has ended.
+fn subworkflow(state: &RunState, step: &Step, at: &StepState) -> Value {
+    let Work::Subworkflow(child) = &step.work else { return Value::Null };
+    let run = at.child.as_ref();
+    let kept = context_dir(state);
+    Value::Object(object([
+        ("path", json!(child.path)),
+        ("name", json!(child.workflow.name)),
+        ("workflowId", json!(run.map(|it| &it.run))),
+        ("status", json!(run.map(|it| run_status(Some(it.end))))),
+        ("contextDir", json!(run.map(|it| format!("{kept}/_subworkflows/{}/{}", step.id, it.run)))),
+        ("startedAt", json!(run.map(|it| it.begun_at))),
+        ("completedAt", json!(run.map(|it| it.ended_at))),
+    ]))
 }
 
 /// Returns why a step failed, and of which class that is; a step that ended otherwise has no error.
@@ -289,11 +302,13 @@ fn decision(at: &StepState) -> Value {
     if told.decision.is_none() {
         return Value::Null;
     }
-    json!({
-        "source": told.source.map(view::source),
-        "reasons": told.reasons,
-        "fingerprints": told.fingerprints,
-    })
+    Value::Object(object([
+        ("source", json!(told.source.map(view::source))),
+        ("checkId", json!(told.check_id)),
+        ("checkIdMatch", json!(told.check_id_match)),
+        ("reasons", json!(told.reasons)),
+        ("fingerprints", json!(told.fingerprints)),
+    ]))
 }
 
 fn resolved(step: &Step) -> Value {
@@ -318,9 +333,11 @@ fn resolved(step: &Step) -> Value {
 #[cfg(test)]
 mod tests {
     use unstuck_core::effect::Due;
-    use unstuck_core::event::{Exit, RunInterrupted, RunResumed};
-    use unstuck_core::id::{CheckId, Digest};
+    use unstuck_core::event::{DecisionSource, Exit, RunInterrupted, RunResumed};
+    use unstuck_core::id::{CheckId, Digest, RunId};
+    use unstuck_core::state::{Child, Feedback};
     use unstuck_core::testing::{Act, Script, World, finished, started, step};
+    use unstuck_core::verdict::Decision;
     use unstuck_core::workflow::{Output, Subworkflow, Workflow};
 
     use super::*;
@@ -426,6 +443,55 @@ mod tests {
         let site = json!({"name": "site", "path": "out"});
         let docs = json!({"name": "docs", "path": "context/p/docs"});
         assert_eq!(all, [[site], [docs]]);
+    }
+
+    #[test]
+    fn a_verdict_names_its_check_and_says_whether_it_carried_its_id() {
+        for (check_id_match, expected) in [
+            (Some(true), json!({"source": "stdout-json", "checkId": "id", "checkIdMatch": true})),
+            (Some(false), json!({"source": "stdout-json", "checkId": "id", "checkIdMatch": false})),
+            (None, json!({"source": "stdout-json", "checkId": "id"})),
+        ] {
+            let feedback = Feedback {
+                decision: Some(Decision::Incomplete),
+                source: Some(DecisionSource::OutputJson),
+                check_id: Some("id".into()),
+                check_id_match,
+                ..Feedback::default()
+            };
+            let told = decision(&StepState { feedback, ..StepState::default() });
+            let lists = json!({"reasons": [], "fingerprints": []});
+            let all: Map<String, Value> =
+                [expected, lists].iter().flat_map(|it| it.as_object().cloned()).flatten().collect();
+            assert_eq!(told, Value::Object(all));
+        }
+    }
+
+    #[test]
+    fn a_child_run_that_has_ended_is_named_with_its_folder() {
+        let child = Subworkflow {
+            path: "child.yaml".to_owned(),
+            workflow: Box::new(Workflow::of_steps(vec![step("c")])),
+            exports: Vec::new(),
+            exports_replace: false,
+            event_prefix: None,
+        };
+        let parent = Step { work: Work::Subworkflow(child), ..step("p") };
+        let world = World::start(Workflow::of_steps(vec![parent]), Script::default());
+        let (step, at) = world.state.steps().next().expect("a step");
+        let told = subworkflow(&world.state, step, at);
+        assert_eq!(told.get("workflowId"), None, "it has not ended: {told}");
+        let run = Child {
+            run: RunId::new("r2"),
+            end: RunOutcome::Complete,
+            begun_at: Timestamp(1),
+            ended_at: Timestamp(5),
+        };
+        let told = subworkflow(&world.state, step, &StepState { child: Some(run), ..at.clone() });
+        let field = |name: &str| told[name].clone();
+        assert_eq!((field("status"), field("workflowId")), (json!("SUCCEEDED"), json!("r2")));
+        assert_eq!((field("startedAt"), field("completedAt")), (json!(1), json!(5)));
+        assert_eq!(field("contextDir"), "context/_subworkflows/p/r2");
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::workflow::{CheckCommand, WorkerKind};
 /// A claim about a step, before evidence is put beside it.
 pub(crate) struct Claim {
     pub(crate) check_id: Option<CheckId>,
+    /// Whether it carried that id; `None` where it carried none.
+    pub(crate) check_id_match: Option<bool>,
     pub(crate) source: DecisionSource,
     pub(crate) decision: Decision,
     /// What was said, where the rest of the evidence makes it something else.
@@ -32,6 +34,7 @@ impl Claim {
     pub(crate) fn new(decision: Decision, source: DecisionSource) -> Self {
         Self {
             check_id: None,
+            check_id_match: None,
             source,
             decision,
             claimed: None,
@@ -50,8 +53,14 @@ impl Claim {
             problems
                 .push(format!("expected={expected} got={got}: delete the file, or call `unstuck verdict`"));
         }
+        let check_id_match = match &resolution.check_id {
+            CheckIdMatch::Match => Some(true),
+            CheckIdMatch::Mismatch { .. } => Some(false),
+            CheckIdMatch::Placeholder | CheckIdMatch::Absent => None,
+        };
         Self {
             check_id,
+            check_id_match,
             source: resolution.source.into(),
             decision: resolution.decision,
             claimed: None,

@@ -627,6 +627,9 @@ pub struct VerdictReached {
     pub iteration: Iteration,
     /// The check that answered.
     pub check_id: Option<CheckId>,
+    /// Whether the verdict carried the id of that check; `None` where it carried none.
+    #[serde(default)]
+    pub check_id_match: Option<bool>,
     /// What the step is to be taken for.
     pub decision: Decision,
     /// What the claim itself said, where evidence made it something else.

@@ -26,7 +26,7 @@ use crate::reading::{Reading, Trouble};
 use crate::rest::Rest;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
-use crate::state::{Changed, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
+use crate::state::{Changed, Child, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
 use crate::verdict::Decision;
 use crate::weather::is_weather;
 
@@ -279,6 +279,7 @@ impl RunState {
         self.count_cost(&event.step, Some(&event.outcome));
         let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
+            step.child = child(step, &event.outcome, place).or(step.child.take());
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
@@ -485,6 +486,8 @@ impl RunState {
             iteration: event.iteration,
             decision: Some(event.decision),
             source: Some(event.source),
+            check_id: event.check_id.clone(),
+            check_id_match: event.check_id_match,
             reasons: event.reasons.clone(),
             fingerprints: event.fingerprints.clone(),
             problems: event.problems.clone(),
@@ -619,6 +622,12 @@ impl StepState {
             (self.ended, self.ended_at) = (None, None);
         }
     }
+}
+
+/// Returns the child run that the work of a step was.
+fn child(step: &StepState, outcome: &Outcome, place: Place) -> Option<Child> {
+    let (Exit::Child(ended), StepPhase::Working(begun)) = (&outcome.exit, &step.phase) else { return None };
+    Some(Child { run: ended.run.clone(), end: ended.end, begun_at: begun.since, ended_at: place.at })
 }
 
 fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> InFlight {

@@ -154,6 +154,21 @@ pub struct StepState {
     pub broke_off: Option<String>,
     /// The conversation that its worker had last.
     pub conversation: Option<Conversation>,
+    /// Its last child run that has ended.
+    pub child: Option<Child>,
+}
+
+/// A child run that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Child {
+    /// The run.
+    pub run: RunId,
+    /// How it ended.
+    pub end: RunOutcome,
+    /// When it was begun, or taken up again.
+    pub begun_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
 }
 
 /// A conversation with a client.
@@ -279,6 +294,10 @@ pub struct Feedback {
     pub decision: Option<Decision>,
     /// Where it was read.
     pub source: Option<DecisionSource>,
+    /// The check that answered.
+    pub check_id: Option<CheckId>,
+    /// Whether the verdict carried the id of that check; `None` where it carried none.
+    pub check_id_match: Option<bool>,
     /// Its reasons.
     pub reasons: Vec<String>,
     /// Its fingerprints.

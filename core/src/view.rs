@@ -23,6 +23,7 @@ pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
         ("maxStage", json!(policy.map(|policy| policy.max_stage))),
         ("lastStallKey", json!(at.convergence.key())),
         ("decisionSource", json!(at.feedback.source.map(source))),
+        ("checkIdMatch", json!(at.feedback.check_id_match)),
         ("fingerprints", json!(at.feedback.fingerprints)),
         ("reasons", json!(at.feedback.reasons)),
         ("updatedAt", json!(state.last_at())),

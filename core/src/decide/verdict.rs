@@ -57,6 +57,7 @@ impl Batch {
             step: step.id.clone(),
             iteration: at.iteration,
             check_id: claim.check_id,
+            check_id_match: claim.check_id_match,
             decision: claim.decision,
             claimed: claim.claimed,
             source: claim.source,

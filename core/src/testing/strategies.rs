@@ -260,6 +260,7 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
                 step: due.step,
                 iteration: due.iteration,
                 check_id: None,
+                check_id_match: None,
                 decision,
                 claimed: None,
                 source: DecisionSource::None,

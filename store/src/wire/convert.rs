@@ -221,7 +221,7 @@ record! {
     v1::Claimed = domain::Claimed { check_id, source, reasons, problems, evidence }
     v1::WaitRequested = domain::WaitRequested { step, until, then, why, detail }
     v1::VerdictReached = domain::VerdictReached {
-        step, iteration, check_id, decision, claimed, source, reasons, fingerprints, problems, parse_failures, evidence,
+        step, iteration, check_id, check_id_match, decision, claimed, source, reasons, fingerprints, problems, parse_failures, evidence,
     }
     v1::StageRaised = domain::StageRaised { step, iteration, from, to, cause, key, count }
     v1::StepEnded = domain::StepEnded { step, end, evidence }

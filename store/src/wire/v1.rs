@@ -531,6 +531,7 @@ pub struct VerdictReached {
     pub step: String,
     pub iteration: u32,
     pub check_id: Option<String>,
+    pub check_id_match: Option<bool>,
     pub decision: Decision,
     pub claimed: Option<Decision>,
     pub source: Source,

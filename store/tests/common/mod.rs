@@ -492,6 +492,7 @@ pub fn conclusions() -> Vec<Conclusion> {
             step: "fix".into(),
             iteration: Iteration(1),
             check_id: Some("018f-check".into()),
+            check_id_match: [None, Some(true), Some(false)][n % 3],
             decision: decisions[n % decisions.len()],
             claimed: (n == 1).then_some(Decision::Complete),
             source,
