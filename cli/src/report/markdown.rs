@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_night_is_a_table_for_a_pull_request() {
         expect![[r#"
-            **STUCK** after 10 iterations, 12 s, cost unknown: work: stuck: the same failures again (event 78)
+            **STUCK** after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
 
             make the tests pass & say \<b\>nothing\</b\>
 
@@ -110,7 +110,7 @@ mod tests {
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 
-            Run `2338cbc37b29`; `unstuck verify 2338cbc37b29` checks its log, `unstuck why 2338cbc37b29` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
+            Run `d6f6c2ef33ae`; `unstuck verify d6f6c2ef33ae` checks its log, `unstuck why d6f6c2ef33ae` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
     }
 
     #[test]

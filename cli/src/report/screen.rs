@@ -152,9 +152,9 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-23 08:25:12 UTC
+                started 2026-11-23 08:37:15 UTC
 
-                STUCK after 10 iterations, 12 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff             fail   stage  verdict
@@ -198,9 +198,9 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-23 08:25:12 UTC
+                started 2026-11-23 08:37:15 UTC
 
-                STUCK after 10 iterations, 12 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 10 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
@@ -259,9 +259,9 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-23 08:25:12 UTC
+                started 2026-11-23 08:37:15 UTC
 
-                NOT ENDED after 2 iterations, 1.8 s, cost unknown
+                NOT ENDED after 2 iterations, 1.3 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff             fail   stage  verdict
@@ -290,7 +290,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-23 08:25:12 UTC
+                started 2026-11-23 08:37:15 UTC
 
                 NOT ENDED after 0 iterations, 0.0 s
 
