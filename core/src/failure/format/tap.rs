@@ -26,7 +26,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
-        if strays.contains(&at) {
+        if strays.contains(&at) || parents.ends(depth, name) {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
@@ -108,6 +108,8 @@ struct Parents<'l> {
     within: Vec<(usize, &'l str)>,
     /// Comments name them, and nothing else: those of tape do, whose points are the assertions of a test.
     are_plain: bool,
+    /// A point below the comment was not ok, and further in than it.
+    has_failed: bool,
 }
 
 impl<'l> Parents<'l> {
@@ -117,13 +119,19 @@ impl<'l> Parents<'l> {
         let point = if depth > 0 { line.trim_start() } else { line };
         if self.are_plain {
             if let Some(parent) = line.strip_prefix("# ") {
-                self.within = vec![(0, parent)];
+                (self.within, self.has_failed) = (vec![(0, parent)], false);
             }
+            self.has_failed |= depth > 0 && point.starts_with("not ok ");
         } else if let Some(parent) = point.strip_prefix("# Subtest: ") {
             self.within.retain(|(of, _)| *of < depth);
             self.within.push((depth, parent));
         }
         (depth, point)
+    }
+
+    /// Says whether a point only sums up a test whose own points were told: brittle ends each test so.
+    fn ends(&self, depth: usize, name: &str) -> bool {
+        depth == 0 && self.has_failed && self.within.last().is_some_and(|(_, parent)| *parent == name)
     }
 
     fn path(&self, depth: usize, name: &str) -> String {
@@ -153,7 +161,8 @@ fn description(rest: &str) -> (&str, bool) {
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest);
     let (name, directive) = rest.rsplit_once(" #").unwrap_or((rest, ""));
-    let timed = directive.starts_with(" time=") || directive.contains("in ") && directive.contains("ms");
+    let timed = [" time=", " time ="].iter().any(|head| directive.starts_with(head))
+        || directive.contains("in ") && directive.contains("ms");
     match (excuses(directive), timed) {
         (true, _) => (super::without_time(name), true),
         (_, true) => (name.trim(), false),
