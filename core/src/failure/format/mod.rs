@@ -67,6 +67,7 @@ pub(super) mod sanitizer;
 pub(super) mod sarif;
 pub(super) mod shell;
 pub(super) mod shellcheck;
+pub(super) mod sqlfluff;
 pub(super) mod stestr;
 pub(super) mod tap;
 pub(super) mod teamcity;

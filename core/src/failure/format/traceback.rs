@@ -19,6 +19,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     elixir(sheet, found);
     node(sheet, found);
     bundler(sheet, found);
+    ocaml(sheet, found);
     ruby(sheet, found);
     php(sheet, found);
     native(lines, found);
@@ -147,6 +148,23 @@ fn bundler(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
     };
     found.push(draft.kind(kind).message(line));
+}
+
+/// The toplevel of OCaml: `Exception: Failure "message".`
+fn ocaml(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#"\("(?P<file>[^"]+)", (?P<line>\d+), \d+\)"#).expect("well formed"));
+    let raised = |line: &'_ str| Some(line.strip_prefix("Exception: ")?.strip_suffix('.')?.to_owned());
+    let Some(raised) = sheet.starting(b"E").find_map(|(_, line)| raised(line)) else { return };
+    let kind = raised.split([' ', '(']).next().unwrap_or_default();
+    let draft = Draft::process("traceback", kind, &[]).message(&raised);
+    let draft = match PLACE.captures(&raised) {
+        Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+        None => draft.about(raised[kind.len()..].trim()),
+    };
+    if kind.starts_with(|c: char| c.is_ascii_uppercase()) {
+        found.push(draft);
+    }
 }
 
 /// Ruby: `a.rb:3:in 'm': message (Kind)`.
