@@ -13,7 +13,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         // Below the frames, each with its source further out, stands what was raised.
         let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
         let raised = said.iter().rposition(|line| exception(line).is_some());
-        let draft = Draft::test("stestr", without_time(name), &said[raised.unwrap_or_default()..]);
+        let said_last = until(&said, raised.unwrap_or_default(), str::is_empty);
+        let draft = Draft::test("stestr", without_time(name), said_last);
         let place =
             said.iter().rev().filter_map(|line| frame(line)).find(|(file, _)| !file.contains("/lib/"));
         let draft = place.map_or(draft.clone(), |(file, line)| draft.at(file, line));

@@ -15,7 +15,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let place = block.iter().find(|line| is_frame(line) && line.contains(" in test."));
         let mut place = place.map_or("", |line| line).split(':');
         let file = place.next().unwrap_or_default();
-        let draft = Draft::test("zig", name, &said).kind(kind);
+        // What an assertion says comes before it ends the test, and perhaps before its name.
+        let about = said.iter().find(|line| line.contains(" panic: ")).and_then(|line| line.split_once(": "));
+        let draft = Draft::test("zig", name, &said).kind(kind).about(about.map_or("", |(_, what)| what));
         let message = format!("{name}\n{}", draft.message);
         found.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).message(&message));
     }
