@@ -110,7 +110,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "problems-json", title: "JSON of other linters: objects with a path, a line, and a message or a rule", stage: Diagnostics, marks: &["\"line", "\"start_line\"", "\"start_point\""], read: format::lint_json::read },
     Format { name: "grouped", title: "yamllint, ruff and others: a file, and below it line:column and message", stage: Diagnostics, marks: &[], read: format::grouped::read },
     Format { name: "placed", title: "gfortran, OCaml, esbuild, webpack, sass and others: a place alone on its line, and the message near it", stage: Diagnostics, marks: &[], read: format::placed::read },
-    Format { name: "traceback", title: "stack traces: Python, JavaScript, Java, Ruby, PHP, Lua, Perl; panics of Rust and Go; assert and uncaught exceptions of C and C++", stage: Shape, marks: &[], read: format::traceback::read },
+    Format { name: "traceback", title: "stack traces: Python, JavaScript, Java, Ruby, PHP, Lua, Perl, OCaml; errors of Rollup and vite; panics of Rust and Go; assert and uncaught exceptions of C and C++", stage: Shape, marks: &[], read: format::traceback::read },
     Format { name: "markers", title: "lines that begin with FAIL, ✗, ✖, × or [FAIL], of a tool that is not known", stage: Shape, marks: &[], read: format::markers::read },
     Format { name: "shell", title: "shells and system tools: name: message", stage: Shape, marks: &[], read: format::shell::read },
     Format { name: "errors", title: "lines that begin with error: or fatal:, of a tool that is not known", stage: Shape, marks: &[], read: format::errors::read },
