@@ -870,6 +870,10 @@ fn a_diagnostic_is_a_place_and_a_message_but_no_frame_of_a_stack() {
         ("a.zig:3:5: 0x1252c44 in main (a.zig)", "process | - | unparsed | -\n"),
         ("Makefile:3: target 'lint' does not exist", "process | - | unparsed | -\n"),
         ("│ a.py:12 in f │", "process | - | unparsed | -\n"),
+        (
+            "1..1\nnot ok 1 - t.c:core:test_push: Assertion '2 == 1' failed",
+            "check | core:test_push |  | t.c\n",
+        ),
         ("1..2\nnot ok 1 a.lua:2:9: unused variable 'x'\nok 2 b.lua", "diagnostics | - |  | a.lua:2\n"),
         (
             "Rakefile:3:in `block in <top (required)>': no luck (RuntimeError)",

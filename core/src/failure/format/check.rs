@@ -12,6 +12,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Reads the description of a point of TAP: `file:case:test: message`.
+pub(super) fn point(description: &str) -> Option<Draft> {
+    let (place, message) = description.split_once(": ")?;
+    let [file, case, test]: [&str; 3] = place.split(':').collect::<Vec<_>>().try_into().ok()?;
+    let is_source = [".c", ".cc", ".cpp", ".cxx"].iter().any(|extension| file.ends_with(extension));
+    let draft = is_source.then(|| Draft::test("check", &format!("{case}:{test}"), &[message]))?;
+    Some(draft.at(file, None).message(description))
+}
+
 /// Takes a line apart: the file, the line, how it ended (`S`: before it began), the case, the test, the iteration, the message.
 fn ended(line: &str) -> Option<[&str; 7]> {
     let parts: Vec<&str> = line.splitn(7, ':').collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
-use super::{Sheet, diagnostic, node_test, until};
+use super::{Sheet, check, diagnostic, node_test, until};
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -31,9 +31,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         let body = until(lines, at + 1, |line| ends(line, depth));
-        // A linter makes a point of each problem.
-        if let Some(problem) = Some(name).filter(|_| body.is_empty()).and_then(diagnostic::parse) {
-            found.push(problem.draft().message(line));
+        // A linter makes a point of each problem, and Check tells all in the description.
+        let bare = Some(name).filter(|_| body.is_empty());
+        let problem = || Some(diagnostic::parse(bare?)?.draft().message(line));
+        if let Some(draft) = problem().or_else(|| check::point(bare?)) {
+            found.push(draft);
             continue;
         }
         let before = &sheet.lines[..sheet.lines.len() - lines.len() + at];
