@@ -48,6 +48,7 @@ samples! {
     "ava-uncaught.txt"
     "ava.txt"
     "azure.txt"
+    "bandit.txt"
     "basedpyright.txt"
     "bats-pretty.txt"
     "bats-timing.txt"
@@ -55,6 +56,7 @@ samples! {
     "behave.txt"
     "biome.txt"
     "black.txt"
+    "brittle.txt"
     "bun.txt"
     "busted.txt"
     "cargo-build.jsonl"
@@ -67,19 +69,24 @@ samples! {
     "cargo-test.txt"
     "catch2-sections.txt"
     "catch2.txt"
+    "check.txt"
     "checkstyle.xml"
     "cmake.txt"
     "commitlint.txt"
     "cpp-main.txt"
+    "cppcheck.xml"
     "ctest.txt"
+    "cucumber.txt"
     "deno-check.txt"
     "deno-fmt.txt"
     "deno-lint.txt"
     "deno-test.txt"
+    "djlint.txt"
     "dotnet-main.txt"
     "dotnet.txt"
     "elixir-main.txt"
     "elixirc.txt"
+    "esbuild-two.txt"
     "eslint-json.json"
     "eslint.txt"
     "exception-group.txt"
@@ -105,13 +112,16 @@ samples! {
     "jest.txt"
     "jshint.txt"
     "kotlin-javac.txt"
+    "lab.txt"
     "lua-main.txt"
     "luacheck.txt"
     "luaunit.txt"
     "make-gcc.txt"
     "make-rule.txt"
+    "markdownlint.json"
     "markdownlint.txt"
     "maven.txt"
+    "meson.txt"
     "minitest.txt"
     "mocha-tap-bait.txt"
     "mocha.txt"
@@ -123,6 +133,7 @@ samples! {
     "node-main.txt"
     "node-test-tap.txt"
     "node-test.txt"
+    "ocaml-main.txt"
     "ocaml.txt"
     "oxlint-github.txt"
     "oxlint.json"
@@ -131,7 +142,9 @@ samples! {
     "php-main.txt"
     "phpunit-data.txt"
     "phpunit.txt"
+    "playwright-step.txt"
     "playwright.txt"
+    "poku.txt"
     "prettier-syntax.txt"
     "prettier.txt"
     "prove.txt"
@@ -143,10 +156,12 @@ samples! {
     "pytest-short.txt"
     "pytest-warning.txt"
     "pytest.txt"
+    "python-doctest.txt"
     "python-main.txt"
     "python-warning.txt"
     "rails.txt"
     "robot.txt"
+    "rollup.txt"
     "rspec-bait.jsonl"
     "rspec-bait.txt"
     "rspec.txt"
@@ -159,7 +174,9 @@ samples! {
     "shell.txt"
     "shellcheck-tty.txt"
     "shellcheck.txt"
+    "sqlfluff.txt"
     "standard.txt"
+    "stestr.txt"
     "swift.txt"
     "tape-groups.txt"
     "tape.txt"
@@ -168,18 +185,25 @@ samples! {
     "tsan.txt"
     "tsc.txt"
     "ty-concise.txt"
+    "typos.jsonl"
+    "typos.txt"
     "unittest.txt"
     "unity.txt"
     "unknown-endings.txt"
     "unknown-lines.txt"
     "unknown-tool.txt"
+    "uvu.txt"
     "valgrind.txt"
+    "vite-build.txt"
     "vitest-github.txt"
     "vitest-hook.json"
     "vitest-syntax.txt"
     "vitest-tap.txt"
     "vitest.txt"
+    "ward.txt"
     "yamllint.txt"
+    "zig.txt"
+    "zizmor.json"
 }
 
 #[test]
@@ -414,6 +438,7 @@ fn numbers_in_names_codes_and_parameters_are_kept() {
         ("FAIL: square 2", "FAIL: square 3"),
         ("FAIL: Label/10", "FAIL: Label/11"),
         ("FAIL: total[80-25-61]", "FAIL: total[80-25-60]"),
+        ("FAIL: is 50% off 1", "FAIL: is 50% off 2"),
         ("a.c:1:1: error: E0308 no", "a.c:1:1: error: E0309 no"),
         ("a.c:1:1: error: takes 0 arguments", "a.c:1:1: error: takes 1 arguments"),
     ] {
@@ -443,6 +468,10 @@ fn all_of_what_nothing_recognises_counts() {
         (1, "a is bad\nit took 1s 20ms", "a is bad\nit took 1m2s", true),
         (1, "a is bad, line 5", "a is bad, line 9", true),
         (1, "a is bad\nexit 1", "a is bad", true),
+        (1, "+ sh ci.sh\n++ date\na is bad", "a is bad", true),
+        (1, "- a is bad\n+ b is bad", "- a is bad\n+ c is bad", false),
+        (1, "> app@1.0.0 test\n> sh ci.sh\n\na is bad", "a is bad", true),
+        (1, "#<FD {1001348003}> is bad", "#<FD {10013480AB}> is bad", true),
         (1, "[10:00:01] job 7 on vm\na is bad", "[10:00:02] job 8 on pc\na is bad", true),
         (1, "done Jan 1, 2024, 10:00:00 AM", "done May 12, 2025, 1:02:03 PM", true),
         (
@@ -807,9 +836,65 @@ fn reports_of_linters_are_read_by_their_shape() {
             "{\"check_name\":\"DL3003\",\"description\":\"a\",\"location\":{\"path\":\"D\",\"lines\":{\"begin\":3}}}\0{\"check_name\":\"DL3008\",\"description\":\"b\",\"location\":{\"path\":\"D\",\"lines\":{\"begin\":4}}}\0",
             "lint | - | DL3003 | D:3\nlint | - | DL3008 | D:4\n",
         ),
+        (
+            r#"{"results":[{"code":"1 a\n2 b\n","filename":"a.py","issue_severity":"LOW","issue_text":"Use of eval.","line_number":2,"test_id":"B307"}]}"#,
+            "lint | - | B307 | a.py:2\n",
+        ),
+        (
+            r#"[{"kind":"error","message":"no member","locations":[{"caret":{"file":"a.c","line":5,"column":4}}],"children":[{"kind":"note","message":"here","locations":[{"caret":{"file":"a.c","line":6}}]}]}]"#,
+            "lint | - |  | a.c:5\n",
+        ),
+        (
+            "{\"path\":\"a.proto\",\"start_line\":3,\"type\":\"ENUM_ZERO\",\"message\":\"one\"}\n{\"path\":\"a.proto\",\"start_line\":5,\"type\":\"ENUM_NAME\",\"message\":\"two\"}\n",
+            "lint | - | ENUM_ZERO | a.proto:3\nlint | - | ENUM_NAME | a.proto:5\n",
+        ),
+        (
+            "{\"level\":\"info\",\"message\":\"listening\",\"file\":\"a.go\",\"line\":3}\n",
+            "process | - | unparsed | -\n",
+        ),
     ] {
         assert_eq!(shown(&read(report.as_bytes())), expected, "{report}");
     }
+}
+
+#[test]
+fn a_diagnostic_is_a_place_and_a_message_but_no_frame_of_a_stack() {
+    for (printed, expected) in [
+        ("a/a.proto:3:9:Name \"user\" is no type.", "diagnostics | - |  | a/a.proto:3\n"),
+        ("hadolint:Dockerfile:1: DL3006 warning: Tag it", "diagnostics | - | DL3006 | Dockerfile:1\n"),
+        (
+            "src/a b.py:1:1: F401 unused\nsrc/a b.py:5:2: F821 undefined",
+            "diagnostics | - | F401 | src/a b.py:1\ndiagnostics | - | F821 | src/a b.py:5\n",
+        ),
+        ("a.py:3:some text", "process | - | unparsed | -\n"),
+        ("a.zig:3:5: 0x1252c44 in main (a.zig)", "process | - | unparsed | -\n"),
+        ("Makefile:3: target 'lint' does not exist", "process | - | unparsed | -\n"),
+        ("│ a.py:12 in f │", "process | - | unparsed | -\n"),
+        (
+            "1..1\nnot ok 1 - t.c:core:test_push: Assertion '2 == 1' failed",
+            "check | core:test_push |  | t.c\n",
+        ),
+        ("1..2\nnot ok 1 a.lua:2:9: unused variable 'x'\nok 2 b.lua", "diagnostics | - |  | a.lua:2\n"),
+        (
+            "Rakefile:3:in `block in <top (required)>': no luck (RuntimeError)",
+            "traceback | - | RuntimeError | Rakefile:3\n",
+        ),
+        ("-e:1:in `<main>': no luck (RuntimeError)", "traceback | - | RuntimeError | -\n"),
+    ] {
+        assert_eq!(shown(&read(format!("{printed}\n").as_bytes())), expected, "{printed}");
+    }
+}
+
+#[test]
+fn a_folder_with_a_blank_is_the_folder_of_the_command() {
+    let stack = |root: &str| format!("Error: no\n    at f ({root}/t.js:1:2)\n    at g ({root}/a.js:3:4)\n");
+    let read = |cwd: &str| {
+        let text = stack(cwd);
+        let output = Output { cwd, exit_code: Some(1), stderr: text.as_bytes(), ..Output::default() };
+        (extract(&output).set().key(), shown(&extract(&output)))
+    };
+    assert_eq!(read("/srv/ci/my shop"), read("/srv/ci/shop"));
+    assert!(read("/srv/ci/my shop").1.contains("t.js:1"));
 }
 
 #[test]
@@ -928,6 +1013,8 @@ fn a_script_has_a_place_and_the_command_line_of_a_shell_has_none() {
         ("/bin/bash: line 1: lintt: command not found", None),
         ("ci.sh: line 13: lintt: command not found", Some("ci.sh:13")),
         ("./ci.sh: 13: lintt: not found", Some("ci.sh:13")),
+        ("ci.sh: line 3: PORT: is not set", Some("ci.sh:3")),
+        ("ci.sh: 3: PORT: give it", Some("ci.sh:3")),
     ] {
         let output = Output { exit_code: Some(1), stderr: line.as_bytes(), ..Output::default() };
         let places: Vec<Option<String>> = extract(&output)

@@ -59,7 +59,7 @@ pub struct Listing {
 
 /// Reads how the tests ended that an output names, in its text and in its reports.
 pub fn list(output: &Output<'_>) -> Listing {
-    in_pages(output, &Page::both(output.stdout, output.stderr))
+    in_pages(output, &Page::of(output))
 }
 
 /// Reads how the tests ended that the reports of an output name, and its pages.

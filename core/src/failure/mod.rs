@@ -226,7 +226,7 @@ pub fn extract(output: &Output<'_>) -> Extraction {
 /// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
 /// failed tests: then it has those, and nothing else. Its reports are read in any case.
 pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
-    let pages = Page::both(output.stdout, output.stderr);
+    let pages = Page::of(output);
     let tests = || count::in_pages(&pages);
     read_pages(output, format, &pages, output.exit_code.filter(|code| *code == 0).and_then(|_| tests()))
 }
@@ -245,7 +245,7 @@ pub struct Shown {
 /// Reads all that an output shows, as [`extract`], [`count`] and [`list`] do each by itself; what was printed is cleaned
 /// once for all of them.
 pub fn shown(output: &Output<'_>) -> Shown {
-    let pages = Page::both(output.stdout, output.stderr);
+    let pages = Page::of(output);
     let tests = count::in_pages(&pages);
     Shown {
         extraction: read_pages(output, None, &pages, tests),

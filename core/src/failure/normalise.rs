@@ -49,7 +49,7 @@ const VOLATILE: &[(Volatile, &str)] = &[
         r"(?:file://)?(?:/(?u:[\w.@+~,=%#-])+)+/?(?::\d+)*|\b[A-Za-z]:\\(?u:[^\s:'\x22<>|])+(?::\d+)*",
     ),
     (Volatile::Place, r"\b[\w.@+-]+\.[A-Za-z]\w{0,5}(?::\d+)+\b"),
-    (Volatile::Address, r"\b0[xX][0-9a-fA-F]+\b"),
+    (Volatile::Address, r"\b0[xX][0-9a-fA-F]+\b|\{[0-9A-F]{8,16}\}"),
     (Volatile::Hash, r"\b[0-9a-f]{16,}\b|-[0-9a-f]{6}\.o\b|\b[0-9a-f]*(?:\d[a-f]|[a-f]\d)[0-9a-f]{6,}\b"),
     (
         Volatile::Id,

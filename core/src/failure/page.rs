@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Output;
 use super::wrapper::unwrapped;
 
 /// Of more output than this, the beginning and the end are kept.
@@ -29,6 +30,21 @@ impl<'a> Page<'a> {
     /// Cleans both streams of a command.
     pub(super) fn both(stdout: &'a [u8], stderr: &'a [u8]) -> [Self; 2] {
         [Self::new(stdout), Self::new(stderr)]
+    }
+
+    /// Cleans both streams of an output, of which the folder is known.
+    pub(super) fn of(output: &Output<'a>) -> [Self; 2] {
+        Self::both(output.stdout, output.stderr).map(|page| page.within(output.cwd))
+    }
+
+    /// Makes the paths below a folder relative where its name has a blank: whoever looks for a path would take the blank for
+    /// its beginning.
+    fn within(self, cwd: &str) -> Self {
+        if !cwd.contains(' ') || !self.text.contains(cwd) {
+            return self;
+        }
+        let root = format!("{}/", cwd.trim_end_matches('/'));
+        Self { text: self.text.replace(&root, "").into(), ..self }
     }
 
     /// Cleans the bytes; borrows them where there is nothing to clean.

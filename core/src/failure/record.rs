@@ -70,7 +70,7 @@ pub struct Reading {
 pub fn read(output: &Output<'_>) -> Reading {
     let normaliser = Normaliser::new(output.cwd);
     let mut found = Found::with_records(&normaliser);
-    let pages = Page::both(output.stdout, output.stderr);
+    let pages = Page::of(output);
     let left_out = pages.iter().map(Page::left_out).sum();
     let output = Output { exit_code: output.exit_code.filter(|code| *code != 0), ..output.clone() };
     let confidence = registry::read_pages(&pages, None, &output, &mut found);

@@ -154,14 +154,16 @@ impl Prefix {
 }
 
 /// Says whether a name is one that tools set before their own lines: how much a line weighs, perhaps behind a file, a
-/// count, a worker.
+/// position in one, a count, a worker.
 fn is_of_a_tool(label: &str) -> bool {
     const WEIGHTS: [&str; 17] = [
         "error", "warning", "warn", "info", "debug", "trace", "note", "help", "fatal", "hint", "ok", "fail",
         "failed", "pass", "passed", "skipped", "npm",
     ];
-    let last = label.rsplit(':').next().unwrap_or(label);
+    let (before, last) = label.rsplit_once(':').unwrap_or(("", label));
+    let is_position = !before.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
     WEIGHTS.iter().any(|it| it.eq_ignore_ascii_case(last))
+        || is_position
         || label.strip_prefix("gw").unwrap_or(label).parse::<u32>().is_ok_and(|_| label.starts_with("gw"))
         || (label.contains('/') && label.bytes().all(|byte| byte.is_ascii_digit() || byte == b'/'))
 }
@@ -217,6 +219,7 @@ mod tests {
             "src/a.c:3:5: error: a\nsrc/a.c:4:5: error: b\n",
             "a.py:3: error: a\nb.py:4: note: b\n",
             "a.yml:error: a\nb.yml:error: a\n",
+            "src/a b.py:1:1: F401 a\nsrc/a b.py:5:12: F821 b\n",
             "#0 /a.php(3): f()\n#1 {main}\n",
             "  3 | let a\n  4 | let b\n    |     ^\n  5 | c\n",
         ] {

@@ -1,4 +1,4 @@
-//! Checkstyle XML, which linters of many languages write.
+//! Checkstyle XML, which linters of many languages write; and that of cppcheck, where the place is told within each problem.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -9,14 +9,33 @@ use super::junit::attribute;
 
 /// Reads every problem; what is no error only where nothing is one.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let Some(start) = sheet.text.find("<checkstyle") else { return };
+    let Some(start) = ["<checkstyle", "<cppcheck"].iter().find_map(|root| sheet.text.find(root)) else {
+        return;
+    };
     let mut reader = Reader::from_str(&sheet.text[start..]);
     reader.config_mut().check_end_names = false;
     let (mut file, mut drafts) = (String::new(), Vec::new());
+    // Only the first place of a problem is its own.
+    let mut is_placed = true;
     while let Ok(event) = reader.read_event() {
         match event {
             Event::Start(tag) | Event::Empty(tag) => match tag.name().as_ref() {
                 "file" => file = attribute(&tag, "name"),
+                "error" if tag.try_get_attribute("msg").is_ok_and(|it| it.is_some()) => {
+                    let severity = attribute(&tag, "severity");
+                    let draft = Draft::diagnostic("diagnostics", "", None, &attribute(&tag, "msg"));
+                    let draft = draft.kind(&attribute(&tag, "id")).warning(severity != "error");
+                    is_placed = severity == "information";
+                    drafts.extend(Some(draft).filter(|_| !is_placed));
+                }
+                "location" if !is_placed => {
+                    is_placed = true;
+                    if let Some(draft) = drafts.pop() {
+                        let number = |name: &str| attribute(&tag, name).parse().ok();
+                        let draft = draft.at(&attribute(&tag, "file"), number("line"));
+                        drafts.push(draft.shown_at(number("column"), ""));
+                    }
+                }
                 "error" => {
                     let number = |name: &str| attribute(&tag, name).parse().ok();
                     let rule = attribute(&tag, "source");

@@ -24,7 +24,7 @@ pub(super) struct Diagnostic<'a> {
 /// The place, and what is behind it.
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:\[\w+\] |vet: )?(?P<file>(?:file://|[A-Za-z]:)?[^\s:()\[\]](?:[^:()\[\]]|/[\[(]{1,2}[\w.-]+[\])]{1,2})*?)(?::(?P<line>\d+)(?:[:.,-](?P<column>\d+)(?:[:.,-]\d+)*)?|\((?P<line2>\d+)(?:, ?(?P<column2>\d+)(?:,\d+)*)?\)):? +(?P<rest>\S.*)$",
+        r"^(?:\[\w+\] |vet: |[a-z][\w-]+:)??(?P<file>(?:file://|[A-Za-z]:)?[^\s:()\[\]](?:[^:()\[\]]|/[\[(]{1,2}[\w.-]+[\])]{1,2})*?)(?::(?P<line>\d+)(?:[:.,-](?P<column>\d+)(?:[:.,-]\d+)*)?|\((?P<line2>\d+)(?:, ?(?P<column2>\d+)(?:,\d+)*)?\))(?P<gap>:? +|:)(?P<rest>\S.*)$",
     )
     .expect("the pattern is well formed")
 });
@@ -65,13 +65,16 @@ pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     let first = line.bytes().next()?;
     if line.len() > LINE_MAX
         || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
+        || line.starts_with(['│', '┃', '║'])
         || !has_position(line.as_bytes())
     {
         return None;
     }
     let place = PLACE.captures(line)?;
     let file = text(&place, "file");
-    if !is_path(file) {
+    // Without a blank it might be what a search found, which tells no column.
+    let is_found = text(&place, "gap") == ":" && place.name("column").is_none();
+    if is_found || !is_path(file) {
         return None;
     }
     let said = SAID.captures(text(&place, "rest"))?;

@@ -25,6 +25,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if derived.iter().any(|head| it.message.starts_with(head))
             || is_linker(&it.message)
             || is_function(&it.message)
+            || is_trace(&it.message)
             || (errors && it.is_warning())
         {
             continue;
@@ -50,6 +51,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn is_function(message: &str) -> bool {
     let named = message.rsplit_once('/').filter(|(name, _)| name.contains('.') && !name.contains(' '));
     named.is_some_and(|(_, arity)| !arity.is_empty() && arity.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Says whether a line is one of a stack, `0x1252d12 in f`, or tells what make is about to do.
+fn is_trace(message: &str) -> bool {
+    let is_of_make = message.strip_prefix("update target '").is_some_and(|rest| rest.contains("' due to"))
+        || message.strip_prefix("target '").is_some_and(|rest| rest.ends_with("' does not exist"));
+    is_of_make || (message.starts_with("0x") && message.contains(" in "))
 }
 
 /// javac tells which symbol it is below the source text.

@@ -14,10 +14,16 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the problems below each file; the warnings only where nothing is an error.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let (mut file, mut drafts) = ("", Vec::new());
+    let (mut file, mut is_ruled, mut drafts) = ("", false, Vec::new());
     for line in sheet.lines {
         let indented = line.starts_with([' ', '\t']);
-        if !indented {
+        let coded = Some(file).filter(|_| is_ruled).and_then(|file| coded(file, line));
+        if !file.is_empty() && line.starts_with("───") {
+            is_ruled = true;
+        } else if coded.is_some() {
+            drafts.extend(coded);
+        } else if !indented {
+            is_ruled = false;
             let named = line.trim_end().trim_end_matches(':');
             file = if diagnostic::is_path(named) { named } else { "" };
         } else if !file.is_empty() {
@@ -39,4 +45,15 @@ fn problem(file: &str, line: &str) -> Option<Draft> {
     let draft = Draft::diagnostic("diagnostics", file, text("line").parse().ok(), text("what"));
     let draft = draft.kind(rule.unwrap_or_default().trim_end_matches(':')).warning(is_warning);
     Some(draft.shown_at(text("column").parse().ok(), "").message(line.trim()))
+}
+
+/// Takes `H013 1:0 message` apart, as it stands below a file and a rule that is drawn below that.
+fn coded(file: &str, line: &str) -> Option<Draft> {
+    let mut parts = line.splitn(3, ' ');
+    let (code, place, what) = (parts.next()?, parts.next()?, parts.next()?);
+    let (number, column) = place.split_once(':')?;
+    let is_code =
+        code.starts_with(|c: char| c.is_ascii_uppercase()) && code.ends_with(|c: char| c.is_ascii_digit());
+    let draft = Draft::diagnostic("diagnostics", file, number.parse().ok(), what.trim()).kind(code);
+    is_code.then(|| draft.shown_at(column.parse().ok(), "").message(line))
 }

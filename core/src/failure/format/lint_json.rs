@@ -29,12 +29,15 @@ fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| walk(item, file, problems)),
         Value::Object(fields) => {
-            let inner = ["filePath", "filename", "file", "path", "source", "uri"]
+            let place = &value["locations"][0];
+            let inner = ["filePath", "filename", "fileName", "file", "path", "source", "uri"]
                 .iter()
                 .find_map(|name| fields.get(*name)?.as_str());
             let inner = inner
                 .or_else(|| value["Pos"]["Filename"].as_str())
                 .or_else(|| value["location"]["path"].as_str())
+                .or_else(|| place["caret"]["file"].as_str())
+                .or_else(|| place["symbolic"]["key"]["Local"]["verbatim_path"].as_str())
                 .filter(|it| !it.contains('\n'));
             let file = inner.unwrap_or(file);
             if let Some(problem) = problem(value, file) {
@@ -52,7 +55,10 @@ fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
 }
 
 fn problem(value: &Value, file: &str) -> Option<Problem> {
-    let message = ["message", "text", "Text", "description"].iter().find_map(|name| value[*name].as_str())?;
+    let messages =
+        ["message", "text", "Text", "description", "issue_text", "ruleDescription", "desc", "typo"];
+    let message = messages.iter().find_map(|name| value[*name].as_str())?;
+    let place = &value["locations"][0];
     let positions = [
         &value["line"],
         &value["location"]["row"],
@@ -65,17 +71,25 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["location"]["range"]["start"]["line"],
         &value["labels"][0]["span"]["line"],
         &value["location"]["start"]["line"],
+        &value["start_line"],
+        &value["line_number"],
+        &value["lineNumber"],
+        &value["line_num"],
+        &place["caret"]["line"],
     ];
     // What follows the language server protocol counts from 0; deno counts only its columns so.
     let start = &value["range"]["start"];
     let first = u64::from(start["bytePos"].is_null());
     let ranged = || start["line"].as_u64().map(|line| line + first);
-    let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged)?;
+    let counted = || place["concrete"]["location"]["start_point"]["row"].as_u64().map(|line| line + 1);
+    let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged).or_else(counted)?;
     let rules = [
-        "ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "cop_name", "symbol",
+        "ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "cop_name",
+        "symbol", "test_id", "ident", "ruleNames", "option", "type",
     ];
     let rule = rules.iter().find_map(|name| match &value[*name] {
-        Value::String(rule) => Some(rule.clone()),
+        Value::String(rule) => Some(rule.clone()).filter(|rule| !is_source(rule)),
+        Value::Array(rules) => rules.first().and_then(Value::as_str).map(str::to_owned),
         Value::Number(rule) if is_shell(value) => Some(format!("SC{rule}")),
         Value::Number(rule) => Some(rule.to_string()),
         Value::Object(rule) => {
@@ -85,8 +99,15 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     });
     // eslint counts severities, the others name them; what says nothing is an error.
     let severity = &value["severity"];
-    let named =
-        [severity, &value["level"], &value["type"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    let named = [severity, &value["level"], &value["kind"], &value["type"]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .unwrap_or_default();
+    // What writes a log tells of a place in the same words.
+    let is_of_a_log = || ["info", "debug", "trace"].iter().any(|level| level.eq_ignore_ascii_case(named));
+    if rule.is_none() && is_of_a_log() {
+        return None;
+    }
     let is_error = match severity.as_u64() {
         Some(weight) => weight >= 2,
         None => {
@@ -114,6 +135,12 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let draft = draft.shown_at(column.and_then(|column| u32::try_from(column).ok()), "").warning(!is_error);
     let shown = format!("{} {}", draft.kind, message.trim());
     Some(Problem { draft: draft.message(shown.trim()), is_error })
+}
+
+/// Says whether a field that may name a rule holds something else: bandit shows the source text there, and others how much
+/// a problem weighs.
+fn is_source(rule: &str) -> bool {
+    rule.contains('\n') || matches!(rule, "error" | "warning" | "info" | "note")
 }
 
 /// Says whether shellcheck or hadolint wrote it, of which every finding counts.

@@ -12,9 +12,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     let lines = sheet.lines;
     let Some(start) = lines.iter().rposition(|line| is_headline(line)) else { return };
-    for item in
-        numbered::items(lines, start + 1, |line| line.starts_with("Ran ") || line.starts_with("Finished "))
-    {
+    let ends = |line: &str| line.starts_with("Ran ") || line.starts_with("Finished ");
+    let items = numbered::items(lines, start + 1, ends);
+    // Some give each failure the number that its test has among all of them.
+    let of_all = numbered::items_of_all(lines, start + 1, ends);
+    for item in if of_all.len() > items.len() { of_all } else { items } {
         let draft = Draft::test("listed", item.head.trim_end_matches(':'), item.body);
         let message = format!("{}\n{}", item.head, draft.message);
         found.push(draft.message(&message));

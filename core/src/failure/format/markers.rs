@@ -1,5 +1,7 @@
 //! The marks that many test tools set before the name of a failed test.
 
+use std::borrow::Cow;
+
 use super::super::draft::{Draft, Found};
 use super::super::reason::indentation;
 use super::{Sheet, tap, until, without_time};
@@ -29,7 +31,8 @@ fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, found: &mut Found
         let Some(name) = name(line.trim()) else { continue };
         let block =
             until(lines, at + 1, |next| next.trim().is_empty() || indentation(next) <= indentation(line));
-        let draft = Draft::test("markers", name, block);
+        let (file, name) = placed(name.trim());
+        let draft = Draft::test("markers", &unquoted(name), block).within(file);
         let message = format!("{}\n{}", line.trim(), draft.message);
         found.push(draft.message(&message));
     }
@@ -40,7 +43,7 @@ fn marked_before(line: &str) -> Option<&str> {
     if !matches!(line.as_bytes().first(), Some(b'F' | b'[' | b'n' | 0xc3 | 0xe2)) {
         return None;
     }
-    let name = without_time(MARKS.iter().find_map(|mark| line.strip_prefix(mark))?);
+    let name = without_time(without_share(MARKS.iter().find_map(|mark| line.strip_prefix(mark))?));
     if let Some(point) = line.strip_prefix("not ok ") {
         let is_excused = point.rsplit_once(" #").is_some_and(|(_, directive)| tap::excuses(directive));
         return (!is_excused)
@@ -56,6 +59,38 @@ fn marked_before(line: &str) -> Option<&str> {
 }
 
 fn marked_behind(line: &str) -> Option<&str> {
-    let name = ENDINGS.iter().find_map(|ending| without_time(line).strip_suffix(ending))?;
-    (!name.is_empty()).then(|| name.trim_end_matches(['.', ' ']))
+    let name = ENDINGS.iter().find_map(|ending| without_time(without_share(line)).strip_suffix(ending))?;
+    (!name.is_empty()).then(|| without_time(name.trim_end_matches(['.', ' '])))
+}
+
+/// Takes off the end how much of all tests has run: `17%`, `[ 17%]`.
+fn without_share(line: &str) -> &str {
+    let Some(counted) = line.trim_end().trim_end_matches(']').strip_suffix('%') else { return line };
+    let bare = counted.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_apart = bare.len() < counted.len() && bare.ends_with([' ', '[']);
+    if is_apart { bare.trim_end_matches([' ', '[']) } else { line }
+}
+
+/// Takes a name apart into the file and the name, where a position stands before it: `test_a:4 adds`.
+fn placed(name: &str) -> (&str, &str) {
+    let Some((place, rest)) = name.split_once(' ').filter(|(place, _)| !place.starts_with(':')) else {
+        return ("", name);
+    };
+    let position = place.split_once(':').filter(|(_, position)| {
+        let line = position.split(['[', ':']).next().unwrap_or_default();
+        !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    position.map_or(("", name), |(file, _)| (file, rest.trim()))
+}
+
+/// Takes the quotation marks off a name that stands apart behind its suite: `suite  "name"`.
+fn unquoted(name: &str) -> Cow<'_, str> {
+    let (suite, test) = match name.split_once("  \"") {
+        Some((suite, test)) => (suite, test),
+        None => ("", name.strip_prefix('"').unwrap_or_default()),
+    };
+    match test.strip_suffix('"') {
+        Some(test) => format!("{suite} {test}").trim().to_owned().into(),
+        None => name.into(),
+    }
 }

@@ -18,8 +18,29 @@ pub(super) fn items<'s, 'a>(
     start: usize,
     ends: impl Fn(&str) -> bool,
 ) -> Vec<Item<'s, 'a>> {
+    items_numbered(lines, start, ends, |_, number, before| number == before + 1)
+}
+
+/// Returns the items of the list that starts at `start`, each behind an empty line; the numbers are those of all tests, so
+/// some are left out.
+pub(super) fn items_of_all<'s, 'a>(
+    lines: &'s [&'a str],
+    start: usize,
+    ends: impl Fn(&str) -> bool,
+) -> Vec<Item<'s, 'a>> {
+    items_numbered(lines, start, ends, |at, number, before| {
+        number > before && at.checked_sub(1).is_none_or(|above| lines[above].trim().is_empty())
+    })
+}
+
+fn items_numbered<'s, 'a>(
+    lines: &'s [&'a str],
+    start: usize,
+    ends: impl Fn(&str) -> bool,
+    is_next: impl Fn(usize, usize, usize) -> bool,
+) -> Vec<Item<'s, 'a>> {
     let mut items: Vec<Item<'s, 'a>> = Vec::new();
-    let mut wanted = 1;
+    let mut before = 0;
     let mut depth = None;
     let mut last = lines.len();
     for (at, line) in lines.iter().enumerate().skip(start) {
@@ -27,7 +48,9 @@ pub(super) fn items<'s, 'a>(
             last = at;
             break;
         }
-        let Some(head) = head(line, wanted) else { continue };
+        let Some((number, head)) = head(line).filter(|(number, _)| is_next(at, *number, before)) else {
+            continue;
+        };
         // The number may be set to the right, so that 10 begins one column before 9.
         if depth.is_none_or(|depth: usize| depth.abs_diff(indentation(line)) <= 2) {
             depth = Some(indentation(line));
@@ -35,7 +58,7 @@ pub(super) fn items<'s, 'a>(
                 item.body = &lines[item.at + 1..at];
             }
             items.push(Item { at, head, body: &[] });
-            wanted += 1;
+            before = number;
         }
     }
     if let Some(item) = items.last_mut() {
@@ -44,11 +67,11 @@ pub(super) fn items<'s, 'a>(
     items
 }
 
-fn head(line: &str, wanted: usize) -> Option<&str> {
+fn head(line: &str) -> Option<(usize, &str)> {
     let rest = line.trim_start();
     if !rest.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let (number, head) = rest.split_once(')')?;
-    (number.parse() == Ok(wanted)).then(|| head.trim())
+    Some((number.parse().ok()?, head.trim()))
 }

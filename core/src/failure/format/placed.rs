@@ -9,7 +9,7 @@ use super::super::reason::is_frame;
 use super::{Sheet, diagnostic};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^(?:ERROR in |\s*)(?:File "(?P<file1>[^"]+)", lines? (?P<line1>\d+)(?:-\d+)?(?:, characters (?P<column1>\d+)-\d+)?:|(?P<file2>[^\s:"()|][^:"()|]*?)(?::(?P<line2>\d+)(?::(?P<column2>\d+))?:?| (?P<line3>\d+):(?P<column3>\d+)(?:-\d+)?(?: +root stylesheet)?))$"#)
+    Regex::new(r#"^(?:ERROR in |\s*(?:╭▸ )?)(?:File "(?P<file1>[^"]+)", lines? (?P<line1>\d+)(?:-\d+)?(?:, characters (?P<column1>\d+)-\d+)?:|(?P<file2>[^\s:"()|╭][^:"()|]*?)(?::(?P<line2>\d+)(?::(?P<column2>\d+))?:?| (?P<line3>\d+):(?P<column3>\d+)(?:-\d+)?(?: +root stylesheet)?))$"#)
         .expect("well formed")
 });
 
@@ -53,9 +53,10 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(Draft, usize)> {
         return None;
     }
     let near = |at: &usize| SAID.captures(lines[*at]).map(|said| (*at, said));
-    let mut below = (at + 1..lines.len().min(at + LINES)).take_while(|at| !PLACE.is_match(lines[*at]));
+    let below = (at + 1..lines.len().min(at + LINES)).take_while(|at| !PLACE.is_match(lines[*at]));
+    let mut below = below.filter(|at| !heads_another(lines, *at));
     let mut above = (free.max(at.saturating_sub(LINES))..at).rev();
-    let (on, said) = below.find_map(|at| near(&at)).or_else(|| above.find_map(|at| near(&at)))?;
+    let (on, said) = above.find_map(|at| near(&at)).or_else(|| below.find_map(|at| near(&at)))?;
     let (first, last) = (on.min(at), on.max(at));
     // What has a stack was raised, and is read as that.
     if lines[on..lines.len().min(on + LINES)].iter().any(|line| is_frame(line)) {
@@ -69,4 +70,10 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(Draft, usize)> {
         .shown_at(number(&["column1", "column2", "column3"]), "")
         .warning(is_warning);
     Some((draft.message(&lines[first..=last].join("\n")), last))
+}
+
+/// Says whether the message on a line stands above the place that it belongs to, apart from it and further out.
+fn heads_another(lines: &[&str], on: usize) -> bool {
+    let is_apart = lines.get(on + 1).is_some_and(|line| line.trim().is_empty());
+    is_apart && lines.get(on + 2).is_some_and(|line| line.starts_with("  ") && PLACE.is_match(line))
 }

@@ -20,8 +20,9 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let own =
         |line: &&&str| !line.starts_with(' ') && line.contains(": ") && !super::unparsed::is_epilogue(line);
-    let Some(line) = sheet.lines.iter().rev().filter(own).find(|line| SAID.is_match(line)) else { return };
-    let kind = SAID.captures(line).map_or_else(String::new, |said| said["what"].to_owned());
+    let said = |line: &&&str| SAID.is_match(line) || is_of_a_parameter(line);
+    let Some(line) = sheet.lines.iter().rev().filter(own).find(said) else { return };
+    let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
     // What a shell is given on its command line has no file to mend.
     let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));
     let draft = match place {
@@ -29,6 +30,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         None => Draft::diagnostic("shell", "", None, line),
     };
     found.push(draft.kind(kind.trim_end_matches('.')).message(line));
+}
+
+/// Says whether a shell misses a parameter in the words of the script: `ci.sh: line 3: PORT: is not set`.
+fn is_of_a_parameter(line: &str) -> bool {
+    let Some(place) = PLACE.captures(line) else { return false };
+    let of_a_script = place["who"].ends_with("sh") || line[place["who"].len()..].starts_with(": line ");
+    let parameter = place.name("rest").and_then(|rest| rest.as_str().split_once(": "));
+    of_a_script
+        && parameter.is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        })
 }
 
 /// The names of shells, which speak of a script by its own name.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
-use super::{Sheet, node_test, until};
+use super::{Sheet, check, diagnostic, node_test, until};
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -26,11 +26,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
-        if strays.contains(&at) {
+        if strays.contains(&at) || parents.ends(depth, name) {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         let body = until(lines, at + 1, |line| ends(line, depth));
+        // A linter makes a point of each problem, and Check tells all in the description.
+        let bare = Some(name).filter(|_| body.is_empty());
+        let problem = || Some(diagnostic::parse(bare?)?.draft().message(line));
+        if let Some(draft) = problem().or_else(|| check::point(bare?)) {
+            found.push(draft);
+            continue;
+        }
         let before = &sheet.lines[..sheet.lines.len() - lines.len() + at];
         push(tool, &parents.path(depth, name), line, body, before, found);
     }
@@ -108,6 +115,8 @@ struct Parents<'l> {
     within: Vec<(usize, &'l str)>,
     /// Comments name them, and nothing else: those of tape do, whose points are the assertions of a test.
     are_plain: bool,
+    /// A point below the comment was not ok, and further in than it.
+    has_failed: bool,
 }
 
 impl<'l> Parents<'l> {
@@ -117,13 +126,19 @@ impl<'l> Parents<'l> {
         let point = if depth > 0 { line.trim_start() } else { line };
         if self.are_plain {
             if let Some(parent) = line.strip_prefix("# ") {
-                self.within = vec![(0, parent)];
+                (self.within, self.has_failed) = (vec![(0, parent)], false);
             }
+            self.has_failed |= depth > 0 && point.starts_with("not ok ");
         } else if let Some(parent) = point.strip_prefix("# Subtest: ") {
             self.within.retain(|(of, _)| *of < depth);
             self.within.push((depth, parent));
         }
         (depth, point)
+    }
+
+    /// Says whether a point only sums up a test whose own points were told: brittle ends each test so.
+    fn ends(&self, depth: usize, name: &str) -> bool {
+        depth == 0 && self.has_failed && self.within.last().is_some_and(|(_, parent)| *parent == name)
     }
 
     fn path(&self, depth: usize, name: &str) -> String {
@@ -153,7 +168,8 @@ fn description(rest: &str) -> (&str, bool) {
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest);
     let (name, directive) = rest.rsplit_once(" #").unwrap_or((rest, ""));
-    let timed = directive.starts_with(" time=") || directive.contains("in ") && directive.contains("ms");
+    let timed = [" time=", " time ="].iter().any(|head| directive.starts_with(head))
+        || directive.contains("in ") && directive.contains("ms");
     match (excuses(directive), timed) {
         (true, _) => (super::without_time(name), true),
         (_, true) => (name.trim(), false),

@@ -18,6 +18,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     dotnet(lines, found);
     elixir(sheet, found);
     node(sheet, found);
+    bundler(sheet, found);
+    ocaml(sheet, found);
     ruby(sheet, found);
     php(sheet, found);
     native(lines, found);
@@ -122,15 +124,60 @@ fn node(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     push("", until(lines, at, |line| line.starts_with("Node.js v")), found);
 }
 
+/// Rollup and vite: the error, behind `[!] ` or below a headline, and a stack that is their own.
+fn bundler(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static PLACED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<file>\S+) \((?P<line>\d+):(?P<column>\d+)\): (?P<what>.*)$").expect("well formed")
+    });
+    static FROM: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#" from "(?P<file>[^"]+)"$"#).expect("well formed"));
+    let behind = sheet.starting(b"[").find_map(|(_, line)| line.strip_prefix("[!] "));
+    let below = || sheet.with("error during build:").find_map(|(at, _)| sheet.lines.get(at + 1).copied());
+    let Some(line) = behind.or_else(below) else { return };
+    let (kind, what) = exception(line).unwrap_or_default();
+    let what = if what.is_empty() { line } else { what };
+    let draft = match (PLACED.captures(what), FROM.captures(what)) {
+        (Some(placed), _) => {
+            let number = |name: &str| placed[name].parse().ok();
+            Draft::diagnostic("traceback", &placed["file"], number("line"), &placed["what"])
+                .shown_at(number("column"), "")
+        }
+        (None, from) => {
+            let file = from.as_ref().map_or("", |from| &from["file"]);
+            Draft::process("traceback", "", &[]).about(what).at(file, None)
+        }
+    };
+    found.push(draft.kind(kind).message(line));
+}
+
+/// The toplevel of OCaml: `Exception: Failure "message".`
+fn ocaml(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#"\("(?P<file>[^"]+)", (?P<line>\d+), \d+\)"#).expect("well formed"));
+    let raised = |line: &'_ str| Some(line.strip_prefix("Exception: ")?.strip_suffix('.')?.to_owned());
+    let Some(raised) = sheet.starting(b"E").find_map(|(_, line)| raised(line)) else { return };
+    let kind = raised.split([' ', '(']).next().unwrap_or_default();
+    let draft = Draft::process("traceback", kind, &[]).message(&raised);
+    let draft = match PLACE.captures(&raised) {
+        Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
+        None => draft.about(raised[kind.len()..].trim()),
+    };
+    if kind.starts_with(|c: char| c.is_ascii_uppercase()) {
+        found.push(draft);
+    }
+}
+
 /// Ruby: `a.rb:3:in 'm': message (Kind)`.
 fn ruby(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static RAISED: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?P<file>\S+\.rb):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
+        Regex::new(r"^(?P<file>[^\s:]+):(?P<line>\d+):in [`'].*?': (?P<what>.*) \((?P<kind>[A-Z][\w:]*)\)$")
             .expect("well formed")
     });
-    if let Some(raised) = sheet.with(".rb:").find_map(|(_, line)| RAISED.captures(line)) {
+    if let Some(raised) = sheet.with(":in ").find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", &raised["kind"], &[]).about(&raised["what"]);
-        found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
+        // What stands on the command line has no file to mend.
+        let file = Some(&raised["file"]).filter(|file| *file != "-e").unwrap_or_default();
+        found.push(draft.at(file, raised["line"].parse().ok()).message(&raised[0]));
     }
 }
 

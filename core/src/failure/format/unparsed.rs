@@ -72,9 +72,17 @@ fn crashed(kind: &str) -> bool {
     matches!(kind, "SIGILL" | "SIGABRT" | "SIGBUS" | "SIGFPE" | "SIGSEGV")
 }
 
-/// Returns the last lines that are wanted.
+/// Returns the last lines that are wanted, without those in which npm or a shell says what it runs.
 fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
-    let wanted = lines.iter().rev().filter(|line| is_wanted(line)).take(LINES_MAX);
+    let begins = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
+    // What adds lines takes some away, too.
+    let is_traced = begins("+ ") && !begins("- ");
+    let is_of_npm = lines.iter().any(|line| NPM.is_match(line));
+    let is_run = |line: &str| {
+        (is_traced && line.trim_start_matches('+').starts_with(' ') && line.starts_with('+'))
+            || (is_of_npm && line.starts_with("> "))
+    };
+    let wanted = lines.iter().rev().filter(|line| is_wanted(line) && !is_run(line)).take(LINES_MAX);
     let mut wanted: Vec<&str> = wanted.copied().collect();
     wanted.reverse();
     wanted
@@ -113,6 +121,9 @@ pub(super) fn is_epilogue(line: &str) -> bool {
 static PASSES_ON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm warn |npm (?:ERR!|error)(?: (?:Lifecycle|code (?:ELIFECYCLE|\d)|errno|syscall|spawn|path|workspace|location|command|Exit status|Failed at|This is probably|There is likely|Test failed|A complete log|    /).*)?$|yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\])").expect("well formed")
 });
+
+/// What npm says before it runs a script: its package with the version, and the name of the script.
+static NPM: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^> \S+@\d\S* \S+$").expect("well formed"));
 
 /// The exit code of something, at the end of a line.
 static ENDS: LazyLock<Regex> = LazyLock::new(|| {
