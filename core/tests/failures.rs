@@ -52,9 +52,13 @@ samples! {
     "bats-pretty.txt"
     "bats-timing.txt"
     "bats.txt"
+    "behave-errors.txt"
+    "behave-hook.txt"
     "behave.txt"
     "biome.txt"
+    "black-diff.txt"
     "black.txt"
+    "bun-tty.txt"
     "bun.txt"
     "busted.txt"
     "cargo-build.jsonl"
@@ -69,8 +73,10 @@ samples! {
     "catch2.txt"
     "checkstyle.xml"
     "cmake.txt"
+    "cmocka.txt"
     "commitlint.txt"
     "cpp-main.txt"
+    "ctest-names.txt"
     "ctest.txt"
     "deno-check.txt"
     "deno-fmt.txt"
@@ -98,6 +104,7 @@ samples! {
     "go-timeout.txt"
     "golangci.txt"
     "gradle.txt"
+    "green.txt"
     "gtest.txt"
     "jasmine-suite.txt"
     "jasmine.txt"
@@ -112,15 +119,18 @@ samples! {
     "make-rule.txt"
     "markdownlint.txt"
     "maven.txt"
+    "minitest-bait.txt"
     "minitest.txt"
     "mocha-tap-bait.txt"
     "mocha.txt"
     "msvc.txt"
     "mypy-pretty.txt"
+    "mypy-wrapped.txt"
     "mypy.jsonl"
     "mypy.txt"
     "nextest-json.jsonl"
     "node-main.txt"
+    "node-test-tap-file.txt"
     "node-test-tap.txt"
     "node-test.txt"
     "ocaml.txt"
@@ -134,6 +144,8 @@ samples! {
     "playwright.txt"
     "prettier-syntax.txt"
     "prettier.txt"
+    "prove-plan.txt"
+    "prove-quiet.txt"
     "prove.txt"
     "pydocstyle.txt"
     "pylint.txt"
@@ -145,6 +157,7 @@ samples! {
     "pytest.txt"
     "python-main.txt"
     "python-warning.txt"
+    "qunit-bait.txt"
     "rails.txt"
     "robot.txt"
     "rspec-bait.jsonl"
@@ -152,6 +165,7 @@ samples! {
     "rspec.txt"
     "rubocop.txt"
     "ruby-main.txt"
+    "ruff-format-diff.txt"
     "ruff-grouped.txt"
     "ruff.txt"
     "sarif-index.json"
@@ -160,14 +174,18 @@ samples! {
     "shellcheck-tty.txt"
     "shellcheck.txt"
     "standard.txt"
+    "stestr.txt"
+    "subunit.txt"
     "swift.txt"
     "tape-groups.txt"
     "tape.txt"
     "teamcity.txt"
+    "test-unit-verbose.txt"
     "test-unit.txt"
     "tsan.txt"
     "tsc.txt"
     "ty-concise.txt"
+    "unittest-unexpected.txt"
     "unittest.txt"
     "unity.txt"
     "unknown-endings.txt"
@@ -242,6 +260,27 @@ fn a_report_is_read_by_its_dialect() {
             ctest | gone | Not Run | -
         "#]],
         ),
+        (
+            // A test that only says where it failed is a test.
+            b"<testsuites><testsuite name=\"m/b\"><testcase classname=\"m/b\" name=\"TestB\"><failure message=\"Failed\">b_test.go:3: boom</failure></testcase></testsuite></testsuites>",
+            expect![[r#"
+                junit | m/b.TestB | Failed | -
+            "#]],
+        ),
+        (
+            b"<testsuites><testsuite name=\"A &amp;quot;b&amp;quot;\"><testcase classname=\"test\" name=\"is &quot;c&quot;\"><failure type=\"testCodeFailure\" message=\"boom\">[Error [ERR_TEST_FAILURE]: boom]</failure></testcase></testsuite></testsuites>",
+            expect![[r#"
+                node-test | A "b" > is "c" | testCodeFailure | -
+            "#]],
+        ),
+        (include_bytes!("fixtures/failures/mypy.xml"), expect![[r#"
+            diagnostics | - |  | src/core.py:15
+            diagnostics | - | attr-defined | src/core.py:19
+        "#]]),
+        (include_bytes!("fixtures/failures/cpplint.xml"), expect![[r#"
+            diagnostics | - | whitespace/end_of_line | src/q.cc:3
+            diagnostics | - | build/namespaces | src/q.cc:4
+        "#]]),
     ] {
         let extraction = read_report("junit", bytes);
         check(&extraction, &expected);
