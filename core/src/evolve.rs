@@ -26,7 +26,9 @@ use crate::reading::{Reading, Trouble};
 use crate::rest::Rest;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
-use crate::state::{Changed, Child, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState};
+use crate::state::{
+    Changed, Child, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState,
+};
 use crate::verdict::Decision;
 use crate::weather::is_weather;
 

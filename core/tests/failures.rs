@@ -53,10 +53,14 @@ samples! {
     "bats-pretty.txt"
     "bats-timing.txt"
     "bats.txt"
+    "behave-errors.txt"
+    "behave-hook.txt"
     "behave.txt"
     "biome.txt"
+    "black-diff.txt"
     "black.txt"
     "brittle.txt"
+    "bun-tty.txt"
     "bun.txt"
     "busted.txt"
     "cargo-build.jsonl"
@@ -72,9 +76,11 @@ samples! {
     "check.txt"
     "checkstyle.xml"
     "cmake.txt"
+    "cmocka.txt"
     "commitlint.txt"
     "cpp-main.txt"
     "cppcheck.xml"
+    "ctest-names.txt"
     "ctest.txt"
     "cucumber.txt"
     "deno-check.txt"
@@ -105,6 +111,7 @@ samples! {
     "go-timeout.txt"
     "golangci.txt"
     "gradle.txt"
+    "green.txt"
     "gtest.txt"
     "jasmine-suite.txt"
     "jasmine.txt"
@@ -122,15 +129,18 @@ samples! {
     "markdownlint.txt"
     "maven.txt"
     "meson.txt"
+    "minitest-bait.txt"
     "minitest.txt"
     "mocha-tap-bait.txt"
     "mocha.txt"
     "msvc.txt"
     "mypy-pretty.txt"
+    "mypy-wrapped.txt"
     "mypy.jsonl"
     "mypy.txt"
     "nextest-json.jsonl"
     "node-main.txt"
+    "node-test-tap-file.txt"
     "node-test-tap.txt"
     "node-test.txt"
     "ocaml-main.txt"
@@ -147,6 +157,8 @@ samples! {
     "poku.txt"
     "prettier-syntax.txt"
     "prettier.txt"
+    "prove-plan.txt"
+    "prove-quiet.txt"
     "prove.txt"
     "pydocstyle.txt"
     "pylint.txt"
@@ -159,6 +171,7 @@ samples! {
     "python-doctest.txt"
     "python-main.txt"
     "python-warning.txt"
+    "qunit-bait.txt"
     "rails.txt"
     "robot.txt"
     "rollup.txt"
@@ -167,6 +180,7 @@ samples! {
     "rspec.txt"
     "rubocop.txt"
     "ruby-main.txt"
+    "ruff-format-diff.txt"
     "ruff-grouped.txt"
     "ruff.txt"
     "sarif-index.json"
@@ -177,16 +191,19 @@ samples! {
     "sqlfluff.txt"
     "standard.txt"
     "stestr.txt"
+    "subunit.txt"
     "swift.txt"
     "tape-groups.txt"
     "tape.txt"
     "teamcity.txt"
+    "test-unit-verbose.txt"
     "test-unit.txt"
     "tsan.txt"
     "tsc.txt"
     "ty-concise.txt"
     "typos.jsonl"
     "typos.txt"
+    "unittest-unexpected.txt"
     "unittest.txt"
     "unity.txt"
     "unknown-endings.txt"
@@ -266,6 +283,27 @@ fn a_report_is_read_by_its_dialect() {
             ctest | gone | Not Run | -
         "#]],
         ),
+        (
+            // A test that only says where it failed is a test.
+            b"<testsuites><testsuite name=\"m/b\"><testcase classname=\"m/b\" name=\"TestB\"><failure message=\"Failed\">b_test.go:3: boom</failure></testcase></testsuite></testsuites>",
+            expect![[r#"
+                junit | m/b.TestB | Failed | -
+            "#]],
+        ),
+        (
+            b"<testsuites><testsuite name=\"A &amp;quot;b&amp;quot;\"><testcase classname=\"test\" name=\"is &quot;c&quot;\"><failure type=\"testCodeFailure\" message=\"boom\">[Error [ERR_TEST_FAILURE]: boom]</failure></testcase></testsuite></testsuites>",
+            expect![[r#"
+                node-test | A "b" > is "c" | testCodeFailure | -
+            "#]],
+        ),
+        (include_bytes!("fixtures/failures/mypy.xml"), expect![[r#"
+            diagnostics | - |  | src/core.py:15
+            diagnostics | - | attr-defined | src/core.py:19
+        "#]]),
+        (include_bytes!("fixtures/failures/cpplint.xml"), expect![[r#"
+            diagnostics | - | whitespace/end_of_line | src/q.cc:3
+            diagnostics | - | build/namespaces | src/q.cc:4
+        "#]]),
     ] {
         let extraction = read_report("junit", bytes);
         check(&extraction, &expected);

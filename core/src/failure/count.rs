@@ -62,10 +62,10 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^\s*(?<passed>\d+) passing",
         r"^\s*(?<failed>\d+) failing",
         r"^\s*(?<skipped>\d+) pending",
-        // node --test, in both its forms.
+        // node --test, in both its forms; tape, QUnit.
         r"^(?:# |ℹ )pass +(?<passed>\d+)$",
         r"^(?:# |ℹ )fail +(?<failed>\d+)$",
-        r"^(?:# |ℹ )(?:skipped|todo) (?<skipped>\d+)$",
+        r"^(?:# |ℹ )(?:skip(?:ped)?|todo) +(?<skipped>\d+)$",
         // nextest.
         r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (?<passed>\d+) passed(?:.*?, (?<failed>\d+) failed)?(?:.*?, (?<skipped>\d+) skipped)?",
         // pytest.
@@ -142,9 +142,14 @@ pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
 fn summaries(lines: &[&str]) -> Option<Tests> {
     let mut sum: Option<Tests> = None;
     let mut is_shown = false;
-    for line in lines {
+    for (at, line) in lines.iter().enumerate() {
         is_shown = if is_shown { !nextest::is_own(line) } else { nextest::shows(line) };
         if is_shown || !WORDS.iter().any(|word| line.contains(word)) {
+            continue;
+        }
+        // A counter of TAP stands among others; a test may print one alone.
+        let beside = [at.wrapping_sub(1), at + 1].map(|beside| lines.get(beside));
+        if tap::is_counter(line) && !beside.into_iter().flatten().any(|beside| tap::is_counter(beside)) {
             continue;
         }
         let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(line)?)?)));
@@ -267,6 +272,8 @@ mod tests {
             ("  3 passing (12ms)\n  1 failing\n  2 pending", (3, 1, 2)),
             ("# tests 4\n# pass 3\n# fail 1\n# skipped 0\n# todo 0", (3, 1, 0)),
             ("ℹ pass 3\nℹ fail 0", (3, 0, 0)),
+            // A test may print a counter alone.
+            ("TAP version 13\nok 1 a\n# fail 3\nok 2 b\n1..2\n# pass 2\n# skip 1\n# fail 0", (2, 0, 1)),
             ("ok | 3 passed | 0 failed (10ms)", (3, 0, 0)),
             ("FAILED | 2 passed (3 steps) | 1 failed | 1 ignored (12ms)", (2, 1, 1)),
             (

@@ -230,6 +230,18 @@ impl<'a> Found<'a> {
         self.failures.len()
     }
 
+    /// Says whether what was found behind the first `reported` are files that cannot be parsed, and nothing else.
+    pub(super) fn are_unreadable(&self, reported: usize) -> bool {
+        self.failures[reported..].iter().all(|failure| failure.test.is_none() && failure.kind == "syntax")
+    }
+
+    /// Says whether a test in this file was found.
+    pub(super) fn has_test_in(&self, file: &str) -> bool {
+        let file = self.normaliser.path(file);
+        let is_in = |failure: &Failure| failure.location.as_ref().is_some_and(|place| place.file == file);
+        self.failures.iter().any(|failure| failure.test.is_some() && is_in(failure))
+    }
+
     /// Says whether a test whose name begins like this was found.
     pub(super) fn has_test_below(&self, prefix: &str) -> bool {
         self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))

@@ -57,12 +57,14 @@ pub const FORMATS: &[Format] = &[
     Format { name: "go-test", title: "go test", stage: Runner, marks: &["--- FAIL: ", "\nFAIL\t", "FAIL    "], read: format::go_test::read },
     Format { name: "pytest", title: "pytest, pytest-xdist", stage: Runner, marks: &["= FAILURES =", "= ERRORS =", "short test summary info"], read: format::pytest::read },
     Format { name: "unittest", title: "Python unittest", stage: Runner, marks: &["FAILED ("], read: format::unittest::read },
+    Format { name: "green", title: "green (Python)", stage: Runner, marks: &["\nFailure in ", "\nError in "], read: format::green::read },
+    Format { name: "subunit", title: "subunit, version 1: cmocka and others", stage: Runner, marks: &["\nfailure: ", "\nerror: "], read: format::subunit::read },
     Format { name: "node-test", title: "node --test (spec)", stage: Tool, marks: &["✖ failing tests:"], read: format::node_test::read },
     Format { name: "vitest", title: "vitest", stage: Tool, marks: &["⎯ Failed ", "⎯ Unhandled ", "⎯⎯ Unhandled "], read: format::vitest::read },
     Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
     Format { name: "mocha", title: "mocha, jasmine, cypress", stage: Tool, marks: &[" failing\n", " failing (", "\nFailures:", "Failures: \n"], read: format::mocha::read },
     Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [", "✖ [", " uncaught exception", "Uncaught exception in ", "Unhandled rejection in ", "tests failed\n", "test failed\n"], read: format::ava::read },
-    Format { name: "bun-test", title: "bun test", stage: Tool, marks: &["\n(fail) ", "# Unhandled error between tests"], read: format::bun_test::read },
+    Format { name: "bun-test", title: "bun test", stage: Tool, marks: &["\n(fail) ", "\n✗ ", "# Unhandled error between tests"], read: format::bun_test::read },
     Format { name: "deno-test", title: "deno test", stage: Tool, marks: &[" ERRORS \n", "(uncaught error)", "error: Module not found", "error: The module's source code", "error: SyntaxError", "error: Uncaught"], read: format::deno_test::read },
     Format { name: "deno-check", title: "deno check", stage: Tool, marks: &["[ERROR]: "], read: format::deno_check::read },
     Format { name: "deno-fmt", title: "deno fmt --check", stage: Tool, marks: &["not formatted file"], read: format::deno_fmt::read },
@@ -78,6 +80,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "ctest", title: "CTest", stage: Tool, marks: &["tests failed out of"], read: format::ctest::read },
     Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]"], read: format::gtest::read },
     Format { name: "tap", title: "TAP: bats, node, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!"], read: format::tap::read },
+    Format { name: "prove", title: "prove without -v: what Test::More says of each failed test", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },
     Format { name: "bats", title: "bats (pretty)", stage: Tool, marks: &[" ✗ "], read: format::bats::read },
     Format { name: "phpunit", title: "PHPUnit", stage: Tool, marks: &["FAILURES!", "ERRORS!", "There was ", "There were "], read: format::phpunit::read },
     Format { name: "rspec", title: "RSpec", stage: Tool, marks: &["\nFailed examples:", "error occurred outside of examples", "errors occurred outside of examples", "An error occurred while loading", " examples, "], read: format::rspec::read },
@@ -99,11 +102,11 @@ pub const FORMATS: &[Format] = &[
     Format { name: "sqlfluff", title: "sqlfluff", stage: Tool, marks: &["] FAIL\n"], read: format::sqlfluff::read },
     Format { name: "zig", title: "zig test", stage: Tool, marks: &["error: the following test command "], read: format::zig::read },
     Format { name: "stestr", title: "stestr", stage: Tool, marks: &[" ... FAILED\n"], read: format::stestr::read },
-    Format { name: "behave", title: "behave", stage: Tool, marks: &["Failing scenarios:"], read: format::behave::read },
+    Format { name: "behave", title: "behave", stage: Tool, marks: &["Failing scenarios:", "Errored scenarios:"], read: format::behave::read },
     Format { name: "robot", title: "Robot Framework", stage: Tool, marks: &["| FAIL |"], read: format::robot::read },
     Format { name: "coverage", title: "bounds of the coverage: pytest-cov, jest, vitest, nyc", stage: Tool, marks: &["Required test coverage of ", "coverage threshold for ", " does not meet "], read: format::coverage::read },
     Format { name: "sanitizer", title: "AddressSanitizer, LeakSanitizer, ThreadSanitizer, UndefinedBehaviorSanitizer, Valgrind", stage: Tool, marks: &["Sanitizer: ", ": runtime error: ", "== ERROR SUMMARY: "], read: format::sanitizer::read },
-    Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] ", "[error] "], read: format::reformat::read },
+    Format { name: "reformat", title: "black, isort, prettier, gofmt -l, clang-format: files that would change", stage: Tool, marks: &["would reformat ", "Would reformat: ", "Imports are incorrectly sorted", "Code style issues", "[warn] ", "[error] ", "error: cannot parse: ", "error: Failed to parse "], read: format::reformat::read },
     Format { name: "listed", title: "a numbered list of failures, of a tool that is not known: LuaUnit and others", stage: Tool, marks: &["Failed tests:", "Failures:", "failures:", "Failing"], read: format::listed::read },
     Format { name: "annotations", title: "workflow commands of GitHub (::error file=...) and Azure", stage: Tool, marks: &["::error ", "::warning ", "##vso[task.logissue type="], read: format::annotations::read },
     Format { name: "diagnostics", title: "gcc, clang, go build, go vet, mypy, flake8, pylint, ruff, shellcheck, swiftc and others: file:line: message", stage: Diagnostics, marks: &[], read: format::diagnostics::read },
@@ -118,6 +121,9 @@ pub const FORMATS: &[Format] = &[
     Format { name: "unified", title: "a unified difference: gofmt -d, black --diff", stage: Shape, marks: &["\n+++ "], read: format::unified::read },
     Format { name: "paths", title: "nothing but a list of files: gofmt -l, prettier -l", stage: Shape, marks: &[], read: format::paths::read },
 ];
+
+/// How a formatter shows what it would change, where it says no more.
+const SHOWN: [&str; 2] = ["unified", "paths"];
 
 /// Returns the format of this name.
 pub fn format(name: &str) -> Option<&'static Format> {
@@ -229,6 +235,13 @@ pub(super) fn read_pages(
             found.choose(reported);
         }
         if !found.is_empty() {
+            // A formatter tells on one stream what it cannot read, and shows on the other what it would change.
+            if forced.is_none() && stage == Tool && found.are_unreadable(reported) {
+                for (at, format) in FORMATS.iter().enumerate().filter(|(_, it)| SHOWN.contains(&it.name)) {
+                    let [out, err] = &pages;
+                    (format.read)(&out.sheet(at, Some(err)), found);
+                }
+            }
             return if stage == Shape { Confidence::Medium } else { Confidence::High };
         }
     }

@@ -5,8 +5,11 @@ use super::{Sheet, until, without_time};
 
 const TOOL: &str = "bun";
 
-/// How the line of a test begins, behind what is said of it.
-const ENDINGS: [&str; 5] = ["(fail) ", "(pass) ", "(skip) ", "(todo) ", "(cancelled) "];
+/// How the line of a test that failed begins: in a file, and on a terminal.
+const FAILED: [&str; 2] = ["(fail) ", "✗ "];
+
+/// How the line of another test begins.
+const OTHERS: [&str; 7] = ["(pass) ", "(skip) ", "(todo) ", "(cancelled) ", "✓ ", "» ", "✎ "];
 
 /// What failed in no test.
 const OUTSIDE: &str = "# Unhandled error between tests";
@@ -16,7 +19,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     // A test may print such a line as well, but without the time that it took.
     let is_timed = |line: &str| without_time(line).len() < line.trim_end().len();
-    let timed = sheet.marked().any(|(_, line)| line.starts_with("(fail) ") && is_timed(line));
+    let timed = sheet.marked().any(|(_, line)| failed(line).is_some() && is_timed(line));
     let (mut file, mut begin) = ("", 0);
     for (at, line) in lines.iter().enumerate() {
         if let Some(name) = named_file(line) {
@@ -25,9 +28,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let block = until(lines, at + 2, |line| line.starts_with("-----"));
             found.push(Draft::process(TOOL, "uncaught", &said(block)).at(file, None));
             begin = at + 2 + block.len();
-        } else if ENDINGS.iter().any(|ending| line.starts_with(ending)) {
-            let name =
-                line.strip_prefix("(fail) ").filter(|_| !file.is_empty() && (!timed || is_timed(line)));
+        } else if failed(line).is_some() || OTHERS.iter().any(|other| line.starts_with(other)) {
+            let name = failed(line).filter(|_| !file.is_empty() && (!timed || is_timed(line)));
             if let Some(name) = name {
                 let below = until(lines, at + 1, |line| !line.starts_with("  ^ "));
                 let block = said(&[&lines[begin..at], below].concat());
@@ -40,6 +42,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             begin = at + 1;
         }
     }
+}
+
+/// Returns the name of a test that failed, and the time behind it.
+fn failed(line: &str) -> Option<&str> {
+    FAILED.iter().find_map(|mark| line.strip_prefix(mark))
 }
 
 /// Returns the file that a line names: `src/a.test.ts:`.

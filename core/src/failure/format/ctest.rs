@@ -9,11 +9,12 @@ use super::super::draft::{Draft, Found};
 use super::super::reason::Reason;
 use super::{Sheet, until};
 
-static LISTED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\s+\d+ - (?P<name>\S+) \((?P<status>[^)]+)\)").expect("well formed"));
+static LISTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+\d+ - (?P<name>\S.*) \((?P<status>[^()]+)\)(?:\s.*)?$").expect("well formed")
+});
 
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*(?:\d+/\d+ )?Test +#\d+: (?P<name>\S+) \.*\s*(?P<status>.*?)\s+[\d.]+ sec")
+    Regex::new(r"^\s*(?:\d+/\d+ )?Test +#\d+: (?P<name>\S.*?) \.{2,}\s*(?P<status>.*?)\s+[\d.]+ sec")
         .expect("well formed")
 });
 

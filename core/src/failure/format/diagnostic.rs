@@ -19,6 +19,8 @@ pub(super) struct Diagnostic<'a> {
     rule: &'a str,
     pub(super) message: Cow<'a, str>,
     whole: &'a str,
+    /// The lines that the message goes on in, as one.
+    wrapped: String,
 }
 
 /// The place, and what is behind it.
@@ -105,6 +107,7 @@ pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
         code,
         message: message.trim_start_matches("[*] ").into(),
         whole: line,
+        wrapped: String::new(),
     })
 }
 
@@ -117,14 +120,26 @@ pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a
     if !found.is_whole() && indentation(below) >= indentation(line) + 4 && !below.contains(" | ") {
         return Some(found.with(below));
     }
-    let is_wrapped = found.code.is_empty() && !found.severity.is_empty() && below.ends_with(']');
-    if is_wrapped
-        && let Some(rule) = below.starts_with(|c: char| !c.is_whitespace()).then(|| ruled(below)).flatten()
+    if found.code.is_empty()
+        && !found.severity.is_empty()
+        && let Some((more, code, lines)) = wrapped(&lines[at + 1..])
     {
-        let message = format!("{} {}", found.message, rule.0).trim().to_owned().into();
-        return Some(Diagnostic { message, code: rule.1, ..found });
+        let message = format!("{} {more}", found.message).trim().to_owned().into();
+        return Some(Diagnostic { message, code, wrapped: lines, ..found });
     }
     Some(found).filter(|found| !found.message.is_empty())
+}
+
+/// Reads on a message that was too long for its line, up to the rule at its end; returns the rest, the rule and the lines.
+fn wrapped(below: &[&str]) -> Option<(String, String, String)> {
+    /// A message takes so many lines more at most.
+    const LINES: usize = 3;
+    let goes_on = |line: &&str| line.starts_with(|c: char| !c.is_whitespace()) && parse(line).is_none();
+    let lines: Vec<&str> = below.iter().copied().take(LINES).take_while(goes_on).collect();
+    let end = lines.iter().position(|line| line.ends_with(']'))?;
+    let (last, code) = ruled(lines[end])?;
+    let message = [&lines[..end], &[last]].concat().join(" ");
+    Some((message, code, lines[..=end].join(" ")))
 }
 
 /// Takes the rule off the end of a line that goes on with a message which was too long for one.
@@ -232,6 +247,6 @@ impl<'a> Diagnostic<'a> {
             .shown_at(self.column, self.rule)
             .headline(told.trim_start_matches(": "))
             .warning(self.is_warning())
-            .message(self.whole)
+            .message(format!("{} {}", self.whole, self.wrapped).trim_end())
     }
 }

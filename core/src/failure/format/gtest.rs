@@ -1,4 +1,4 @@
-//! GoogleTest.
+//! GoogleTest, and cmocka, which prints alike.
 
 use super::super::draft::{Draft, Found};
 use super::{Sheet, until, without_time};
@@ -24,6 +24,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             push(name, &lines[start..at], line, found);
             running = None;
             since = at + 1;
+        } else if let Some(name) =
+            line.strip_prefix("[  ERROR   ] ").filter(|name| could_not_begin(lines, at, name))
+        {
+            let message = format!("{}\n{line}", lines[at - 1]);
+            found.push(Draft::test("gtest", name, &[]).kind("setup").message(&message));
+            running = running.filter(|(_, of)| *of != name.trim());
         } else if let Some(rest) = line.strip_prefix("[       OK ] ").or(line.strip_prefix("[  SKIPPED ] ")) {
             // A test may print such a line itself.
             if running.is_some_and(|(_, name)| name == without_time(rest)) {
@@ -41,8 +47,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Says whether cmocka could not begin a test: it says so in the line above.
+fn could_not_begin(lines: &[&str], at: usize, name: &str) -> bool {
+    !name.starts_with("--- ") && at > 0 && lines[at - 1].starts_with("Could not run ")
+}
+
 fn push(name: &str, block: &[&str], line: &str, found: &mut Found<'_>) {
-    let draft = Draft::test("gtest", name, block);
-    let message = format!("{}\n{line}", draft.message);
-    found.push(draft.message(&message));
+    // cmocka may say why on the other stream, where nobody knows of which test.
+    let elsewhere = block.iter().any(|line| line.starts_with("[  ERROR   ] "));
+    let draft = Draft::test("gtest", name, if elsewhere { &[] } else { block });
+    let told = if elsewhere { block.join("\n") } else { draft.message.clone() };
+    found.push(draft.message(&format!("{told}\n{line}")));
 }

@@ -10,12 +10,14 @@
 //! | CTest | as the name | name | an output, and how the test ended or nothing; what could not start is skipped |
 //! | Surefire | class | method(params) | |
 
+use std::borrow::Cow;
+
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
-use super::Sheet;
+use super::{Sheet, diagnostic};
 
 /// A test case while it is read.
 #[derive(Default)]
@@ -47,7 +49,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let dialect = dialect(text);
     found.tool(dialect);
     cases(text, &mut |case, suites| {
-        if let Some(draft) = case.draft(dialect, suites) {
+        if let Some(diagnostics) = case.diagnostics(dialect) {
+            found.push_errors(diagnostics);
+        } else if let Some(draft) = case.draft(dialect, suites) {
             found.push(draft);
         }
     });
@@ -133,11 +137,12 @@ fn dialect(text: &str) -> &'static str {
 
 pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     let attribute = tag.try_get_attribute(name).ok().flatten();
-    let unescaped = attribute.map(|attribute| match quick_xml::escape::unescape(&attribute.value) {
-        Ok(text) => text.into_owned(),
-        Err(_) => attribute.value.to_string(),
-    });
-    unescaped.unwrap_or_default()
+    attribute.map(|attribute| unescaped(&attribute.value)).unwrap_or_default()
+}
+
+/// Takes the escapes out, once: node sets two, one in the other, in the name of a suite.
+fn unescaped(text: &str) -> String {
+    quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
 impl Case {
@@ -190,6 +195,23 @@ impl Case {
         message.starts_with("collection failure") || self.name.contains("Test suite failed to run")
     }
 
+    /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,
+    /// others are named by the case. A test may say where it failed as well, but says no more than the place.
+    fn diagnostics(&self, dialect: &str) -> Option<Vec<Draft>> {
+        let [.., body] = self.failure.as_ref().filter(|_| dialect == "junit" && !self.skipped)?;
+        let is_file = diagnostic::is_path(&self.name);
+        let read = |line: &str| {
+            let placed = is_file.then(|| format!("{}:{line}", self.name));
+            let it = diagnostic::parse(placed.as_deref().unwrap_or(line))?;
+            (is_file || !it.severity.is_empty()).then(|| (it.is_remark(), it.draft()))
+        };
+        let lines = body.lines().filter(|line| !line.trim().is_empty());
+        let read: Vec<_> = lines.map(read).collect::<Option<_>>()?;
+        let told: Vec<Draft> =
+            read.into_iter().filter(|(is_remark, _)| !is_remark).map(|(_, it)| it).collect();
+        (!told.is_empty()).then_some(told)
+    }
+
     fn draft(self, dialect: &'static str, suites: &[String]) -> Option<Draft> {
         let [_, class, message, body] = self.failure.as_ref().filter(|_| !self.skipped)?;
         if dialect == "ctest" {
@@ -236,8 +258,8 @@ impl Case {
         match dialect {
             "cargo-nextest" => self.name.clone(),
             "node-test" => {
-                let parents = suites.iter().map(String::as_str).filter(|name| !name.is_empty());
-                parents.chain([self.name.as_str()]).collect::<Vec<_>>().join(" > ")
+                let parents = suites.iter().filter(|name| !name.is_empty()).map(|name| unescaped(name));
+                parents.chain([self.name.clone()]).collect::<Vec<_>>().join(" > ")
             }
             "vitest" => format!("{} > {}", self.class, self.name),
             "deno-test" => format!("{} => {}", file(&self.class), self.name.replace(" > ", " ... ")),

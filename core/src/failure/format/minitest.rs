@@ -10,7 +10,8 @@ use super::{Sheet, numbered, until};
 
 const TOOL: &str = "minitest";
 
-/// Reads the numbered list; an item is headed `Failure:` or `Error:`.
+/// Reads the numbered list; an item is headed `Failure:` or `Error:`, to which test-unit adds the test. What minitest tells
+/// stands behind the time that all tests took; a list above it was printed by a test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let counted = |line: &str| {
@@ -18,9 +19,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     };
     let Some((end, _)) = sheet.marked().rfind(|(_, line)| counted(line)) else { return };
     let before = found.len();
-    for item in numbered::items(&lines[..end], 0, |_| false) {
-        if !item.head.starts_with("Skipped") {
-            failed(item.head, item.body, found);
+    let finished = lines[..end].iter().rposition(|line| line.starts_with("Finished in ")).unwrap_or_default();
+    for start in [finished, 0] {
+        if found.len() == before {
+            list(&lines[..end], start, found);
         }
     }
     if found.len() == before {
@@ -29,28 +31,41 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// test-unit tells of each failure between two rules: `Failure: test_adds(CartTest)`, the place, the source text around it,
-/// and the message, which stands before the place where the test has one of its own.
+fn list(lines: &[&str], start: usize, found: &mut Found<'_>) {
+    for item in numbered::items(lines, start, |line| start == 0 && line.starts_with("Finished in ")) {
+        if !item.head.starts_with("Skipped") && !of_test_unit(item.head, item.body, found) {
+            failed(item.head, item.body, found);
+        }
+    }
+}
+
+/// test-unit tells of each failure between two rules.
 fn test_unit(lines: &[&str], found: &mut Found<'_>) {
+    let is_rule = |line: &str| line.starts_with("====");
+    for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
+        of_test_unit(lines[at], until(lines, at + 1, is_rule), found);
+    }
+}
+
+/// Reads what test-unit tells of a failure: `Failure: test_adds(CartTest)`, the place, the source text around it, and the
+/// message, which stands before the place where the test has one of its own. Says whether it is one.
+fn of_test_unit(head: &str, block: &[&str], found: &mut Found<'_>) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?P<how>Failure|Error): (?P<test>test.*)\((?P<class>[\w:]+)\):?$").expect("well formed")
+        Regex::new(r"^(?P<how>Failure|Error): (?P<test>test.*)\((?P<class>[^()]+)\):?$").expect("well formed")
     });
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^(?P<file>\S[^:]*):(?P<line>\d+):in [`']").expect("well formed"));
     static SOURCE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*(?:=>)?\s*\d+: ").expect("well formed"));
-    let is_rule = |line: &str| line.starts_with("====");
-    for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
-        let Some(head) = HEAD.captures(lines[at]) else { continue };
-        let block = until(lines, at + 1, is_rule);
-        let place = block.iter().find_map(|line| PLACE.captures(line));
-        let place = place.map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
-        let title = format!("{}#{}{place}", &head["class"], &head["test"]);
-        let told = until(block, 0, |line| line == "diff:").iter().copied();
-        let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
-        let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
-        failed(&head["how"], &body, found);
-    }
+    let Some(head) = HEAD.captures(head) else { return false };
+    let place = block.iter().find_map(|line| PLACE.captures(line));
+    let place = place.map_or(String::new(), |place| format!(" [{}:{}]:", &place["file"], &place["line"]));
+    let title = format!("{}#{}{place}", &head["class"], &head["test"]);
+    let told = until(block, 0, |line| line == "diff:").iter().copied();
+    let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
+    let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
+    failed(&head["how"], &body, found);
+    true
 }
 
 /// Rails tells of each failure where it happens, without a number, and then how to run the test again.
@@ -65,8 +80,8 @@ fn inline(lines: &[&str], found: &mut Found<'_>) {
 fn failed(head: &str, body: &[&str], found: &mut Found<'_>) {
     let Some((title, body)) = body.split_first() else { return };
     // `Class#test [file:line]:`, or `Class#test:` and an exception below.
-    let (name, place) = title.split_once(" [").unwrap_or((title.trim_end_matches(':'), ""));
-    let (file, number) = place.trim_end_matches([':', ']']).rsplit_once(':').unwrap_or_default();
+    let title = title.trim_end_matches(':');
+    let (name, file, number) = placed(title).unwrap_or((title, "", ""));
     let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
     let mut draft = Draft::test(TOOL, name, &body);
     if head.starts_with("Failure") && draft.kind.is_empty() {
@@ -77,6 +92,13 @@ fn failed(head: &str, body: &[&str], found: &mut Found<'_>) {
     }
     let message = format!("{title}\n{}", draft.message);
     found.push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.message(&message));
+}
+
+/// Splits `name [file:line]`; the name may have brackets, too.
+fn placed(title: &str) -> Option<(&str, &str, &str)> {
+    let (name, place) = title.strip_suffix(']')?.rsplit_once(" [")?;
+    let (file, number) = place.rsplit_once(':')?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some((name, file, number))
 }
 
 /// Frames of a Ruby stack: `    lib/a.rb:12:in 'add'`.

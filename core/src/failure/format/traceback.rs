@@ -223,7 +223,9 @@ fn perl(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         Regex::new(r"^(?P<what>.*) at (?P<file>\S+\.(?:pl|pm|t)) line (?P<line>\d+)[.,]")
             .expect("well formed")
     });
-    if let Some(raised) = sheet.with(" line ").find_map(|(_, line)| RAISED.captures(line)) {
+    // In a comment, a test says where it failed.
+    let mut told = sheet.with(" line ").filter(|(_, line)| !line.trim_start().starts_with('#'));
+    if let Some(raised) = told.find_map(|(_, line)| RAISED.captures(line)) {
         let draft = Draft::process("traceback", "die", &[&raised["what"]]);
         found.push(draft.at(&raised["file"], raised["line"].parse().ok()).message(&raised[0]));
     }

@@ -38,6 +38,21 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
         found.push(draft.kind(&kind).message(&message));
     }
+    unexpected(sheet, found);
+}
+
+/// Before Python 3.12, the line of a test is all that is said of one that passed and should not have.
+fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    const KIND: &str = "unexpected success";
+    for (_, line) in sheet.with(" ... unexpected success") {
+        if let Some(title) = line.strip_suffix(" ... unexpected success") {
+            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(KIND).message(line));
+        }
+    }
+    let counted = |line: &str| line.starts_with("FAILED (unexpected successes=");
+    if let Some((_, line)) = sheet.marked().find(|(_, line)| counted(line)).filter(|_| found.is_empty()) {
+        found.push(Draft::process(TOOL, KIND, &[]).message(line));
+    }
 }
 
 /// Makes the full name of `test_x (tests.test_a.ATest.test_x) (i=3)`; before 3.11 the brackets hold the class.

@@ -19,8 +19,13 @@ pub(in crate::failure) fn exception(line: &str) -> Option<(&str, &str)> {
     if !last.starts_with(|c: char| c.is_ascii_uppercase()) || !is_kind(name, last) {
         return None;
     }
-    let mut rest = &line[name.len()..];
+    let (mut rest, mut last) = (&line[name.len()..], last);
     if let Some((code, behind)) = rest.strip_prefix(" [").and_then(|rest| rest.split_once(']')) {
+        // Node shows a name that was set on an error so: `Error [DbError]: message`.
+        if last == "Error" && code.ends_with("Error") && code.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        {
+            last = code;
+        }
         rest = if code.contains(' ') { rest } else { behind };
     }
     match rest.strip_prefix(':') {
