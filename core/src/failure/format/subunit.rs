@@ -5,6 +5,10 @@ use super::{Sheet, until};
 
 /// Reads `failure: NAME [`, and what is said up to the bracket that closes it, perhaps on the same line.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Without tests that are announced, a line that begins with `error: ` is anybody's.
+    if !sheet.lines.iter().any(|line| line.starts_with("test: ")) {
+        return;
+    }
     for (at, line) in sheet.marked() {
         let head = ["failure: ", "error: "].iter().find_map(|mark| line.strip_prefix(mark));
         let Some(head) = head else { continue };
