@@ -24,7 +24,7 @@ use unstuck_core::{Due, RunState};
 
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};
-use crate::launch::child_run_id;
+use crate::child::child_run_id;
 use crate::machine::{Machine, Place};
 use crate::perform::decision_path;
 use crate::validation::Validation;

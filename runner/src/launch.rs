@@ -1,37 +1,36 @@
 //! How a run is opened: for the first time, or again.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
-use unstuck_adapters::process::{self, Stop, StopSignal};
+use unstuck_adapters::process;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{GitFolder, Restored};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{
-    AnswerGiven, ChildEnd, LogRepaired, Parent, RunOutcome, RunResumed, RunStarted, SnapshotMoment,
-    SnapshotTaken, StepEnd,
+    AnswerGiven, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StepEnd,
 };
-use unstuck_core::id::{Digest, RunId, Seq};
+use unstuck_core::id::{RunId, Seq};
 use unstuck_core::plural::count;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::StepState;
-use unstuck_core::workflow::{Step, Subworkflow, Workflow};
+use unstuck_core::workflow::Step;
 use unstuck_core::{Observation, Rejection, RunState, scope};
 use unstuck_store::event_store::{EventStore as _, ReadError};
-use unstuck_store::lease::{AcquireError, Holder, Lease, Liveness};
+use unstuck_store::lease::{AcquireError, Holder, Lease};
 use unstuck_store::opening::{Finding, OpenError, Opening};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
 
 use crate::branch_lock::BranchLock;
+use crate::child::as_child;
 use crate::clock::Clock;
 use crate::kick::Kicks;
-use crate::machine::{ChildRun, Children, Machine, Place, mark_of};
+use crate::machine::{Machine, Place};
 use crate::snapshots::{self, Keeper};
 use crate::{Interrupt, Runner, Watcher};
 
@@ -147,13 +146,6 @@ pub enum TakeUp {
 pub fn new_run_id() -> RunId {
     let uuid = uuid::Uuid::now_v7();
     RunId::new(uuid.simple().to_string()[20..].to_owned())
-}
-
-/// Returns the name of the run that carries out an iteration of a step: always the same, so that a
-/// resumed parent finds its child.
-pub(crate) fn child_run_id(parent: &Parent) -> RunId {
-    let name = format!("{}/{}/{}", parent.run, parent.step, parent.iteration);
-    RunId::new(Digest::of(name.as_bytes()).to_string()[..12].to_owned())
 }
 
 impl Site {
@@ -320,7 +312,7 @@ impl Site {
         project.record(&entry);
     }
 
-    fn folder(&self, run: &RunId) -> Option<RunFolder> {
+    pub(crate) fn folder(&self, run: &RunId) -> Option<RunFolder> {
         let project = self.project.as_ref()?;
         Some(project.run(run))
     }
@@ -364,83 +356,6 @@ impl Site {
                 let why = with_causes(&error);
                 tracing::warn!("no snapshots of the workspace are taken, so nothing can be undone: {why}");
                 None
-            }
-        }
-    }
-
-    /// Takes the right to work in a workspace; a child run works under its parent's. The lease is in the
-    /// state folder of the workspace wherever the run itself is kept, so that all who work there meet.
-    fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Option<Lease>, Error> {
-        if self.parent.is_some() {
-            return Ok(None);
-        }
-        let Ok(place) = Project::locate(workspace) else { return Ok(None) };
-        let taken = place
-            .create()
-            .map_err(|source| AcquireError::Io { path: place.path().to_owned(), source })
-            .and_then(|()| Lease::acquire(&place.workspace_lease()));
-        match taken {
-            Ok((lease, died)) => {
-                // Only now: of two that begin at the same time, one at least sees the other.
-                if let Some((workspace, holder)) = self.overlapping(workspace) {
-                    return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
-                }
-                if died.is_some() {
-                    self.end_what_was_left(workspace, run);
-                }
-                Ok(Some(lease))
-            }
-            Err(AcquireError::Held { holder }) => {
-                Err(Error::WorkspaceBusy { workspace: workspace.to_owned(), holder })
-            }
-            // A run that is kept elsewhere does not need the state folder for anything but this.
-            Err(error) if self.project.as_ref() != Some(&place) => {
-                tracing::warn!(
-                    error = with_causes(&error),
-                    "nobody keeps a second run out of this workspace"
-                );
-                Ok(None)
-            }
-            Err(source) => Err(Error::Workspace { run: run.clone(), source }),
-        }
-    }
-}
-
-/// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
-fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
-    let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(folder);
-    folder.ancestors().take_while(move |it| it.starts_with(root))
-}
-
-impl Site {
-    /// Returns another workspace that holds this one, or is a part of it, and who works there.
-    fn overlapping(&self, workspace: &Path) -> Option<(PathBuf, Holder)> {
-        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
-        let known: BTreeSet<PathBuf> = runs.into_iter().map(|entry| PathBuf::from(entry.workspace)).collect();
-        let is_below =
-            |it: &PathBuf| it != workspace && within_repository(it).any(|above| above == workspace);
-        let above = within_repository(workspace).skip(1).map(Path::to_owned);
-        above.chain(known.into_iter().filter(is_below)).find_map(|other| {
-            let lease = Project::locate(&other).ok()?.workspace_lease();
-            let holder = Lease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
-            Some((other, holder))
-        })
-    }
-}
-
-/// Runs whose processes are looked for when a supervisor has died in a workspace.
-const DEAD_RUNS_MAX: usize = 5;
-
-impl Site {
-    /// Ends what other runs, whose supervisor died in this workspace, have left: two must not write to it.
-    fn end_what_was_left(&self, workspace: &Path, run: &RunId) {
-        let runs = self.project.as_ref().and_then(|project| project.runs().ok()).unwrap_or_default();
-        let here = runs.iter().filter(|entry| entry.run != *run && Path::new(&entry.workspace) == workspace);
-        for entry in here.take(DEAD_RUNS_MAX) {
-            let ended = process::end_leftovers(&mark_of(&entry.run));
-            if ended > 0 {
-                let ended = count(ended, "process");
-                tracing::warn!("ended {ended} that run {} had left in this workspace", entry.run);
             }
         }
     }
@@ -518,122 +433,7 @@ async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     Ok(Ended { outcome, state: runner.into_state() })
 }
 
-impl Children for Site {
-    fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun {
-        let (send, interrupts) = watch::channel(None);
-        let site = Self {
-            interrupts,
-            watcher: Arc::clone(&self.watcher).child(&parent.step, child.event_prefix.as_deref()),
-            parent_mark: Some(place.mark.clone()),
-            // The parent looks at the branch before and after; a child may be what moves it.
-            branch_lock: None,
-            parent: Some(ParentFacts {
-                step: parent.step.clone(),
-                iteration: parent.iteration,
-                run: child_run_id(&parent),
-                event_prefix: child.event_prefix.clone(),
-            }),
-            ..self.clone()
-        };
-        Box::pin(async move {
-            let relay = tokio::spawn(relay(stop, send));
-            let end = site.child(parent, child, place).await;
-            relay.abort();
-            end
-        })
-    }
-}
-
-impl Site {
-    async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<ChildEnd, String> {
-        let run = child_run_id(&parent);
-        // A folder without its format is a run whose making was cut short, which is none.
-        let known = self.folder(&run).filter(|folder| folder.format().exists());
-        let ended = match known {
-            Some(folder) => self.child_again(&folder, place).await,
-            None => {
-                let (workflow, file) = (*child.workflow, child.path);
-                self.start(child_started(run.clone(), parent, workflow, file, place)).await
-            }
-        };
-        let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
-        Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
-    }
-
-    /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
-    /// did, or now for the money or the time that it lacks.
-    async fn child_again(&self, folder: &RunFolder, place: Place) -> Result<Ended, Error> {
-        let refused = match self.take_up(folder, TakeUp::AsChild(Box::new(place)), true).await {
-            Ok(ended) => return Ok(ended),
-            Err(error) => error,
-        };
-        let Error::Run(crate::Error::Rejected(why)) = &refused else { return Err(refused) };
-        let lacks = match why {
-            Rejection::NeedsMoney(_) => Some(RunOutcome::SpendLimit),
-            Rejection::NeedsTime => Some(RunOutcome::TimeLimit),
-            _ => None,
-        };
-        let (log, _) = RunLog::open_for_writing(folder)?;
-        let state = fold(&log)?;
-        let outcome = lacks.or(state.outcome()).ok_or(refused)?;
-        Ok(Ended { outcome, state })
-    }
-}
-
-fn child_started(
-    run: RunId,
-    parent: Parent,
-    mut workflow: Workflow,
-    file: String,
-    place: Place,
-) -> RunStarted {
-    workflow.timeout = workflow.timeout.at_most(place.limit);
-    workflow.budget = workflow.budget.within(place.allowance);
-    workflow.prices = workflow.prices.or(place.prices);
-    workflow.context_dir = format!("{}/_subworkflows/{}/{run}", place.context_dir, parent.step);
-    RunStarted {
-        run,
-        workflow,
-        workflow_digest: None,
-        workflow_file: Some(file),
-        workspace: place.workspace,
-        parent: Some(parent),
-        program: program(),
-        warnings: Vec::new(),
-    }
-}
-
-/// Returns what a child run gets when it is taken up again: what a person has given its parent and not it yet.
-fn as_child(state: &RunState, place: Place) -> RunResumed {
-    let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
-    let (given, had) = (place.extra_budget, state.extra_budget());
-    let more = |given: Option<u64>, had: Option<u64>| given.unwrap_or(0).saturating_sub(had.unwrap_or(0));
-    let add_micro_usd = more(given.micro_usd, had.micro_usd);
-    let add_tokens = more(given.tokens, had.tokens);
-    let is_given_more = add_iterations > 0 || add_micro_usd > 0 || add_tokens > 0;
-    RunResumed {
-        add_iterations,
-        add_micro_usd,
-        add_tokens,
-        accept_unknown_cost: given.accepts_unknown,
-        allowance: Some(place.allowance),
-        hint: place.hint.filter(|_| is_given_more),
-        program: program(),
-        ..RunResumed::default()
-    }
-}
-
 /// Returns the version of this program, as it is recorded.
 pub fn program() -> String {
     format!("unstuck {}", env!("CARGO_PKG_VERSION"))
-}
-
-/// Passes a step's stop signal on to the run that carries it out.
-async fn relay(mut stop: StopSignal, send: watch::Sender<Option<Interrupt>>) {
-    while stop.changed().await.is_ok() {
-        let how = *stop.borrow_and_update();
-        if how != Stop::Run {
-            send.send_replace(Some(Interrupt { signal: 15, now: how == Stop::StopNow }));
-        }
-    }
 }

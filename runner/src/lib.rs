@@ -8,6 +8,7 @@
 mod baseline;
 pub mod branch_lock;
 mod call;
+mod child;
 pub mod clock;
 mod job;
 pub mod kick;
@@ -19,6 +20,7 @@ mod scratch;
 mod seen;
 pub mod snapshots;
 mod validation;
+mod workspace;
 pub mod world;
 
 use std::collections::BTreeMap;

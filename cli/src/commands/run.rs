@@ -6,16 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
 use unstuck_adapters::prices;
-use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::test_command::{self, TestCommand};
-use unstuck_adapters::workflow_file::{self, Clients, Loaded, Options, QuickOptions};
+use unstuck_adapters::workflow_file::{self, Loaded, Options};
 use unstuck_adapters::worktree::{self, Part};
-use unstuck_core::completion::{self, Condition};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{
-    Baseline, Budget, Capability, Convergence, Session, Worker, WorkerKind, Workflow,
-};
+use unstuck_core::workflow::{Budget, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch;
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
@@ -29,6 +24,12 @@ use crate::project::{self, Project};
 use crate::screen;
 use crate::typed::UNSTUCK;
 use crate::{crew, programs, text, worktrees};
+
+mod goal;
+mod refused;
+
+use goal::{BaselineArg, ScopeArgs, of_goal};
+use refused::{can_run, holds_no_secret};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -117,7 +118,6 @@ pub struct Args {
 impl Args {
     /// Returns the first option that is given and goes with a goal in words only.
     fn for_goals(&self) -> Option<&'static str> {
-        let scope = &self.scope;
         let given = [
             (self.with.is_some(), "--with"),
             (!self.checks.is_empty(), "--check"),
@@ -130,16 +130,10 @@ impl Args {
             (self.isolated, "--isolated"),
             (self.keep_session, "--keep-session"),
             (self.save.is_some(), "--save"),
-            (!scope.allowed_paths.is_empty(), "--allow"),
-            (!scope.protected_paths.is_empty(), "--protect"),
-            (scope.max_files.is_some(), "--max-files"),
-            (scope.max_lines.is_some(), "--max-lines"),
-            (scope.revert_out_of_scope, "--revert-out-of-scope"),
-            (scope.diagnose_with.is_some(), "--diagnose-with"),
             (self.baseline.is_some(), "--baseline"),
             (self.observations.is_some(), "--observations"),
         ];
-        given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+        given.into_iter().chain(self.scope.given()).find_map(|(is_given, name)| is_given.then_some(name))
     }
 }
 
@@ -210,71 +204,6 @@ impl Means {
         let (file, prices) = found.unzip();
         workflow.prices = prices;
         if self.accept_unknown_cost { Ok(()) } else { crew::can_be_held(workflow, file.as_deref()) }
-    }
-}
-
-/// What a worker may change, and what happens if the loop gets nowhere.
-#[derive(Clone, Debug, clap::Args)]
-struct ScopeArgs {
-    /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
-    #[arg(long = "allow", value_name = "PATTERN", value_parser = pattern)]
-    allowed_paths: Vec<String>,
-    /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
-    #[arg(long = "protect", value_name = "PATTERN", value_parser = pattern)]
-    protected_paths: Vec<String>,
-    /// Most files that may change.
-    #[arg(long, value_name = "N")]
-    max_files: Option<u32>,
-    /// Most lines that may be added and removed, together.
-    #[arg(long, value_name = "N")]
-    max_lines: Option<u32>,
-    /// Once the loop stands still, put back after each iteration what was changed outside of the scope.
-    #[arg(long)]
-    revert_out_of_scope: bool,
-    /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
-    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
-    diagnose_with: Option<String>,
-}
-
-/// Takes a pattern as a workflow file does.
-fn pattern(text: &str) -> std::result::Result<String, String> {
-    if text.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    workflow_file::pattern(text).map(|()| text.to_owned())
-}
-
-impl ScopeArgs {
-    fn policy(&self, known: &Clients) -> Result<Convergence> {
-        let diagnose_with = self.diagnose_with.as_deref().map(|who| whom(who, "", known)).transpose()?;
-        Ok(Convergence {
-            allowed_paths: self.allowed_paths.clone(),
-            protected_paths: self.protected_paths.clone(),
-            max_changed_files: self.max_files,
-            max_changed_lines: self.max_lines,
-            revert_out_of_scope: self.revert_out_of_scope,
-            diagnose_with: diagnose_with
-                .map(|worker| Worker { capabilities: vec![Capability::Read], ..worker }),
-            ..Convergence::default()
-        })
-    }
-}
-
-/// Whether the checks are run before the first iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum BaselineArg {
-    Off,
-    Report,
-    Gate,
-}
-
-impl From<BaselineArg> for Baseline {
-    fn from(arg: BaselineArg) -> Self {
-        match arg {
-            BaselineArg::Off => Self::Off,
-            BaselineArg::Report => Self::Report,
-            BaselineArg::Gate => Self::Gate,
-        }
     }
 }
 
@@ -449,90 +378,9 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
     Ok(started)
 }
 
-/// Makes a workflow of a goal in words.
-fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
-    let known = crew::known(workspace)?;
-    if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
-        return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
-            .hint("leave --baseline off out"));
-    }
-    let judge = args.judge.as_deref().map(|who| whom(who, "", &known)).transpose()?;
-    let options = QuickOptions {
-        timeout: args.max_time,
-        max_iterations: args.iterations,
-        no_worse: args.no_worse.clone(),
-        baseline: args.baseline.map(Baseline::from),
-        observations: args.observations,
-        reports: args.reports.clone(),
-        scope: args.scope.policy(&known)?,
-        judge: judge
-            .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
-        session: if args.keep_session { Session::Continue } else { Session::Fresh },
-    };
-    let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
-    let checks = match detected(workspace) {
-        _ if says_how => args.checks.clone(),
-        Ok(command) => vec![command],
-        // A judge can do without.
-        Err(_) if args.judge.is_some() => Vec::new(),
-        Err(unclear) => return Err(unclear),
-    };
-    Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
-}
-
-/// Returns whom a person names.
-fn whom(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
-    workflow_file::named(with, instructions, known)
-        .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
-}
-
-/// Returns who works: whoever is named, or else the first client that is here, which is said.
-fn worker(args: &Args, known: &Clients) -> Result<Worker> {
-    let found = match &args.with {
-        Some(with) => whom(with, &args.what, known)?,
-        None => {
-            let client = crew::first_installed(known).ok_or_else(|| {
-                Error::usage("no worker is installed that is known by name, and none is given").hint(
-                    "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
-                )
-            })?;
-            note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
-            whom(&client.name, &args.what, known)?
-        }
-    };
-    let model = args.model.clone();
-    if model.is_some() && found.client.is_none() {
-        return Err(Error::usage("a command line takes no --model").hint("put it into the command line"));
-    }
-    let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
-    let fallback = found.fallback.iter().cloned().map(with).collect();
-    Ok(Worker { model, fallback, ..with(found) })
-}
-
 /// Says what was chosen where nothing was said.
 fn note(what: &str) {
     eprintln!("{}", text::wrap(what, text::width(), 2));
-}
-
-/// Returns how the project is tested, and says so: nobody should be surprised by what is run.
-fn detected(workspace: &Path) -> Result<String> {
-    let mut found = test_command::detect(workspace).into_iter();
-    let Some(TestCommand { command, found: file }) = found.next() else {
-        return Err(Error::usage(
-            "it is not clear how this project is tested, so nobody could say when the work is done",
-        )
-        .hint(
-            "name a command that has to succeed: --check CMD    or take the worker's word for it: --claim",
-        ));
-    };
-    let others: Vec<String> = found.map(|it| format!("{} ({})", it.command, it.found)).collect();
-    let others = if others.is_empty() {
-        String::new()
-    } else {
-        format!("; not taken: {}; choose with --check", others.join(", "))
-    };
-    note(&format!("check: {command} (found {file}{others})"));
-    Ok(command)
 }
 
 /// Writes what the command line says as a workflow file.
@@ -594,57 +442,4 @@ fn no_such_file(what: &str) -> Error {
             .hint(format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'"));
     }
     error
-}
-
-/// Refuses what cannot be run, before anything is paid for.
-fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
-    if let Some(why) = crew::missing(workflow).into_iter().next() {
-        return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
-    }
-    if let Some(why) = crew::too_long(workflow).into_iter().next() {
-        return Err(Error::usage(why).hint("shorten the instructions, or mend the description of the client"));
-    }
-    match programs::of_commands(workflow).into_iter().next() {
-        None => Ok(()),
-        Some(why) => {
-            let tests = test_command::detect(workspace).into_iter().next();
-            let tests = tests.map_or_else(String::new, |it| format!("; this project has: {}", it.command));
-            Err(Error::usage(why).hint(format!("install it, or mend the command{tests}")))
-        }
-    }
-}
-
-/// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
-/// record, which is what a run goes by.
-fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
-    let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
-        let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
-        let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
-        (step, words.chain([&worker.workspace]).cloned().collect::<Vec<String>>())
-    });
-    let of_validators = workflow.steps.iter().map(|step| {
-        let conditions = step.completion.iter().flat_map(|it| &it.conditions);
-        let command = |condition: &Condition| match &condition.validator.run {
-            completion::Run::Command(command) | completion::Run::Custom(command) => Some(command.clone()),
-            _ => None,
-        };
-        (step, conditions.filter_map(command).collect())
-    });
-    let is_secret = |text: &String| redactor.redact_text(text).1 > 0;
-    if workflow.notify.as_ref().is_some_and(is_secret) {
-        return Err(Error::usage(
-            "notify: the command holds the value of a variable that is secret by its name",
-        )
-        .hint("read it from the environment there instead, such as \"$API_KEY\""));
-    }
-    for (step, executed) in of_workers.chain(of_validators) {
-        if executed.iter().any(is_secret) {
-            return Err(Error::usage(format!(
-                "step {}: its script or command holds the value of a variable that is secret by its name",
-                step.id
-            ))
-            .hint("read it from the environment there instead, such as \"$API_KEY\""));
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,171 @@
+//! A goal in words, a worker and checks: the workflow that they stand for.
+
+use std::path::Path;
+
+use clap::builder::NonEmptyStringValueParser;
+use unstuck_adapters::test_command::{self, TestCommand};
+use unstuck_adapters::workflow_file::{self, Clients, QuickOptions};
+use unstuck_core::workflow::{Baseline, Capability, Convergence, Session, Worker, Workflow};
+
+use super::{Args, note};
+use crate::crew;
+use crate::error::{Error, Result};
+
+/// What a worker may change, and what happens if the loop gets nowhere.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct ScopeArgs {
+    /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
+    #[arg(long = "allow", value_name = "PATTERN", value_parser = pattern)]
+    allowed_paths: Vec<String>,
+    /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
+    #[arg(long = "protect", value_name = "PATTERN", value_parser = pattern)]
+    protected_paths: Vec<String>,
+    /// Most files that may change.
+    #[arg(long, value_name = "N")]
+    max_files: Option<u32>,
+    /// Most lines that may be added and removed, together.
+    #[arg(long, value_name = "N")]
+    max_lines: Option<u32>,
+    /// Once the loop stands still, put back after each iteration what was changed outside of the scope.
+    #[arg(long)]
+    revert_out_of_scope: bool,
+    /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
+    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
+    diagnose_with: Option<String>,
+}
+
+/// Takes a pattern as a workflow file does.
+fn pattern(text: &str) -> std::result::Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    workflow_file::pattern(text).map(|()| text.to_owned())
+}
+
+impl ScopeArgs {
+    /// Returns its options, and whether they are given.
+    pub(super) fn given(&self) -> impl Iterator<Item = (bool, &'static str)> {
+        let given = [
+            (!self.allowed_paths.is_empty(), "--allow"),
+            (!self.protected_paths.is_empty(), "--protect"),
+            (self.max_files.is_some(), "--max-files"),
+            (self.max_lines.is_some(), "--max-lines"),
+            (self.revert_out_of_scope, "--revert-out-of-scope"),
+            (self.diagnose_with.is_some(), "--diagnose-with"),
+        ];
+        given.into_iter()
+    }
+
+    fn policy(&self, known: &Clients) -> Result<Convergence> {
+        let diagnose_with = self.diagnose_with.as_deref().map(|who| whom(who, "", known)).transpose()?;
+        Ok(Convergence {
+            allowed_paths: self.allowed_paths.clone(),
+            protected_paths: self.protected_paths.clone(),
+            max_changed_files: self.max_files,
+            max_changed_lines: self.max_lines,
+            revert_out_of_scope: self.revert_out_of_scope,
+            diagnose_with: diagnose_with
+                .map(|worker| Worker { capabilities: vec![Capability::Read], ..worker }),
+            ..Convergence::default()
+        })
+    }
+}
+
+/// Whether the checks are run before the first iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum BaselineArg {
+    Off,
+    Report,
+    Gate,
+}
+
+impl From<BaselineArg> for Baseline {
+    fn from(arg: BaselineArg) -> Self {
+        match arg {
+            BaselineArg::Off => Self::Off,
+            BaselineArg::Report => Self::Report,
+            BaselineArg::Gate => Self::Gate,
+        }
+    }
+}
+
+/// Makes a workflow of a goal in words.
+pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
+    let known = crew::known(workspace)?;
+    if args.baseline == Some(BaselineArg::Off) && !args.no_worse.is_empty() {
+        return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
+            .hint("leave --baseline off out"));
+    }
+    let judge = args.judge.as_deref().map(|who| whom(who, "", &known)).transpose()?;
+    let options = QuickOptions {
+        timeout: args.max_time,
+        max_iterations: args.iterations,
+        no_worse: args.no_worse.clone(),
+        baseline: args.baseline.map(Baseline::from),
+        observations: args.observations,
+        reports: args.reports.clone(),
+        scope: args.scope.policy(&known)?,
+        judge: judge
+            .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
+        session: if args.keep_session { Session::Continue } else { Session::Fresh },
+    };
+    let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
+    let checks = match detected(workspace) {
+        _ if says_how => args.checks.clone(),
+        Ok(command) => vec![command],
+        // A judge can do without.
+        Err(_) if args.judge.is_some() => Vec::new(),
+        Err(unclear) => return Err(unclear),
+    };
+    Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
+}
+
+/// Returns whom a person names.
+fn whom(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
+    workflow_file::named(with, instructions, known)
+        .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
+}
+
+/// Returns who works: whoever is named, or else the first client that is here, which is said.
+fn worker(args: &Args, known: &Clients) -> Result<Worker> {
+    let found = match &args.with {
+        Some(with) => whom(with, &args.what, known)?,
+        None => {
+            let client = crew::first_installed(known).ok_or_else(|| {
+                Error::usage("no worker is installed that is known by name, and none is given").hint(
+                    "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
+                )
+            })?;
+            note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
+            whom(&client.name, &args.what, known)?
+        }
+    };
+    let model = args.model.clone();
+    if model.is_some() && found.client.is_none() {
+        return Err(Error::usage("a command line takes no --model").hint("put it into the command line"));
+    }
+    let with = |worker: Worker| Worker { wrap: args.wrap.clone(), isolated: args.isolated, ..worker };
+    let fallback = found.fallback.iter().cloned().map(with).collect();
+    Ok(Worker { model, fallback, ..with(found) })
+}
+
+/// Returns how the project is tested, and says so: nobody should be surprised by what is run.
+fn detected(workspace: &Path) -> Result<String> {
+    let mut found = test_command::detect(workspace).into_iter();
+    let Some(TestCommand { command, found: file }) = found.next() else {
+        return Err(Error::usage(
+            "it is not clear how this project is tested, so nobody could say when the work is done",
+        )
+        .hint(
+            "name a command that has to succeed: --check CMD    or take the worker's word for it: --claim",
+        ));
+    };
+    let others: Vec<String> = found.map(|it| format!("{} ({})", it.command, it.found)).collect();
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; not taken: {}; choose with --check", others.join(", "))
+    };
+    note(&format!("check: {command} (found {file}{others})"));
+    Ok(command)
+}

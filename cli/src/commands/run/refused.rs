@@ -1,0 +1,64 @@
+//! What is not run: it could not be carried out, or would not be recorded as it is.
+
+use std::path::Path;
+
+use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::test_command;
+use unstuck_core::completion::{self, Condition};
+use unstuck_core::workflow::{WorkerKind, Workflow};
+
+use crate::error::{Error, Result};
+use crate::{crew, programs};
+
+/// Refuses what cannot be run, before anything is paid for.
+pub(super) fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
+    if let Some(why) = crew::missing(workflow).into_iter().next() {
+        return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
+    }
+    if let Some(why) = crew::too_long(workflow).into_iter().next() {
+        return Err(Error::usage(why).hint("shorten the instructions, or mend the description of the client"));
+    }
+    match programs::of_commands(workflow).into_iter().next() {
+        None => Ok(()),
+        Some(why) => {
+            let tests = test_command::detect(workspace).into_iter().next();
+            let tests = tests.map_or_else(String::new, |it| format!("; this project has: {}", it.command));
+            Err(Error::usage(why).hint(format!("install it, or mend the command{tests}")))
+        }
+    }
+}
+
+/// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
+/// record, which is what a run goes by.
+pub(super) fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
+    let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
+        let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
+        let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
+        (step, words.chain([&worker.workspace]).cloned().collect::<Vec<String>>())
+    });
+    let of_validators = workflow.steps.iter().map(|step| {
+        let conditions = step.completion.iter().flat_map(|it| &it.conditions);
+        let command = |condition: &Condition| match &condition.validator.run {
+            completion::Run::Command(command) | completion::Run::Custom(command) => Some(command.clone()),
+            _ => None,
+        };
+        (step, conditions.filter_map(command).collect())
+    });
+    let is_secret = |text: &String| redactor.redact_text(text).1 > 0;
+    if workflow.notify.as_ref().is_some_and(is_secret) {
+        return Err(Error::usage(
+            "notify: the command holds the value of a variable that is secret by its name",
+        )
+        .hint("read it from the environment there instead, such as \"$API_KEY\""));
+    }
+    for (step, executed) in of_workers.chain(of_validators) {
+        if executed.iter().any(is_secret) {
+            return Err(Error::usage(format!(
+                "step {}: its script or command holds the value of a variable that is secret by its name",
+                step.id
+            ))
+            .hint("read it from the environment there instead, such as \"$API_KEY\""));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Bytes of others, as they stand in an event.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes that are a text in JSON where they are UTF-8, and hexadecimal digits where not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_bytes(&self.0);
+        }
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => BytesText::Text(text.to_owned()).serialize(serializer),
+            Err(_) => BytesText::Hex(hex(&self.0)).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Vec::<u8>::deserialize(deserializer).map(Self);
+        }
+        match BytesText::deserialize(deserializer)? {
+            BytesText::Text(text) => Ok(Self(text.into_bytes())),
+            BytesText::Hex(digits) => unhex(&digits)
+                .map(Self)
+                .ok_or_else(|| serde::de::Error::custom("not pairs of hexadecimal digits")),
+        }
+    }
+}
+
+/// How bytes look in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BytesText {
+    Text(String),
+    Hex(String),
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
+        return None;
+    }
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+}

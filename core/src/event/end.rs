@@ -1,0 +1,106 @@
+//! How a step and a run end: closed sets.
+
+use serde::{Deserialize, Serialize};
+
+use super::concluded::StallCause;
+use crate::id::StepId;
+use crate::weather::ErrorClass;
+
+/// How a step ends: a closed set, so that no reason hides behind another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepEnd {
+    /// Everything that it configures holds.
+    Complete,
+    /// The last allowed iteration is over, and the file says to go on.
+    Incomplete,
+    /// A step that it depends on did not end well.
+    Skipped(StepId),
+    /// A person must act: this is needed.
+    Blocked(String),
+    /// The last allowed iteration is over.
+    IterationsExhausted,
+    /// The loop gets nowhere: this repeats.
+    Stuck(StallCause),
+    /// So many checks in a row gave no readable verdict; the last one's problem.
+    Undecidable(String),
+    /// The worker failed.
+    WorkerFailed(Failure),
+    /// The check ended with a code that is no verdict.
+    CheckFailed(Failure),
+    /// The check could not run.
+    CheckCouldNotRun(Failure),
+    /// There is no baseline to compare with, for this reason.
+    NoBaseline(String),
+    /// The external job was waited for too long.
+    WaitExpired,
+    /// Something around the worker failed: an artifact, the branch.
+    Fatal(String),
+    /// A condition does not hold, and the worker is not to mend it.
+    ConditionFailed(String),
+    /// One failure came back as often as the step allows.
+    AttemptsExhausted(String),
+}
+
+/// What is known of a failed process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Its class, which says whether another attempt may help.
+    pub class: ErrorClass,
+    /// One sentence with exit code and the line it rests on.
+    pub message: String,
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// Every step is complete, or incomplete where the file allows it.
+    Complete,
+    /// It cannot be said that the work is complete, and nothing more can be tried.
+    NotComplete,
+    /// The last allowed iteration is over.
+    IterationLimit,
+    /// The time of the run is over.
+    TimeLimit,
+    /// The money or the tokens of the run are spent.
+    SpendLimit,
+    /// The loop gets nowhere.
+    Stuck,
+    /// A person must act.
+    Blocked,
+    /// A worker, a check or the machine failed.
+    WorkerFailed,
+    /// A person or the system stopped it with this signal.
+    Interrupted(i32),
+}
+
+impl RunOutcome {
+    /// Returns the exit status that tells this end from the others.
+    pub fn exit_status(self) -> i32 {
+        match self {
+            Self::Complete => 0,
+            Self::NotComplete => 1,
+            Self::IterationLimit | Self::TimeLimit | Self::SpendLimit => 2,
+            Self::Stuck => 3,
+            Self::Blocked => 4,
+            Self::WorkerFailed => 5,
+            Self::Interrupted(signal) => 128 + signal,
+        }
+    }
+
+    /// Returns the word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "COMPLETE",
+            Self::NotComplete => "NOT COMPLETE",
+            Self::IterationLimit => "OUT OF ITERATIONS",
+            Self::TimeLimit => "OUT OF TIME",
+            Self::SpendLimit => "OUT OF MONEY",
+            Self::Stuck => "STUCK",
+            Self::Blocked => "BLOCKED",
+            Self::WorkerFailed => "FAILED",
+            Self::Interrupted(_) => "INTERRUPTED",
+        }
+    }
+}

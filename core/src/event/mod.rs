@@ -1,0 +1,103 @@
+//! What happened: the events of a run.
+//!
+//! An event is an [`Observation`] (the world, or a person, answered) or a [`Conclusion`] (the core
+//! decided). Every batch of the log is one observation followed by what was concluded from it, so
+//! an observation is also the command that a replay gives to `decide` again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Blob, Seq, Timestamp};
+
+mod bytes;
+mod concluded;
+mod end;
+mod observed;
+mod outcome;
+
+pub use bytes::Bytes;
+pub use concluded::{
+    CheckRequested, Claimed, Conclusion, DecisionSource, FallbackTaken, Inquiry, Next, Purpose, RunEnded,
+    RunStopping, StageRaised, StallCause, StepEnded, VerdictReached, WaitReason, WaitRequested,
+    WorkRequested,
+};
+pub use end::{Failure, RunOutcome, StepEnd};
+pub use observed::{
+    AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RunInterrupted,
+    RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, WorkerFinished, WorkerProgressed, WorkerStarted,
+};
+pub use outcome::{ChildEnd, DecisionFile, Exit, Outcome};
+
+/// One immutable fact of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the stream of the run.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What happened.
+    pub fact: Fact,
+}
+
+impl Event {
+    /// Returns the large payloads that the event names; an empty one is not stored.
+    pub fn blobs(&self) -> Vec<Blob> {
+        let Fact::Observed(observation) = &self.fact else { return Vec::new() };
+        let outputs =
+            |outcome: &Outcome| outcome.stdout.into_iter().chain(outcome.stderr).collect::<Vec<_>>();
+        // Every variant is named, so that a new one is thought of here.
+        let named: Vec<Blob> = match observation {
+            Observation::WorkerStarted(event) => {
+                event.moved_aside.into_iter().chain([event.prompt]).collect()
+            }
+            Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
+            Observation::WorkerFinished(event) => outputs(&event.outcome),
+            Observation::CheckFinished(event) => {
+                let commands = event
+                    .commands
+                    .iter()
+                    .flat_map(|it| it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied()));
+                let validators =
+                    event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
+                outputs(&event.outcome).into_iter().chain(commands).chain(validators).collect()
+            }
+            Observation::RunStarted(_)
+            | Observation::RunResumed(_)
+            | Observation::RunInterrupted(_)
+            | Observation::AnswerGiven(_)
+            | Observation::DeadlinePassed
+            | Observation::WorkerProgressed(_)
+            | Observation::WorkerLost(_)
+            | Observation::CheckLost(_)
+            | Observation::LogRepaired(_)
+            | Observation::SnapshotTaken(_)
+            | Observation::Kicked => Vec::new(),
+        };
+        named.into_iter().filter(|blob| blob.size > 0).collect()
+    }
+}
+
+/// What an event states.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "half of all facts are observations; a box for each costs more"
+)]
+pub enum Fact {
+    /// The world, or a person, answered.
+    Observed(Observation),
+    /// The core decided.
+    Concluded(Conclusion),
+}
+
+impl From<Observation> for Fact {
+    fn from(observation: Observation) -> Self {
+        Self::Observed(observation)
+    }
+}
+
+impl From<Conclusion> for Fact {
+    fn from(conclusion: Conclusion) -> Self {
+        Self::Concluded(conclusion)
+    }
+}

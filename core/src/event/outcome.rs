@@ -1,0 +1,129 @@
+//! How a process ended and what it left.
+
+use serde::{Deserialize, Serialize};
+
+use super::bytes::Bytes;
+use super::end::RunOutcome;
+use crate::id::{Blob, Millis, RunId, Timestamp};
+use crate::money::Spent;
+use crate::reading::Reading;
+use crate::verdict::Refusal;
+
+/// How a process ended and what it left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub exit: Exit,
+    /// Wall time.
+    pub duration: Millis,
+    /// Its answer: the end of its standard output, invalid UTF-8 replaced; at most [`Outcome::ANSWER_MAX`] bytes.
+    pub answer: String,
+    /// The end of its standard error, for people and for the class of a failure; at most [`Outcome::TAIL_MAX`] bytes.
+    pub stderr_tail: String,
+    /// All of its standard output.
+    pub stdout: Option<Blob>,
+    /// All of its standard error.
+    pub stderr: Option<Blob>,
+    /// Processes it left behind, which were ended.
+    pub processes_ended: u32,
+    /// How many secret values were taken out of what it printed and wrote.
+    pub redactions: u32,
+    /// What a person should know: missing outputs, cut texts.
+    pub notes: Vec<String>,
+    /// A failure around the process that ends the step: an artifact that cannot be copied, a wrong branch.
+    pub fatal: Option<String>,
+    /// What its client told; `None` for a command.
+    pub reading: Option<Box<Reading>>,
+    /// The moment at which a limit ends, as its output names it.
+    pub resets_at: Option<Timestamp>,
+}
+
+impl Outcome {
+    /// Most bytes of an answer that an event holds.
+    pub const ANSWER_MAX: usize = 256 * 1024;
+    /// Most bytes of standard error that an event holds.
+    pub const TAIL_MAX: usize = 4 * 1024;
+
+    /// Returns the outcome of a process that left nothing, not even time.
+    pub fn of(exit: Exit) -> Self {
+        Self {
+            exit,
+            duration: Millis(0),
+            answer: String::new(),
+            stderr_tail: String::new(),
+            stdout: None,
+            stderr: None,
+            processes_ended: 0,
+            redactions: 0,
+            notes: Vec::new(),
+            fatal: None,
+            reading: None,
+            resets_at: None,
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Ended by us: its time was up.
+    TimedOut,
+    /// Ended by us: the run is stopping.
+    Stopped,
+    /// It could not be started, for this reason.
+    CouldNotStart(String),
+    /// It was a child run, which ended so.
+    Child(ChildEnd),
+    /// Ended by us: for its idle time it did nothing: no output, no processor time, no change of a file.
+    Idle,
+    /// Ended by us: it had asked this and waited for an answer that nobody can give.
+    Asks(String),
+    /// Ended by us: it had written its verdict, or told its end, and then did nothing more.
+    Settled,
+    /// Ended by us: its client tried again and again what cannot succeed.
+    Hopeless,
+    /// Ended by us: it printed more than it may.
+    Flooded,
+}
+
+impl Exit {
+    /// Says whether nothing was run: there is no such program, or it is none, as a shell reports it.
+    pub fn could_not_run(&self) -> bool {
+        matches!(self, Self::CouldNotStart(_) | Self::Code(126 | 127))
+    }
+
+    /// Says whether we ended it since the run is stopping.
+    pub fn is_stopped(&self) -> bool {
+        let interrupted = |child: &ChildEnd| matches!(child.end, RunOutcome::Interrupted(_));
+        matches!(self, Self::Stopped) || matches!(self, Self::Child(child) if interrupted(child))
+    }
+}
+
+/// How a child run ended, and which one it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// The child run.
+    pub run: RunId,
+    /// Its end.
+    pub end: RunOutcome,
+    /// What it has spent in its life.
+    #[serde(default)]
+    pub spent: Spent,
+}
+
+/// What was found where the verdict was to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionFile {
+    /// No decision file is configured.
+    NotConfigured,
+    /// There is none to read, or it was not read, for this reason.
+    Refused(Refusal),
+    /// These bytes.
+    Read(Bytes),
+}

@@ -1,0 +1,140 @@
+//! Runs that are a step of another run.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use unstuck_adapters::environment::ParentFacts;
+use unstuck_adapters::process::{Stop, StopSignal};
+use unstuck_core::error::with_causes;
+use unstuck_core::event::{ChildEnd, Parent, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::id::{Digest, RunId};
+use unstuck_core::workflow::{Subworkflow, Workflow};
+use unstuck_core::{Rejection, RunState};
+use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_log::RunLog;
+
+use crate::Interrupt;
+use crate::launch::{Ended, Error, Site, TakeUp, fold, program};
+use crate::machine::{ChildRun, Children, Place};
+
+/// Returns the name of the run that carries out an iteration of a step: always the same, so that a
+/// resumed parent finds its child.
+pub(crate) fn child_run_id(parent: &Parent) -> RunId {
+    let name = format!("{}/{}/{}", parent.run, parent.step, parent.iteration);
+    RunId::new(Digest::of(name.as_bytes()).to_string()[..12].to_owned())
+}
+
+impl Children for Site {
+    fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun {
+        let (send, interrupts) = watch::channel(None);
+        let site = Self {
+            interrupts,
+            watcher: Arc::clone(&self.watcher).child(&parent.step, child.event_prefix.as_deref()),
+            parent_mark: Some(place.mark.clone()),
+            // The parent looks at the branch before and after; a child may be what moves it.
+            branch_lock: None,
+            parent: Some(ParentFacts {
+                step: parent.step.clone(),
+                iteration: parent.iteration,
+                run: child_run_id(&parent),
+                event_prefix: child.event_prefix.clone(),
+            }),
+            ..self.clone()
+        };
+        Box::pin(async move {
+            let relay = tokio::spawn(relay(stop, send));
+            let end = site.child(parent, child, place).await;
+            relay.abort();
+            end
+        })
+    }
+}
+
+impl Site {
+    async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<ChildEnd, String> {
+        let run = child_run_id(&parent);
+        // A folder without its format is a run whose making was cut short, which is none.
+        let known = self.folder(&run).filter(|folder| folder.format().exists());
+        let ended = match known {
+            Some(folder) => self.child_again(&folder, place).await,
+            None => {
+                let (workflow, file) = (*child.workflow, child.path);
+                self.start(child_started(run.clone(), parent, workflow, file, place)).await
+            }
+        };
+        let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
+        Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
+    }
+
+    /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
+    /// did, or now for the money or the time that it lacks.
+    async fn child_again(&self, folder: &RunFolder, place: Place) -> Result<Ended, Error> {
+        let refused = match self.take_up(folder, TakeUp::AsChild(Box::new(place)), true).await {
+            Ok(ended) => return Ok(ended),
+            Err(error) => error,
+        };
+        let Error::Run(crate::Error::Rejected(why)) = &refused else { return Err(refused) };
+        let lacks = match why {
+            Rejection::NeedsMoney(_) => Some(RunOutcome::SpendLimit),
+            Rejection::NeedsTime => Some(RunOutcome::TimeLimit),
+            _ => None,
+        };
+        let (log, _) = RunLog::open_for_writing(folder)?;
+        let state = fold(&log)?;
+        let outcome = lacks.or(state.outcome()).ok_or(refused)?;
+        Ok(Ended { outcome, state })
+    }
+}
+
+fn child_started(
+    run: RunId,
+    parent: Parent,
+    mut workflow: Workflow,
+    file: String,
+    place: Place,
+) -> RunStarted {
+    workflow.timeout = workflow.timeout.at_most(place.limit);
+    workflow.budget = workflow.budget.within(place.allowance);
+    workflow.prices = workflow.prices.or(place.prices);
+    workflow.context_dir = format!("{}/_subworkflows/{}/{run}", place.context_dir, parent.step);
+    RunStarted {
+        run,
+        workflow,
+        workflow_digest: None,
+        workflow_file: Some(file),
+        workspace: place.workspace,
+        parent: Some(parent),
+        program: program(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Returns what a child run gets when it is taken up again: what a person has given its parent and not it yet.
+pub(crate) fn as_child(state: &RunState, place: Place) -> RunResumed {
+    let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
+    let (given, had) = (place.extra_budget, state.extra_budget());
+    let more = |given: Option<u64>, had: Option<u64>| given.unwrap_or(0).saturating_sub(had.unwrap_or(0));
+    let add_micro_usd = more(given.micro_usd, had.micro_usd);
+    let add_tokens = more(given.tokens, had.tokens);
+    let is_given_more = add_iterations > 0 || add_micro_usd > 0 || add_tokens > 0;
+    RunResumed {
+        add_iterations,
+        add_micro_usd,
+        add_tokens,
+        accept_unknown_cost: given.accepts_unknown,
+        allowance: Some(place.allowance),
+        hint: place.hint.filter(|_| is_given_more),
+        program: program(),
+        ..RunResumed::default()
+    }
+}
+
+/// Passes a step's stop signal on to the run that carries it out.
+async fn relay(mut stop: StopSignal, send: watch::Sender<Option<Interrupt>>) {
+    while stop.changed().await.is_ok() {
+        let how = *stop.borrow_and_update();
+        if how != Stop::Run {
+            send.send_replace(Some(Interrupt { signal: 15, now: how == Stop::StopNow }));
+        }
+    }
+}
