@@ -149,6 +149,12 @@ impl Draft {
         Self { about: about.to_owned(), ..self }
     }
 
+    /// Sets a headline above what people read.
+    pub(super) fn headed(self, head: &str) -> Self {
+        let message = format!("{head}\n{}", self.message);
+        Self { message, ..self }
+    }
+
     /// Sets what people read.
     pub(super) fn message(self, message: &str) -> Self {
         Self { message: message.to_owned(), ..self }

@@ -38,9 +38,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .map(|line| line.strip_prefix("  ").unwrap_or(line))
             .collect();
         let draft = Draft::test(TOOL, name, &block);
-        let message = format!("{name}\n{}", draft.message);
         let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
-        found.push(draft.message(&message));
+        found.push(draft.headed(name));
         at = end;
     }
     uncaught(&lines[..rule], found);

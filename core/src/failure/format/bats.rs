@@ -11,8 +11,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let block: Vec<&str> = block.iter().map(|line| line.trim_start()).collect();
         if block.first().is_some_and(|line| line.starts_with('(')) {
             let draft = tap::of_bats(without_time(name), &block);
-            let message = format!("{name}\n{}", draft.message);
-            found.push(draft.message(&message));
+            found.push(draft.headed(name));
         }
     }
 }

@@ -34,7 +34,6 @@ fn list(sheet: &Sheet<'_>, start: usize, found: &mut Found<'_>) {
             block.extend(hook);
         }
         let draft = Draft::test("behave", name, &block).within(file).at(file, number.parse().ok());
-        let message = format!("{}\n{}", line.trim(), draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(line.trim()));
     }
 }

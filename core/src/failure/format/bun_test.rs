@@ -36,8 +36,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 let draft = Draft::test(TOOL, without_time(name), &block).within(file);
                 let line_of_file =
                     draft.line.filter(|_| draft.file.as_deref().is_some_and(|it| it.ends_with(file)));
-                let message = format!("{line}\n{}", draft.message);
-                found.push(draft.at(file, line_of_file).message(&message));
+                found.push(draft.at(file, line_of_file).headed(line));
             }
             begin = at + 1;
         }

@@ -30,7 +30,6 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let block: Vec<&str> = block.iter().map(String::as_str).collect();
         let kind = if line.starts_with("Error") { "Error" } else { "Failure" };
         let draft = Draft::test("busted", name, &block).kind(kind).at(&file, number.trim().parse().ok());
-        let message = format!("{name}\n{}", draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(name));
     }
 }

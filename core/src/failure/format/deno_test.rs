@@ -22,8 +22,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let full = if whole { file.to_owned() } else { format!("{file} => {name}") };
         let draft = Draft::test(TOOL, &full, &block);
         let draft = if whole { Draft { test: None, ..draft } } else { draft };
-        let message = format!("{name}\n{}", draft.message);
-        found.push(draft.at(file, number).message(&message));
+        found.push(draft.at(file, number).headed(name));
     }
 }
 

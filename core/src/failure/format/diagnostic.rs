@@ -134,19 +134,16 @@ pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a
 fn wrapped(below: &[&str]) -> Option<(String, String, String)> {
     /// A message takes so many lines more at most.
     const LINES: usize = 3;
-    let goes_on = |line: &&str| line.starts_with(|c: char| !c.is_whitespace()) && parse(line).is_none();
-    let lines: Vec<&str> = below.iter().copied().take(LINES).take_while(goes_on).collect();
-    let end = lines.iter().position(|line| line.ends_with(']'))?;
+    let end = below.iter().take(LINES).position(|line| line.ends_with(']'))?;
+    let lines = &below[..=end];
     let (last, code) = ruled(lines[end])?;
-    let message = [&lines[..end], &[last]].concat().join(" ");
-    Some((message, code, lines[..=end].join(" ")))
+    let goes_on = |line: &&str| line.starts_with(|c: char| !c.is_whitespace()) && parse(line).is_none();
+    let message = || [&lines[..end], &[last]].concat().join(" ");
+    lines.iter().all(goes_on).then(|| (message(), code, lines.join(" ")))
 }
 
 /// Takes the rule off the end of a line that goes on with a message which was too long for one.
 fn ruled(line: &str) -> Option<(&str, String)> {
-    if parse(line).is_some() {
-        return None;
-    }
     let (what, rule) = line.strip_suffix(']')?.rsplit_once('[')?;
     (is_rule(rule) && !rule.is_empty()).then(|| (what.trim(), rule.to_owned()))
 }

@@ -1,7 +1,7 @@
 //! doctest of Python: the place and the name of what the example documents, the example, and what came of it.
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::{Sheet, python_place, until};
 
 /// Reads every example; which of those below one name it is, its source tells.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -19,9 +19,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Takes `File "a.py", line 3, in name` apart.
 fn head(line: &str) -> Option<(&str, Option<u32>, &str)> {
-    let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
-    let (number, name) = rest.split_once(", in ")?;
-    Some((file, number.parse().ok(), name))
+    let (file, number, rest) = python_place(line)?;
+    Some((file, number, rest.strip_prefix(", in ")?))
 }

@@ -18,7 +18,6 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Some(start) = block.iter().position(|line| line.trim() == "Error Message:") else { continue };
         let told: Vec<&str> = block[start + 1..].iter().map(|line| line.trim()).collect();
         let draft = Draft::test("dotnet", name, &told);
-        let message = format!("{name}\n{}", draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(name));
     }
 }

@@ -13,7 +13,6 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let block = until(sheet.lines, at + 1, |line| !line.starts_with("    "));
         let block: Vec<&str> = block.iter().map(|line| line.trim_start()).collect();
         let draft = Draft::test("gradle", name, &block);
-        let message = format!("{name}\n{}", draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(name));
     }
 }

@@ -21,7 +21,6 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.printed(told);
         let block: Vec<&str> = ["Traceback (most recent call last):"].iter().chain(told).copied().collect();
         let draft = Draft::test("green", &name, &block);
-        let message = format!("{line}\n{}", draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(line));
     }
 }

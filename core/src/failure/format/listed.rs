@@ -18,8 +18,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let of_all = numbered::items_of_all(lines, start + 1, ends);
     for item in if of_all.len() > items.len() { of_all } else { items } {
         let draft = Draft::test("listed", item.head.trim_end_matches(':'), item.body);
-        let message = format!("{}\n{}", item.head, draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(item.head));
     }
 }
 

@@ -33,8 +33,7 @@ fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, found: &mut Found
             until(lines, at + 1, |next| next.trim().is_empty() || indentation(next) <= indentation(line));
         let (file, name) = placed(name.trim());
         let draft = Draft::test("markers", &unquoted(name), block).within(file);
-        let message = format!("{}\n{}", line.trim(), draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(line.trim()));
     }
 }
 

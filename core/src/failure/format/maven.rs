@@ -42,8 +42,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 _ => format!("{class}.{name}"),
             };
             let draft = Draft::test("surefire", &full, block);
-            let message = format!("{name}\n{}", draft.message);
-            found.push(draft.message(&message));
+            found.push(draft.headed(name));
         }
     }
     for (at, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with("[ERROR] ")) {

@@ -90,8 +90,7 @@ fn failed(head: &str, body: &[&str], found: &mut Found<'_>) {
     if let Some((kind, _)) = body.first().and_then(|line| exception(line)) {
         draft = draft.kind(kind).about(body[0]);
     }
-    let message = format!("{title}\n{}", draft.message);
-    found.push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.message(&message));
+    found.push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.headed(title));
 }
 
 /// Splits `name [file:line]`; the name may have brackets, too.

@@ -80,6 +80,5 @@ fn titles<'s, 'a>(head: &'a str, body: &'s [&'a str], depth: usize) -> (String, 
 
 fn push(name: &str, body: &[&str], found: &mut Found<'_>) {
     let draft = Draft::test(TOOL, name, body).within(node_test::called_from(body));
-    let message = format!("{name}\n{}", draft.message);
-    found.push(draft.message(&message));
+    found.push(draft.headed(name));
 }

@@ -177,6 +177,13 @@ fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool
     &rest[..rest.iter().position(|line| ends(line)).unwrap_or(rest.len())]
 }
 
+/// Takes `File "a.py", line 3, in name` apart: the file, the line, and what is behind it.
+fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
+    let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
+    let (number, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+    Some((file, number.parse().ok(), rest))
+}
+
 /// Takes a time in brackets off the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.
 pub(super) fn without_time(name: &str) -> &str {
     let name = name.trim_end();

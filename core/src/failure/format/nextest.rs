@@ -44,8 +44,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if told.insert(test) {
             let draft = Draft::test(TOOL, name, &block[panic..]).within(binary);
             let draft = process_kind(draft, &status["status"], &block.join("\n"));
-            let message = format!("{}\n{}", line.trim(), draft.message);
-            found.push(draft.message(&message));
+            found.push(draft.headed(line.trim()));
         }
     }
     for status in lines[summary..].iter().filter_map(|line| status(line)) {

@@ -24,12 +24,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let draft = Draft::test(TOOL, full.as_deref().unwrap_or(name), block);
-        let message = format!("{name}\n{}", draft.message);
         let draft = match place(lines[at - 1]) {
             Some((file, line)) => draft.at(file, line).within(file),
             None => draft,
         };
-        found.push(file_of_its_own(draft, name, &lines[..list]).message(&message));
+        found.push(file_of_its_own(draft, name, &lines[..list]).headed(name));
     }
 }
 

@@ -22,11 +22,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let data = item.head[name.len()..].split(" with data (").next().unwrap_or_default();
             let data = data.split(" (").next().unwrap_or_default();
             let draft = Draft::test("phpunit", &format!("{name}{data}"), &block);
-            let message = format!("{}\n{}", item.head, draft.message);
             let place =
                 item.body.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
             let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
-            found.push(draft.message(&message));
+            found.push(draft.headed(item.head));
         }
     }
 }

@@ -36,6 +36,5 @@ fn draft(within: &[(usize, &str)], assertion: &str, file: &str, block: &[&str]) 
     let mut place = field("File ").rsplitn(3, ':').skip(1);
     let line = place.next().and_then(|line| line.parse().ok());
     let draft = Draft::test("poku", &names.join(" > "), block).about(field("Operator ")).within(file);
-    let message = format!("{assertion}\n{}", draft.message);
-    draft.kind(field("Code ")).at(file, line).message(&message)
+    draft.kind(field("Code ")).at(file, line).headed(assertion)
 }

@@ -28,8 +28,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let block: Vec<&str> = values.iter().map(|line| line.trim_start_matches(['#', ' '])).collect();
         let name = name.strip_prefix('\'').and_then(|name| name.strip_suffix('\'')).unwrap_or(name);
         let draft = Draft::test("prove", if name.is_empty() { file } else { name }, &block);
-        let message = format!("{line}\n{}", draft.message);
-        found.push(draft.within(file).at(file, number).message(&message));
+        found.push(draft.within(file).at(file, number).headed(line));
     }
 }
 

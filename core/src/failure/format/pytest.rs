@@ -219,8 +219,7 @@ fn push(title: &str, entry: &Entry, block: &[&str], found: &mut Found<'_>) {
         let line = draft.line.filter(|_| draft.file.as_deref().is_some_and(is_there));
         draft = draft.at(&entry.file, line);
     }
-    let message = format!("{title}\n{}", draft.message);
-    found.push(staged(draft, entry.stage).message(&message));
+    found.push(staged(draft, entry.stage).headed(title));
 }
 
 /// Says whether a line tells which process of pytest-xdist ran a test: `[gw1] linux -- Python 3.11.7 /bin/python`.
@@ -287,6 +286,5 @@ pub(super) fn from_report(draft: Draft, class: &str, name: &str, message: &str) 
     let file = name_of_case(class, "");
     let file = file.split("::").next().unwrap_or_default().to_owned();
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(&file));
-    let message = format!("{title}\n{}", draft.message);
-    staged(draft.at(&file, line), stage).message(&message)
+    staged(draft.at(&file, line), stage).headed(&title)
 }

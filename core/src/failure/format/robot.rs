@@ -13,8 +13,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let name = name.split(" :: ").next().unwrap_or(name).trim();
         let draft = Draft::test("robot", name, block);
-        let message = format!("{name}\n{}", draft.message);
-        found.push(draft.message(&message));
+        found.push(draft.headed(name));
     }
 }
 

@@ -27,8 +27,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         for (nth, item) in items.iter().enumerate() {
             let file = files.get(nth).filter(|_| files.len() == items.len()).copied().unwrap_or_default();
             let draft = Draft::test(TOOL, item.head, item.body).within(file);
-            let message = format!("{}\n{}", item.head, draft.message);
-            found.push(draft.message(&message));
+            found.push(draft.headed(item.head));
         }
     }
     for (at, line) in sheet.with("An error occurred ") {

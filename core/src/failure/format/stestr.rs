@@ -2,7 +2,7 @@
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::exception;
-use super::{Sheet, until, without_time};
+use super::{Sheet, python_place, until, without_time};
 
 /// Reads every such line; the list at the end tells the same a second time.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -15,11 +15,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let raised = said.iter().rposition(|line| exception(line).is_some());
         let said_last = until(&said, raised.unwrap_or_default(), str::is_empty);
         let draft = Draft::test("stestr", without_time(name), said_last);
-        let place =
-            said.iter().rev().filter_map(|line| frame(line)).find(|(file, _)| !file.contains("/lib/"));
-        let draft = place.map_or(draft.clone(), |(file, line)| draft.at(file, line));
-        let message = format!("{line}\n{}", draft.message);
-        found.push(draft.message(&message));
+        let place = said
+            .iter()
+            .rev()
+            .filter_map(|line| python_place(line))
+            .find(|(file, ..)| !file.contains("/lib/"));
+        let draft = place.map_or(draft.clone(), |(file, line, _)| draft.at(file, line));
+        found.push(draft.headed(line));
     }
 }
 
@@ -27,10 +29,4 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn ended(line: &str) -> Option<&str> {
     let (worker, told) = line.strip_prefix('{')?.split_once("} ")?;
     (worker.parse::<u32>().is_ok() && told.contains(" ... ")).then_some(told)
-}
-
-/// Takes `File "a.py", line 3, in name` apart.
-fn frame(line: &str) -> Option<(&str, Option<u32>)> {
-    let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
-    Some((file, rest.split(',').next()?.parse().ok()))
 }

@@ -26,6 +26,5 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 fn push(name: &str, line: &str, block: &[&str], found: &mut Found<'_>) {
     let draft = Draft::test("subunit", name, block);
-    let message = format!("{line}\n{}", draft.message);
-    found.push(draft.message(&message));
+    found.push(draft.headed(line));
 }

@@ -226,8 +226,7 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
     };
     let draft = if yaml.is_some() { of_yaml(tool, name, &block) } else { of_comments(tool, name, &block) };
     let Some(draft) = draft else { return };
-    let message = format!("{}\n{}", line.trim(), draft.message);
-    let draft = draft.message(&message);
+    let draft = draft.headed(line.trim());
     let draft = if yaml.is_some() { node_test::file_of_its_own(draft, name, before) } else { draft };
     // The process of a file fails with its tests.
     let is_told = draft.test.is_none() && draft.file.as_deref().is_some_and(|file| found.has_test_in(file));

@@ -30,13 +30,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         };
         let (name, stage) = name(title);
         let mut draft = Draft::test(TOOL, &name, block);
-        let message = format!("{head}\n{}", draft.message);
         if !kind.is_empty() {
             draft = draft.kind(kind);
         }
         let stage = stage.or_else(|| stage_of(block));
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
-        found.push(draft.kind(&kind).message(&message));
+        found.push(draft.kind(&kind).headed(head));
     }
     unexpected(sheet, found);
 }

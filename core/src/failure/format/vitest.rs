@@ -50,8 +50,7 @@ fn push(name: &str, block: &[&str], found: &mut Found<'_>) {
     let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
     let (file, rest) = name.split_once(" > ").unwrap_or((name.split(" [ ").next().unwrap_or(name), ""));
     let draft = Draft::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
-    let message = format!("{name}\n{}", draft.message);
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
     let draft = if rest.is_empty() { Draft { test: None, ..draft } } else { draft };
-    found.push(draft.at(file, line).message(&message));
+    found.push(draft.at(file, line).headed(name));
 }

@@ -18,8 +18,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         // What an assertion says comes before it ends the test, and perhaps before its name.
         let about = said.iter().find(|line| line.contains(" panic: ")).and_then(|line| line.split_once(": "));
         let draft = Draft::test("zig", name, &said).kind(kind).about(about.map_or("", |(_, what)| what));
-        let message = format!("{name}\n{}", draft.message);
-        found.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).message(&message));
+        found.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).headed(name));
     }
 }
 
