@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -306,11 +307,13 @@ async fn what_is_left_behind_is_ended_and_counted() {
 #[tokio::test]
 async fn a_foreign_holder_of_the_output_is_left_alone_and_noted() {
     let mut bench = Bench::new();
-    let script =
-        "(env -i setsid bash -c 'echo $$ >left; exec sleep 2' &); until [ -s left ]; do sleep 0.01; done";
+    let holds = "until [ -s pid ]; do sleep 0.01; done; exec 3>/proc/$(cat pid)/fd/1; echo >held; sleep 2";
+    let mut foreign = Command::new("bash").args(["-c", holds]).current_dir(&bench.folder).spawn().unwrap();
+    let script = "echo $$ >pid; until [ -e held ]; do sleep 0.01; done";
     let finished = bench.run(bench.bash(script)).await;
     assert_eq!((finished.exit, finished.processes_ended), (Exit::Code(0), 0));
     assert_eq!(finished.notes.len(), 1, "{:?}", finished.notes);
+    assert!(foreign.wait().unwrap().success());
 }
 
 #[tokio::test]
@@ -478,7 +481,7 @@ impl BlobWriter for Counting {
 /// Runs a test that is ignored otherwise in a process of its own.
 fn run_alone(test: &str) {
     let itself = std::env::current_exe().unwrap();
-    let output = std::process::Command::new(itself).args(["--ignored", "--exact", test]).output().unwrap();
+    let output = Command::new(itself).args(["--ignored", "--exact", test]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
@@ -545,7 +548,7 @@ fn leftovers_of_a_killed_supervisor_are_found_by_their_mark() {
     let bench = Bench::new();
     let begin = |mark: &str, file: &str, script: &str| {
         let script = format!("{script}; echo $$ >{file}; sleep 300; :");
-        std::process::Command::new("setsid")
+        Command::new("setsid")
             .args(["bash", "-c", &script])
             .env(process::MARK, mark)
             .current_dir(bench.folder.path())
@@ -585,7 +588,7 @@ async fn a_supervisor_to_be_killed() {
 #[test]
 fn the_process_dies_with_its_supervisor_and_the_rest_is_found_later() {
     let bench = Bench::new();
-    let mut supervisor = std::process::Command::new(std::env::current_exe().unwrap())
+    let mut supervisor = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "a_supervisor_to_be_killed"])
         .env("SUPERVISED_FOLDER", bench.folder.path())
         .env("SUPERVISED_MARK", format!("{}/fix", bench.mark()))

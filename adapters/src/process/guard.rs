@@ -1,13 +1,23 @@
 //! A process beside the supervisor that ends what is left of a run when the supervisor dies.
 //!
 //! The kernel kills a worker together with us, but not what the worker has started. The guard holds one
-//! end of a pipe: if it reads the end of the pipe without a word before, nobody is left to stop those.
+//! end of a pipe: if it reads the end of the pipe without a word before, nobody is left to stop those. Until then it
+//! looks now and then at what the supervisor has below it, since what sheds its mark and leaves its session
+//! is found by nothing else once its family is gone.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::group::Family;
 
 /// What the supervisor says before it goes.
 const ALL_IS_ENDED: &[u8] = b".";
+
+/// How often the guard looks, which takes a few milliseconds.
+const LOOKS_EVERY: Duration = Duration::from_secs(2);
 
 /// A guard that watches over a run. Dismissed when dropped.
 #[derive(Debug)]
@@ -36,12 +46,25 @@ impl Drop for Guard {
     }
 }
 
-/// Waits for the end of the supervisor, whose other end of the pipe is standard input, and then ends the
-/// processes whose mark begins with `mark_prefix`. Returns how many.
+/// Waits for the end of the supervisor, which started this process and has the other end of standard input, and then ends
+/// what is left of it: the processes whose mark begins with `mark_prefix`, and those that were seen below it. Returns
+/// how many.
 pub fn serve(mark_prefix: &str) -> u32 {
     // Ctrl-C and the end of the terminal are for the supervisor.
     super::group::leave_terminal();
-    let mut last_words = Vec::new();
-    let _ends_too = io::stdin().lock().read_to_end(&mut last_words);
-    if last_words == ALL_IS_ENDED { 0 } else { super::end_leftovers(mark_prefix) }
+    let mut family = Family::of_parent();
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || {
+        let mut last_words = Vec::new();
+        let _ends_too = io::stdin().lock().read_to_end(&mut last_words);
+        ended.send(last_words)
+    });
+    let last_words = loop {
+        match end.recv_timeout(LOOKS_EVERY) {
+            Ok(words) => break words,
+            Err(RecvTimeoutError::Timeout) => family.look(),
+            Err(RecvTimeoutError::Disconnected) => break Vec::new(),
+        }
+    };
+    if last_words == ALL_IS_ENDED { 0 } else { super::group::end_family(mark_prefix, &family) }
 }

@@ -193,6 +193,30 @@ fn s47_nothing_outlives_a_supervisor_that_was_killed() {
     assert!(killed.elapsed().as_secs() < 5, "the promise is 5 s");
 }
 
+/// Starts a process that sheds its mark, leaves its session and is given up by its parent, and then goes on.
+const SHED: &str = "(env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &)\n\
+                    until [ -s $SCRATCH/shed ]; do sleep 0.01; done\n";
+
+#[test]
+fn s47_nor_does_what_shed_its_mark_and_left_its_session() {
+    let shed = |stage: &Stage| std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
+    let stage = Stage::repository();
+    run_script(&stage, SHED, "").with_status(0);
+    assert!(!shed(&stage), "the worker had ended");
+    assert_eq!(stage.facts("worker_finished")[0]["outcome"]["processes_ended"], 1);
+
+    let stage = Stage::repository();
+    std::fs::write(stage.scratch("worker.sh"), format!("{SHED}sleep 999"))
+        .expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    let live = stage.start(&["run", "work", "--claim", "--with", &command]);
+    wait_until("it is there", || !stage.noted("shed").is_empty());
+    // The guard looks every two seconds.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    live.crash();
+    wait_until("nothing is left", || !shed(&stage));
+}
+
 #[test]
 fn s48_a_worker_that_wrote_its_verdict_and_stays_is_ended() {
     let stage = Stage::repository();

@@ -1,6 +1,7 @@
 //! What belongs to a process on Linux: its session and group, what bears its mark, and their descendants.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,11 +14,14 @@ use rustix::process::{
 
 use unstuck_core::client::StopSignal;
 
-use super::super::procfs::{self, Process};
+use super::super::procfs::{self, Marks, Process};
 use super::{How, Identity, clean_mark};
 
 /// Held while children are listed and buried: a list from which somebody is taken may miss others.
 static ORPHANS: Mutex<()> = Mutex::new(());
+
+/// How many groups there are, whose processes may still run.
+static GROUPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Makes orphans of our processes our children.
 pub(crate) fn adopt_orphans() {
@@ -44,6 +48,7 @@ impl Group {
         let leader = leader.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let leader_start =
             leader.and_then(|leader| Process::read(leader.as_raw_pid())).map_or(0, |process| process.start);
+        GROUPS.fetch_add(1, Ordering::Relaxed);
         Self { leader, leader_start, leader_runs: true, left: false, mark: clean_mark(mark) }
     }
 
@@ -70,9 +75,7 @@ impl Group {
 
     /// Returns whether we have adopted one of ours.
     fn has_orphans(&self, leader: Pid) -> bool {
-        // What other parts of the program start is in our session. Its number is 0 where it was begun
-        // outside of our pid namespace, which the system call's wrapper takes for impossible.
-        let own_session = Process::read(sys::getpid().as_raw_pid()).map_or(0, |process| process.session);
+        let own_session = own_session();
         let orphans = procfs::adopted()
             .into_iter()
             .filter_map(Process::read)
@@ -83,6 +86,7 @@ impl Group {
             let is_new = child.start >= self.leader_start;
             is_new
                 && (child.session == leader.as_raw_pid()
+                    || is_stray(child)
                     || child.marks().is_none_or(|marks| marks.any(self.is_own_mark())))
         })
     }
@@ -117,12 +121,15 @@ impl Group {
     fn find(&self) -> Vec<Process> {
         let Some(leader) = self.leader.map(Pid::as_raw_pid) else { return Vec::new() };
         let me = sys::getpid().as_raw_pid();
+        let own_session = own_session();
         procfs::with_descendants(procfs::all(), |process| {
             let follows = process.start >= self.leader_start && process.pid != me;
+            let is_adopted = process.parent == me && process.session != own_session;
             follows
                 && (process.session == leader
                     || process.group == leader
-                    || process.marks().is_some_and(|marks| marks.any(self.is_own_mark())))
+                    || process.marks().is_some_and(|marks| marks.any(self.is_own_mark()))
+                    || is_adopted && is_stray(process))
         })
     }
 
@@ -136,10 +143,53 @@ impl Drop for Group {
         if !self.left {
             self.signal(How::Kill);
         }
+        GROUPS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns our session, in which is also what other parts of the program start. Its number is 0 where it was begun outside
+/// of our pid namespace, which the system call's wrapper takes for impossible.
+fn own_session() -> i32 {
+    Process::read(sys::getpid().as_raw_pid()).map_or(0, |process| process.session)
+}
+
+/// Says whether an orphan that we adopted, and that shed its mark, can only be of the group that asks: there is no other. Of
+/// the first process of a system we cannot tell: it adopts orphans of everybody.
+fn is_stray(orphan: &Process) -> bool {
+    GROUPS.load(Ordering::Relaxed) == 1
+        && !sys::getpid().is_init()
+        && orphan.marks().is_none_or(|marks| !marks.any(|_| true))
+}
+
+/// What a process has started, and what that has, for as long as it is looked at.
+pub(crate) struct Family {
+    of: i32,
+    known: BTreeSet<Identity>,
+}
+
+impl Family {
+    /// The family of the process that started this one.
+    pub(crate) fn of_parent() -> Self {
+        Self { of: sys::getppid().map_or(0, Pid::as_raw_pid), known: BTreeSet::new() }
+    }
+
+    /// Remembers who is there, but for this process, and forgets who is gone.
+    pub(crate) fn look(&mut self) {
+        let all = procfs::all();
+        let me = sys::getpid().as_raw_pid();
+        let there: BTreeSet<Identity> = all.iter().map(identity).collect();
+        self.known.retain(|known| there.contains(known));
+        let descendants =
+            procfs::with_descendants(all, |process| process.parent == self.of && process.pid != me);
+        self.known.extend(descendants.iter().map(identity));
     }
 }
 
 pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
+    end_family(mark_prefix, None)
+}
+
+pub(crate) fn end_family(mark_prefix: &str, family: Option<&Family>) -> u32 {
     if mark_prefix.is_empty() {
         return 0;
     }
@@ -148,7 +198,7 @@ pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
     let mut ended = BTreeSet::new();
     let mut asked = BTreeSet::new();
     loop {
-        let left = leftovers(mark_prefix);
+        let left = leftovers(mark_prefix, family);
         ended.extend(left.iter().map(identity));
         if left.is_empty() || Instant::now() > give_up {
             return u32::try_from(ended.len()).unwrap_or(u32::MAX);
@@ -164,15 +214,19 @@ pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
 }
 
 pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
-    if mark_prefix.is_empty() { 0 } else { leftovers(mark_prefix).len() }
+    if mark_prefix.is_empty() { 0 } else { leftovers(mark_prefix, None).len() }
 }
 
-fn leftovers(mark_prefix: &str) -> Vec<Process> {
+fn leftovers(mark_prefix: &str, family: Option<&Family>) -> Vec<Process> {
     let all = procfs::all();
     let ours = ancestors(&all);
+    let is_marked = |marks: Option<Marks>| {
+        marks.is_some_and(|it| it.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
+    };
     let found = procfs::with_descendants(all, |process| {
         !ours.contains(&process.pid)
-            && process.marks().is_some_and(|marks| marks.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
+            && (family.is_some_and(|family| family.known.contains(&identity(process)))
+                || is_marked(process.marks()))
     });
     found.into_iter().filter(|process| !ours.contains(&process.pid)).collect()
 }

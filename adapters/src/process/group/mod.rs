@@ -4,7 +4,8 @@
 //! gives up becomes a child of our main thread, so "was anything left behind?" is answered by asking
 //! whether the process group still exists, and by reading one small file, the children of that
 //! thread. The search through all of `/proc` (1 to 5 ms) happens only after that answer was yes, or
-//! when a pipe is still open, or on an order to end. Signals reach a process by a handle that is
+//! when a pipe is still open, or on an order to end. An orphan that left the session and shed its mark is
+//! of whoever is the only one that runs. Signals reach a process by a handle that is
 //! compared with its start time first, so a process id that is used again is never hit.
 //!
 //! On Windows a job object holds all of it, and the system ends what is in there when the supervisor
@@ -30,7 +31,7 @@ use self::windows as platform;
 use rustix::process::Signal;
 use unstuck_core::client::StopSignal;
 
-pub(super) use platform::{Group, adopt_orphans, leave_terminal};
+pub(super) use platform::{Family, Group, adopt_orphans, leave_terminal};
 
 /// How a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,11 @@ pub(super) fn clean_mark(mark: &str) -> String {
 /// other than Linux; on Windows nothing is ever left.
 pub fn end_leftovers(mark_prefix: &str) -> u32 {
     platform::end_leftovers(&clean_mark(mark_prefix))
+}
+
+/// Ends these processes, and of a family those that are left, whatever became of their marks.
+pub(super) fn end_family(mark_prefix: &str, family: &Family) -> u32 {
+    platform::end_family(&clean_mark(mark_prefix), Some(family))
 }
 
 /// Returns how many such processes there are; nothing is done to them.
