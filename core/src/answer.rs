@@ -151,6 +151,21 @@ impl AnswerSeen {
     }
 }
 
+/// How many ways in which an answer departs from its form are told.
+const DEPARTURES_MAX: usize = 12;
+
+/// Returns in what an answer departs from the form that was asked for, a sentence each.
+pub(crate) fn departures(answer: Option<&AnswerSeen>, who: &str) -> Vec<String> {
+    match answer.map(|answer| &answer.violations[..]) {
+        None | Some([]) => vec![format!("{who} has nothing of the form that was asked for")],
+        Some(violations) => violations
+            .iter()
+            .take(DEPARTURES_MAX)
+            .map(|it| format!("{who} is not of the right form: {it}"))
+            .collect(),
+    }
+}
+
 /// Which JSON value of an answer is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted<'a> {

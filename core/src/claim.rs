@@ -78,6 +78,7 @@ pub(crate) fn resolve(
     file: &DecisionFile,
     answer: &str,
     prompt: &str,
+    said: &str,
     check_id: Option<&CheckId>,
 ) -> Resolution {
     let file = match file {
@@ -90,6 +91,7 @@ pub(crate) fn resolve(
         file_fresh: true, // An older file was moved aside before the process was started.
         answer: Some(answer).filter(|answer| !answer.is_empty()),
         prompt: Some(prompt),
+        said,
         check_id: check_id.map(CheckId::as_str),
     })
 }

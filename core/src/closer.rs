@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::answer::{AnswerSeen, departures};
+
 /// The schema of the answer, as it is handed to the worker that judges.
 pub const SCHEMA: &str = r#"{
   "type": "object",
@@ -135,11 +137,25 @@ impl std::fmt::Display for Open {
 }
 
 impl Report {
+    /// Reads what was found in an answer.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with its form, a sentence each. Such an answer decides nothing: the closer is asked again.
+    pub fn of(answer: Option<&AnswerSeen>) -> Result<Self, Vec<String>> {
+        const WHO: &str = "the closer's answer";
+        match answer.and_then(AnswerSeen::parsed).as_ref().map(Self::read) {
+            Some(Ok(report)) => Ok(report),
+            Some(Err(wrong)) => Err(wrong.iter().map(|it| format!("{WHO}: {it}")).collect()),
+            None => Err(departures(answer, WHO)),
+        }
+    }
+
     /// Reads an answer.
     ///
     /// # Errors
     ///
-    /// What is wrong with its shape. Such an answer counts as a failure of its format, and decides nothing.
+    /// What is wrong with its shape.
     pub fn read(answer: &Value) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();
         let mut complaints = Vec::new();

@@ -38,6 +38,7 @@ fn answer(text: &str) -> Resolution {
         file_fresh: true,
         answer: Some(&text),
         prompt: None,
+        said: "",
         check_id: Some(ID),
     })
 }
@@ -49,7 +50,14 @@ fn file(text: &str) -> Resolution {
 
 fn bytes(bytes: &[u8]) -> Resolution {
     let file = FileEvidence::Bytes(bytes.to_vec());
-    resolve(&Evidence { file: &file, file_fresh: true, answer: None, prompt: None, check_id: Some(ID) })
+    resolve(&Evidence {
+        file: &file,
+        file_fresh: true,
+        answer: None,
+        prompt: None,
+        said: "",
+        check_id: Some(ID),
+    })
 }
 
 /// Writes decision and source in short, with the problems that a case is about.
@@ -1153,7 +1161,7 @@ fn the_kind_of_id_is_reported() {
 fn a_file_that_is_not_fresh_needs_the_id() {
     let old = |text: &str, check_id: Option<&str>, answer: Option<&str>| {
         let file = FileEvidence::Bytes(text.replace('@', ID).into_bytes());
-        resolve(&Evidence { file: &file, file_fresh: false, answer, prompt: None, check_id })
+        resolve(&Evidence { file: &file, file_fresh: false, answer, prompt: None, said: "", check_id })
     };
     for text in
         ["{\"decision\":\"complete\"}", "PASS", "FAIL", "{\"decision\":\"complete\",\"check_id\":\"$X\"}"]
@@ -1181,6 +1189,7 @@ fn the_sources_are_asked_in_order() {
             file_fresh: true,
             answer: Some(answer),
             prompt: None,
+            said: "",
             check_id: Some(ID),
         })
     };
@@ -1209,6 +1218,7 @@ fn a_refused_file_is_named_and_the_answer_is_asked() {
             file_fresh: true,
             answer: Some("COMPLETE"),
             prompt: None,
+            said: "",
             check_id: Some(ID),
         };
         let found = resolve(&evidence);
@@ -1322,6 +1332,44 @@ fn reasons_and_fingerprints_are_lists_of_short_texts() {
 }
 
 #[test]
+fn a_worker_may_end_twice_in_the_same_words_and_a_quotation_of_them_is_no_verdict() {
+    let resolved = |said: &str, answer: &str| {
+        let prompt = format!(
+            "Mend the parser.\n\n## What you said at the end of iteration 1\n\n```\n{said}\n```\n\n\
+             ## What failed\n\n- two tests fail\n\nEnd with one line: COMPLETE or INCOMPLETE."
+        );
+        let answer = answer.replace("PROMPT", &prompt);
+        short(&resolve(&Evidence {
+            file: &FileEvidence::NotConfigured,
+            file_fresh: true,
+            answer: Some(&answer),
+            prompt: Some(&prompt),
+            said,
+            check_id: None,
+        }))
+    };
+    for said in [
+        "I fixed add and all tests pass.\n\nCOMPLETE",
+        "Done.\n\nCOMPLETE",
+        "COMPLETE",
+        "All is mended.\n\nSTATUS: COMPLETE",
+        "All is mended.\n\n```json\n{\"decision\": \"complete\"}\n```",
+        "{\"decision\": \"complete\"}",
+    ] {
+        assert!(resolved(said, said).starts_with("complete "), "again: {said}");
+        assert!(
+            resolved(said, &format!("I looked at it once more.\n\n{said}")).starts_with("complete "),
+            "{said}"
+        );
+        assert_eq!(resolved(said, "PROMPT"), "none none", "all of it: {said}");
+        assert_eq!(resolved(said, "You wrote:\n\nPROMPT\n\nI will look."), "none none", "quoted: {said}");
+        let lines = said.lines().map(|line| format!("> {line}\n")).collect::<String>();
+        let part = format!("> ## What you said at the end of iteration 1\n>\n{lines}");
+        assert_eq!(resolved(said, &part), "none none", "that part: {said}");
+    }
+}
+
+#[test]
 fn what_the_prompt_says_is_no_verdict() {
     let prompt = "Do it.\nThen print one of:\n  COMPLETE\nVERDICT: PASS\n{\"decision\":\"complete\",\"check_id\":\"x\"}\n";
     let with = |answer: &str| {
@@ -1331,6 +1379,7 @@ fn what_the_prompt_says_is_no_verdict() {
             file_fresh: true,
             answer: Some(answer),
             prompt: Some(prompt),
+            said: "",
             check_id: None,
         })
     };
@@ -1487,6 +1536,7 @@ fn large_hostile_texts_are_read_in_one_go() {
             file_fresh: true,
             answer: Some(&format!("{text}COMPLETE")),
             prompt: Some(&text),
+            said: &text,
             check_id: Some(ID),
         });
         assert!(found.problems.len() < 40, "{unit}");
@@ -1497,7 +1547,7 @@ proptest::proptest! {
     #[test]
     fn no_bytes_panic(file in proptest::collection::vec(proptest::num::u8::ANY, 0..200), answer in ".{0,80}") {
         let file = FileEvidence::Bytes(file);
-        let evidence = Evidence { file: &file, file_fresh: false, answer: Some(&answer), prompt: Some(&answer), check_id: Some(ID) };
+        let evidence = Evidence { file: &file, file_fresh: false, answer: Some(&answer), prompt: Some(&answer), said: "", check_id: Some(ID) };
         let first = resolve(&evidence);
         proptest::prop_assert_eq!(first, resolve(&evidence));
     }
@@ -1654,7 +1704,7 @@ fn file_then_answer(file: &str, answer: &str) -> Resolution {
     let file = FileEvidence::Bytes(file.replace('@', ID).into_bytes());
     let answer = answer.replace('@', ID);
     let answer = Some(answer.as_str());
-    resolve(&Evidence { file: &file, file_fresh: true, answer, prompt: None, check_id: Some(ID) })
+    resolve(&Evidence { file: &file, file_fresh: true, answer, prompt: None, said: "", check_id: Some(ID) })
 }
 
 #[test]

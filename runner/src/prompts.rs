@@ -52,6 +52,12 @@ pub(crate) fn of_closer(state: &RunState, step: &Step, at: &StepState) -> FromRe
     task.push_str(&filled(&closer.prompt, &uv, declared.or(Some(&at.feedback.said))));
     task.push_str("\n\n## How to answer\n\n");
     task.push_str(&schema_wanted(closer::SCHEMA));
+    if let Some(Err(wrong)) = at.verified.closer.as_deref().map(|it| closer::Report::of(Some(it))) {
+        let wrong: String = wrong.iter().map(|it| format!("- {it}\n")).collect();
+        task.push_str(&format!(
+            "\nYou were asked before, and nothing could be read in the answer:\n\n{wrong}"
+        ));
+    }
     FromRegistry { task, findings: String::new(), files: vec![closer.prompt.file.clone()] }
 }
 

@@ -221,8 +221,14 @@ pub fn decision_bytes(data: &[u8]) {
     let file = FileEvidence::Bytes(data.to_vec());
     let none = FileEvidence::NotConfigured;
     let text = String::from_utf8_lossy(data);
-    let plain =
-        Evidence { file: &none, file_fresh: true, answer: None, prompt: None, check_id: Some(CHECK_ID) };
+    let plain = Evidence {
+        file: &none,
+        file_fresh: true,
+        answer: None,
+        prompt: None,
+        said: "",
+        check_id: Some(CHECK_ID),
+    };
     let evidences = [
         Evidence { file: &file, ..plain },
         Evidence { file: &file, check_id: None, ..plain },

@@ -69,6 +69,7 @@ fn the_seeds_of_decisions_reach_every_decision() {
                 file_fresh: true,
                 answer: None,
                 prompt: None,
+                said: "",
                 check_id: Some(CHECK_ID),
             };
             verdict::resolve(&evidence).decision

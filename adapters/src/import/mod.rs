@@ -349,8 +349,14 @@ impl<'a> Input<'a> {
 /// Says whether an answer that is this word alone is a verdict that the work is complete.
 fn is_claim(word: &str) -> bool {
     let file = FileEvidence::NotConfigured;
-    let evidence =
-        Evidence { file: &file, file_fresh: true, answer: Some(word), prompt: None, check_id: None };
+    let evidence = Evidence {
+        file: &file,
+        file_fresh: true,
+        answer: Some(word),
+        prompt: None,
+        said: "",
+        check_id: None,
+    };
     verdict::resolve(&evidence).decision == Decision::Complete
 }
 

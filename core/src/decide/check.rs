@@ -39,7 +39,7 @@ impl Batch {
         match &check.by {
             CheckBy::Exit(_) => match exit_verdict(&event.outcome) {
                 Ok(decision) => {
-                    let resolution = resolve(&event.decision_file, "", "", Some(id));
+                    let resolution = resolve(&event.decision_file, "", "", "", Some(id));
                     let claim = exit_beside_file(decision, &event.decision_file, resolution, id);
                     let claim = with_failures(claim, &event.commands);
                     self.verdict(step, check, with_timeout(claim, &event.outcome), evidence);
@@ -48,7 +48,7 @@ impl Batch {
             },
             CheckBy::Agent(_) => {
                 let prompt = prompt::check(before, step, at, id);
-                let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, Some(id));
+                let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, "", Some(id));
                 match event.outcome.failure(kind_of(step, at)) {
                     Some(failure) if !stands_although_failed(&resolution) => {
                         self.check_could_not_run(step, at, event, &failure, evidence);

@@ -2,13 +2,14 @@
 //! closer, in this order. Who costs less is asked first, and nobody is asked once somebody has disagreed.
 
 use super::{Batch, kind_of};
-use crate::answer::AnswerSeen;
+use crate::answer::{self, AnswerSeen};
 use crate::claim::Claim;
+use crate::clip;
 use crate::closer;
 use crate::completion::{AnswerFormat, Completion, Form, OnFailed, Phase, Template, WITH_SKIPPED};
 use crate::declaration::{self, Declaration, Finding};
 use crate::event::{
-    CheckFinished, Claimed, DecisionSource, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
+    CheckFinished, Claimed, DecisionSource, Exit, Failure, Inquiry, StepEnd, VerdictReached, WorkerFinished,
 };
 use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
@@ -17,11 +18,8 @@ use crate::prompt::FromRegistry;
 use crate::state::{StepState, Verified};
 use crate::validator::{ValidatorOutcome, ValidatorResult};
 use crate::verdict::Decision;
-use crate::weather::ErrorClass;
+use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckBy, Step};
-
-/// How many ways in which an answer departs from its form become reasons.
-const REASONS_MAX: usize = 12;
 
 /// So often a check is asked again because the validators after it have changed the workspace.
 const UNSETTLED_MAX: u32 = 3;
@@ -30,8 +28,8 @@ const UNSETTLED_MAX: u32 = 3;
 const UNSETTLED: &str =
     "the validators change the workspace each time they run: have git ignore what they write";
 
-/// Identity of a closer's answer that nobody can read.
-const BROKEN_CLOSER: &str = "closer:unreadable";
+/// How much is quoted of an answer that nobody can read, in bytes.
+const QUOTED_MAX: usize = 160;
 
 // Who is asked.
 impl Batch {
@@ -179,39 +177,29 @@ impl Batch {
         evidence: Vec<Seq>,
     ) {
         let Some(closer) = step.completion.as_ref().and_then(|it| it.closer.as_ref()) else { return };
-        let answer = event.answer.as_deref();
-        let value = answer.and_then(AnswerSeen::parsed);
         // Who did not come to a good end may have said something else later.
         if let Some(failure) = event.outcome.failure(kind_of(step, at)) {
-            return self.check_could_not_run(step, at, event, &failure, evidence);
+            return self.check_could_not_run(step, at, event, &may_be_asked_again(failure, event), evidence);
         }
+        let report = match closer::Report::of(event.answer.as_deref()) {
+            Ok(report) => report,
+            // That is nothing which the worker could mend.
+            Err(wrong) => {
+                let failure = unreadable(&wrong, &event.outcome.answer);
+                return self.check_could_not_run(step, at, event, &failure, evidence);
+            }
+        };
         let evidence = at.resting_on(evidence);
         let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Closer);
         claim.check_id = Some(event.check_id.clone());
         claim.claimed = at.claim.is_some().then_some(Decision::Complete);
-        match value.as_ref().map(closer::Report::read) {
-            Some(Ok(report)) => {
-                let open = report.open(&closer.required);
-                claim.reasons = open.iter().map(|it| format!("the closer: {it}")).collect();
-                claim.fingerprints = open.iter().map(closer::Open::fingerprint).collect();
-                claim.problems = report.complaints;
-                if open.is_empty() {
-                    (claim.decision, claim.claimed) = (Decision::Complete, None);
-                    claim.reasons = at.claim.as_deref().map(|it| it.reasons.clone()).unwrap_or_default();
-                }
-            }
-            Some(Err(wrong)) => {
-                claim.reasons = wrong.iter().map(|it| format!("the closer's answer: {it}")).collect();
-                claim.fingerprints.push(BROKEN_CLOSER.to_owned());
-            }
-            None => {
-                claim.reasons = departures(answer, "the closer's answer");
-                let wrong = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
-                claim.fingerprints = wrong.iter().map(|it| format!("closer:{it}")).collect();
-                if claim.fingerprints.is_empty() {
-                    claim.fingerprints.push(BROKEN_CLOSER.to_owned());
-                }
-            }
+        let open = report.open(&closer.required);
+        claim.reasons = open.iter().map(|it| format!("the closer: {it}")).collect();
+        claim.fingerprints = open.iter().map(closer::Open::fingerprint).collect();
+        claim.problems = report.complaints;
+        if open.is_empty() {
+            (claim.decision, claim.claimed) = (Decision::Complete, None);
+            claim.reasons = at.claim.as_deref().map(|it| it.reasons.clone()).unwrap_or_default();
         }
         self.verdict(step, check, claim, evidence);
     }
@@ -326,7 +314,7 @@ impl Completion {
 fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> Claim {
     let mut claim = Claim::new(Decision::Incomplete, DecisionSource::Answer);
     let Some(value) = answer.and_then(AnswerSeen::parsed) else {
-        claim.reasons = departures(answer, "the answer");
+        claim.reasons = answer::departures(answer, "the answer");
         claim.fingerprints = answer.map(AnswerSeen::fingerprints).unwrap_or_default();
         return claim;
     };
@@ -352,14 +340,25 @@ fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> 
     claim
 }
 
-fn departures(answer: Option<&AnswerSeen>, who: &str) -> Vec<String> {
-    match answer.map(|answer| &answer.violations[..]) {
-        None | Some([]) => vec![format!("{who} has nothing of the form that was asked for")],
-        Some(violations) => violations
-            .iter()
-            .take(REASONS_MAX)
-            .map(|it| format!("{who} is not of the right form: {it}"))
-            .collect(),
+/// A closer whose answer cannot be read, with the end of what it said.
+fn unreadable(wrong: &[String], said: &str) -> weather::Failure {
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).map(str::trim).unwrap_or_default();
+    let last = match clip::head(last, QUOTED_MAX) {
+        "" => String::new(),
+        last => format!("; it ends with: {last}"),
+    };
+    let phrase = Some(format!("{}{last}", wrong.join("; ")));
+    weather::Failure { phrase, ..weather::Failure::of(ErrorClass::RetryableTransient) }
+}
+
+/// A closer that ran and failed, nobody knows why, may do better the next time, and costs less than to work in vain.
+fn may_be_asked_again(failure: weather::Failure, event: &CheckFinished) -> weather::Failure {
+    let ran = matches!(event.outcome.exit, Exit::Code(code) if !matches!(code, 126 | 127));
+    match failure.class {
+        ErrorClass::NonRetryable if ran && failure.trouble.is_none() => {
+            weather::Failure { class: ErrorClass::RetryableTransient, ..failure }
+        }
+        _ => failure,
     }
 }
 

@@ -77,7 +77,8 @@ impl Batch {
         };
         let registry = step.completion.as_ref().map(Completion::as_written).unwrap_or_default();
         let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
-        let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
+        let (answer, said) = (&event.outcome.answer, &at.feedback.said);
+        let resolution = resolve(&event.decision_file, answer, &prompt, said, check_id.as_ref());
         match failure {
             Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);

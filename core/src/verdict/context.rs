@@ -15,6 +15,7 @@ use super::running;
 use super::text::{Line, head, is_cjk, lines};
 use super::words::Word;
 use super::{Source, line_of};
+use crate::echo;
 
 /// Characters of a line that are looked at beside an object, so that a line of many objects does not
 /// cost a square of its length.
@@ -24,40 +25,64 @@ const BESIDE_CHARS_MAX: usize = 300;
 ///
 /// An echo is a repeated place, not a repeated word: a prompt that names the words must not make a worker
 /// complete that only repeats it, and must not keep one from answering with such a word either. Decoration
-/// does not count: only letters and digits are compared.
+/// does not count: only letters and digits are compared. Nor does a prompt that quotes what the worker said last
+/// time keep it from ending in the same words: of those, [`echo::Echo`] tells a quotation from the same answer again.
 #[derive(Default)]
 pub(crate) struct Echo {
+    asked: Places,
+    own: Places,
+    quotation: echo::Echo,
+}
+
+impl Echo {
+    /// Reads the prompt, if there is one, and what in there are the worker's own words.
+    pub(crate) fn new(prompt: Option<&str>, own: &str) -> Self {
+        let Some(prompt) = prompt else { return Self::default() };
+        let own_places = if own.is_empty() { Places::default() } else { Places::of(own) };
+        Self { asked: Places::of(prompt), own: own_places, quotation: echo::Echo::of(prompt, own) }
+    }
+
+    /// Tells whether the line at this offset of a text stood in the prompt behind the same line.
+    pub(crate) fn has_line(&self, text: &str, before: &str, start: usize, line: &str) -> bool {
+        if self.asked.lines.is_empty() {
+            return false;
+        }
+        let place = (bare(before), bare(line));
+        self.asked.lines.contains(&place)
+            && (!self.own.lines.contains(&place) || self.quotation.repeats(text, start, line))
+    }
+
+    /// Tells whether an object stood in the prompt behind the same words.
+    pub(crate) fn has_object(&self, text: &str, split: &[Line<'_>], span: Range<usize>) -> bool {
+        if self.asked.objects.is_empty() {
+            return false;
+        }
+        let place = (said_before(text, split, span.start), bare(&text[span.clone()]));
+        self.asked.objects.contains(&place)
+            && (!self.own.objects.contains(&place) || self.quotation.repeats(text, span.start, &text[span]))
+    }
+}
+
+/// What stands in a text, and behind what.
+#[derive(Default)]
+struct Places {
     lines: BTreeSet<(String, String)>,
     objects: BTreeSet<(String, String)>,
 }
 
-impl Echo {
-    /// Reads the prompt, if there is one.
-    pub(crate) fn new(prompt: Option<&str>) -> Self {
-        let Some(prompt) = prompt else { return Self::default() };
-        let split = lines(prompt);
+impl Places {
+    fn of(text: &str) -> Self {
+        let split = lines(text);
         let mut before = String::new();
         let mut pairs = BTreeSet::new();
         for line in split.iter().map(|line| bare(line.text)).filter(|line| !line.is_empty()) {
             pairs.insert((before, line.clone()));
             before = line;
         }
-        let found = json::find(prompt);
+        let found = json::find(text);
         let spans = found.objects.iter().map(|object| &object.span).chain(&found.broken);
-        let objects =
-            spans.map(|span| (said_before(prompt, &split, span.start), bare(&prompt[span.clone()])));
+        let objects = spans.map(|span| (said_before(text, &split, span.start), bare(&text[span.clone()])));
         Self { lines: pairs, objects: objects.collect() }
-    }
-
-    /// Tells whether a line stood in the prompt behind the same line.
-    pub(crate) fn has_line(&self, before: &str, line: &str) -> bool {
-        !self.lines.is_empty() && self.lines.contains(&(bare(before), bare(line)))
-    }
-
-    /// Tells whether an object stood in the prompt behind the same words.
-    pub(crate) fn has_object(&self, text: &str, split: &[Line<'_>], span: Range<usize>) -> bool {
-        !self.objects.is_empty()
-            && self.objects.contains(&(said_before(text, split, span.start), bare(&text[span])))
     }
 }
 

@@ -67,12 +67,12 @@ impl Scan {
     }
 }
 
-/// Reads all lines of a text. `is_masked` tells which bytes belong to JSON, `is_echo` which lines stood in
-/// the prompt behind the line that says something before them.
+/// Reads all lines of a text. `is_masked` tells which bytes belong to JSON, `is_echo` which lines, by where
+/// they begin, stood in the prompt behind the line that says something before them.
 pub(super) fn scan(
     lines: &[Line<'_>],
     is_masked: impl Fn(usize, usize) -> bool,
-    is_echo: impl Fn(&str, &str) -> bool,
+    is_echo: impl Fn(&str, usize, &str) -> bool,
 ) -> Scan {
     let mut out = Scan::default();
     let views: Vec<View<'_>> = views(lines, is_masked);
@@ -86,14 +86,14 @@ pub(super) fn scan(
             Reading::Doubt => {
                 out.note_named(view);
                 let before = said_before(lines, view.number);
-                if !introduces_example(before) && !is_echo(before, view.text) {
+                if !introduces_example(before) && !is_echo(before, view.start, view.text) {
                     let (line, start, text) = (view.number, view.start, view.text.to_owned());
                     out.doubt = Some(Doubt { line, start, text });
                     own_incomplete = true;
                 }
             }
             Reading::Marker(_) | Reading::NotAsserted
-                if is_echo(said_before(lines, view.number), view.text) =>
+                if is_echo(said_before(lines, view.number), view.start, view.text) =>
             {
                 out.echo = Some(view.text.to_owned());
             }

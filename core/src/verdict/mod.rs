@@ -194,6 +194,8 @@ pub struct Evidence<'a> {
     pub answer: Option<&'a str>,
     /// The prompt that was sent. What it says is never a verdict in the answer; `None`: unknown.
     pub prompt: Option<&'a str>,
+    /// What in the prompt are the checker's own words of the last time. It may say them again.
+    pub said: &'a str,
     /// The id of this check. Blank means none.
     pub check_id: Option<&'a str>,
 }
@@ -303,7 +305,8 @@ fn resolve_file(evidence: &Evidence<'_>, expected: Option<&str>) -> Read {
         problems.push(Problem::FileBlank);
         return undecided(problems).into();
     }
-    let channel = Channel { json: Source::FileJson, text: Source::FileText, prompt: None, expected };
+    let channel =
+        Channel { json: Source::FileJson, text: Source::FileText, prompt: None, said: "", expected };
     let found = resolve_text(&text, &channel, problems);
     let stale = !evidence.file_fresh && expected.is_some();
     if stale && found.resolution.check_id != CheckIdMatch::Match {
@@ -318,8 +321,14 @@ fn resolve_answer(evidence: &Evidence<'_>, expected: Option<&str>) -> Resolution
     let Some(answer) = evidence.answer else { return undecided(Vec::new()) };
     let text = text::strip_ansi(answer);
     let prompt = evidence.prompt.map(text::strip_ansi);
-    let channel =
-        Channel { json: Source::OutputJson, text: Source::Marker, prompt: prompt.as_deref(), expected };
+    let said = text::strip_ansi(evidence.said);
+    let channel = Channel {
+        json: Source::OutputJson,
+        text: Source::Marker,
+        prompt: prompt.as_deref(),
+        said: &said,
+        expected,
+    };
     resolve_text(&text, &channel, Vec::new()).resolution
 }
 
@@ -328,6 +337,7 @@ struct Channel<'a> {
     json: Source,
     text: Source,
     prompt: Option<&'a str>,
+    said: &'a str,
     expected: Option<&'a str>,
 }
 
@@ -344,8 +354,8 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
     let text = unquoted.as_deref().unwrap_or(raw);
     let lines = text::lines(text);
     let found = json::find(text);
-    let echo = context::Echo::new(channel.prompt);
-    let scan = scan_markers(&lines, &found, &echo);
+    let echo = context::Echo::new(channel.prompt, channel.said);
+    let scan = scan_markers(text, &lines, &found, &echo);
     let verdicts = verdicts(text, &lines, &found, channel, &echo, &mut problems);
     let objection = |json_from, lines_from| {
         let is_echo = |span| echo.has_object(text, &lines, span);
@@ -602,13 +612,13 @@ fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
 // ---------------------------------------------------------------------------------------------
 // Marker lines
 
-fn scan_markers(lines: &[Line<'_>], found: &json::Found, echo: &context::Echo) -> Scan {
+fn scan_markers(text: &str, lines: &[Line<'_>], found: &json::Found, echo: &context::Echo) -> Scan {
     let masks = masks(found);
     let is_masked = |start: usize, end: usize| {
         let next = masks.partition_point(|mask| mask.end <= start);
         masks.get(next).is_some_and(|mask| mask.start < end)
     };
-    marker::scan(lines, is_masked, |before, line| echo.has_line(before, line))
+    marker::scan(lines, is_masked, |before, start, line| echo.has_line(text, before, start, line))
 }
 
 /// The parts of a text that belong to JSON, or to braces that are none, in order.

@@ -43,6 +43,7 @@ fn probe(input: &Map<String, Value>) -> Result<Resolution, String> {
         file_fresh,
         answer: read_text(input, "answer")?,
         prompt: read_text(input, "prompt")?,
+        said: "",
         check_id: read_text(input, "check_id")?,
     }))
 }

@@ -440,18 +440,28 @@ fn whoever_changes_the_workspace_after_the_conditions_held_has_them_asked_again(
 }
 
 #[test]
-fn a_closer_that_fails_or_only_quotes_its_prompt_closes_nothing() {
-    for (judge, status) in [
-        (format!("{AGREES}; exit 3"), 5),
-        ("printf '%s\\n' \"$prompt\" | sed 's/^/> /'; echo 'I cannot tell.'".to_owned(), 1),
+fn a_closer_that_fails_or_says_nothing_that_can_be_read_is_asked_again_and_never_the_worker() {
+    let quotes = "printf '%s\\n' \"$prompt\" | sed 's/^/> /'; echo 'I cannot tell.'";
+    let learns =
+        format!("case \"$prompt\" in *'asked before'*) {AGREES} ;; *) echo 'All is well. COMPLETE' ;; esac");
+    for (name, says, judge, status, asked) in [
+        ("fails", "echo done", format!("{AGREES}; exit 3"), 5, 3),
+        ("quotes its prompt", AGREES, quotes.to_owned(), 5, 3),
+        ("answers in words", "echo done", "echo 'All is well. COMPLETE'".to_owned(), 5, 3),
+        ("answers in words at first", "echo done", learns, 0, 2),
     ] {
         let stage = Stage::repository();
         judged(&stage, &json!({"c3": "issue"}));
         let worker = format!(
-            "prompt=$(cat); case \"$prompt\" in *JUDGE*) {judge} ;; *) date +%N >>src/add.sh; {AGREES} ;; esac"
+            "prompt=$(cat); case \"$prompt\" in *JUDGE*) echo >>\"$SCRATCH/judged\"; {judge} ;; \
+             *) echo >>\"$SCRATCH/calls\"; date +%N >>src/add.sh; {says} ;; esac"
         );
         flow(&stage, &worker, "");
-        stage.unstuck(&["run", "flow.yaml"]).with_status(status);
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(status);
+        assert_eq!((stage.calls(), stage.noted("judged").len()), (1, asked), "{name}: {ended:?}");
+        if status == 5 {
+            ended.says(if name == "fails" { "exit code 3" } else { "the closer's answer" });
+        }
         stage.verify();
     }
 }
