@@ -206,7 +206,13 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
     let ended_at = at.ended_at.or(state.outcome().map(|_| state.last_at()));
     let wall = at.begun_at.zip(ended_at).map(|(begun, ended): (Timestamp, Timestamp)| ended.since(begun));
     let worker = worker_of(step);
-    let cost = |wall: Millis| json!({"cost": {"instructionBytes": worker.map_or(0, |worker| worker.instructions.len()), "wallTimeMs": wall}});
+    let cost = |wall: Millis| {
+        json!({"cost": Value::Object(object([
+            ("estimatedTokens", if at.tokens > 0 { json!(at.tokens) } else { Value::Null }),
+            ("instructionBytes", json!(worker.map_or(0, |worker| worker.instructions.len()))),
+            ("wallTimeMs", json!(wall)),
+        ]))})
+    };
     let (error, class) = error_of(at);
     object([
         ("stepId", json!(step.id)),
@@ -274,6 +280,12 @@ fn subworkflow(state: &RunState, step: &Step, at: &StepState) -> Value {
     ]))
 }
 
+/// Returns which workflow a step calls, and for how long at most.
+fn subworkflow_call(step: &Step) -> Value {
+    let Work::Subworkflow(child) = &step.work else { return Value::Null };
+    json!({"requestedPath": child.path, "effectiveTimeoutMs": step.timeout.at_most(child.workflow.timeout)})
+}
+
 /// Returns why a step failed, and of which class that is; a step that ended otherwise has no error.
 fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
     let said = |error: String| (Some(error), None);
@@ -327,6 +339,7 @@ fn resolved(step: &Step) -> Value {
         ("capabilities", json!(worker.map(|worker| &worker.capabilities))),
         ("maxSteps", json!(worker.and_then(|worker| worker.max_steps))),
         ("check", json!(checker)),
+        ("subworkflowCall", subworkflow_call(step)),
     ]))
 }
 
@@ -492,6 +505,26 @@ mod tests {
         assert_eq!((field("status"), field("workflowId")), (json!("SUCCEEDED"), json!("r2")));
         assert_eq!((field("startedAt"), field("completedAt")), (json!(1), json!(5)));
         assert_eq!(field("contextDir"), "context/_subworkflows/p/r2");
+        let call = &resolved(step)["subworkflowCall"];
+        assert_eq!(call["requestedPath"], "child.yaml");
+        let child = Workflow::of_steps(vec![]).timeout;
+        assert_eq!(call["effectiveTimeoutMs"], json!(step.timeout.at_most(child)));
+    }
+
+    #[test]
+    fn tokens_are_told_where_they_are_known() {
+        let world = chain();
+        let (step, at) = world.state.steps().next().expect("a step");
+        for (tokens, expected) in [(0, Value::Null), (510, json!(510))] {
+            let ended = StepState {
+                begun_at: Some(Timestamp(1)),
+                ended_at: Some(Timestamp(3)),
+                tokens,
+                ..at.clone()
+            };
+            let told = &meta(&world.state, step, &ended)["workerResult"]["cost"];
+            assert_eq!((&told["estimatedTokens"], &told["wallTimeMs"]), (&expected, &json!(2)));
+        }
     }
 
     #[test]

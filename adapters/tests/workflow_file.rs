@@ -1684,6 +1684,7 @@ mod plans {
               1. work: COMMAND (claude -p)
                  bounds     25 iterations, 3 attempts each, 4 h an attempt
                  check      claim of the worker in .unstuck/decision.json
+                 converge   stage rises after 3 without progress, stops at stage 3
 
             worst case: 75 worker calls, 0 check calls, 4 h, and 26 h of waiting for limited services
         "#]]

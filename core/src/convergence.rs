@@ -57,8 +57,11 @@ pub struct Signal<'a> {
     pub changed: Option<bool>,
     /// The workspace after the work.
     pub workspace: Option<&'a Snapshot>,
-    /// It is the exit code of a command that said nothing: whether anything moved is not known.
+    /// It is the exit code of a command that said nothing, or the worker's own word: while the workspace changes, whether
+    /// anything came nearer is not known.
     pub is_silent: bool,
+    /// The worker itself has said so, in a step that asks for a change.
+    pub is_own: bool,
 }
 
 impl Default for Convergence {
@@ -163,8 +166,9 @@ impl Convergence {
         let grows = before > 0 && kept == before && now > before;
         self.growing = if grows { self.growing.saturating_add(1) } else { 0 };
         let size = signal.workspace.map(|workspace| workspace.bytes);
-        // What a command shows is one failure after the other; a reviewer can always find something new.
-        let claimed = !signal.fingerprints.iter().any(|it| Fingerprint::is_one(it));
+        // What a command shows, or the worker itself tells, is one thing after the other; a reviewer can always find something
+        // new.
+        let claimed = !signal.is_own && !signal.fingerprints.iter().any(|it| Fingerprint::is_one(it));
         let diverges =
             claimed && before > 0 && kept == 0 && now >= before && size > self.size && self.size.is_some();
         self.diverging = if diverges { self.diverging.saturating_add(1) } else { 0 };

@@ -256,18 +256,29 @@ pub fn contrary(answer: &Value, findings: &[Finding<'_>]) -> Option<Contrary> {
     if against.is_empty() {
         return None;
     }
-    let mut text = String::from("| declared | found |\n|---|---|\n");
-    for (finding, claim) in &against {
-        text.push_str(&row(declared, finding, *claim));
-    }
+    let rows = against.iter().map(|(finding, claim)| row(declared, finding, *claim));
     let fingerprint =
         |(finding, _): &(&Finding<'_>, _)| format!("declared:complete-but:{}", finding.validator);
     let fingerprints = against.iter().filter(|_| declared).map(fingerprint).collect();
-    Some(Contrary { fingerprints, text: text.trim_end().to_owned() })
+    Some(Contrary { fingerprints, text: table(rows) })
 }
 
-/// Returns one line of the table.
-fn row(declared: bool, finding: &Finding<'_>, claim: Option<&Claim>) -> String {
+/// Puts what was declared beside what a closer finds open. `None` where it was not that the work is complete.
+pub fn beside_open(answer: &Value, open: &[String]) -> Option<String> {
+    let is_contrary = Declaration::of(answer) == Declaration::Complete && !open.is_empty();
+    let row = |it: &String| ["complete".to_owned(), format!("the closer: {it}")];
+    is_contrary.then(|| table(open.iter().map(row)))
+}
+
+fn table(rows: impl Iterator<Item = [String; 2]>) -> String {
+    let cell = |text: &str| text.replace(['\n', '\r'], " ").replace('|', "\\|");
+    let rows: String =
+        rows.map(|[said, found]| format!("\n| {} | {} |", cell(&said), cell(&found))).collect();
+    format!("| declared | found |\n|---|---|{rows}")
+}
+
+/// Returns what was declared and what was found.
+fn row(declared: bool, finding: &Finding<'_>, claim: Option<&Claim>) -> [String; 2] {
     let mut said = Vec::new();
     if declared {
         said.push("complete".to_owned());
@@ -278,10 +289,11 @@ fn row(declared: bool, finding: &Finding<'_>, claim: Option<&Claim>) -> String {
     if let Some(evidence) = claim.and_then(|claim| claim.evidence.as_deref()) {
         said.push(format!("\"{}\"", short(evidence)));
     }
-    let cell = |text: &str| text.replace(['\n', '\r'], " ").replace('|', "\\|");
-    let found = if finding.summary.is_empty() { "failed" } else { finding.summary };
-    format!("| {} | {} failed: {} |\n", cell(&said.join(", ")), finding.validator, cell(found))
-        .replace(" failed: failed |", " failed |")
+    let found = match finding.summary {
+        "" | "failed" => format!("{} failed", finding.validator),
+        summary => format!("{} failed: {summary}", finding.validator),
+    };
+    [said.join(", "), found]
 }
 
 #[cfg(test)]
@@ -363,6 +375,19 @@ mod tests {
         assert_eq!(intent(&json!({})), None);
         let jump = json!({"next_action": {"action": "jump", "target": "step.b"}});
         assert_eq!((intent(&jump), jump_target(&jump)), (Some(Intent::Jump), Some("step.b")));
+    }
+
+    #[test]
+    fn a_declaration_stands_beside_what_a_closer_finds_open() {
+        let open = ["item \"docs\" | README is not done".to_owned()];
+        let table = "| declared | found |\n|---|---|\n| complete | the closer: item \"docs\" \\| README is not done |";
+        for (status, open, expected) in [
+            ("completed", &open[..], Some(table)),
+            ("completed", &[], None),
+            ("in_progress", &open[..], None),
+        ] {
+            assert_eq!(beside_open(&json!({"status": status}), open).as_deref(), expected, "{status}");
+        }
     }
 
     #[test]

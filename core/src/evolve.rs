@@ -278,9 +278,12 @@ impl RunState {
         if !self.is_in_flight(&event.step, Next::Work, (event.iteration, event.attempt)) {
             return Fold::Impossible;
         }
+        let before = self.ledger.spent().tokens.total();
         self.count_cost(&event.step, Some(&event.outcome));
+        let tokens = self.ledger.spent().tokens.total().saturating_sub(before);
         let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
+            step.tokens = tokens;
             step.child = child(step, &event.outcome, place).or(step.child.take());
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
@@ -498,12 +501,15 @@ impl RunState {
             from_person: std::mem::take(&mut step.feedback.from_person),
         };
         if is_controlled && event.decision == Decision::Incomplete && event.parse_failures == 0 {
+            let is_own = configured.claims() && configured.require_change;
             step.convergence.note(&Signal {
                 fingerprints: &event.fingerprints,
                 reasons: &event.reasons,
                 changed: step.changed_now,
                 workspace: self.last_snapshot.as_deref(),
-                is_silent: event.source == DecisionSource::ExitCode && event.fingerprints.is_empty(),
+                is_silent: event.fingerprints.is_empty()
+                    && (is_own || event.source == DecisionSource::ExitCode),
+                is_own,
             });
         }
         Fold::Done

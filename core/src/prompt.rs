@@ -45,7 +45,7 @@ pub fn work(
     if at.purpose == Purpose::Diagnosis {
         return diagnosis(state, step, at);
     }
-    let claims = step.check.as_ref().filter(|check| check.by == CheckBy::Claim).zip(check_id);
+    let claims = step.check.as_ref().filter(|_| step.claims()).zip(check_id);
     let template = step.prompt_template.as_deref().unwrap_or(template::DEFAULT);
     template::render(template, |name| match name {
         "unread" => claims.map_or_else(String::new, |(_, id)| unread_verdict(&at.feedback, id)),

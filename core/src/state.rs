@@ -142,6 +142,8 @@ pub struct StepState {
     pub ended_at: Option<Timestamp>,
     /// How often a worker was started for it.
     pub worker_calls: u32,
+    /// What its newest worker used, of every kind together; 0 where none were told.
+    pub tokens: u64,
     /// Whose turn it is in the chain of its worker; 0 is the first.
     pub worker_at: u32,
     /// Whose turn it is in the chain of its checker.
@@ -323,7 +325,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 6;
+    pub const REDUCER_VERSION: u32 = 7;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

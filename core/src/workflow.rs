@@ -214,6 +214,11 @@ pub struct Probe {
 }
 
 impl Step {
+    /// Says whether the worker itself tells when it is done.
+    pub fn claims(&self) -> bool {
+        self.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim)
+    }
+
     /// Returns who looks for the cause before the step ends as stuck.
     pub fn diagnoser(&self) -> Option<&Worker> {
         self.convergence.as_ref()?.diagnose_with.as_ref()

@@ -276,6 +276,28 @@ fn told(trouble: Trouble, tools: u32, tokens: u64, scope: Scope) -> Act {
     Act::Tells(1, Box::new(reading))
 }
 
+#[test]
+fn what_its_newest_worker_used_is_kept_with_a_step() {
+    let id = StepId::from("A");
+    let call = |tokens| told(Trouble::Unknown, 1, tokens, Scope::Call);
+    for (acts, tokens) in [
+        (vec![Act::Exits(0, String::new())], 0),
+        (vec![call(70)], 70),
+        (vec![call(70), call(90)], 90),
+        (vec![call(70), Act::Exits(0, String::new())], 0),
+    ] {
+        let by = CheckBy::Exit(script_worker(WorkerKind::Command, "check it"));
+        let iterations = u32::try_from(acts.len()).expect("few");
+        let step = step("A").checked(by, iterations);
+        let fails = vec![Act::Exits(1, String::new())];
+        let script = Script { work: [(id.clone(), acts)].into(), checks: [(id.clone(), fails)].into() };
+        let mut world = World::start(Workflow::of_steps(vec![step]), script);
+        world.play();
+        let (_, at) = world.state.step(&id).expect("step A");
+        assert_eq!((at.tokens, at.iteration.0), (tokens, iterations));
+    }
+}
+
 fn changed(act: Act) -> Act {
     let Act::Tells(code, reading) = act else { return act };
     Act::Tells(code, Box::new(Reading { files: vec!["a.rs".to_owned()], ..*reading }))

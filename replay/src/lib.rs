@@ -10,6 +10,7 @@ mod change;
 mod describe;
 mod diagnosis;
 mod explore;
+mod proof;
 mod recheck;
 pub mod report;
 mod seen;

@@ -16,6 +16,7 @@ use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, Fact, RunState};
 
 use crate::describe::{describe, sentence_of_end};
+use crate::proof;
 
 /// A run as people read it. Folded from its events, like everything else.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -75,7 +76,7 @@ pub struct StepStory {
 }
 
 /// What a command of a check showed, as people read it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CommandStory {
     /// The command line.
     pub run: String,
@@ -186,6 +187,9 @@ pub struct IterationStory {
     pub failed_before: Option<u64>,
     /// Whether the worker changed anything; `None` where nobody could look.
     pub changed: Option<bool>,
+    /// The event that says that it did.
+    #[serde(skip)]
+    pub changed_at: Option<Seq>,
     /// How many files differ from the base of the step; `None` where that is not known.
     pub files: Option<u64>,
     /// What its attempts changed, file by file; `None` where that is nothing, or not known.
@@ -316,6 +320,8 @@ impl Story {
                 }
                 let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
                 iteration.changed = iteration.changed.max(e.changed);
+                iteration.changed_at =
+                    if e.changed == Some(true) { Some(event.seq) } else { iteration.changed_at };
                 iteration.files = files;
                 let now = e.diffstat.as_deref();
                 let before = iteration.diffstat.take();
@@ -441,6 +447,10 @@ impl Story {
             }
             Conclusion::CheckRequested(e) => self.end_of(&e.step, None),
             Conclusion::RunEnded(e) => {
+                if e.outcome == RunOutcome::Complete {
+                    let outdated = proof::outdated(&self.steps);
+                    self.notes.extend(outdated.into_iter().map(|note| (event.seq, note)));
+                }
                 self.outcome = Some(e.outcome);
                 self.ended = Some(event.seq);
                 self.ended_at = Some(event.at);
@@ -521,7 +531,7 @@ fn call_ended_by(fact: &Fact) -> Option<(&StepId, Iteration)> {
 }
 
 impl StepStory {
-    fn new(step: &unstuck_core::workflow::Step) -> Self {
+    pub(crate) fn new(step: &unstuck_core::workflow::Step) -> Self {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
         let (end, end_sentence, waits) = (None, None, None);
@@ -530,7 +540,7 @@ impl StepStory {
 }
 
 impl IterationStory {
-    fn new(iteration: Iteration, started_at: Timestamp) -> Self {
+    pub(crate) fn new(iteration: Iteration, started_at: Timestamp) -> Self {
         Self {
             iteration,
             started_at,
@@ -542,6 +552,7 @@ impl IterationStory {
             commands: Vec::new(),
             failed_before: None,
             changed: None,
+            changed_at: None,
             files: None,
             diffstat: None,
             diagnosis: None,

@@ -18,7 +18,7 @@ use unstuck_core::state::StepState;
 use unstuck_core::validator::pattern::{self, Word};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::Step;
-use unstuck_core::{RunState, closer, iteration_summary};
+use unstuck_core::{RunState, closer, declaration, iteration_summary};
 
 /// Returns what the registry says to the worker of a step.
 pub(crate) fn of(state: &RunState, step: &Step, at: &StepState) -> FromRegistry {
@@ -141,7 +141,7 @@ fn variables(
         ("completed_iterations", done.to_string()),
         ("max_iterations", max.to_string()),
         ("remaining", max.saturating_sub(done).to_string()),
-        ("previous_summary", previous(at)),
+        ("previous_summary", previous(at, completion)),
     ];
     let mut all: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value)).into();
     all.extend(completion.uv.clone());
@@ -149,7 +149,7 @@ fn variables(
 }
 
 /// Returns what happened in the iteration before; empty in the first.
-fn previous(at: &StepState) -> String {
+fn previous(at: &StepState, completion: &Completion) -> String {
     let told = &at.feedback;
     let Some(decision) = told.decision else { return String::new() };
     let answer = at.verified.answer.as_deref().and_then(AnswerSeen::parsed);
@@ -157,7 +157,7 @@ fn previous(at: &StepState) -> String {
         Some(DecisionSource::Validators) => told.reasons.clone(),
         _ => Vec::new(),
     };
-    let contrary = contrary(at).map(|it| it.text).unwrap_or_default();
+    let contrary = contrary(at, completion).unwrap_or_default();
     iteration_summary::render(&iteration_summary::Iteration {
         number: told.iteration.0,
         answer: answer.as_ref(),
@@ -172,10 +172,28 @@ fn previous(at: &StepState) -> String {
     })
 }
 
-/// Returns what was declared against what was found, where the newest verdict is about that.
-fn contrary(at: &StepState) -> Option<unstuck_core::declaration::Contrary> {
-    let validated = at.feedback.source == Some(DecisionSource::Validators);
-    at.verified.contrary(&at.verified.validators).filter(|_| validated)
+/// Returns what was declared beside what was found, where the newest verdict is about that.
+fn contrary(at: &StepState, completion: &Completion) -> Option<String> {
+    match at.feedback.source? {
+        DecisionSource::Validators => Some(at.verified.contrary(&at.verified.validators)?.text),
+        DecisionSource::Closer => {
+            let answer = at.verified.answer.as_deref()?.parsed()?;
+            let open: Vec<String> =
+                closers_report(at)?.open(required(completion)).iter().map(ToString::to_string).collect();
+            declaration::beside_open(&answer, &open)
+        }
+        _ => None,
+    }
+}
+
+/// Returns what the closer answered.
+fn closers_report(at: &StepState) -> Option<closer::Report> {
+    closer::Report::read(&at.verified.closer.as_deref()?.parsed()?).ok()
+}
+
+/// Returns the items that a closer has to have on its list.
+fn required(completion: &Completion) -> &[String] {
+    completion.closer.as_ref().map(|it| &it.required[..]).unwrap_or_default()
 }
 
 /// Returns what answers the newest verdict; empty where our own words are enough.
@@ -193,11 +211,9 @@ fn findings(
         }
         Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
         Some(DecisionSource::Closer) => {
-            let required = completion.closer.as_ref().map(|it| &it.required[..]).unwrap_or_default();
-            let value = at.verified.closer.as_deref().and_then(AnswerSeen::parsed);
-            let report = value.and_then(|value| closer::Report::read(&value).ok());
-            let Some(report) = report else { return String::new() };
-            format!("{}\n\n{}", report.retry_text(required), answering(at, completion, uv, &[], files))
+            let Some(report) = closers_report(at) else { return String::new() };
+            let open = report.retry_text(required(completion));
+            format!("{open}\n\n{}", answering(at, completion, uv, &[], files))
         }
         _ => String::new(),
     }
@@ -254,14 +270,14 @@ fn answering(
     failed: &[Failed<'_>],
     files: &mut Vec<String>,
 ) -> String {
-    let contrary = contrary(at);
+    let contrary = contrary(at, completion);
     let declaration = at.verified.answer.as_deref().and_then(|it| it.value.as_deref()).unwrap_or_default();
     let forms = completion.answer_of(at.iteration).into_iter().chain(&completion.final_answer);
     let allowed = allowed(forms.map(|it| &it.form));
     let written = retry_prompt(&Request {
         completion,
         failed,
-        declared: contrary.as_ref().map(|it| Declared { declaration, evidence: &it.text }),
+        declared: contrary.as_deref().map(|evidence| Declared { declaration, evidence }),
         attempt: occurrence(at, &at.feedback.fingerprints),
         iteration: at.feedback.iteration.0,
         stage: at.convergence.stage().0,

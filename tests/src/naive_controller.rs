@@ -11,7 +11,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::failure::Fingerprint;
 use unstuck_core::gate::CommandResult;
-use unstuck_core::id::{Digest, Stage, StepId};
+use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
@@ -19,6 +19,8 @@ use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
 /// One incomplete verdict of a step, and what the log says around it.
 struct Heard<'a> {
     verdict: &'a VerdictReached,
+    /// The worker itself has said it, in a step that asks for a change.
+    is_own: bool,
     /// Whether this iteration changed the workspace.
     changed: Option<bool>,
     workspace: Option<&'a Snapshot>,
@@ -34,7 +36,7 @@ pub fn difference(events: &[Event]) -> Option<String> {
     let workflow = workflow(events)?;
     workflow.steps.iter().find_map(|step| {
         let policy = step.convergence.as_ref()?;
-        difference_of_step(policy, &heard(events, &step.id))
+        difference_of_step(policy, &heard(events, step))
     })
 }
 
@@ -128,13 +130,13 @@ fn comes_round(sets: &[BTreeSet<String>], period: usize, times: u32) -> bool {
     newest.chunks(period).all(|round| round == &newest[..period])
 }
 
-/// Says whether other findings are claimed, no fewer of them, of a workspace that grew.
+/// Says whether a reviewer finds other things, no fewer of them, of a workspace that grew.
 fn diverges(before: &Heard<'_>, now: &Heard<'_>) -> bool {
     let (old, new) = (before.set(), now.set());
     let shown = now.verdict.fingerprints.iter().any(|it| Fingerprint::is_one(it));
     let size = |it: &Heard<'_>| it.workspace.map(|workspace| workspace.bytes);
     let grew = size(before).is_some() && size(now) > size(before);
-    !shown && old.is_disjoint(&new) && new.len() >= old.len() && grew
+    !shown && !now.is_own && old.is_disjoint(&new) && new.len() >= old.len() && grew
 }
 
 /// Says whether the newest verdict is words alone, about work that was committed in the meantime.
@@ -148,11 +150,12 @@ fn words_about_a_new_commit(heard: &[Heard<'_>]) -> bool {
 }
 
 impl Heard<'_> {
-    /// A command that fails without saying why, while the workspace changes: nothing can be concluded.
+    /// A command that fails without saying why, or the worker's own words, while the workspace changes: nothing can be
+    /// concluded.
     fn is_quiet(&self) -> bool {
-        let says_nothing =
-            self.verdict.source == DecisionSource::ExitCode && self.verdict.fingerprints.is_empty();
-        says_nothing && self.changed == Some(true)
+        let names_nothing = self.verdict.fingerprints.is_empty();
+        let is_vague = self.is_own || self.verdict.source == DecisionSource::ExitCode;
+        names_nothing && is_vague && self.changed == Some(true)
     }
 
     fn set(&self) -> BTreeSet<String> {
@@ -184,7 +187,8 @@ fn workflow(events: &[Event]) -> Option<&Workflow> {
 }
 
 /// Gathers what was heard of a step.
-fn heard<'a>(events: &'a [Event], id: &StepId) -> Vec<Heard<'a>> {
+fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
+    let (id, is_own) = (&step.id, step.claims() && step.require_change);
     let mut heard: Vec<Heard<'_>> = Vec::new();
     let mut works: Vec<&WorkerFinished> = Vec::new();
     let (mut workspace, mut is_stuck, mut taken_up, mut diagnoses) = (None, false, false, false);
@@ -208,7 +212,15 @@ fn heard<'a>(events: &'a [Event], id: &StepId) -> Vec<Heard<'a>> {
                 } else {
                     now.next_back().and_then(|it| it.changed)
                 };
-                heard.push(Heard { verdict, changed, workspace, taken_up, raised: None, stuck: false });
+                heard.push(Heard {
+                    verdict,
+                    is_own,
+                    changed,
+                    workspace,
+                    taken_up,
+                    raised: None,
+                    stuck: false,
+                });
                 taken_up = false;
             }
             Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *id => {

@@ -157,6 +157,7 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
                   claim: true # the worker says when it is done; what is below has to hold as well
                 completion_conditions:
                   - {validator: checklist, params: {path: "prd.json", pointer: "/*/passes"}}
+                convergence: {enabled: true, stall_threshold: 3}
                 instructions: "Read prd.json: it lists user stories. Take one that is open and that nothing open has to precede, the most important one first. Do it, meet each of its acceptance criteria, and set its \"passes\" to true only when they hold; change nothing else in prd.json. Then take the next one."
             + prd.json:1: 1 story, 1 open: `passes` has to be true in each
             + prd.json: `sh ./agent.sh` works, with the prompt on standard input
@@ -365,6 +366,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                   claim: true # the worker says when it is done; what is below has to hold as well
                 completion_conditions:
                   - {validator: command, params: {run: "npm test"}} # PROMPT.md:5
+                convergence: {enabled: true, stall_threshold: 3}
                 instructions: |-
                   Build a REST API for todos.
 
@@ -399,6 +401,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                 require_change: true # a claim counts only if something has changed
                 completion_check:
                   claim: true # the worker says when it is done; what is below has to hold as well
+                convergence: {enabled: true, stall_threshold: 3}
                 instructions: "Mend the parser."
             + PROMPT.md:1: the prompt, word for word
             + PROMPT.md: CLAUDE_CODE works, as no other worker is named
@@ -427,6 +430,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                   claim: true # the worker says when it is done; what is below has to hold as well
                 completion_conditions:
                   - {validator: command, params: {run: "cargo test"}} # Cargo.toml
+                convergence: {enabled: true, stall_threshold: 3}
                 instructions: "Mend it."
             + .claude/ralph-loop.local.md:3: 20 iterations at most
             + .claude/ralph-loop.local.md:7: the prompt, word for word
@@ -475,6 +479,7 @@ hats:
               claim: true # the worker says when it is done; what is below has to hold as well
             completion_conditions:
               - {validator: command, params: {run: "cargo test"}} # Cargo.toml
+            convergence: {enabled: true, stall_threshold: 3}
             instructions: |-
               # Mend the parser
 

@@ -207,8 +207,10 @@ fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
         Done::Checklists(lists) => {
             lines.extend(check(&step.commands));
             lines.extend(conditions(&[], lists));
-            lines.push("convergence: {enabled: true, stall_threshold: 3}".to_owned());
         }
+    }
+    if !matches!(step.done, Done::Registry { .. }) {
+        lines.push("convergence: {enabled: true, stall_threshold: 3}".to_owned());
     }
     lines
 }

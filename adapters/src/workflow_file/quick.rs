@@ -2,7 +2,6 @@
 
 use unstuck_core::completion::{Closer, Completion, Template};
 use unstuck_core::id::{Millis, StepId};
-use unstuck_core::scope;
 use unstuck_core::workflow::{
     Baseline, BranchRules, Budget, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure,
     Session, Step, Weather, Work, Worker, Workflow,
@@ -63,7 +62,7 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         check: Some(check(goal, checks, Millis((timeout.0 / 4).max(1000)), options)),
         max_iterations: options.max_iterations.unwrap_or(Workflow::DEFAULT_MAX_ITERATIONS).max(1),
         on_exhausted: OnExhausted::Abort,
-        convergence: convergence(claims, options),
+        convergence: Some(Convergence { stall_threshold: STALL_THRESHOLD, ..options.scope.clone() }),
         require_change: claims,
         prompt_template: None,
         session: options.session,
@@ -83,14 +82,6 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         branch: BranchRules::default(),
         steps: vec![step],
     }
-}
-
-/// A worker that is its own check may have nothing to say but "not yet", so only its scope is looked at.
-fn convergence(claims: bool, options: &QuickOptions) -> Option<Convergence> {
-    (!claims || scope::has_rules(&options.scope)).then(|| Convergence {
-        stall_threshold: if claims { u32::MAX } else { STALL_THRESHOLD },
-        ..options.scope.clone()
-    })
 }
 
 fn check(goal: &str, checks: &[String], timeout: Millis, options: &QuickOptions) -> Check {

@@ -59,7 +59,8 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
     claim: bool,
     /// Who has the last word when all checks pass, or judges alone where there are none: a client or a command line.
-    /// The log calls it the closer, or the checker where it judges alone.
+    /// It works in a copy of the workspace, and is told the form of its answer. The log calls it the closer, or the checker
+    /// where it judges alone.
     #[arg(long, value_name = "WHO", conflicts_with = "claim", value_parser = NonEmptyStringValueParser::new())]
     judge: Option<String>,
     /// The model that the worker is to use.

@@ -52,7 +52,7 @@ impl Batch {
     fn judge(&self, step: &Step, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
         let at = self.at(&step.id);
         let unread = claim.decision == Decision::None;
-        let claims = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+        let claims = step.claims();
         let mut event = VerdictReached {
             step: step.id.clone(),
             iteration: at.iteration,

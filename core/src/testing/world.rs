@@ -257,7 +257,7 @@ pub fn started(
     prompt: Digest,
 ) -> Observation {
     let (of_workflow, _) = state.step(&due.step).expect("effects name steps of the workflow");
-    let claims = of_workflow.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+    let claims = of_workflow.claims();
     let Due { step, iteration, attempt } = due.clone();
     let (prompt, limit, moved_aside) = (Blob { digest: prompt, size: 0 }, Millis(1000), None);
     if is_check {

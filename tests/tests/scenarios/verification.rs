@@ -287,7 +287,8 @@ fn s32_a_validator_that_hangs_is_tried_twice_and_ended_with_all_it_started() {
 fn s17_the_closer_gates_the_step_and_what_it_finds_open_becomes_the_prompt() {
     let stage = Stage::repository();
     let holds = json!({"holds": {"type": "command", "command": "true", "successWhen": "exitCode:0"}});
-    registry(&stage, &holds, &json!({"closer": {"c3": "issue", "required": ["docs"]}}));
+    let any = json!({"type": "object"});
+    registry(&stage, &holds, &json!({"closer": {"c3": "issue", "required": ["docs"]}, "outputSchema": any}));
     stage
         .write(".agent/fixer/prompts/steps/complete/issue/f_default.md", "JUDGE the work of {uv-step_id}.\n");
     let worker = r#"
@@ -297,7 +298,7 @@ case "$prompt" in
     echo judge >>"$SCRATCH/judged"; echo meddled >meddled
     if [ "$(wc -l <"$SCRATCH/judged")" -lt 3 ]; then done=false; else done=true; fi
     printf '```json\n{"checklist": [{"id": "docs", "description": "The page is written", "completed": %s, "evidence": "no page"}], "allComplete": %s, "summary": "looked"}\n```\n' $done $done ;;
-*) echo call >>"$SCRATCH/calls"; date +%N >>src/add.sh ;;
+*) echo call >>"$SCRATCH/calls"; date +%N >>src/add.sh; echo '{"status": "completed"}' ;;
 esac
 "#;
     flow(&stage, worker, "");
@@ -305,7 +306,13 @@ esac
     assert_eq!((stage.calls(), stage.noted("judged").lines().count()), (3, 3));
     assert!(!stage.workspace().join("meddled").exists(), "a judge that may only read works in a copy");
     let second = &prompts(&stage)[1];
-    for part in ["Completion validation failed:", "The page is written", "Evidence: no page"] {
+    for part in [
+        "Completion validation failed:",
+        "The page is written",
+        "Evidence: no page",
+        "{\"status\":\"completed\"}",
+        "| complete | the closer: ",
+    ] {
         assert!(second.contains(part), "{part}: {second}");
     }
     let closed = stage.verdicts().iter().map(|it| it["source"].clone()).collect::<Vec<_>>();
@@ -555,4 +562,27 @@ fn init_names_what_tools_write_and_git_does_not_ignore() {
     stage.write(".gitignore", "/target\n");
     let ended = stage.unstuck(&["init", "--force"]).with_status(0);
     assert!(!ended.err.contains(warning), "{ended:#?}");
+}
+
+#[test]
+fn a_step_that_changes_what_another_one_proved_is_named_at_the_end() {
+    for (docs, is_named) in [("echo more >>README", true), ("true", false)] {
+        let stage = Stage::repository();
+        let fix = "echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh";
+        stage.write(
+            "flow.yaml",
+            format!(
+                "name: two\nversion: \"1\"\ntimeout: 5m\nsteps:\n  fix:\n    worker: CUSTOM\n    instructions: {fix:?}\n    \
+                 completion_check: {{commands: [sh tests/run.sh]}}\n    max_iterations: 2\n  docs:\n    worker: CUSTOM\n    \
+                 instructions: {docs:?}\n    depends_on: [fix]\n"
+            ),
+        );
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        let words = "fix was verified before docs changed the workspace";
+        assert_eq!(
+            ended.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(words),
+            is_named,
+            "{ended:?}"
+        );
+    }
 }

@@ -110,12 +110,15 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         session: if args.keep_session { Session::Continue } else { Session::Fresh },
     };
     let says_how = args.claim || !args.checks.is_empty() || !args.no_worse.is_empty();
-    let checks = match detected(workspace) {
-        _ if says_how => args.checks.clone(),
-        Ok(command) => vec![command],
-        // A judge can do without.
-        Err(_) if args.judge.is_some() => Vec::new(),
-        Err(unclear) => return Err(unclear),
+    let checks = if says_how {
+        args.checks.clone()
+    } else {
+        match detected(workspace) {
+            Ok(command) => vec![command],
+            // A judge can do without.
+            Err(_) if args.judge.is_some() => Vec::new(),
+            Err(unclear) => return Err(unclear),
+        }
     };
     Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
 }

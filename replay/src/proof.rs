@@ -1,0 +1,95 @@
+//! Steps that were proved before another step changed the workspace: what they showed may not hold any more.
+
+use unstuck_core::id::{Seq, StepId};
+use unstuck_core::verdict::Decision;
+
+use crate::story::StepStory;
+
+/// A verdict that rests on what was run, and the commands that were.
+struct Proof<'a> {
+    at: Seq,
+    commands: Vec<&'a str>,
+}
+
+/// Returns a sentence for each step whose proof is older than the work of another step, where its commands were not all
+/// run again after that.
+pub(crate) fn outdated(steps: &[StepStory]) -> Vec<String> {
+    let proofs: Vec<(&StepId, Proof<'_>)> =
+        steps.iter().filter_map(|step| Some((&step.id, proof(step)?))).collect();
+    let newest = steps.iter().filter_map(changed_at).max();
+    let is_shown_again = |command: &&str| {
+        proofs.iter().any(|(_, proof)| Some(proof.at) > newest && proof.commands.contains(command))
+    };
+    let of_step = |(id, proof): &(&StepId, Proof<'_>)| {
+        let is_later = |step: &&StepStory| step.id != **id && changed_at(step) > Some(proof.at);
+        let later: Vec<&str> = steps.iter().filter(is_later).map(|step| step.id.as_str()).collect();
+        let all_again = !proof.commands.is_empty() && proof.commands.iter().all(is_shown_again);
+        let who = later.join(", ");
+        (!later.is_empty() && !all_again).then(|| {
+            format!(
+                "{id} was verified before {who} changed the workspace, and its checks were not asked again"
+            )
+        })
+    };
+    proofs.iter().filter_map(of_step).collect()
+}
+
+/// Returns on what the end of a step rests; `None` where that is somebody's word.
+fn proof(step: &StepStory) -> Option<Proof<'_>> {
+    let last = step.iterations.last().filter(|last| last.decision == Some(Decision::Complete))?;
+    let shown = !last.commands.is_empty() || last.source == Some("exit-code");
+    let commands = last.commands.iter().map(|command| command.run.as_str()).collect();
+    shown.then_some(Proof { at: last.verdict?, commands })
+}
+
+fn changed_at(step: &StepStory) -> Option<Seq> {
+    step.iterations.iter().filter_map(|it| it.changed_at).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::id::{Iteration, Timestamp};
+    use unstuck_core::testing::step;
+
+    use super::*;
+    use crate::story::{CommandStory, IterationStory};
+
+    /// A step that changed the workspace at one event and was found complete at another, by these commands; by `exit-code`
+    /// that is by its check alone, by `claim` by somebody's word.
+    fn told((id, changed, verdict, by): &(&str, u64, u64, &'static str)) -> StepStory {
+        let run = by
+            .strip_prefix("run ")
+            .map(|run| CommandStory { run: run.to_owned(), ..CommandStory::default() });
+        let mut iteration = IterationStory::new(Iteration(1), Timestamp(0));
+        iteration.changed_at = (*changed > 0).then_some(Seq(*changed));
+        (iteration.verdict, iteration.decision) = (Some(Seq(*verdict)), Some(Decision::Complete));
+        iteration.source = Some(if *by == "exit-code" { by } else { "output-json" });
+        iteration.commands = run.into_iter().collect();
+        StepStory { iterations: vec![iteration], ..StepStory::new(&step(id)) }
+    }
+
+    #[test]
+    fn a_proof_is_outdated_when_somebody_else_changed_something_since_and_it_was_not_given_again() {
+        let check = |steps: &[(&str, u64, u64, &'static str)], expected: &[&str]| {
+            let steps: Vec<StepStory> = steps.iter().map(told).collect();
+            let said = outdated(&steps);
+            let who: Vec<String> = said
+                .iter()
+                .map(|it| it.replace(" changed the workspace, and its checks were not asked again", ""))
+                .collect();
+            assert_eq!(who, expected);
+        };
+        let proved = ("fix", 2, 3, "run test");
+        check(&[proved], &[]);
+        check(&[proved, ("docs", 0, 5, "claim")], &[]);
+        check(&[proved, ("docs", 4, 5, "claim")], &["fix was verified before docs"]);
+        check(&[proved, ("docs", 4, 5, "run test")], &[]);
+        check(&[proved, ("docs", 4, 5, "run lint")], &["fix was verified before docs"]);
+        check(
+            &[proved, ("docs", 4, 5, "run test"), ("more", 6, 7, "claim")],
+            &["fix was verified before docs, more", "docs was verified before more"],
+        );
+        check(&[("fix", 2, 3, "exit-code"), ("docs", 4, 5, "exit-code")], &["fix was verified before docs"]);
+        check(&[("fix", 2, 3, "claim"), ("docs", 4, 5, "claim")], &[]);
+    }
+}
