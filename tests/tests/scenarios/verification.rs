@@ -287,7 +287,7 @@ fn s32_a_validator_that_hangs_is_tried_twice_and_ended_with_all_it_started() {
 fn s17_the_closer_gates_the_step_and_what_it_finds_open_becomes_the_prompt() {
     let stage = Stage::repository();
     let holds = json!({"holds": {"type": "command", "command": "true", "successWhen": "exitCode:0"}});
-    let any = json!({"type": "object"});
+    let any = json!({"type": "object", "properties": {"status": {"type": "string"}}});
     registry(&stage, &holds, &json!({"closer": {"c3": "issue", "required": ["docs"]}, "outputSchema": any}));
     stage
         .write(".agent/fixer/prompts/steps/complete/issue/f_default.md", "JUDGE the work of {uv-step_id}.\n");
@@ -572,8 +572,8 @@ fn a_step_that_changes_what_another_one_proved_is_named_at_the_end() {
         stage.write(
             "flow.yaml",
             format!(
-                "name: two\nversion: \"1\"\ntimeout: 5m\nsteps:\n  fix:\n    worker: CUSTOM\n    instructions: {fix:?}\n    \
-                 completion_check: {{commands: [sh tests/run.sh]}}\n    max_iterations: 2\n  docs:\n    worker: CUSTOM\n    \
+                "name: two\nversion: \"1\"\ntimeout: 5m\nsteps:\n  fix:\n    worker: CUSTOM\n    capabilities: [EDIT]\n    instructions: {fix:?}\n    \
+                 completion_check: {{commands: [sh tests/run.sh]}}\n    max_iterations: 2\n  docs:\n    worker: CUSTOM\n    capabilities: [EDIT]\n    \
                  instructions: {docs:?}\n    depends_on: [fix]\n"
             ),
         );
