@@ -151,7 +151,7 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     let lines: [(&str, &[&str], &str); 9] = [
         // Output that was not captured may stand before or behind.
         ("cargo-test", &["test "], r"^.*?test (?<name>\S+(?: - .*?)?) \.\.\. ?(?:(?<ending>ok|FAILED|ignored)(?: <[\d.]+s>|, .*)?$)?"),
-        ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/]+\))? +(?<name>\S+ .+)$"),
+        ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/─]+\))? +(?<name>\S+ .+)$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::.+?) (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?\s*(?:\[ *\d+%\])?$"),
         ("pytest", &["::"], r"^\[gw\d+\] \[ *\d+%\] (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?<name>\S+\.py::.+?)\s*$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::\S+) "),
@@ -289,8 +289,15 @@ mod tests {
             &[
                 ("        PASS [   0.005s] (1/2) app::it b", "ran"),
                 ("        PASS [   0.005s] (1/2) other b", "gone"),
+                ("  TRY 1 FAIL [   0.005s] (───) app::it b\n  TRY 2 PASS [   0.005s] (2/2) app::it b", "ran"),
                 ("     Summary [   0.005s] 2 tests run: 2 passed, 0 skipped", "unseen"),
             ],
+        );
+        // A try that is not the last one has no number.
+        check(
+            "  TRY 1 FAIL [   0.005s] (───) app::it b\n  TRY 2 FAIL [   0.005s] (1/2) app::it b\n        PASS [   0.004s] (2/2) app::it a",
+            &["app::it b"],
+            &[("        PASS [   0.005s] (1/2) app::it b", "ran")],
         );
         check(
             "=== RUN   TestB\n=== RUN   TestB/x_1\n--- FAIL: TestNope (0.00s)\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\tm/p\t0.1s",

@@ -11,7 +11,7 @@ use super::{Sheet, until};
 const TOOL: &str = "cargo-nextest";
 
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s+(?:TRY (?P<try>\d+) )?(?P<status>[A-Z]{3,}(?: \+ LEAK)?|FL\+LK)\s+\[\s*>?\s*[\d.]+s\](?: \([ \d/]+\))? +(?P<binary>\S+) (?P<name>.+)$").expect("well formed")
+    Regex::new(r"^\s+(?:TRY (?P<try>\d+) )?(?P<status>[A-Z]{3,}(?: \+ LEAK)?|FL\+LK)\s+\[\s*>?\s*[\d.]+s\](?: \([ \d/─]+\))? +(?P<binary>\S+) (?P<name>.+)$").expect("well formed")
 });
 
 /// Reads every test whose last status is a failure.
