@@ -435,7 +435,10 @@ impl Story {
                     iteration.raised_to = Some(e.to);
                 }
             }
-            Conclusion::StepEnded(e) => self.end_of(&e.step, Some(e.end.clone())),
+            Conclusion::StepEnded(e) => {
+                self.end_of(&e.step, Some(e.end.clone()));
+                self.note_doubts(&e.step);
+            }
             Conclusion::WorkRequested(e) => {
                 self.end_of(&e.step, None);
             }
@@ -470,6 +473,18 @@ impl Story {
         }
     }
 
+    /// A completion tells its problems to nobody but a person: no prompt follows.
+    fn note_doubts(&mut self, step: &StepId) {
+        let ended = self.steps.iter().find(|it| it.id == *step && it.end == Some(StepEnd::Complete));
+        let Some((last, verdict)) =
+            ended.and_then(|it| it.iterations.last()).and_then(|it| Some((it, it.verdict?)))
+        else {
+            return;
+        };
+        let doubts = last.problems.iter().map(|it| (verdict, format!("{step} #{}: {it}", last.iteration)));
+        self.notes.extend(doubts);
+    }
+
     fn iteration(&mut self, step: &StepId, number: Iteration, at: Timestamp) -> Option<&mut IterationStory> {
         let step = self.steps.iter_mut().find(|s| s.id == *step)?;
         if step.iterations.last().is_none_or(|last| last.iteration < number) {
@@ -495,11 +510,12 @@ impl IterationStory {
         failed(&self.commands)
     }
 
-    /// Returns why it was judged so, in a few words: its first reason; without one what made it
-    /// unreadable, or the last line that its check printed, unless all is well.
+    /// Returns why it was judged so, in a few words: its first reason; without one what is doubtful about it,
+    /// what made it unreadable, or the last line that its check printed.
     pub fn why(&self) -> Option<&str> {
         let otherwise = match self.decision {
-            Some(Decision::Complete | Decision::Blocked | Decision::Waiting) => None,
+            Some(Decision::Complete) => self.problems.first(),
+            Some(Decision::Blocked | Decision::Waiting) => None,
             // What was found last tells most: the sources are asked in order.
             Some(Decision::None) => self.problems.last(),
             _ => self.said.as_ref(),

@@ -101,6 +101,11 @@ impl Listing {
 }
 
 impl Listed {
+    /// Says whether all of those that failed before the work began were run. Who names none does not show that.
+    pub(crate) fn has_run_all(&self, failed: &[TestName]) -> bool {
+        !failed.is_empty() && failed.iter().all(|name| self.ran.contains(name))
+    }
+
     /// Puts another observation of the same command beside this one.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
