@@ -192,6 +192,10 @@ fn listed(lines: &[&str]) -> Option<Tests> {
         // Without `-v` only those that failed are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
         let is_skipped = || line.rsplit_once('#').is_some_and(|(_, directive)| tap::excuses(directive));
+        if tap::is_problem(line) {
+            // There is none of them in an output where all is well.
+            continue;
+        }
         if let Some(passed) = point(line) {
             match (passed, is_skipped()) {
                 (_, true) => tests.skipped += 1,
@@ -356,6 +360,7 @@ mod tests {
             "all tests passed",
             "2 tests completed, 1 failed",
             "3 files changed",
+            "1..2\nnot ok 1 a.lua:2:9: unused variable 'width'\nnot ok 2 a.lua:3:9: unused variable 'height'",
             "it took 5 s, nothing failed in it",
             "ok, done",
         ] {

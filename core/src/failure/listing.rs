@@ -371,6 +371,16 @@ mod tests {
                 ("fine", "unseen"),
             ],
         );
+        // What a linter finds is no test, and Check and cmocka say behind the name what failed.
+        check("1..2\nnot ok 1 a.lua:2:9: unused variable 'w'\nok 2 b.lua", &[], &[]);
+        check(
+            "not ok 1 - t.c:core:test_push: Assertion '2 == 1' failed: 2 == 2\nnot ok 2 - test_fx Could not run test: Test setup failed\n1..2",
+            &["t.c:core:test_push", "test_fx"],
+            &[
+                ("ok 1 - t.c:core:test_push: Passed\nok 2 - test_fx\n1..2", "ran"),
+                ("ok 1 - t.c:core:test_pop: Passed\nok 2 - test_fx\n1..2", "gone"),
+            ],
+        );
         check("1..1\nnot ok 1 boom\n  ---\n    operator: fail\n  ...", &[], &[]);
         check("not ok 1 - it may be anything", &[], &[]);
         check(
@@ -425,6 +435,18 @@ mod tests {
                 (&report(""), "unseen"),
             ],
         );
+        // What a linter finds is no test.
+        for found in [
+            "<testcase name=\"org.ruff.F401\" classname=\"/w/a\" line=\"1\" column=\"8\"><failure message=\"`os` imported\">line 1, col 8, `os` imported</failure></testcase>",
+            "<testcase name=\"a.lua:1\" classname=\"a.lua\"><failure type=\"W211\" message=\"a.lua:2:9: unused variable\"/></testcase>",
+            "<testcase name=\"src/q.cc\"><failure>3: Line ends in whitespace. [whitespace/end_of_line] [4]</failure></testcase>",
+            "<testcase name=\"govet\" classname=\"a.go:3:2\"><failure message=\"a.go:3:2: unreachable code\" type=\"\">x</failure></testcase>",
+        ] {
+            check(&format!("<testsuite name=\"x\">{found}</testsuite>"), &[], &[]);
+        }
+        let test =
+            "<testcase name=\"adds\" classname=\"calc\"><failure message=\"calc: got -1\"/></testcase>";
+        check(&format!("<testsuite name=\"x\">{test}</testsuite>"), &["calc.adds"], &[]);
         let ctest = |why: &str| {
             format!(
                 "<testsuite name=\"(empty)\"><testcase name=\"b\" classname=\"b\" status=\"notrun\"><skipped message=\"{why}\"/></testcase></testsuite>"
