@@ -5,12 +5,14 @@
 //! nothing could be read, goes through no gate; nor do fewer tests than the baseline had, nor
 //! tests without one that failed in the baseline, where they have names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::Exit;
-use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Listed, Tests, UNPARSED};
+use crate::failure::{
+    Confidence, Failure, FailureSet, Fingerprint, Listed, TestName, Tests, UNPARSED, is_test_file,
+};
 use crate::id::{Blob, Millis};
 use crate::plural::count;
 use crate::workflow::{Baseline, CheckCommand, Gate};
@@ -82,6 +84,15 @@ impl CommandResult {
     /// Says whether its own summary counts failed tests although it exited with 0.
     pub fn belies_itself(&self) -> bool {
         self.exit == Exit::Code(0) && self.tests.is_some_and(|tests| tests.failed > 0)
+    }
+
+    /// Returns the files of tests that something failed in before any of their tests was run: what cannot be loaded or compiled.
+    pub fn unloaded(&self) -> Vec<TestName> {
+        let unloaded = self.failures.iter().filter(|it| it.test.as_deref().is_none_or(is_test_file));
+        let files = unloaded.filter_map(|it| Some((&it.tool, &it.location.as_ref()?.file)));
+        let files = files.filter(|(_, file)| is_test_file(file));
+        let names = files.map(|(tool, file)| TestName { tool: tool.clone(), name: file.clone() });
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Says whether it came to its end, and it is known what failed.
@@ -307,12 +318,19 @@ impl Findings {
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
         let now = result.set();
         let is_over = |it: &Failure| it.test.is_some() && !now.contains(&it.fingerprint);
-        if base.tests.is_none() && result.listed.ran.is_empty() && base.failures.iter().any(is_over) {
+        let run = &result.run;
+        if base.tests.is_some() || !result.listed.ran.is_empty() {
+            return;
+        }
+        if base.failures.iter().any(is_over) {
             self.problems.push(format!(
-                "tests_unseen: `{}` says neither how many tests it ran nor which, so it is not known whether those \
+                "tests_unseen: `{run}` says neither how many tests it ran nor which, so it is not known whether those \
                  that failed before the work began were mended or removed; let it name them (such as with -v), or \
-                 write a report",
-                result.run
+                 write a report"
+            ));
+        } else if result.tests.is_some() && !base.passed() {
+            self.problems.push(format!(
+                "tests_unseen: `{run}` came to no test before the work began, so it is not known whether some were removed"
             ));
         }
     }
@@ -386,8 +404,9 @@ mod tests {
     fn check(before: &str, after: &str, want: &str) {
         let base = command_result("t", &Exit::Code(1), before);
         let mut now = command_result("t", &Exit::Code(0), after);
-        let output = Output { stdout: after.as_bytes(), ..Output::default() };
-        now.listed = failure::list(&output).listed(&base.listed.failed);
+        let [was, output] =
+            [before, after].map(|said| Output { stdout: said.as_bytes(), ..Output::default() });
+        now.listed = failure::list(&output).listed(&base.listed.failed, || failure::list(&was));
         for gate in [Gate::Pass, Gate::NoNewFailures] {
             let mut findings = Findings::default();
             findings.add(gate, &now, before_the_work(&base));
@@ -482,6 +501,32 @@ mod tests {
         let go = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
         check(go, "ok  \tm/p\t0.002s", "tests_unseen: `t` says neither");
         check("a.c:3:1: error: no semicolon", "", "");
+        // What kept all tests from being run may have gone with some of them.
+        check("a.c:3:1: error: no semicolon", passed, "tests_unseen: `t` came to no test before");
+        check(
+            go,
+            "?   \tm/p\t[no test files]",
+            "tests_removed: `t` does not run a test that failed before the work began: m/p.TestB;",
+        );
+    }
+
+    #[test]
+    fn a_file_of_tests_that_cannot_be_loaded_is_known() {
+        for (said, want) in [
+            ("tests/it.rs:3:1: error: no semicolon\nsrc/a.rs:3:1: error: no semicolon", &["tests/it.rs"][..]),
+            (
+                "==== ERRORS ====\n____ ERROR collecting test_a.py ____\n  File \"/w/test_a.py\", line 1\n    def test_a(:\n               ^\nE   SyntaxError: invalid syntax\n=== short test summary info ===\nERROR test_a.py\n1 error in 0.1s",
+                &["test_a.py"],
+            ),
+            (
+                "= short test summary info =\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s",
+                &[],
+            ),
+        ] {
+            let result = command_result("t", &Exit::Code(1), said);
+            let files: Vec<String> = result.unloaded().into_iter().map(|it| it.name).collect();
+            assert_eq!(files, want, "{said}: {:?}", result.failures);
+        }
     }
 
     #[test]

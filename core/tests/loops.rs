@@ -316,11 +316,11 @@ fn a_completion_without_a_change_says_so_where_the_checks_passed_before() {
     ] {
         let world = with_baseline(&checks, work);
         let facts = world.history.events.iter().map(|event| &event.fact);
-        let verdicts = facts.filter_map(|fact| match fact {
+        let mut verdicts = facts.filter_map(|fact| match fact {
             Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict),
             _ => None,
         });
-        let verdict = verdicts.last().expect("it was judged");
+        let verdict = verdicts.next_back().expect("it was judged");
         assert_eq!(verdict.decision, Decision::Complete, "{checks:?}");
         assert_eq!(verdict.problems.iter().any(|it| it.starts_with("unchanged: ")), is_told, "{checks:?}");
     }

@@ -55,6 +55,8 @@ pub(super) enum Ending {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     endings: BTreeMap<TestName, BTreeSet<Ending>>,
+    /// The packages of Go that say that they have no tests, or ran none.
+    empty: BTreeSet<String>,
 }
 
 /// Reads how the tests ended that an output names, in its text and in its reports.
@@ -74,29 +76,65 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
                 listing.endings.entry(name).or_default().insert(ending);
             }
         });
+        listing.empty.extend(go_test::empty(&page.lines()).map(str::to_owned));
     }
     listing
 }
 
 impl Listing {
-    /// Says what there is of those that failed, and of those that failed `before`.
-    pub fn listed(&self, before: &[TestName]) -> Listed {
+    /// Says what there is of those that failed, and of those that failed `before`. A test whose name is not there counts as
+    /// run if one that passed took its place: it has the same last component, and is not among all that were `known` before.
+    pub fn listed(&self, before: &[TestName], known: impl FnOnce() -> Self) -> Listed {
         let that = |ending| self.endings.iter().filter(move |(_, endings)| endings.contains(&ending));
         let complete: BTreeSet<&str> = that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
         let mut listed = Listed {
             failed: that(Ending::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
             ..Listed::default()
         };
+        let mut missing = Vec::new();
         for name in before {
             match self.endings.get(name) {
                 Some(endings) if endings.iter().any(|ending| *ending != Ending::Excused) => {
                     listed.ran.push(name.clone());
                 }
-                None if !complete.contains(name.tool.as_str()) => {}
-                _ => listed.gone.push(name.clone()),
+                Some(_) => listed.gone.push(name.clone()),
+                None if complete.contains(name.tool.as_str()) => missing.push(name),
+                None => self.told_of_packages(name, &mut listed),
             }
         }
+        if !missing.is_empty() {
+            self.stand_in(&missing, &known(), &mut listed);
+        }
         listed
+    }
+
+    /// Lets each test that passed and is new stand in for one that is missing.
+    fn stand_in(&self, missing: &[&TestName], known: &Self, listed: &mut Listed) {
+        let mut free: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let passed = |endings: &BTreeSet<Ending>| endings.iter().all(|ending| *ending == Ending::Passed);
+        let new = self
+            .endings
+            .iter()
+            .filter(|(name, endings)| passed(endings) && !known.endings.contains_key(name));
+        for (name, _) in new {
+            *free.entry((&name.tool, last_component(&name.name))).or_default() += 1;
+        }
+        for name in missing {
+            match free.get_mut(&(&*name.tool, last_component(&name.name))) {
+                Some(left @ 1..) => {
+                    *left -= 1;
+                    listed.ran.push((*name).clone());
+                }
+                _ => listed.gone.push((*name).clone()),
+            }
+        }
+    }
+
+    /// A package of Go that has no tests any more has not the one either that failed.
+    fn told_of_packages(&self, name: &TestName, listed: &mut Listed) {
+        if name.tool == "go-test" && self.empty.iter().any(|package| go_test::is_in(&name.name, package)) {
+            listed.gone.push(name.clone());
+        }
     }
 }
 
@@ -141,6 +179,33 @@ fn is_none(name: &str) -> bool {
         || name.contains("_FailedTest")
         || AROUND.iter().any(|it| name.starts_with(it) || name.ends_with(it))
         || is_file.iter().any(|it| name.ends_with(it))
+}
+
+/// Returns what a test is called whatever file, module or group it is in, and with whatever parameters it is run.
+fn last_component(name: &str) -> &str {
+    let bare = [("[", "]"), ("(", ")")].iter().fold(name.trim_end(), |name, (open, close)| {
+        let parameters = name.find(open).filter(|at| *at > 0 && name.ends_with(close));
+        parameters.map_or(name, |at| name[..at].trim_end())
+    });
+    let parts = ["::", " > ", " › "].iter();
+    let inner = parts.fold(bare, |name, mark| name.rsplit(mark).next().unwrap_or(name));
+    // Neither the end of a sentence nor a number has components.
+    let begins_name = |at: &usize| inner[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let dot = inner.rmatch_indices('.').map(|(at, _)| at).find(begins_name);
+    dot.map_or(inner, |at| &inner[at + 1..])
+}
+
+/// Says whether a file holds tests, as the conventions of most languages go.
+pub(crate) fn is_test_file(file: &str) -> bool {
+    const FOLDERS: [&str; 6] = ["test", "tests", "spec", "specs", "__tests__", "t"];
+    const WORDS: [&str; 4] = ["test", "tests", "spec", "specs"];
+    let mut folders = file.split('/');
+    let name = folders.next_back().unwrap_or_default();
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    // `test_a`, `a_test`, `a.spec`, `ATest`, `ATests`.
+    let is_named = stem.split(['_', '.', '-']).any(|word| WORDS.contains(&word));
+    let is_class = ["Test", "Tests", "Spec"].iter().any(|end| stem.ends_with(end));
+    is_named || is_class || extension == "bats" || folders.any(|it| FOLDERS.contains(&it))
 }
 
 /// What a line says of one test: `name` and `ending`, the latter without a group for one that cannot be read.
@@ -258,10 +323,11 @@ mod tests {
             }
         };
         let names = |names: &[TestName]| names.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
-        let first = read(before).listed(&[]).failed;
+        let known = read(before);
+        let first = known.listed(&[], Listing::default).failed;
         assert_eq!(names(&first), failed, "{before}");
         for (text, want) in after {
-            let listed = read(text).listed(&first);
+            let listed = read(text).listed(&first, || known.clone());
             let got = match (listed.ran.is_empty(), listed.gone.is_empty()) {
                 (true, true) => "unseen",
                 (false, true) => "ran",
@@ -311,7 +377,8 @@ mod tests {
                 ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "ran"),
                 ("--- PASS: TestB (0.00s)\nok  \tm/p\t0.1s", "gone"),
                 ("--- SKIP: TestB (0.00s)\n    --- SKIP: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "gone"),
-                ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/q\t0.1s", "gone"),
+                // Moved to another package.
+                ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/q\t0.1s", "ran"),
                 ("ok  \tm/p\t0.1s", "unseen"),
             ],
         );
@@ -332,6 +399,83 @@ mod tests {
                 (r#"{ "type": "test", "event": "ignored", "name": "a::b$c" }"#, "gone"),
             ],
         );
+    }
+
+    #[test]
+    fn who_takes_the_place_of_a_test_has_its_name() {
+        check(
+            "test adds ... FAILED\ntest m::adds ... ok",
+            &["adds"],
+            &[
+                ("test m::adds ... ok\ntest calc::tests::adds ... ok", "ran"),
+                ("test m::adds ... ok", "gone"),
+                ("test m::adds ... ok\ntest calc::tests::adds ... ignored", "gone"),
+                ("test m::adds ... ok\ntest calc::tests::adds ... FAILED", "gone"),
+                ("test m::adds ... ok\ntest calc::tests::adds_all ... ok", "gone"),
+            ],
+        );
+        // Each stands in for one.
+        check(
+            "test a::adds ... FAILED\ntest b::adds ... FAILED",
+            &["a::adds", "b::adds"],
+            &[
+                ("test c::adds ... ok\ntest d::adds ... ok", "ran"),
+                ("test c::adds ... ok", "gone"),
+                ("test a::adds ... ok\ntest d::adds ... ok", "ran"),
+                ("test a::adds ... ok", "gone"),
+            ],
+        );
+        check(
+            "t.py::T::test_a FAILED [ 50%]\nt.py::test_b PASSED [100%]",
+            &["t.py::T::test_a"],
+            &[
+                ("t.py::test_a[1.5-2] PASSED [ 50%]\nt.py::test_b PASSED [100%]", "ran"),
+                ("tests/u.py::test_a PASSED [ 50%]\nt.py::test_b PASSED [100%]", "ran"),
+                ("t.py::test_a[1-2] XFAIL [ 50%]\nt.py::test_b PASSED [100%]", "gone"),
+            ],
+        );
+        check(
+            "test_b (t.A.test_b) ... FAIL",
+            &["test_b (t.A.test_b)"],
+            &[("test_b (u.B.test_b) ... ok", "ran"), ("test_c (u.B.test_c) ... ok", "gone")],
+        );
+        check(
+            "▶ s\n  ✖ adds it (0.2ms)\n✖ s (1ms)\nℹ tests 2",
+            &["s", "s > adds it"],
+            &[("▶ s\n  ▶ t\n    ✔ adds it (0.2ms)\n  ✔ t (1ms)\n✔ s (1ms)\nℹ tests 3", "ran")],
+        );
+        check(
+            "▶ s\n  ✖ reads v1.2 (0.2ms)\n✖ s (1ms)\nℹ tests 2",
+            &["s", "s > reads v1.2"],
+            &[("▶ s\n  ✔ writes v3.2 (0.2ms)\n✔ s (1ms)\nℹ tests 2", "gone")],
+        );
+    }
+
+    #[test]
+    fn a_package_without_tests_has_none_that_failed() {
+        check(
+            "--- FAIL: TestB (0.00s)\nFAIL\nFAIL\tm/p\t0.1s\nok  \tm\t0.1s",
+            &["m/p.TestB"],
+            &[
+                ("?   \tm/p\t[no test files]\nok  \tm\t0.1s", "gone"),
+                ("ok  \tm/p\t0.002s [no tests to run]\nok  \tm\t0.1s", "gone"),
+                ("ok  \tm/p\t0.002s\n?   \tm\t[no test files]", "unseen"),
+                ("\tm/p\t\tcoverage: 0.0% of statements", "unseen"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_file_of_tests_is_known_by_its_name() {
+        for file in [
+            "test_a.py", "p/a_test.go", "src/a.spec.ts", "ATest.java", "tests/it.rs", "t/a.t", "a.bats",
+            "spec/a.rb",
+        ] {
+            assert!(is_test_file(file), "{file}");
+        }
+        for file in ["src/a.py", "latest.py", "contest/a.go", "Makefile", "testing.md", ""] {
+            assert!(!is_test_file(file), "{file}");
+        }
     }
 
     #[test]
