@@ -170,7 +170,13 @@ fn read(
         Exit::Code(code) => Some(code),
         _ => None,
     };
-    let output = failure::Output { command: &bare.run, exit_code, ..printed.output(&cwd) };
+    let failed_before = before.map(|before| before.result.failed_tests());
+    let output = failure::Output {
+        command: &bare.run,
+        exit_code,
+        failed_before: failed_before.as_ref(),
+        ..printed.output(&cwd)
+    };
     let failure::Shown { extraction, tests, listing } = failure::shown(&output);
     let mut failures = extraction.failures;
     let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Exit;
 use crate::failure::{
-    Confidence, Failure, FailureSet, Fingerprint, Listed, TestName, Tests, UNPARSED, is_test_file,
+    Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED, is_test_file,
 };
 use crate::id::{Blob, Millis};
 use crate::plural::count;
@@ -81,9 +81,16 @@ impl CommandResult {
         self.tests.map_or(0, |tests| tests.failed.saturating_sub(read))
     }
 
-    /// Says whether its own summary counts failed tests although it exited with 0.
+    /// Says whether it tells itself of failures although it exited with 0.
     pub fn belies_itself(&self) -> bool {
-        self.exit == Exit::Code(0) && self.tests.is_some_and(|tests| tests.failed > 0)
+        self.exit == Exit::Code(0) && self.told_itself() > 0
+    }
+
+    /// Returns how many failures its own output tells of: those that its summary counts, or that were read from it.
+    pub fn told_itself(&self) -> u64 {
+        let read = self.failures.iter().filter(|it| it.source == Source::Text).count();
+        let read = u64::try_from(read).unwrap_or(u64::MAX);
+        self.tests.map_or(0, |tests| tests.failed).max(read)
     }
 
     /// Returns the files of tests that something failed in before any of their tests was run: what cannot be loaded or compiled.
@@ -93,6 +100,17 @@ impl CommandResult {
         let files = files.filter(|(_, file)| is_test_file(file));
         let names = files.map(|(tool, file)| TestName { tool: tool.clone(), name: file.clone() });
         names.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Says whether tests failed in it, and it neither counts its tests nor writes a report: one that is removed may not be seen.
+    pub fn hides_tests(&self) -> bool {
+        self.tests.is_none() && self.reports.is_empty() && self.failures.iter().any(|it| it.test.is_some())
+    }
+
+    /// Returns the tests that failed, by which they are known again.
+    pub fn failed_tests(&self) -> FailureSet {
+        let tests = self.failures.iter().filter(|it| it.test.is_some());
+        FailureSet::new(tests.map(|it| it.fingerprint.clone()))
     }
 
     /// Says whether it came to its end, and it is known what failed.
@@ -264,14 +282,16 @@ impl Findings {
     /// An exit code is easily lost, or set. But what a command prints may also be about another run, so the reason says
     /// how to get out of that.
     fn belied(&mut self, result: &CommandResult) {
-        let failed = result.tests.map_or(0, |tests| tests.failed);
+        let failed = result.told_itself();
         let names: Vec<String> = result.failures.iter().take(NAMED_MAX).map(name).collect();
         let named = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        let is_counted = result.tests.is_some_and(|tests| tests.failed > 0);
         self.reasons.push(format!(
-            "`{}` exits with 0, but counts {} itself{named}{}; mend what failed, or let it exit with what \
+            "`{}` exits with 0, but {} {} itself{named}{}; mend what failed, or let it exit with what \
              it found (a pipe or `;` loses that); if that is the output of another run, keep it out of this one's",
             result.run,
-            count(failed, "failed test"),
+            if is_counted { "counts" } else { "tells of" },
+            count(failed, if is_counted { "failed test" } else { "failure" }),
             more(result.failures.len()),
         ));
         if result.failures.is_empty() {
@@ -527,6 +547,19 @@ mod tests {
             let files: Vec<String> = result.unloaded().into_iter().map(|it| it.name).collect();
             assert_eq!(files, want, "{said}: {:?}", result.failures);
         }
+    }
+
+    #[test]
+    fn go_in_a_pipe_is_not_believed() {
+        let failed = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
+        let [base, now] = [failed, failed].map(|said| command_result("t", &Exit::Code(0), said));
+        let mut findings = Findings::default();
+        findings.add(Gate::Pass, &now, before_the_work(&base));
+        let said = findings.reasons.concat();
+        assert!(
+            said.starts_with("`t` exits with 0, but tells of 1 failure itself: m/p.TestB; mend"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -81,9 +81,12 @@ pub struct CommandStory {
     pub run: String,
     /// It exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
     pub passed: bool,
-    /// It exited with 0, but its own summary counts failed tests.
+    /// It exited with 0, but tells of failures itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub belies_itself: bool,
+    /// Tests failed in it, and it counts none: one that is removed may not be seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hides_tests: bool,
     /// It came to its end, and it is known what failed.
     pub is_conclusive: bool,
     /// What failed; the first so many of them.
@@ -121,6 +124,7 @@ impl CommandStory {
             run: result.run.clone(),
             passed: result.passed(),
             belies_itself: result.belies_itself(),
+            hides_tests: result.hides_tests(),
             is_conclusive: result.is_conclusive(),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: failed.saturating_add(result.failures_left_out),
@@ -138,6 +142,7 @@ impl CommandStory {
             run: result.validator.clone(),
             passed: result.passed(),
             belies_itself: false,
+            hides_tests: false,
             is_conclusive: !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: u64::try_from(result.failures.len()).unwrap_or(u64::MAX),

@@ -151,6 +151,20 @@ pub(in crate::failure) fn is_in(test: &str, package: &str) -> bool {
     name.is_some_and(|name| ["Test", "Example", "Fuzz"].iter().any(|begin| name.starts_with(begin)))
 }
 
+/// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
+pub(in crate::failure) fn fails(lines: &[&str]) -> bool {
+    let mut packages = BTreeMap::new();
+    for line in lines {
+        let failed = line.strip_prefix("FAIL\t");
+        let package =
+            failed.or_else(|| line.strip_prefix("ok  \t")).and_then(|rest| rest.split(['\t', ' ']).next());
+        if let Some(package) = package {
+            packages.insert(package, failed.is_some());
+        }
+    }
+    packages.values().any(|failed| *failed)
+}
+
 /// Returns the name on a line `--- FAIL: Name (0.00s)`.
 fn failed(line: &str) -> Option<&str> {
     ended(line).filter(|(_, ending)| *ending == Ending::Failed).map(|(name, _)| name)
