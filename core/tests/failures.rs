@@ -326,6 +326,19 @@ fn a_command_that_exits_with_0_has_only_the_failed_tests_that_it_counts_itself()
 }
 
 #[test]
+fn a_line_about_a_test_that_has_not_ended_is_no_failure_of_it() {
+    let [first, last] = ["(───)", "(1/1)"].map(|count| {
+        format!(" TRY 1 SLOW [>  1.000s] {count} app::it b\nTRY 1 TRMNTG [>  2.000s] {count} app::it b\n   TRY 1 TMT [   2.010s] {count} app::it b\n  stdout ───\n\n    (test timed out)\n\n")
+    });
+    let summary = "────────────\n     Summary [   4.1s] 1 test run: 0 passed, 1 timed out, 0 skipped\n   TRY 2 TMT [   2.002s] (1/1) app::it b\nerror: test run failed\n";
+    for tries in [first.clone() + &last.replace("TRY 1", "TRY 2"), last] {
+        let found = read(format!("{tries}{summary}").as_bytes());
+        let kinds: Vec<&str> = found.failures.iter().map(|it| it.kind.as_str()).collect();
+        assert_eq!(kinds, ["timeout"], "{tries}");
+    }
+}
+
+#[test]
 fn what_go_says_last_of_a_package_counts_whatever_the_exit_code() {
     let failed = "--- FAIL: TestAdd (0.00s)\n    a_test.go:5: got 3\nFAIL\nFAIL\tm/p\t0.003s\n";
     for (text, want) in [

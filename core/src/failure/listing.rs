@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Output;
-use super::format::{go_test, junit, node_test, tap, without_time};
+use super::format::{go_test, junit, nextest, node_test, tap, without_time};
 use super::normalise::Normaliser;
 use super::page::Page;
 
@@ -111,16 +111,19 @@ impl Listing {
     /// Lets each test that passed and is new stand in for one that is missing.
     fn stand_in(&self, missing: &[&TestName], known: &Self, listed: &mut Listed) {
         let mut free: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        let passed = |endings: &BTreeSet<Ending>| endings.iter().all(|ending| *ending == Ending::Passed);
+        let passed = |endings: &BTreeSet<Ending>| {
+            endings.contains(&Ending::Passed)
+                && endings.iter().all(|it| matches!(it, Ending::Passed | Ending::Ran))
+        };
         let new = self
             .endings
             .iter()
             .filter(|(name, endings)| passed(endings) && !known.endings.contains_key(name));
         for (name, _) in new {
-            *free.entry((&name.tool, last_component(&name.name))).or_default() += 1;
+            *free.entry((&name.tool, last_component(name))).or_default() += 1;
         }
         for name in missing {
-            match free.get_mut(&(&*name.tool, last_component(&name.name))) {
+            match free.get_mut(&(&*name.tool, last_component(name))) {
                 Some(left @ 1..) => {
                     *left -= 1;
                     listed.ran.push((*name).clone());
@@ -182,7 +185,10 @@ fn is_none(name: &str) -> bool {
 }
 
 /// Returns what a test is called whatever file, module or group it is in, and with whatever parameters it is run.
-fn last_component(name: &str) -> &str {
+fn last_component(test: &TestName) -> &str {
+    // The binary stands before the name.
+    let behind_binary = || test.name.split_once(' ').filter(|_| test.tool == "cargo-nextest");
+    let name = behind_binary().map_or(&*test.name, |(_, name)| name);
     let bare = [("[", "]"), ("(", ")")].iter().fold(name.trim_end(), |name, (open, close)| {
         let parameters = name.find(open).filter(|at| *at > 0 && name.ends_with(close));
         parameters.map_or(name, |at| name[..at].trim_end())
@@ -242,7 +248,7 @@ fn ending(word: &str) -> Ending {
     match word {
         "ok" | "OK" | "PASS" | "PASSED" | "LEAK" | "FLAKY" | "XPASS" | "✓" | "pass" => Ending::Passed,
         "ignored" | "SKIP" | "SKIPPED" | "XFAIL" | "skipped" | "expected failure" | "skip" => Ending::Excused,
-        "SLOW" | "START" | "SETUP" | "RETRY" => Ending::Ran,
+        _ if nextest::is_under_way(word) => Ending::Ran,
         _ => Ending::Failed,
     }
 }
@@ -359,7 +365,13 @@ mod tests {
             &["app::it b"],
             &[
                 ("        PASS [   0.005s] (1/2) app::it b", "ran"),
-                ("        PASS [   0.005s] (1/2) other b", "gone"),
+                ("        PASS [   0.005s] (1/2) other b", "ran"),
+                ("        PASS [   0.005s] (1/2) other c", "gone"),
+                (" TERMINATING [>  2.000s] (───) app::it b\n        PASS [   0.005s] (1/2) app::it a", "ran"),
+                (
+                    "        SLOW [>  1.000s] (───) app::more b\n        PASS [   1.005s] (1/2) app::more b",
+                    "ran",
+                ),
                 ("  TRY 1 FAIL [   0.005s] (───) app::it b\n  TRY 2 PASS [   0.005s] (2/2) app::it b", "ran"),
                 ("     Summary [   0.005s] 2 tests run: 2 passed, 0 skipped", "unseen"),
             ],

@@ -93,8 +93,14 @@ fn passes(line: &str) -> bool {
     line.trim_ascii_start().starts_with("PASS [")
 }
 
+/// Says whether a line is about a test that passed, or that has not come to its end.
 fn passed(status: &str) -> bool {
-    matches!(status, "PASS" | "LEAK" | "SKIP" | "SLOW" | "FLAKY" | "SETUP" | "START" | "RETRY")
+    matches!(status, "PASS" | "LEAK" | "SKIP" | "FLAKY") || is_under_way(status)
+}
+
+/// Says whether a line is about a test that has not come to its end.
+pub(in crate::failure) fn is_under_way(status: &str) -> bool {
+    matches!(status, "SLOW" | "SETUP" | "START" | "RETRY" | "TERMINATING" | "TRMNTG")
 }
 
 /// Says by what a process ended that did not end by a panic: a signal, the time limit.
