@@ -3,6 +3,7 @@
 //! A failing command may be observed several times: what does not fail each time is flaky. Reading the output
 //! is `unstuck_core::failure`; the whole of it is kept in blobs, so a better reader can be tried later.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::clip;
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::failure::{self, Confidence, Failure, Fingerprint, Listed, TestName};
+use unstuck_core::failure::{self, Confidence, Failure, Fingerprint, Listed, Listing, TestName};
 use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
@@ -43,8 +44,17 @@ pub struct Command {
     pub spec: Spec,
     /// Patterns of the reports that it writes, from the folder that it runs in.
     pub reports: Vec<String>,
-    /// The tests that failed before the work began, as far as it named them.
-    pub failed_before: Vec<TestName>,
+    /// What it showed before the work began.
+    pub before: Option<Box<Before>>,
+}
+
+/// What a command showed before the work began.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// What it showed.
+    pub result: CommandResult,
+    /// The files of tests that it could not load, and that are not there any more.
+    pub removed: Vec<TestName>,
 }
 
 /// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
@@ -59,7 +69,7 @@ pub async fn run(
     let end = Instant::now() + suite.limit;
     let mut together = Outcome::of(Exit::Code(0));
     let mut results = Vec::new();
-    for Command { run, spec, reports, failed_before } in suite.commands {
+    for Command { run, spec, reports, before } in suite.commands {
         let mut seen: Option<CommandResult> = None;
         for _ in 0..suite.observations.max(1) {
             let spec = Spec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
@@ -70,7 +80,7 @@ pub async fn run(
             outcome.notes.extend(notes);
             let reports: Vec<Vec<u8>> =
                 reports.iter().map(|it| redactor.redact_bytes(it).0.into_owned()).collect();
-            let result = result_of(&run, &cwd, &outcome, &reports, &failed_before, blobs);
+            let result = result_of(&run, &cwd, &outcome, &reports, before.as_deref(), blobs);
             add(&mut together, &run, outcome);
             let observed = match seen.take() {
                 Some(before) => both(&before, result),
@@ -91,13 +101,13 @@ pub async fn run(
     (together, results)
 }
 
-/// Reads what a command showed, on its output and in its reports, also of the tests that failed before the work began.
+/// Reads what a command showed, on its output and in its reports, also of what failed before the work began.
 pub fn result_of(
     run: &str,
     cwd: &Path,
     outcome: &Outcome,
     reports: &[Vec<u8>],
-    failed_before: &[TestName],
+    before: Option<&Before>,
     blobs: &dyn BlobStore,
 ) -> CommandResult {
     let stdout = whole(outcome.stdout.as_ref(), &outcome.answer, blobs);
@@ -120,22 +130,30 @@ pub fn result_of(
         listed: Listed::default(),
         observations: 1,
     };
-    read(bare, cwd, &stdout, &stderr, reports, failed_before)
+    read(bare, cwd, &Printed { stdout, stderr, reports: Cow::Borrowed(reports) }, before, blobs)
 }
 
-/// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so.
+/// Reads again what a command showed, from what was kept of it. What was found to be flaky stays so. `before` is what it
+/// showed before the work began, read again too.
 ///
 /// # Errors
 ///
 /// An output or a report is not there, or is damaged: what failed cannot be told then.
-pub fn read_again(result: CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> io::Result<CommandResult> {
-    let kept = |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs));
-    let (stdout, stderr) = (kept(&result.stdout)?, kept(&result.stderr)?);
-    let reports = result.reports.iter().map(|blob| end_of(blob, blobs)).collect::<io::Result<Vec<_>>>()?;
+pub fn read_again(
+    result: CommandResult,
+    before: Option<&CommandResult>,
+    cwd: &Path,
+    blobs: &dyn BlobStore,
+) -> io::Result<CommandResult> {
+    let printed = Printed::kept(&result, blobs)?;
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
-    let Listed { ran, gone, .. } = &result.listed;
-    let failed_before: Vec<TestName> = ran.iter().chain(gone).cloned().collect();
-    let mut result = read(result, cwd, &stdout, &stderr, &reports, &failed_before);
+    let before = before.map(|before| {
+        // Whether a file was there is known from then only.
+        let unloaded = before.unloaded();
+        let removed = result.listed.gone.iter().filter(|it| unloaded.contains(it)).cloned().collect();
+        Before { result: before.clone(), removed }
+    });
+    let mut result = read(result, cwd, &printed, before.as_ref(), blobs);
     result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
     Ok(result)
 }
@@ -143,18 +161,22 @@ pub fn read_again(result: CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> i
 fn read(
     bare: CommandResult,
     cwd: &Path,
-    stdout: &[u8],
-    stderr: &[u8],
-    reports: &[Vec<u8>],
-    failed_before: &[TestName],
+    printed: &Printed<'_>,
+    before: Option<&Before>,
+    blobs: &dyn BlobStore,
 ) -> CommandResult {
     let cwd = cwd.to_string_lossy();
     let exit_code = match bare.exit {
         Exit::Code(code) => Some(code),
         _ => None,
     };
-    let reports = reports.iter().map(|bytes| failure::Report { format: "", bytes }).collect();
-    let output = failure::Output { command: &bare.run, cwd: &cwd, exit_code, stdout, stderr, reports };
+    let failed_before = before.map(|before| before.result.failed_tests());
+    let output = failure::Output {
+        command: &bare.run,
+        exit_code,
+        failed_before: failed_before.as_ref(),
+        ..printed.output(&cwd)
+    };
     let failure::Shown { extraction, tests, listing } = failure::shown(&output);
     let mut failures = extraction.failures;
     let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);
@@ -166,8 +188,56 @@ fn read(
         failures_left_out: left_out,
         confidence: extraction.confidence,
         tests,
-        listed: listing.listed(failed_before),
+        listed: listed(&listing, before, &cwd, blobs),
         ..bare
+    }
+}
+
+/// Says what became of the tests that failed before the work began.
+fn listed(listing: &Listing, before: Option<&Before>, cwd: &str, blobs: &dyn BlobStore) -> Listed {
+    let failed = before.map_or(&[][..], |before| &before.result.listed.failed);
+    // Only a name that is missing makes it worth the time.
+    let known = || before.map_or_else(Listing::default, |before| listing_of(&before.result, cwd, blobs));
+    let mut listed = listing.listed(failed, known);
+    listed.gone.extend(before.iter().flat_map(|before| &before.removed).cloned());
+    listed
+}
+
+/// Reads which tests an earlier output names; none of one that was not kept.
+fn listing_of(result: &CommandResult, cwd: &str, blobs: &dyn BlobStore) -> Listing {
+    let printed = Printed::kept(result, blobs);
+    printed.map_or_else(|_| Listing::default(), |printed| failure::list(&printed.output(cwd)))
+}
+
+/// What a command printed on both streams, and the reports that it wrote.
+struct Printed<'a> {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    reports: Cow<'a, [Vec<u8>]>,
+}
+
+impl Printed<'_> {
+    /// Reads what was kept of it.
+    fn kept(result: &CommandResult, blobs: &dyn BlobStore) -> io::Result<Self> {
+        let read =
+            |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| end_of(blob, blobs));
+        let reports = result.reports.iter().map(|blob| end_of(blob, blobs)).collect::<io::Result<_>>()?;
+        Ok(Self {
+            stdout: read(&result.stdout)?,
+            stderr: read(&result.stderr)?,
+            reports: Cow::Owned(reports),
+        })
+    }
+
+    fn output<'o>(&'o self, cwd: &'o str) -> failure::Output<'o> {
+        let reports = self.reports.iter().map(|bytes| failure::Report { format: "", bytes }).collect();
+        failure::Output {
+            cwd,
+            stdout: &self.stdout,
+            stderr: &self.stderr,
+            reports,
+            ..failure::Output::default()
+        }
     }
 }
 

@@ -27,7 +27,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             grace: Duration::from_secs(1),
             mark: "unstuck-test-of-checks".to_owned(),
         };
-        Command { run: (*run).to_owned(), spec, reports: Vec::new(), failed_before: Vec::new() }
+        Command { run: (*run).to_owned(), spec, reports: Vec::new(), before: None }
     };
     let suite = Suite {
         commands: commands.iter().map(spec).collect(),

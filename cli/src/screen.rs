@@ -26,7 +26,9 @@ use unstuck_runner::Watcher;
 
 use self::child::ChildView;
 use self::live::Live;
-pub use self::report::{commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json};
+pub use self::report::{
+    commands, end, end_json, evidence, header, more_to_spend, next, notes, spent, spent_json,
+};
 use crate::text;
 use crate::typed::UNSTUCK;
 
@@ -269,12 +271,15 @@ fn baseline_lines(step: &StepId, story: &Story) -> String {
     let step = story.steps.iter().find(|it| it.id == *step);
     let commands = step.map_or(&[][..], |step| &step.baseline);
     let lines = commands.iter().flat_map(|command| {
-        let tests =
-            command.tests.map_or_else(String::new, |tests| format!(", {}", text::count(tests.ran(), "test")));
+        let tests = match command.tests {
+            Some(tests) => format!(", {}", text::count(tests.ran(), "test")),
+            None if command.hides_tests => ", does not count tests: a removed one may not be seen".to_owned(),
+            None => String::new(),
+        };
         let outcome = match (command.passed, command.failed) {
             _ if command.belies_itself => {
-                let failed = command.tests.map_or(0, |tests| tests.failed);
-                format!("exits with 0 although it counts {failed} failed (a pipe?)")
+                let failed = command.tests.map_or(0, |tests| tests.failed).max(command.failed);
+                format!("exits with 0 although it tells of {failed} failed (a pipe?)")
             }
             (true, _) => "passes".to_owned(),
             (false, failed) => text::count(failed, "failure"),

@@ -8,9 +8,10 @@ use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
+use crate::state::{Changed, StepState};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
-use crate::workflow::{CheckCommand, WorkerKind};
+use crate::workflow::{Check, CheckCommand, WorkerKind};
 
 /// A claim about a step, before evidence is put beside it.
 pub(crate) struct Claim {
@@ -180,18 +181,24 @@ const REASONS_MAX: usize = 12;
 pub(crate) const DID_NOTHING: &str =
     "for its idle time it had done nothing (no output, no processor time, no change of a file)";
 
-/// What the commands of a check claim together, or why they could not be run.
+/// What the commands of a check claim together, or why they could not be run. `at` is where the step stood.
 pub(crate) fn commands_claim(
+    check: &Check,
     commands: &[CheckCommand],
     event: &CheckFinished,
-    baseline: Option<&[CommandResult]>,
+    at: &StepState,
 ) -> Result<Claim, weather::Failure> {
-    if (event.commands.is_empty() || event.commands.iter().any(|it| it.exit.could_not_run()))
+    let baseline = at.baseline.as_deref();
+    let is_broken = |(place, result): (usize, &CommandResult)| {
+        let base = baseline.and_then(|baseline| baseline.get(place));
+        result.exit.could_not_run() && !is_of_the_work(result, base, at)
+    };
+    if (event.commands.is_empty() || event.commands.iter().enumerate().any(is_broken))
         && let Err(CheckFailure::CouldNotRun(failure)) = exit_verdict(&event.outcome)
     {
         return Err(failure);
     }
-    let findings = gate::findings(commands, &event.commands, baseline);
+    let findings = gate::findings(commands, &event.commands, baseline, check.baseline);
     let decision = if findings.reasons.is_empty() { Decision::Complete } else { Decision::Incomplete };
     Ok(Claim {
         check_id: Some(event.check_id.clone()),
@@ -200,6 +207,13 @@ pub(crate) fn commands_claim(
         problems: findings.problems,
         ..Claim::new(decision, DecisionSource::ExitCode)
     })
+}
+
+/// Says whether a command that could not be run could be before the work began, and something has changed since: a file that
+/// is not executable any more, a script that calls what is not there. That is for whoever changed it.
+fn is_of_the_work(result: &CommandResult, base: Option<&CommandResult>, at: &StepState) -> bool {
+    let ran_before = base.is_some_and(|base| !base.exit.could_not_run());
+    matches!(result.exit, Exit::Code(_)) && ran_before && at.changed != Changed::No
 }
 
 /// Why the exit of a script is no verdict.

@@ -5,15 +5,17 @@
 //! nothing could be read, goes through no gate; nor do fewer tests than the baseline had, nor
 //! tests without one that failed in the baseline, where they have names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::Exit;
-use crate::failure::{Confidence, Failure, FailureSet, Fingerprint, Listed, Tests, UNPARSED};
+use crate::failure::{
+    Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED, is_test_file,
+};
 use crate::id::{Blob, Millis};
 use crate::plural::count;
-use crate::workflow::{CheckCommand, Gate};
+use crate::workflow::{Baseline, CheckCommand, Gate};
 
 /// What one command of a check showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,17 +81,45 @@ impl CommandResult {
         self.tests.map_or(0, |tests| tests.failed.saturating_sub(read))
     }
 
-    /// Says whether its own summary counts failed tests although it exited with 0.
+    /// Says whether it tells itself of failures although it exited with 0.
     pub fn belies_itself(&self) -> bool {
-        self.exit == Exit::Code(0) && self.tests.is_some_and(|tests| tests.failed > 0)
+        self.exit == Exit::Code(0) && self.told_itself() > 0
+    }
+
+    /// Returns how many failures its own output tells of: those that its summary counts, or that were read from it.
+    pub fn told_itself(&self) -> u64 {
+        let read = self.failures.iter().filter(|it| it.source == Source::Text).count();
+        let read = u64::try_from(read).unwrap_or(u64::MAX);
+        self.tests.map_or(0, |tests| tests.failed).max(read)
+    }
+
+    /// Returns the files of tests that something failed in before any of their tests was run: what cannot be loaded or compiled.
+    pub fn unloaded(&self) -> Vec<TestName> {
+        let unloaded = self.failures.iter().filter(|it| it.test.as_deref().is_none_or(is_test_file));
+        let files = unloaded.filter_map(|it| Some((&it.tool, &it.location.as_ref()?.file)));
+        let files = files.filter(|(_, file)| is_test_file(file));
+        let names = files.map(|(tool, file)| TestName { tool: tool.clone(), name: file.clone() });
+        names.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Says whether tests failed in it, and it neither counts its tests nor writes a report: one that is removed may not be seen.
+    pub fn hides_tests(&self) -> bool {
+        self.tests.is_none() && self.reports.is_empty() && self.failures.iter().any(|it| it.test.is_some())
+    }
+
+    /// Returns the tests that failed, by which they are known again.
+    pub fn failed_tests(&self) -> FailureSet {
+        let tests = self.failures.iter().filter(|it| it.test.is_some());
+        FailureSet::new(tests.map(|it| it.fingerprint.clone()))
     }
 
     /// Says whether it came to its end, and it is known what failed.
     pub fn is_conclusive(&self) -> bool {
         match self.exit {
             Exit::Code(0) => true,
-            // A shell says with such a code that a signal ended its command, in the middle of its work.
-            Exit::Code(129..160) => false,
+            // A shell says with such a code that a signal ended its command, in the middle of its work, or that it
+            // could not run it.
+            Exit::Code(126 | 127 | 129..160) => false,
             Exit::Code(_) => self.confidence > Confidence::Low,
             _ => false,
         }
@@ -107,23 +137,40 @@ pub(crate) struct Findings {
     pub(crate) problems: Vec<String>,
 }
 
+/// What a command showed before the work began.
+#[derive(Clone, Copy, Debug)]
+struct Prior<'a> {
+    /// Nothing, if nobody looked.
+    base: Option<&'a CommandResult>,
+    /// What the check asks of it.
+    mode: Baseline,
+}
+
+impl Prior<'_> {
+    /// Says whether the command printed what belied its exit code even then.
+    fn belied(self) -> bool {
+        self.base.is_some_and(CommandResult::belies_itself)
+    }
+}
+
 /// How many failures a reason names.
 const NAMED_MAX: usize = 8;
 /// How many characters of a line that nothing recognised a reason quotes.
 const LINE_MAX: usize = 120;
 
 /// Compares what the commands of a check showed with what their gates ask. `baseline` has the results of
-/// the same commands before the first iteration, if they were asked for.
+/// the same commands before the first iteration, if they were asked for, and `mode` says what for.
 pub(crate) fn findings(
     commands: &[CheckCommand],
     results: &[CommandResult],
     baseline: Option<&[CommandResult]>,
+    mode: Baseline,
 ) -> Findings {
     let mut findings = Findings::default();
     for (at, command) in commands.iter().enumerate() {
         let base = baseline.and_then(|baseline| baseline.get(at));
         match results.get(at) {
-            Some(result) => findings.add(command.gate, result, base),
+            Some(result) => findings.add(command.gate, result, Prior { base, mode }),
             None => findings.note(format!("`{}` was not run", command.run), "check:not_run".to_owned()),
         }
     }
@@ -145,20 +192,25 @@ pub(crate) fn no_baseline(commands: &[CheckCommand], results: &[CommandResult]) 
 }
 
 impl Findings {
-    fn add(&mut self, gate: Gate, result: &CommandResult, base: Option<&CommandResult>) {
+    fn add(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
         if let Some(reason) = timeout(&format!("`{}`", result.run), &result.exit, result.duration) {
             return self.note(reason, TIMEOUT.to_owned());
         }
         if let Exit::Signal(signal) = result.exit {
             self.fingerprints.push(format!("signal:{signal}"));
         }
-        let belied = |base: Option<&CommandResult>| base.is_some_and(CommandResult::belies_itself);
+        let base = prior.base;
         match gate {
             // What it always counted without a name is no test, as far as anybody can tell.
-            Gate::Pass if result.belies_itself() && !(result.failures.is_empty() && belied(base)) => {
+            Gate::Pass if result.belies_itself() && !(result.failures.is_empty() && prior.belied()) => {
                 self.belied(result);
             }
-            Gate::Pass if result.passed() => self.tests_removed(result, base),
+            Gate::Pass if result.passed() => {
+                // What is only to be shown asks for nothing.
+                if prior.mode != Baseline::Report {
+                    self.tests_removed(result, base);
+                }
+            }
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
             Gate::NoNewFailures if !result.is_conclusive() => {
                 self.failed(result, &result.failures, "is inconclusive, which passes no gate", base);
@@ -170,7 +222,7 @@ impl Findings {
                 let new: Vec<Failure> = result.failures.iter().filter(is_new).cloned().collect();
                 if new.is_empty() && result.failures_left_out == 0 {
                     // What it printed so before, it may print of something else.
-                    if result.belies_itself() && base.is_some() && !belied(base) {
+                    if result.belies_itself() && base.is_some() && !prior.belied() {
                         return self.belied(result);
                     }
                     if result.unread() > base.map_or(0, CommandResult::unread) {
@@ -230,14 +282,16 @@ impl Findings {
     /// An exit code is easily lost, or set. But what a command prints may also be about another run, so the reason says
     /// how to get out of that.
     fn belied(&mut self, result: &CommandResult) {
-        let failed = result.tests.map_or(0, |tests| tests.failed);
+        let failed = result.told_itself();
         let names: Vec<String> = result.failures.iter().take(NAMED_MAX).map(name).collect();
         let named = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        let is_counted = result.tests.is_some_and(|tests| tests.failed > 0);
         self.reasons.push(format!(
-            "`{}` exits with 0, but counts {} itself{named}{}; mend what failed, or let it exit with what \
+            "`{}` exits with 0, but {} {} itself{named}{}; mend what failed, or let it exit with what \
              it found (a pipe or `;` loses that); if that is the output of another run, keep it out of this one's",
             result.run,
-            count(failed, "failed test"),
+            if is_counted { "counts" } else { "tells of" },
+            count(failed, if is_counted { "failed test" } else { "failure" }),
             more(result.failures.len()),
         ));
         if result.failures.is_empty() {
@@ -251,37 +305,52 @@ impl Findings {
         let Some(base) = base else { return };
         let run = &result.run;
         let before = base.tests.map_or(0, Tests::ran);
-        let now = result.tests.map_or(0, Tests::ran);
+        let now = result.tests.map(Tests::ran);
         let gone = &result.listed.gone;
-        let reason = if now < before {
-            format!(
+        if let Some(now) = now.filter(|now| *now < before) {
+            let reason = format!(
                 "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began; put the others back"
-            )
+            );
+            self.note(reason, format!("tests_removed:{run}"));
         } else if !gone.is_empty() {
             let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
-            format!(
+            let reason = format!(
                 "tests_removed: `{run}` does not run {} that failed before the work began: {}{}; put back what was \
                  removed, renamed or skipped, and mend it",
                 if gone.len() == 1 { "a test" } else { "tests" },
                 names.join(", "),
                 more(gone.len()),
-            )
+            );
+            self.note(reason, format!("tests_removed:{run}"));
+        } else if now.is_none() && before > 0 && !result.listed.has_run_all(&base.listed.failed) {
+            // Nobody knows that they are gone. But so it looks when a check was made to do nothing.
+            let reason = format!(
+                "tests_unseen: `{run}` does not say any more how many tests it ran ({before} before); let it say so (no `-q`, \
+                 no quiet reporter), have it write a report (`--report`), or begin again with `--baseline off`"
+            );
+            self.note(reason, format!("tests_unseen:{run}"));
         } else {
-            return self.unseen(result, base);
-        };
-        self.note(reason, format!("tests_removed:{run}"));
+            self.unseen(result, base);
+        }
     }
 
     /// Where there are neither numbers nor names, a test that was removed looks like one that was mended.
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
         let now = result.set();
         let is_over = |it: &Failure| it.test.is_some() && !now.contains(&it.fingerprint);
-        if base.tests.is_none() && result.listed.ran.is_empty() && base.failures.iter().any(is_over) {
+        let run = &result.run;
+        if base.tests.is_some() || !result.listed.ran.is_empty() {
+            return;
+        }
+        if base.failures.iter().any(is_over) {
             self.problems.push(format!(
-                "tests_unseen: `{}` says neither how many tests it ran nor which, so it is not known whether those \
+                "tests_unseen: `{run}` says neither how many tests it ran nor which, so it is not known whether those \
                  that failed before the work began were mended or removed; let it name them (such as with -v), or \
-                 write a report",
-                result.run
+                 write a report"
+            ));
+        } else if result.tests.is_some() && !base.passed() {
+            self.problems.push(format!(
+                "tests_unseen: `{run}` came to no test before the work began, so it is not known whether some were removed"
             ));
         }
     }
@@ -346,16 +415,21 @@ mod tests {
     use crate::failure::{self, Output};
     use crate::testing::command_result;
 
+    fn before_the_work(base: &CommandResult) -> Prior<'_> {
+        Prior { base: Some(base), mode: Baseline::Gate }
+    }
+
     /// Checks what each gate finds in what a command prints that printed `before` and failed: how its reason or
     /// its problem begins, or nothing.
     fn check(before: &str, after: &str, want: &str) {
         let base = command_result("t", &Exit::Code(1), before);
         let mut now = command_result("t", &Exit::Code(0), after);
-        let output = Output { stdout: after.as_bytes(), ..Output::default() };
-        now.listed = failure::list(&output).listed(&base.listed.failed);
+        let [was, output] =
+            [before, after].map(|said| Output { stdout: said.as_bytes(), ..Output::default() });
+        now.listed = failure::list(&output).listed(&base.listed.failed, || failure::list(&was));
         for gate in [Gate::Pass, Gate::NoNewFailures] {
             let mut findings = Findings::default();
-            findings.add(gate, &now, Some(&base));
+            findings.add(gate, &now, before_the_work(&base));
             let said = [findings.reasons, findings.problems].concat();
             assert_eq!(said.len(), usize::from(!want.is_empty()), "{after}: {said:?}");
             assert!(said.concat().starts_with(want), "{after}: {said:?}");
@@ -367,7 +441,7 @@ mod tests {
         let base = command_result("t", &Exit::Code(1), before);
         let now = command_result("t", &Exit::Code(1), after);
         let mut findings = Findings::default();
-        findings.add(Gate::NoNewFailures, &now, Some(&base));
+        findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
         let said = findings.reasons.concat();
         assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after}: {said}");
     }
@@ -395,7 +469,7 @@ mod tests {
         for gate in [Gate::Pass, Gate::NoNewFailures] {
             let found = |base: &CommandResult| {
                 let mut findings = Findings::default();
-                findings.add(gate, &quiet, Some(base));
+                findings.add(gate, &quiet, before_the_work(base));
                 findings.reasons.concat()
             };
             let belied = "`t` exits with 0, but counts 1 failed test itself: t.py::test_b; mend";
@@ -416,7 +490,8 @@ mod tests {
         let result = |code: i32, test: &str| command_result("t", &Exit::Code(code), &said(test));
         for (before, now) in [(0, 0), (1, 0), (0, 1)] {
             let mut findings = Findings::default();
-            findings.add(Gate::NoNewFailures, &result(now, "test_b"), Some(&result(before, "test_a")));
+            let base = result(before, "test_a");
+            findings.add(Gate::NoNewFailures, &result(now, "test_b"), before_the_work(&base));
             assert_eq!(
                 findings.reasons,
                 [format!("`t` shows new failures: t.py::test_b (exit code {now})")],
@@ -430,6 +505,7 @@ mod tests {
         const ONE_GONE: &str =
             "tests_removed: `t` does not run a test that failed before the work began: b; put";
         const FEWER: &str = "tests_removed: `t` ran 1 of the 2 tests that ran before the work began; put";
+        const NONE: &str = "tests_removed: `t` ran 0 of the 2 tests";
         let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
         let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
         check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");
@@ -438,11 +514,86 @@ mod tests {
         check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
         check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
         check(cargo, "test result: ok. 1 passed; 0 failed; 0 ignored;", FEWER);
+        check(cargo, "test result: ok. 0 passed; 0 failed; 0 ignored;", NONE);
         let minitest = "  1) Failure:\nT#test_b [t.rb:3]:\nExpected: 1\n  Actual: 2\n\n2 runs, 2 assertions, 1 failures, 0 errors, 0 skips";
         check(minitest, "2 runs, 1 assertions, 0 failures, 0 errors, 1 skips", FEWER);
         check(minitest, "2 runs, 2 assertions, 0 failures, 0 errors, 0 skips", "");
         let go = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
         check(go, "ok  \tm/p\t0.002s", "tests_unseen: `t` says neither");
         check("a.c:3:1: error: no semicolon", "", "");
+        // What kept all tests from being run may have gone with some of them.
+        check("a.c:3:1: error: no semicolon", passed, "tests_unseen: `t` came to no test before");
+        check(
+            go,
+            "?   \tm/p\t[no test files]",
+            "tests_removed: `t` does not run a test that failed before the work began: m/p.TestB;",
+        );
+    }
+
+    #[test]
+    fn a_file_of_tests_that_cannot_be_loaded_is_known() {
+        for (said, want) in [
+            ("tests/it.rs:3:1: error: no semicolon\nsrc/a.rs:3:1: error: no semicolon", &["tests/it.rs"][..]),
+            (
+                "==== ERRORS ====\n____ ERROR collecting test_a.py ____\n  File \"/w/test_a.py\", line 1\n    def test_a(:\n               ^\nE   SyntaxError: invalid syntax\n=== short test summary info ===\nERROR test_a.py\n1 error in 0.1s",
+                &["test_a.py"],
+            ),
+            (
+                "= short test summary info =\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed, 1 passed in 0.01s",
+                &[],
+            ),
+        ] {
+            let result = command_result("t", &Exit::Code(1), said);
+            let files: Vec<String> = result.unloaded().into_iter().map(|it| it.name).collect();
+            assert_eq!(files, want, "{said}: {:?}", result.failures);
+        }
+    }
+
+    #[test]
+    fn go_in_a_pipe_is_not_believed() {
+        let failed = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
+        let [base, now] = [failed, failed].map(|said| command_result("t", &Exit::Code(0), said));
+        let mut findings = Findings::default();
+        findings.add(Gate::Pass, &now, before_the_work(&base));
+        let said = findings.reasons.concat();
+        assert!(
+            said.starts_with("`t` exits with 0, but tells of 1 failure itself: m/p.TestB; mend"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn who_counts_no_more_has_not_removed_a_test_for_sure() {
+        const UNCOUNTED: &str = "tests_unseen: `t` does not say any more how many tests it ran (2 before); let it say so (no `-q`";
+        let maven = "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0";
+        check(maven, "", UNCOUNTED);
+        check(maven, "\nBUILD SUCCESSFUL in 2s\n", UNCOUNTED);
+        // Where it names what failed before, numbers are not needed.
+        let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
+        check(cargo, "test a ... ok\ntest b ... ok\n", "");
+        check(cargo, "test a ... ok\ntest c ... ok\n", "tests_removed: `t` does not run a test that failed");
+        check(cargo, "", UNCOUNTED);
+    }
+
+    #[test]
+    fn a_baseline_that_is_only_to_be_shown_asks_for_no_test() {
+        let base = command_result("t", &Exit::Code(1), "1 failed, 3 passed in 0.1s");
+        for (gate, mode, is_asked) in [
+            (Gate::Pass, Baseline::Gate, true),
+            (Gate::Pass, Baseline::Report, false),
+            (Gate::NoNewFailures, Baseline::Report, true),
+        ] {
+            for now in ["3 passed in 0.1s", ""] {
+                let mut findings = Findings::default();
+                let now = command_result("t", &Exit::Code(0), now);
+                findings.add(gate, &now, Prior { base: Some(&base), mode });
+                assert_eq!(
+                    !findings.reasons.is_empty(),
+                    is_asked,
+                    "{gate:?} {mode:?} {:?}",
+                    findings.reasons
+                );
+            }
+        }
     }
 }

@@ -192,6 +192,12 @@ impl StepState {
         Some(step.first(turn)?.at(turn.place))
     }
 
+    /// Says whether its check passed before the work began, and nobody has changed anything since.
+    pub(crate) fn had_nothing_to_mend(&self) -> bool {
+        let passed = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
+        self.changed == Changed::No && self.baseline.as_ref().is_some_and(passed)
+    }
+
     /// Returns whose turn of a chain it is for this.
     pub(crate) fn turn(&self, what: Next) -> Turn {
         let place = match what {

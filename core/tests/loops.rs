@@ -5,11 +5,13 @@ use serde_json::Value;
 use unstuck_core::RunState;
 use unstuck_core::event::{Conclusion, DecisionFile, Exit, Fact, Observation, RunOutcome, StepEnd};
 use unstuck_core::id::{Stage, StepId};
-use unstuck_core::reading::{Counts, Progress, Reading, Scope, Trouble, Usage};
+use unstuck_core::reading::{CallEnd, Counts, Progress, Reading, Scope, Trouble, Usage};
 use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::testing::{Act, Script, World, script_worker, step};
 use unstuck_core::verdict::Decision;
-use unstuck_core::workflow::{CheckBy, Convergence, OnExhausted, OnFailure, Step, WorkerKind, Workflow};
+use unstuck_core::workflow::{
+    Baseline, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, WorkerKind, Workflow,
+};
 
 fn rows(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a fixture is JSON lines")).collect()
@@ -301,6 +303,67 @@ fn what_its_newest_worker_used_is_kept_with_a_step() {
 fn changed(act: Act) -> Act {
     let Act::Tells(code, reading) = act else { return act };
     Act::Tells(code, Box::new(Reading { files: vec!["a.rs".to_owned()], ..*reading }))
+}
+
+/// A step whose check is a command that was run before the work, too.
+fn with_baseline(checks: &[Act], work: Act) -> World {
+    let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
+    let mut one = step("a").checked(CheckBy::Commands(vec![command]), 2);
+    if let Some(check) = &mut one.check {
+        check.baseline = Baseline::Gate;
+    }
+    let script =
+        Script { work: [("a".into(), vec![work])].into(), checks: [("a".into(), checks.to_vec())].into() };
+    let mut world = World::start(Workflow::of_steps(vec![one]), script);
+    world.play();
+    world
+}
+
+/// Who works without changing anything, and who changes a file.
+fn idle_and_busy() -> [Act; 2] {
+    let mut reading = Progress::default().so_far("claude");
+    (reading.end, reading.trouble) = (CallEnd::Done, None);
+    let idle = Act::Tells(0, Box::new(reading));
+    [idle.clone(), changed(idle)]
+}
+
+#[test]
+fn a_completion_without_a_change_says_so_where_the_checks_passed_before() {
+    let [idle, busy] = idle_and_busy();
+    let (passes, fails) = (Act::Exits(0, "1 passed in 0.1s".to_owned()), Act::Exits(1, String::new()));
+    for (checks, work, is_told) in [
+        (vec![passes.clone()], idle.clone(), true),
+        (vec![passes.clone()], busy, false),
+        (vec![fails, passes], idle, false),
+    ] {
+        let world = with_baseline(&checks, work);
+        let facts = world.history.events.iter().map(|event| &event.fact);
+        let mut verdicts = facts.filter_map(|fact| match fact {
+            Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict),
+            _ => None,
+        });
+        let verdict = verdicts.next_back().expect("it was judged");
+        assert_eq!(verdict.decision, Decision::Complete, "{checks:?}");
+        assert_eq!(verdict.problems.iter().any(|it| it.starts_with("unchanged: ")), is_told, "{checks:?}");
+    }
+}
+
+#[test]
+fn who_breaks_the_start_of_a_check_is_told() {
+    let [idle, busy] = idle_and_busy();
+    let (fails, passes) = (Act::Exits(1, String::new()), Act::Exits(0, String::new()));
+    let missing = |code| Act::Exits(code, "bash: ./t.sh: Permission denied".to_owned());
+    for code in [126, 127] {
+        let world = with_baseline(&[fails.clone(), missing(code), passes.clone()], busy.clone());
+        assert_eq!(world.state.outcome(), Some(RunOutcome::Complete), "{code}");
+        // Nobody but the machine can be the cause.
+        for world in [
+            with_baseline(&[fails.clone(), missing(code), passes.clone()], idle.clone()),
+            with_baseline(&[missing(code), passes.clone()], busy.clone()),
+        ] {
+            assert_eq!(world.state.outcome(), Some(RunOutcome::WorkerFailed), "{code}");
+        }
+    }
 }
 
 #[test]

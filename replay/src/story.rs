@@ -82,9 +82,12 @@ pub struct CommandStory {
     pub run: String,
     /// It exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
     pub passed: bool,
-    /// It exited with 0, but its own summary counts failed tests.
+    /// It exited with 0, but tells of failures itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub belies_itself: bool,
+    /// Tests failed in it, and it counts none: one that is removed may not be seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hides_tests: bool,
     /// It came to its end, and it is known what failed.
     pub is_conclusive: bool,
     /// What failed; the first so many of them.
@@ -122,6 +125,7 @@ impl CommandStory {
             run: result.run.clone(),
             passed: result.passed(),
             belies_itself: result.belies_itself(),
+            hides_tests: result.hides_tests(),
             is_conclusive: result.is_conclusive(),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: failed.saturating_add(result.failures_left_out),
@@ -139,6 +143,7 @@ impl CommandStory {
             run: result.validator.clone(),
             passed: result.passed(),
             belies_itself: false,
+            hides_tests: false,
             is_conclusive: !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: u64::try_from(result.failures.len()).unwrap_or(u64::MAX),
@@ -441,7 +446,10 @@ impl Story {
                     iteration.raised_to = Some(e.to);
                 }
             }
-            Conclusion::StepEnded(e) => self.end_of(&e.step, Some(e.end.clone())),
+            Conclusion::StepEnded(e) => {
+                self.end_of(&e.step, Some(e.end.clone()));
+                self.note_doubts(&e.step);
+            }
             Conclusion::WorkRequested(e) => {
                 self.end_of(&e.step, None);
             }
@@ -480,6 +488,18 @@ impl Story {
         }
     }
 
+    /// A completion tells its problems to nobody but a person: no prompt follows.
+    fn note_doubts(&mut self, step: &StepId) {
+        let ended = self.steps.iter().find(|it| it.id == *step && it.end == Some(StepEnd::Complete));
+        let Some((last, verdict)) =
+            ended.and_then(|it| it.iterations.last()).and_then(|it| Some((it, it.verdict?)))
+        else {
+            return;
+        };
+        let doubts = last.problems.iter().map(|it| (verdict, format!("{step} #{}: {it}", last.iteration)));
+        self.notes.extend(doubts);
+    }
+
     fn iteration(&mut self, step: &StepId, number: Iteration, at: Timestamp) -> Option<&mut IterationStory> {
         let step = self.steps.iter_mut().find(|s| s.id == *step)?;
         if step.iterations.last().is_none_or(|last| last.iteration < number) {
@@ -505,11 +525,12 @@ impl IterationStory {
         failed(&self.commands)
     }
 
-    /// Returns why it was judged so, in a few words: its first reason; without one what made it
-    /// unreadable, or the last line that its check printed, unless all is well.
+    /// Returns why it was judged so, in a few words: its first reason; without one what is doubtful about it,
+    /// what made it unreadable, or the last line that its check printed.
     pub fn why(&self) -> Option<&str> {
         let otherwise = match self.decision {
-            Some(Decision::Complete | Decision::Blocked | Decision::Waiting) => None,
+            Some(Decision::Complete) => self.problems.first(),
+            Some(Decision::Blocked | Decision::Waiting) => None,
             // What was found last tells most: the sources are asked in order.
             Some(Decision::None) => self.problems.last(),
             _ => self.said.as_ref(),

@@ -12,6 +12,7 @@ use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::client::Client;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
+use unstuck_core::failure::TestName;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
 use unstuck_core::prompt::{self, FromRegistry};
@@ -218,11 +219,27 @@ fn suite(
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
         let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
-        let failed_before = before.map(|result| result.listed.failed.clone()).unwrap_or_default();
-        checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), failed_before }
+        let before = before.map(|result| {
+            let removed = removed(world, asked.at, result);
+            Box::new(checks::Before { result: result.clone(), removed })
+        });
+        checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
     };
     let commands = commands.iter().enumerate().map(spec).collect();
     Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
+}
+
+/// Returns the files of tests that could not be loaded before the work began and were removed since. One that was moved is
+/// there under another path.
+fn removed(world: &Machine, at: &StepState, before: &CommandResult) -> Vec<TestName> {
+    let changed = &at.drift.files;
+    let is_there = |file: &str| world.workspace.join(file).exists();
+    let was_moved = |file: &str| {
+        let name = Path::new(file).file_name();
+        changed.iter().any(|it| Path::new(it).file_name() == name && is_there(it))
+    };
+    let unloaded = before.unloaded().into_iter();
+    unloaded.filter(|it| changed.contains(&it.name) && !is_there(&it.name) && !was_moved(&it.name)).collect()
 }
 
 fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsString>> {
@@ -360,7 +377,7 @@ pub(crate) async fn run(
                 Some(CheckBy::Exit(_))
                     if inquiry == Some(Inquiry::Check) && outcome.exit != Exit::Code(0) =>
                 {
-                    vec![checks::result_of("the check", &cwd, &outcome, &[], &[], &*world.blobs)]
+                    vec![checks::result_of("the check", &cwd, &outcome, &[], None, &*world.blobs)]
                 }
                 _ => Vec::new(),
             };

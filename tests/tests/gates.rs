@@ -47,9 +47,10 @@ fn verdict(gate: &str, baseline: &str, now: &str) -> String {
             let reason = verdict.reasons.first().map_or("", String::as_str);
             Some(format!("incomplete: {}", reason.rsplit("`check` ").next().unwrap_or(reason)))
         }
-        Fact::Concluded(Conclusion::StepEnded(ended)) if matches!(ended.end, StepEnd::NoBaseline(_)) => {
-            Some("nobody begins".to_owned())
-        }
+        Fact::Concluded(Conclusion::StepEnded(ended)) => match ended.end {
+            StepEnd::NoBaseline(_) | StepEnd::CheckCouldNotRun(_) => Some("nobody begins".to_owned()),
+            _ => None,
+        },
         _ => None,
     });
     told.expect("something came of it")
@@ -60,6 +61,7 @@ fn act(cell: &str) -> Act {
     match cell {
         "quiet" => Act::Exits(1, String::new()),
         "empty" => Act::Exits(0, String::new()),
+        "missing" => Act::Exits(127, String::new()),
         "hangs" => Act::Hangs,
         "dies" => Act::Dies(9),
         "3 pass" => Act::Exits(0, tests(&["a", "b", "c"], &[])),

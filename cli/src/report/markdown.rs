@@ -20,6 +20,11 @@ pub fn markdown(page: &Page) -> String {
     for (step, report) in page.report.steps() {
         parts.extend(of_step(page, step, report));
     }
+    let notes: Vec<String> = screen::notes(story).map(|note| format!("- {}", line(&note))).collect();
+    if !notes.is_empty() {
+        parts.push(String::new());
+    }
+    parts.extend(notes);
     let run = story.run.as_ref().map_or("", |run| run.as_str());
     parts.extend([
         String::new(),
@@ -107,6 +112,8 @@ mod tests {
             | 8 | 00:01 | ? | +1 −0 (1 file) | 1 → 1 | 2 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
             | 9 | 00:02 | ? | +1 −0 (1 file) | 1 → 1 | 2 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
             | 10 | 00:00 | ? | +1 −0 (1 file) | 1 → 1 | 2 → 3 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
+
+            - work: the baseline was taken in the workspace: it is in no git repository (event 4)
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 

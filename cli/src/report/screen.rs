@@ -6,7 +6,7 @@ use unstuck_replay::report::StepReport;
 
 use super::chart::chart;
 use super::{Page, Row, ends};
-use crate::typed::{self, UNSTUCK};
+use crate::typed::UNSTUCK;
 use crate::{screen, text};
 
 /// Most iterations that are shown, and how many of them are the first ones.
@@ -45,9 +45,7 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
 
 /// What was odd about the run; of much of it the beginning.
 fn notes(page: &Page, width: usize) -> Vec<String> {
-    let odd =
-        page.report.story.notes.iter().map(|(seq, note)| format!("{} (event {seq})", typed::again(note)));
-    let all: Vec<String> = odd.collect();
+    let all: Vec<String> = screen::notes(&page.report.story).collect();
     let more = all.len().saturating_sub(NOTES_MAX);
     let more = (more > 0).then(|| format!("note  and {more} more: --json has them all"));
     let line = |note: &String| format!("note  {}", text::wrap(&text::plain(note), width, 6));

@@ -147,8 +147,7 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         let line = format!("  {steps} incomplete: {}", incomplete.join(", "));
         lines.push(format!("  {}", text::wrap(&line, text::width(), 4)));
     }
-    for (seq, note) in &story.notes {
-        let note = format!("{} (event {seq})", typed::again(note));
+    for note in notes(story) {
         lines.push(format!("  note      {}", text::wrap(&note, text::width(), indent)));
     }
     if let Some(path) = diagnosis {
@@ -160,6 +159,11 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         lines.extend(commands(&next, text::width()));
     }
     lines.join("\n")
+}
+
+/// Returns what was odd about a run, each with its event: also what is doubtful about a completion.
+pub fn notes(story: &Story) -> impl Iterator<Item = String> {
+    story.notes.iter().map(|(seq, note)| format!("{} (event {seq})", typed::again(note)))
 }
 
 /// Returns what was missing at last of each step whose end does not say so.

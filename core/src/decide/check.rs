@@ -61,7 +61,7 @@ impl Batch {
                     }
                 }
             }
-            CheckBy::Commands(commands) => match commands_claim(commands, event, at.baseline.as_deref()) {
+            CheckBy::Commands(commands) => match commands_claim(check, commands, event, at) {
                 Ok(_) if event.iteration == Iteration::BASELINE => {
                     self.baseline_taken(step, commands, event, evidence);
                 }

@@ -14,6 +14,9 @@ use crate::workflow::{Check, CheckBy, OnExhausted, Step};
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
 const JOB_POLL_MIN: Millis = Millis::from_secs(1);
 
+/// What is said of a completion that shows nothing.
+const UNCHANGED: &str = "unchanged: the checks passed before the work began, and nothing was changed";
+
 impl Batch {
     /// Puts a claim beside the evidence and says how the step goes on.
     pub(super) fn verdict(&mut self, step: &Step, check: &Check, claim: Claim, evidence: Vec<Seq>) {
@@ -73,6 +76,12 @@ impl Batch {
             event.reasons = vec![
                 "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
             ];
+        }
+        if event.decision == Decision::Complete
+            && at.had_nothing_to_mend()
+            && !event.problems.iter().any(|it| it == UNCHANGED)
+        {
+            event.problems.push(UNCHANGED.to_owned());
         }
         if event.decision == Decision::Complete && claims && !at.drift.put_back.is_empty() {
             event.claimed = Some(Decision::Complete);

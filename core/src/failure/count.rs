@@ -82,8 +82,8 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^Tests: (?<total>\d+), Assertions: \d+(?:, Errors: (?<errors>\d+))?(?:, Failures: (?<failed>\d+))?(?:, Skipped: (?<off>\d+))?",
         // RSpec.
         r"^(?<total>\d+) examples?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending)?",
-        // ctest.
-        r"^\d+% tests passed, (?<failed>\d+) tests? failed out of (?<total>\d+)",
+        // ctest; from version 4 on, it says nothing of failed ones where there are none.
+        r"^\d+% tests passed(?:, (?<failed>\d+) tests? failed)? out of (?<total>\d+)",
         // minitest; test-unit.
         r"^(?<total>\d+) (?:runs|tests), \d+ assertions, (?<failed>\d+) failures, (?<errors>\d+) errors(?:, (?<off>\d+) (?:skips|pendings))?(?:, (?<off2>\d+) omissions)?",
         // ExUnit; bats on a terminal.
@@ -192,6 +192,10 @@ fn listed(lines: &[&str]) -> Option<Tests> {
         // Without `-v` only those that failed are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
         let is_skipped = || line.rsplit_once('#').is_some_and(|(_, directive)| tap::excuses(directive));
+        if tap::is_problem(line) {
+            // There is none of them in an output where all is well.
+            continue;
+        }
         if let Some(passed) = point(line) {
             match (passed, is_skipped()) {
                 (_, true) => tests.skipped += 1,
@@ -320,6 +324,8 @@ mod tests {
             ("Tests: 4, Assertions: 3, Errors: 1, Failures: 1, Skipped: 1.", (1, 2, 1)),
             ("5 examples, 1 failure, 2 pending", (2, 1, 2)),
             ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
+            ("100% tests passed, 0 tests failed out of 3", (3, 0, 0)),
+            ("100% tests passed out of 3", (3, 0, 0)),
             (
                 "[==========] 3 tests from 1 test suite ran. (0 ms total)\n[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:",
                 (2, 1, 0),
@@ -354,6 +360,7 @@ mod tests {
             "all tests passed",
             "2 tests completed, 1 failed",
             "3 files changed",
+            "1..2\nnot ok 1 a.lua:2:9: unused variable 'width'\nnot ok 2 a.lua:3:9: unused variable 'height'",
             "it took 5 s, nothing failed in it",
             "ok, done",
         ] {

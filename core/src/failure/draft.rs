@@ -275,12 +275,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Keeps of what was found behind the first `reported` only the tests.
-    pub(super) fn keep_tests(&mut self, reported: usize) {
-        self.keep_behind(reported, |failure| failure.test.is_some());
-    }
-
-    fn keep_behind(&mut self, reported: usize, is_kept: impl Fn(&Failure) -> bool) {
+    /// Keeps of what was found behind the first `reported` only this.
+    pub(super) fn keep_behind(&mut self, reported: usize, is_kept: impl Fn(&Failure) -> bool) {
         let mut at = 0;
         self.failures.retain(|failure| {
             at += 1;

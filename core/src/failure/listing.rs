@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Output;
-use super::format::{go_test, junit, node_test, tap, without_time};
+use super::format::{go_test, junit, nextest, node_test, tap, without_time};
 use super::normalise::Normaliser;
 use super::page::Page;
 
@@ -55,6 +55,8 @@ pub(super) enum Ending {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     endings: BTreeMap<TestName, BTreeSet<Ending>>,
+    /// The packages of Go that say that they have no tests, or ran none.
+    empty: BTreeSet<String>,
 }
 
 /// Reads how the tests ended that an output names, in its text and in its reports.
@@ -74,33 +76,77 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
                 listing.endings.entry(name).or_default().insert(ending);
             }
         });
+        listing.empty.extend(go_test::empty(&page.lines()).map(str::to_owned));
     }
     listing
 }
 
 impl Listing {
-    /// Says what there is of those that failed, and of those that failed `before`.
-    pub fn listed(&self, before: &[TestName]) -> Listed {
+    /// Says what there is of those that failed, and of those that failed `before`. A test whose name is not there counts as
+    /// run if one that passed took its place: it has the same last component, and is not among all that were `known` before.
+    pub fn listed(&self, before: &[TestName], known: impl FnOnce() -> Self) -> Listed {
         let that = |ending| self.endings.iter().filter(move |(_, endings)| endings.contains(&ending));
         let complete: BTreeSet<&str> = that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
         let mut listed = Listed {
             failed: that(Ending::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
             ..Listed::default()
         };
+        let mut missing = Vec::new();
         for name in before {
             match self.endings.get(name) {
                 Some(endings) if endings.iter().any(|ending| *ending != Ending::Excused) => {
                     listed.ran.push(name.clone());
                 }
-                None if !complete.contains(name.tool.as_str()) => {}
-                _ => listed.gone.push(name.clone()),
+                Some(_) => listed.gone.push(name.clone()),
+                None if complete.contains(name.tool.as_str()) => missing.push(name),
+                None => self.told_of_packages(name, &mut listed),
             }
         }
+        if !missing.is_empty() {
+            self.stand_in(&missing, &known(), &mut listed);
+        }
         listed
+    }
+
+    /// Lets each test that passed and is new stand in for one that is missing.
+    fn stand_in(&self, missing: &[&TestName], known: &Self, listed: &mut Listed) {
+        let mut free: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let passed = |endings: &BTreeSet<Ending>| {
+            endings.contains(&Ending::Passed)
+                && endings.iter().all(|it| matches!(it, Ending::Passed | Ending::Ran))
+        };
+        let new = self
+            .endings
+            .iter()
+            .filter(|(name, endings)| passed(endings) && !known.endings.contains_key(name));
+        for (name, _) in new {
+            *free.entry((&name.tool, last_component(name))).or_default() += 1;
+        }
+        for name in missing {
+            match free.get_mut(&(&*name.tool, last_component(name))) {
+                Some(left @ 1..) => {
+                    *left -= 1;
+                    listed.ran.push((*name).clone());
+                }
+                _ => listed.gone.push((*name).clone()),
+            }
+        }
+    }
+
+    /// A package of Go that has no tests any more has not the one either that failed.
+    fn told_of_packages(&self, name: &TestName, listed: &mut Listed) {
+        if name.tool == "go-test" && self.empty.iter().any(|package| go_test::is_in(&name.name, package)) {
+            listed.gone.push(name.clone());
+        }
     }
 }
 
 impl Listed {
+    /// Says whether all of those that failed before the work began were run. Who names none does not show that.
+    pub(crate) fn has_run_all(&self, failed: &[TestName]) -> bool {
+        !failed.is_empty() && failed.iter().all(|name| self.ran.contains(name))
+    }
+
     /// Puts another observation of the same command beside this one.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
@@ -138,6 +184,36 @@ fn is_none(name: &str) -> bool {
         || is_file.iter().any(|it| name.ends_with(it))
 }
 
+/// Returns what a test is called whatever file, module or group it is in, and with whatever parameters it is run.
+fn last_component(test: &TestName) -> &str {
+    // The binary stands before the name.
+    let behind_binary = || test.name.split_once(' ').filter(|_| test.tool == "cargo-nextest");
+    let name = behind_binary().map_or(&*test.name, |(_, name)| name);
+    let bare = [("[", "]"), ("(", ")")].iter().fold(name.trim_end(), |name, (open, close)| {
+        let parameters = name.find(open).filter(|at| *at > 0 && name.ends_with(close));
+        parameters.map_or(name, |at| name[..at].trim_end())
+    });
+    let parts = ["::", " > ", " › "].iter();
+    let inner = parts.fold(bare, |name, mark| name.rsplit(mark).next().unwrap_or(name));
+    // Neither the end of a sentence nor a number has components.
+    let begins_name = |at: &usize| inner[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let dot = inner.rmatch_indices('.').map(|(at, _)| at).find(begins_name);
+    dot.map_or(inner, |at| &inner[at + 1..])
+}
+
+/// Says whether a file holds tests, as the conventions of most languages go.
+pub(crate) fn is_test_file(file: &str) -> bool {
+    const FOLDERS: [&str; 6] = ["test", "tests", "spec", "specs", "__tests__", "t"];
+    const WORDS: [&str; 4] = ["test", "tests", "spec", "specs"];
+    let mut folders = file.split('/');
+    let name = folders.next_back().unwrap_or_default();
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    // `test_a`, `a_test`, `a.spec`, `ATest`, `ATests`.
+    let is_named = stem.split(['_', '.', '-']).any(|word| WORDS.contains(&word));
+    let is_class = ["Test", "Tests", "Spec"].iter().any(|end| stem.ends_with(end));
+    is_named || is_class || extension == "bats" || folders.any(|it| FOLDERS.contains(&it))
+}
+
 /// What a line says of one test: `name` and `ending`, the latter without a group for one that cannot be read.
 struct Line {
     tool: &'static str,
@@ -151,7 +227,7 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     let lines: [(&str, &[&str], &str); 9] = [
         // Output that was not captured may stand before or behind.
         ("cargo-test", &["test "], r"^.*?test (?<name>\S+(?: - .*?)?) \.\.\. ?(?:(?<ending>ok|FAILED|ignored)(?: <[\d.]+s>|, .*)?$)?"),
-        ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/]+\))? +(?<name>\S+ .+)$"),
+        ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/─]+\))? +(?<name>\S+ .+)$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::.+?) (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?\s*(?:\[ *\d+%\])?$"),
         ("pytest", &["::"], r"^\[gw\d+\] \[ *\d+%\] (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?<name>\S+\.py::.+?)\s*$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::\S+) "),
@@ -172,7 +248,7 @@ fn ending(word: &str) -> Ending {
     match word {
         "ok" | "OK" | "PASS" | "PASSED" | "LEAK" | "FLAKY" | "XPASS" | "✓" | "pass" => Ending::Passed,
         "ignored" | "SKIP" | "SKIPPED" | "XFAIL" | "skipped" | "expected failure" | "skip" => Ending::Excused,
-        "SLOW" | "START" | "SETUP" | "RETRY" => Ending::Ran,
+        _ if nextest::is_under_way(word) => Ending::Ran,
         _ => Ending::Failed,
     }
 }
@@ -253,10 +329,11 @@ mod tests {
             }
         };
         let names = |names: &[TestName]| names.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
-        let first = read(before).listed(&[]).failed;
+        let known = read(before);
+        let first = known.listed(&[], Listing::default).failed;
         assert_eq!(names(&first), failed, "{before}");
         for (text, want) in after {
-            let listed = read(text).listed(&first);
+            let listed = read(text).listed(&first, || known.clone());
             let got = match (listed.ran.is_empty(), listed.gone.is_empty()) {
                 (true, true) => "unseen",
                 (false, true) => "ran",
@@ -288,9 +365,22 @@ mod tests {
             &["app::it b"],
             &[
                 ("        PASS [   0.005s] (1/2) app::it b", "ran"),
-                ("        PASS [   0.005s] (1/2) other b", "gone"),
+                ("        PASS [   0.005s] (1/2) other b", "ran"),
+                ("        PASS [   0.005s] (1/2) other c", "gone"),
+                (" TERMINATING [>  2.000s] (───) app::it b\n        PASS [   0.005s] (1/2) app::it a", "ran"),
+                (
+                    "        SLOW [>  1.000s] (───) app::more b\n        PASS [   1.005s] (1/2) app::more b",
+                    "ran",
+                ),
+                ("  TRY 1 FAIL [   0.005s] (───) app::it b\n  TRY 2 PASS [   0.005s] (2/2) app::it b", "ran"),
                 ("     Summary [   0.005s] 2 tests run: 2 passed, 0 skipped", "unseen"),
             ],
+        );
+        // A try that is not the last one has no number.
+        check(
+            "  TRY 1 FAIL [   0.005s] (───) app::it b\n  TRY 2 FAIL [   0.005s] (1/2) app::it b\n        PASS [   0.004s] (2/2) app::it a",
+            &["app::it b"],
+            &[("        PASS [   0.005s] (1/2) app::it b", "ran")],
         );
         check(
             "=== RUN   TestB\n=== RUN   TestB/x_1\n--- FAIL: TestNope (0.00s)\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x_1 (0.00s)\nFAIL\tm/p\t0.1s",
@@ -299,7 +389,8 @@ mod tests {
                 ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "ran"),
                 ("--- PASS: TestB (0.00s)\nok  \tm/p\t0.1s", "gone"),
                 ("--- SKIP: TestB (0.00s)\n    --- SKIP: TestB/x_1 (0.00s)\nok  \tm/p\t0.1s", "gone"),
-                ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/q\t0.1s", "gone"),
+                // Moved to another package.
+                ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/q\t0.1s", "ran"),
                 ("ok  \tm/p\t0.1s", "unseen"),
             ],
         );
@@ -320,6 +411,83 @@ mod tests {
                 (r#"{ "type": "test", "event": "ignored", "name": "a::b$c" }"#, "gone"),
             ],
         );
+    }
+
+    #[test]
+    fn who_takes_the_place_of_a_test_has_its_name() {
+        check(
+            "test adds ... FAILED\ntest m::adds ... ok",
+            &["adds"],
+            &[
+                ("test m::adds ... ok\ntest calc::tests::adds ... ok", "ran"),
+                ("test m::adds ... ok", "gone"),
+                ("test m::adds ... ok\ntest calc::tests::adds ... ignored", "gone"),
+                ("test m::adds ... ok\ntest calc::tests::adds ... FAILED", "gone"),
+                ("test m::adds ... ok\ntest calc::tests::adds_all ... ok", "gone"),
+            ],
+        );
+        // Each stands in for one.
+        check(
+            "test a::adds ... FAILED\ntest b::adds ... FAILED",
+            &["a::adds", "b::adds"],
+            &[
+                ("test c::adds ... ok\ntest d::adds ... ok", "ran"),
+                ("test c::adds ... ok", "gone"),
+                ("test a::adds ... ok\ntest d::adds ... ok", "ran"),
+                ("test a::adds ... ok", "gone"),
+            ],
+        );
+        check(
+            "t.py::T::test_a FAILED [ 50%]\nt.py::test_b PASSED [100%]",
+            &["t.py::T::test_a"],
+            &[
+                ("t.py::test_a[1.5-2] PASSED [ 50%]\nt.py::test_b PASSED [100%]", "ran"),
+                ("tests/u.py::test_a PASSED [ 50%]\nt.py::test_b PASSED [100%]", "ran"),
+                ("t.py::test_a[1-2] XFAIL [ 50%]\nt.py::test_b PASSED [100%]", "gone"),
+            ],
+        );
+        check(
+            "test_b (t.A.test_b) ... FAIL",
+            &["test_b (t.A.test_b)"],
+            &[("test_b (u.B.test_b) ... ok", "ran"), ("test_c (u.B.test_c) ... ok", "gone")],
+        );
+        check(
+            "▶ s\n  ✖ adds it (0.2ms)\n✖ s (1ms)\nℹ tests 2",
+            &["s", "s > adds it"],
+            &[("▶ s\n  ▶ t\n    ✔ adds it (0.2ms)\n  ✔ t (1ms)\n✔ s (1ms)\nℹ tests 3", "ran")],
+        );
+        check(
+            "▶ s\n  ✖ reads v1.2 (0.2ms)\n✖ s (1ms)\nℹ tests 2",
+            &["s", "s > reads v1.2"],
+            &[("▶ s\n  ✔ writes v3.2 (0.2ms)\n✔ s (1ms)\nℹ tests 2", "gone")],
+        );
+    }
+
+    #[test]
+    fn a_package_without_tests_has_none_that_failed() {
+        check(
+            "--- FAIL: TestB (0.00s)\nFAIL\nFAIL\tm/p\t0.1s\nok  \tm\t0.1s",
+            &["m/p.TestB"],
+            &[
+                ("?   \tm/p\t[no test files]\nok  \tm\t0.1s", "gone"),
+                ("ok  \tm/p\t0.002s [no tests to run]\nok  \tm\t0.1s", "gone"),
+                ("ok  \tm/p\t0.002s\n?   \tm\t[no test files]", "unseen"),
+                ("\tm/p\t\tcoverage: 0.0% of statements", "unseen"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_file_of_tests_is_known_by_its_name() {
+        for file in [
+            "test_a.py", "p/a_test.go", "src/a.spec.ts", "ATest.java", "tests/it.rs", "t/a.t", "a.bats",
+            "spec/a.rb",
+        ] {
+            assert!(is_test_file(file), "{file}");
+        }
+        for file in ["src/a.py", "latest.py", "contest/a.go", "Makefile", "testing.md", ""] {
+            assert!(!is_test_file(file), "{file}");
+        }
     }
 
     #[test]
@@ -357,6 +525,16 @@ mod tests {
                 ("TAP version 13\n# Subtest: s\n    ok 1 - b # SKIP no\n    1..1\nok 1 - s\n1..1", "gone"),
                 ("TAP version 13\nok 1 - c\n1..1", "gone"),
                 ("fine", "unseen"),
+            ],
+        );
+        // What a linter finds is no test, and Check and cmocka say behind the name what failed.
+        check("1..2\nnot ok 1 a.lua:2:9: unused variable 'w'\nok 2 b.lua", &[], &[]);
+        check(
+            "not ok 1 - t.c:core:test_push: Assertion '2 == 1' failed: 2 == 2\nnot ok 2 - test_fx Could not run test: Test setup failed\n1..2",
+            &["t.c:core:test_push", "test_fx"],
+            &[
+                ("ok 1 - t.c:core:test_push: Passed\nok 2 - test_fx\n1..2", "ran"),
+                ("ok 1 - t.c:core:test_pop: Passed\nok 2 - test_fx\n1..2", "gone"),
             ],
         );
         check("1..1\nnot ok 1 boom\n  ---\n    operator: fail\n  ...", &[], &[]);
@@ -413,6 +591,18 @@ mod tests {
                 (&report(""), "unseen"),
             ],
         );
+        // What a linter finds is no test.
+        for found in [
+            "<testcase name=\"org.ruff.F401\" classname=\"/w/a\" line=\"1\" column=\"8\"><failure message=\"`os` imported\">line 1, col 8, `os` imported</failure></testcase>",
+            "<testcase name=\"a.lua:1\" classname=\"a.lua\"><failure type=\"W211\" message=\"a.lua:2:9: unused variable\"/></testcase>",
+            "<testcase name=\"src/q.cc\"><failure>3: Line ends in whitespace. [whitespace/end_of_line] [4]</failure></testcase>",
+            "<testcase name=\"govet\" classname=\"a.go:3:2\"><failure message=\"a.go:3:2: unreachable code\" type=\"\">x</failure></testcase>",
+        ] {
+            check(&format!("<testsuite name=\"x\">{found}</testsuite>"), &[], &[]);
+        }
+        let test =
+            "<testcase name=\"adds\" classname=\"calc\"><failure message=\"calc: got -1\"/></testcase>";
+        check(&format!("<testsuite name=\"x\">{test}</testsuite>"), &["calc.adds"], &[]);
         let ctest = |why: &str| {
             format!(
                 "<testsuite name=\"(empty)\"><testcase name=\"b\" classname=\"b\" status=\"notrun\"><skipped message=\"{why}\"/></testcase></testsuite>"

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
+pub(crate) use listing::is_test_file;
 pub use listing::{Listed, Listing, TestName, list};
 pub use record::{Class, Reading, Record, read};
 pub use set::FailureSet;
@@ -64,6 +65,8 @@ pub struct Output<'a> {
     pub stderr: &'a [u8],
     /// The machine reports that it wrote.
     pub reports: Vec<Report<'a>>,
+    /// The tests that the same command named as failed before; what it still names has failed, whatever its exit code.
+    pub failed_before: Option<&'a FailureSet>,
 }
 
 /// A machine report.
@@ -224,7 +227,8 @@ pub fn extract(output: &Output<'_>) -> Extraction {
 /// Reads the failures of an output; `format` forces one of [`registry::FORMATS`] on its text.
 ///
 /// A command that exits with 0 has no failures in its text, whatever is printed there, unless its own summary counts
-/// failed tests: then it has those, and nothing else. Its reports are read in any case.
+/// failed tests, or `go test` ends with a package that failed: then it has those. Of an output that counts nothing those
+/// count that failed before and are named again. Its reports are read in any case.
 pub fn extract_as(output: &Output<'_>, format: Option<&registry::Format>) -> Extraction {
     let pages = Page::of(output);
     let tests = || count::in_pages(&pages);
@@ -267,15 +271,50 @@ fn read_pages(
         registry::read_report(report, &mut found);
     }
     let exits_well = output.exit_code == Some(0);
-    if exits_well && tests.is_none_or(|tests| tests.failed == 0) {
+    let told = if exits_well { Told::of(output, pages, tests) } else { Told::All };
+    if told == Told::Nothing {
         return found.extraction(Confidence::High, 0);
     }
     let left_out = pages.iter().map(Page::left_out).sum();
     let reported = found.len();
     let confidence = registry::read_pages(pages, format, output, &mut found);
     if exits_well {
-        found.keep_tests(reported);
+        found.keep_behind(reported, |failure| told.has(failure, output, pages));
         return found.extraction(Confidence::High, left_out);
     }
     found.extraction(confidence, left_out)
+}
+
+/// What counts as failed of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// The tests.
+    Tests,
+    /// The tests that failed before.
+    Known,
+    All,
+}
+
+impl Told {
+    /// Says what of it counts although the command exits with 0. A tool that counts its tests is believed.
+    fn of(output: &Output<'_>, pages: &[Page<'_>; 2], tests: Option<Tests>) -> Self {
+        match tests {
+            Some(tests) if tests.failed > 0 => Self::Tests,
+            Some(_) => Self::Nothing,
+            None if pages.iter().any(|page| format::go_test::fails(&page.lines())) => Self::All,
+            None if output.failed_before.is_some_and(|before| !before.is_empty()) => Self::Known,
+            None => Self::Nothing,
+        }
+    }
+
+    fn has(self, failure: &Failure, output: &Output<'_>, pages: &[Page<'_>; 2]) -> bool {
+        let is_known = || output.failed_before.is_some_and(|before| before.contains(&failure.fingerprint));
+        match (self, &failure.test) {
+            (Self::All, _) => true,
+            (Self::Tests, Some(_)) => true,
+            (Self::Known, Some(name)) => is_known() && !format::markers::passes_at_last(pages, name),
+            (Self::Nothing | Self::Tests | Self::Known, _) => false,
+        }
+    }
 }

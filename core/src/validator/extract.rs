@@ -89,7 +89,7 @@ impl<'a> Facts<'a> {
             exit_code,
             stdout: raw.stdout,
             stderr: raw.stderr,
-            reports: Vec::new(),
+            ..Output::default()
         };
         Self { raw, reading: failure::read(&output), entries: porcelain::parse(raw.stdout) }
     }

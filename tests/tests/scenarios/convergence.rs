@@ -161,8 +161,44 @@ fn s64_tests_that_vanish_are_found_out() {
         &["--check", TESTS],
     )
     .with_status(0);
-    assert!(ended.out.contains("tests_removed"), "{ended:?}");
+    assert!(ended.out.contains("tests_unseen: "), "{ended:?}");
     assert_eq!(stage.calls(), 2);
+}
+
+#[test]
+fn s64_a_file_of_tests_that_could_not_be_loaded_has_to_stay_or_be_moved() {
+    let stage = Stage::repository();
+    stage.write("tests/add_test.c", "int main() { return 0 }\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "a test"]);
+    let check = "grep -qs ' }' tests/add_test.c && { echo 'tests/add_test.c:1:23: error: no semicolon'; exit 1; }; true";
+    let worker = "[ $n = 1 ] && rm tests/add_test.c; [ $n = 2 ] && git checkout -q tests && git mv tests/add_test.c src";
+    let ended = run(&stage, worker, &["--check", check]).with_status(0);
+    assert_eq!(stage.calls(), 2, "{ended:?}");
+    let reasons = stage.verdicts()[0]["reasons"].to_string();
+    assert!(reasons.contains("before the work began: tests/add_test.c; put back"), "{reasons}");
+}
+
+#[test]
+fn s64_a_test_that_fails_without_an_exit_code_is_found_out() {
+    let stage = Stage::repository();
+    let test = ". ./src/add.sh; r=$(add 2 3); [ $r = 5 ] && exit; echo FAIL add: expected 5, got $r; exit 1";
+    stage.write("tests/add.sh", test);
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "a test"]);
+    let worker = format!(
+        "[ $n = 1 ] && sed -i 's/exit 1/exit 0/' tests/add.sh; [ $n = 2 ] && git checkout -q tests && {MENDED}"
+    );
+    let ended = run(&stage, &worker, &["--check", "sh tests/add.sh"]).with_status(0);
+    assert_eq!(stage.calls(), 2, "{ended:?}");
+    let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "a removed one may not be seen",
+        "exits with 0, but tells of 1 failure itself: add",
+        "note work #2: tests_unseen: ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
     stage.unstuck(&fix).with_status(0).says(&format!("before run {} ended STUCK", &old[..4]));
     assert_ne!(stage.run(), old);
     let after_a_good_end = stage.unstuck(&fix).with_status(0);
-    assert!(!after_a_good_end.out.contains("before"), "{after_a_good_end:#?}");
+    assert!(!after_a_good_end.out.contains("before run"), "{after_a_good_end:#?}");
     let overview = stage.unstuck(&[]).with_status(0).says(&format!("unstuck artifacts {}", &old[..4]));
     assert_eq!(overview.out.matches("STUCK").count(), 1, "{overview:#?}");
 }

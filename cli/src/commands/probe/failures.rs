@@ -95,6 +95,7 @@ impl Files {
             stdout: &self.stdout,
             stderr: &self.stderr,
             reports: reports.collect(),
+            failed_before: None,
         };
         extract_as(&output, format)
     }

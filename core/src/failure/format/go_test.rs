@@ -135,6 +135,36 @@ pub(in crate::failure) fn was_run<'a>(lines: &[&'a str]) -> impl Fn(&str) -> boo
     move |name| begun.is_empty() || begun.contains(name)
 }
 
+/// Returns the packages that say that they have no tests, or ran none.
+pub(in crate::failure) fn empty<'a>(lines: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    let said = |line: &'a str| {
+        let without = line.strip_prefix("?   \t").and_then(|rest| rest.strip_suffix("\t[no test files]"));
+        let ran_none = || line.strip_prefix("ok  \t")?.strip_suffix("[no tests to run]")?.split('\t').next();
+        without.or_else(ran_none)
+    };
+    lines.iter().filter_map(move |line| said(line)).collect::<Vec<_>>().into_iter()
+}
+
+/// Says whether a test, by its full name, is of this package and not of one below it.
+pub(in crate::failure) fn is_in(test: &str, package: &str) -> bool {
+    let name = test.strip_prefix(package).and_then(|rest| rest.strip_prefix('.'));
+    name.is_some_and(|name| ["Test", "Example", "Fuzz"].iter().any(|begin| name.starts_with(begin)))
+}
+
+/// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
+pub(in crate::failure) fn fails(lines: &[&str]) -> bool {
+    let mut packages = BTreeMap::new();
+    for line in lines {
+        let failed = line.strip_prefix("FAIL\t");
+        let package =
+            failed.or_else(|| line.strip_prefix("ok  \t")).and_then(|rest| rest.split(['\t', ' ']).next());
+        if let Some(package) = package {
+            packages.insert(package, failed.is_some());
+        }
+    }
+    packages.values().any(|failed| *failed)
+}
+
 /// Returns the name on a line `--- FAIL: Name (0.00s)`.
 fn failed(line: &str) -> Option<&str> {
     ended(line).filter(|(_, ending)| *ending == Ending::Failed).map(|(name, _)| name)

@@ -63,7 +63,7 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
     let text = &text[start..];
     let dialect = dialect(text);
     cases(text, &mut |case, suites| {
-        if !case.is_whole() {
+        if !case.is_whole() && !case.is_finding(dialect) {
             let name = case.full_name(dialect, suites);
             let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
             tell(dialect, &name, case.ending());
@@ -193,6 +193,24 @@ impl Case {
         let [.., message, _] =
             self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
         message.starts_with("collection failure") || self.name.contains("Test suite failed to run")
+    }
+
+    /// Says whether the case is what a linter found, which is gone once it is mended: its text is a diagnostic, or begins with
+    /// the place that the case is named by, or with line and column.
+    fn is_finding(&self, dialect: &str) -> bool {
+        let Some([.., message, body]) = self.failure.as_ref().filter(|_| dialect == "junit") else {
+            return false;
+        };
+        let names_place = |text: &str| {
+            let behind = text.trim_start().strip_prefix(&*self.class).filter(|_| !self.class.is_empty());
+            let line = behind.and_then(|rest| rest.strip_prefix(':'));
+            let is_number = |character: char| character.is_ascii_digit();
+            line.is_some_and(|rest| rest.starts_with(is_number) || self.class.ends_with(is_number))
+        };
+        let tells_place = body.trim_start().strip_prefix("line ").is_some_and(|rest| {
+            rest.split_once(", col ").is_some_and(|(line, _)| line.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        tells_place || names_place(message) || names_place(body) || self.diagnostics(dialect).is_some()
     }
 
     /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::draft::{Draft, Found};
+use super::super::page::Page;
 use super::super::reason::indentation;
 use super::{Sheet, tap, until, without_time};
 
@@ -24,6 +25,27 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             read_marked(sheet.lines, name, found);
         }
     }
+}
+
+/// Says whether the last line that names a test says that it passed: it was tried again. What stands behind a colon is about
+/// its failure.
+pub(in crate::failure) fn passes_at_last(pages: &[Page<'_>; 2], name: &str) -> bool {
+    const PASSED: [&str; 7] = ["PASS", "[PASS", "ok ", "OK ", "✓ ", "✔ ", "[       OK ]"];
+    const ENDINGS: [&str; 6] = [" PASSED", " PASS", " ok", " OK", ": PASS", "...ok"];
+    let name = name.split_once(": ").map_or(name, |(name, _)| name);
+    let last = pages.iter().rev().find_map(|page| last_line(page.text(), name));
+    let last = last.map(|line| without_time(line.trim())).unwrap_or_default();
+    PASSED.iter().any(|mark| last.starts_with(mark)) || ENDINGS.iter().any(|mark| last.ends_with(mark))
+}
+
+/// Returns the last line that a name stands in, and not as a part of another one.
+fn last_line<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let is_alone =
+        |at: &usize| !text[..*at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part);
+    let at = text.rmatch_indices(name).map(|(at, _)| at).find(is_alone)?;
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    text[start..].lines().next()
 }
 
 fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, found: &mut Found<'_>) {

@@ -11,7 +11,7 @@ use super::{Sheet, until};
 const TOOL: &str = "cargo-nextest";
 
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s+(?:TRY (?P<try>\d+) )?(?P<status>[A-Z]{3,}(?: \+ LEAK)?|FL\+LK)\s+\[\s*>?\s*[\d.]+s\](?: \([ \d/]+\))? +(?P<binary>\S+) (?P<name>.+)$").expect("well formed")
+    Regex::new(r"^\s+(?:TRY (?P<try>\d+) )?(?P<status>[A-Z]{3,}(?: \+ LEAK)?|FL\+LK)\s+\[\s*>?\s*[\d.]+s\](?: \([ \d/─]+\))? +(?P<binary>\S+) (?P<name>.+)$").expect("well formed")
 });
 
 /// Reads every test whose last status is a failure.
@@ -93,8 +93,14 @@ fn passes(line: &str) -> bool {
     line.trim_ascii_start().starts_with("PASS [")
 }
 
+/// Says whether a line is about a test that passed, or that has not come to its end.
 fn passed(status: &str) -> bool {
-    matches!(status, "PASS" | "LEAK" | "SKIP" | "SLOW" | "FLAKY" | "SETUP" | "START" | "RETRY")
+    matches!(status, "PASS" | "LEAK" | "SKIP" | "FLAKY") || is_under_way(status)
+}
+
+/// Says whether a line is about a test that has not come to its end.
+pub(in crate::failure) fn is_under_way(status: &str) -> bool {
+    matches!(status, "SLOW" | "SETUP" | "START" | "RETRY" | "TERMINATING" | "TRMNTG")
 }
 
 /// Says by what a process ended that did not end by a panic: a signal, the time limit.

@@ -59,10 +59,23 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
         let (name, excused) = description(rest);
         let ending = if excused { Ending::Excused } else { ending };
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
-        if !name.is_empty() {
+        let name = bare(name);
+        if !name.is_empty() && diagnostic::parse(name).is_none() {
             tell("tap", &parents.path(depth, name), ending);
         }
     }
+}
+
+/// Takes off what Check and cmocka say behind the name of a test: how it ended.
+fn bare(description: &str) -> &str {
+    let of_check = check::point(description).and_then(|_| description.split_once(": "));
+    let of_cmocka = || description.split_once(" Could not run test: ");
+    of_check.or_else(of_cmocka).map_or(description, |(name, _)| name)
+}
+
+/// Says whether a line is a point that a linter made of a problem, and no test.
+pub(in crate::failure) fn is_problem(line: &str) -> bool {
+    line.strip_prefix("not ok ").and_then(name).is_some_and(|name| diagnostic::parse(name).is_some())
 }
 
 /// Returns the lines from the version on, where there is one: what stands above is printed by the tests themselves.
