@@ -211,8 +211,7 @@ impl Site {
         let (Some(project), Some(started)) = (&self.project, started) else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
-        let context_dir = &started.workflow.context_dir;
-        let snapshots = snapshots::open(project, Path::new(&started.workspace), context_dir)?;
+        let snapshots = snapshots::open(project, Path::new(&started.workspace), &started.workflow)?;
         let first = runner.state().first_snapshot().cloned();
         let keeper = Keeper::new(snapshots, &started);
         keeper.find(snapshot)?;
@@ -349,8 +348,7 @@ impl Site {
 
     fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
         let project = self.project.as_ref()?;
-        let workflow = &started.workflow;
-        match snapshots::open(project, Path::new(&started.workspace), &workflow.context_dir) {
+        match snapshots::open(project, Path::new(&started.workspace), &started.workflow) {
             Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
             Err(error) => {
                 let why = with_causes(&error);

@@ -70,6 +70,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::id::Digest;
+use unstuck_core::scope::Patterns;
 
 use crate::folder;
 use change::differences;
@@ -129,11 +130,14 @@ pub struct Options {
     pub limits: Limits,
     /// Paths from the root of the workspace that are not looked at: what is ours and not the worker's.
     pub skipped: Vec<PathBuf>,
+    /// What else of ours is not looked at, where only a pattern names it.
+    pub skipped_patterns: Patterns,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limits: Limits::default(), skipped: vec![PathBuf::from(".unstuck")] }
+        let skipped = vec![PathBuf::from(".unstuck")];
+        Self { limits: Limits::default(), skipped, skipped_patterns: Patterns::default() }
     }
 }
 
@@ -165,9 +169,24 @@ pub struct Snapshots {
     /// What of the store belongs to this workspace only.
     own: PathBuf,
     limits: Limits,
-    skipped: BTreeSet<Vec<u8>>,
+    skipped: Skipped,
     /// The rules of the run whose snapshots are taken, and the first of those.
     rules: Mutex<Option<(Digest, Arc<Rules>)>>,
+}
+
+/// What of a workspace is not looked at.
+#[derive(Clone, Debug)]
+struct Skipped {
+    /// From the root of the workspace.
+    paths: BTreeSet<Vec<u8>>,
+    patterns: Patterns,
+}
+
+impl Skipped {
+    fn has(&self, path: &[u8]) -> bool {
+        self.paths.contains(path)
+            || !self.patterns.is_empty() && str::from_utf8(path).is_ok_and(|it| self.patterns.match_any(it))
+    }
 }
 
 impl Snapshots {
@@ -184,9 +203,10 @@ impl Snapshots {
         let store = Store::open(folder)?;
         let own = store.own_folder(&workspace);
         fs::create_dir_all(&own).map_err(io("create", &own))?;
-        let mut skipped: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
+        let mut paths: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
         let folder = folder.canonicalize().map_err(io("open", folder))?;
-        skipped.extend(folder.strip_prefix(&workspace).ok().map(plain));
+        paths.extend(folder.strip_prefix(&workspace).ok().map(plain));
+        let skipped = Skipped { paths, patterns: options.skipped_patterns.clone() };
         Ok(Self { store, workspace, own, limits: options.limits.clone(), skipped, rules: Mutex::default() })
     }
 

@@ -11,7 +11,7 @@ use super::folder::{self, Folder, Stamp};
 use super::left_out::{Left, Reason};
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
 use super::rules::{self, Level, Rules};
-use super::{Limits, repository};
+use super::{Limits, Skipped, repository};
 
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;
@@ -75,8 +75,7 @@ pub(super) struct Listing {
 /// What to walk and how.
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
-    /// Paths from the root of the workspace that are not looked at.
-    pub(super) skipped: &'a BTreeSet<Vec<u8>>,
+    pub(super) skipped: &'a Skipped,
     pub(super) rules: &'a Rules,
     /// Whether the rules in the workspace are read, or those that are given hold.
     pub(super) reads_rules: bool,
@@ -223,7 +222,7 @@ impl Worker<'_> {
         let mut more = Vec::new();
         for name in names {
             let path = folder::join(&job.path, &name);
-            if !self.walk.skipped.contains(&path) {
+            if !self.walk.skipped.has(&path) {
                 self.entry(&job, &folder, level.as_ref(), name, path, &mut more);
             }
         }

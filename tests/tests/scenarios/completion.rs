@@ -250,6 +250,23 @@ fn s12_complete_with_nothing_changed_is_incomplete_unless_the_step_allows_it() {
 }
 
 #[test]
+fn s12_the_file_of_a_verdict_is_no_change_of_the_workspace_wherever_it_is() {
+    for file in ["decision.json", ".roboppi-loop/decision.json", "out/{{completion_check_id}}.json"] {
+        let stage = Stage::repository();
+        stage.workflow(
+            "",
+            &format!(
+                "worker: COMMAND\ncommand: cat >/dev/null; unstuck verdict complete\ninstructions: go\nmax_iterations: 2\n\
+                 require_change: true\ncompletion_check: {{claim: true, decision_file: \"{file}\"}}"
+            ),
+        );
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+        let ended = ended.says("no_observable_change");
+        assert!(!format!("{ended:?}").contains("threw away"), "{file}: {ended:?}");
+    }
+}
+
+#[test]
 fn s13_a_worker_that_is_done_at_once_is_done() {
     let stage = Stage::repository();
     let check = "sh tests/run.sh";

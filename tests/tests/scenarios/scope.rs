@@ -184,6 +184,22 @@ fn s63_a_claim_does_not_outlive_what_was_put_back() {
 }
 
 #[test]
+fn s62_the_file_of_a_verdict_is_in_every_scope() {
+    for file in [".loop/decision.json", "v-{{completion_check_id}}.json"] {
+        let stage = repository();
+        stage.workflow(
+            "",
+            &format!(
+                "worker: COMMAND\ncommand: echo x >>src/a.rs; unstuck verdict complete\ninstructions: go\nmax_iterations: 2\n\
+                 completion_check: {{claim: true, decision_file: \"{file}\"}}\nconvergence: {{enabled: true, {SRC}}}"
+            ),
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        assert_eq!(stage.verdicts().len(), 1, "{file}");
+    }
+}
+
+#[test]
 fn s65_added_and_removed_lines_have_a_budget_of_their_own() {
     for (script, expected) in [
         ("seq 1 9 >src/new", None),
