@@ -2,6 +2,9 @@
 //!
 //! Reading is pure and repeatable, so a better reader can be tried on recorded runs.
 
+use std::borrow::Cow;
+
+use crate::beside;
 use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
@@ -10,7 +13,7 @@ use crate::moment;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
-use crate::workflow::{CheckCommand, WorkerKind};
+use crate::workflow::{CheckCommand, Step, WorkerKind, Workflow};
 
 /// A claim about a step, before evidence is put beside it.
 pub(crate) struct Claim {
@@ -72,6 +75,40 @@ impl Claim {
             until: resolution.until.as_deref().and_then(moment::parse),
         }
     }
+
+    /// Notes what is odd about what was said, if anything is.
+    pub(crate) fn doubted(mut self, doubt: Option<String>) -> Self {
+        self.problems.extend(doubt);
+        self
+    }
+}
+
+/// Returns a decision file as evidence for this step, and what is odd about it: where a step that may run at the same time
+/// writes to the same file, what does not carry the id of the check is nobody's.
+pub(crate) fn own_file<'a>(
+    workflow: Option<&Workflow>,
+    step: &Step,
+    file: &'a DecisionFile,
+    id: Option<&CheckId>,
+) -> (Cow<'a, DecisionFile>, Option<String>) {
+    let shares = |of: &Workflow| {
+        let other = beside::shares_decision_file(&of.steps, of.concurrency, step).next()?;
+        Some(other.id.clone())
+    };
+    let as_it_is = (Cow::Borrowed(file), None);
+    if !matches!(file, DecisionFile::Read(_)) {
+        return as_it_is;
+    }
+    let Some(other) = workflow.and_then(shares) else { return as_it_is };
+    let read = resolve(file, "", "", id);
+    if read.decision == Decision::None || read.check_id == CheckIdMatch::Match {
+        return as_it_is;
+    }
+    let doubt = format!(
+        "the decision file says {} without the id of this check, and step {other} writes to the same file: it does not count",
+        read.decision.as_str()
+    );
+    (Cow::Owned(DecisionFile::Refused(Refusal::Missing)), Some(doubt))
 }
 
 pub(crate) fn resolve(

@@ -538,7 +538,8 @@ impl RunState {
     }
 
     fn run_stopping(&mut self, why: RunOutcome, place: Place) -> Fold {
-        if self.phase != Phase::Active {
+        let is_new = !matches!(self.phase, Phase::Stopping(since, _) if since == why);
+        if !self.phase.lets_run_on() || !is_new {
             return Fold::Impossible;
         }
         self.phase = Phase::Stopping(why, place.seq);

@@ -242,7 +242,7 @@ const STEP: &[Key] = &[
     optional("max_iterations", Kind::Whole(2), "required with a check", "Bound of the loop."),
     optional("on_iterations_exhausted", Kind::Word(&["abort", "continue"]), "`abort`", "What the end of the last iteration means: the step has FAILED, or it is INCOMPLETE and the run goes on."),
     optional("on_failure", Kind::Word(&["abort", "retry", "continue"]), "`abort`", "What a failed worker means: steps that depend on it are skipped, it is tried again first, or they run all the same."),
-    optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began.").ours(),
+    optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began. No other step runs meanwhile.").ours(),
     optional("prompt_template", Kind::Text, "that of docs/prompts.md", "How the prompt is put together: a text with the placeholders `{{task}}`, `{{findings}}` and others.").worker().ours(),
     optional("convergence", Kind::Map(Level::Convergence), "off", "When to change the strategy, and when to stop."),
     optional("stall", Kind::Map(Level::Stall), "none", "What a silent worker is up to, and when that is a stall."),

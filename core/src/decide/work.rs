@@ -2,7 +2,7 @@
 
 use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
-use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, resolve, sentence};
+use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence};
 use crate::completion::Completion;
 use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
 use crate::id::{Attempt, Seq};
@@ -77,7 +77,8 @@ impl Batch {
         };
         let registry = step.completion.as_ref().map(Completion::as_written).unwrap_or_default();
         let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
-        let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, check_id.as_ref());
+        let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, check_id.as_ref());
+        let resolution = resolve(&file, &event.outcome.answer, &prompt, check_id.as_ref());
         match failure {
             Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
@@ -90,11 +91,8 @@ impl Batch {
             }
             failure => {
                 let failure = failure.or_else(|| cut_short(&event.outcome));
-                let claim = contradicted_by_exit(
-                    Claim::from_resolution(resolution, check_id),
-                    failure.as_ref(),
-                    "worker",
-                );
+                let claim = Claim::from_resolution(resolution, check_id).doubted(doubt);
+                let claim = contradicted_by_exit(claim, failure.as_ref(), "worker");
                 self.verdict(step, check, claim, vec![cause]);
             }
         }
