@@ -320,17 +320,20 @@ impl Outcome {
             Exit::Flooded => "ended: it printed more than it may".to_owned(),
             Exit::Stopped | Exit::Settled | Exit::Hopeless | Exit::Child(_) => String::new(),
         };
-        let last_line =
-            || self.stderr_tail.lines().chain(self.answer.lines()).rfind(|line| !line.trim().is_empty());
-        failure.phrase = match failure
-            .phrase
-            .or_else(|| last_line().map(|line| line.trim().chars().take(200).collect()))
-        {
+        // What it complained of says more than what it told last.
+        let last_line = || [&self.stderr_tail, &self.answer].into_iter().find_map(|text| last_line(text));
+        failure.phrase = match failure.phrase.or_else(last_line) {
             Some(phrase) => Some(format!("{how}: {phrase}")),
             None => Some(how),
         };
         Some(failure)
     }
+}
+
+/// Returns the last line that says something.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| line.contains(char::is_alphanumeric))?;
+    Some(line.chars().take(200).collect())
 }
 
 /// Returns why a call failed, as its client tells.
@@ -400,4 +403,31 @@ pub(crate) fn recorded(failure: &weather::Failure) -> Failure {
 pub(crate) fn sentence(failure: &weather::Failure) -> String {
     let phrase = failure.phrase.as_deref().unwrap_or("it failed");
     format!("{phrase} ({})", failure.class.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_in_the_words_of_standard_error_where_it_has_any() {
+        for (answer, stderr, want) in [
+            (
+                "all fine so far\n",
+                "cp: cannot stat 'nothere.txt': No such file\n",
+                "exit code 1: cp: cannot stat 'nothere.txt': No such file",
+            ),
+            ("first\nnothing to do\n", "", "exit code 1: nothing to do"),
+            ("nothing to do\n", "\n---\n", "exit code 1: nothing to do"),
+            ("", "", "exit code 1"),
+        ] {
+            let outcome = Outcome {
+                answer: answer.to_owned(),
+                stderr_tail: stderr.to_owned(),
+                ..Outcome::of(Exit::Code(1))
+            };
+            let failure = outcome.failure(WorkerKind::Custom).expect("it failed");
+            assert_eq!(failure.phrase.as_deref(), Some(want), "{answer:?} {stderr:?}");
+        }
+    }
 }
