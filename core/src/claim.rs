@@ -381,8 +381,7 @@ fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
         RunOutcome::WorkerFailed | RunOutcome::TimeLimit => ErrorClass::RetryableTransient,
         _ => ErrorClass::NonRetryable,
     };
-    let next = if end == RunOutcome::Blocked { "answer" } else { "why" };
-    let phrase = Some(format!("child run {run} ended {}; see: unstuck {next} {run}", end.as_str()));
+    let phrase = Some(format!("child run {run} ended {}; see: unstuck why {run}", end.as_str()));
     Some(weather::Failure { phrase, ..weather::Failure::of(class) })
 }
 

@@ -396,6 +396,19 @@ impl RunState {
         self.started().map(|started| &started.workflow)
     }
 
+    /// Returns how much time a person has added to that of the run.
+    pub fn extra_time(&self) -> Millis {
+        self.clock.extra
+    }
+
+    /// Returns what a person must do for the steps that are blocked.
+    pub fn needs(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match &step.phase {
+            StepPhase::Ended(StepEnd::Blocked(needs)) => Some(needs.as_str()),
+            _ => None,
+        })
+    }
+
     /// Returns each step with where it stands, in the order of the workflow.
     pub fn steps(&self) -> impl Iterator<Item = (&Step, &StepState)> {
         self.workflow().into_iter().flat_map(|workflow| &workflow.steps).zip(&self.steps)

@@ -53,6 +53,8 @@ const NOTES: &str = "\
 - Where two other steps that may run at the same time have one `decision_file`, a verdict in it counts only with its check id.
 - A subworkflow is read from the folder of the file that calls it. At most 5 levels (`UNSTUCK_MAX_SUBWORKFLOW_DEPTH`);
   no file calls itself, directly or through others. It inherits the agent catalog and adds `agents.yaml` of its folder.
+- A child run that is BLOCKED, OUT OF MONEY or (but for `on_failure: continue`) OUT OF ITERATIONS ends its parent in the same way.
+  `answer` and `resume` of the parent reach it, with what is answered or added; every other bad end is a failure of the step.
 - Agent catalogs: those in `UNSTUCK_AGENTS_FILE` (colons between), then each `--agents`; a later profile of the same
   name wins. With none of these `agents.yaml`, or else `agents.yml`, beside the workflow.
 - What is accepted and not run yet gives one warning per feature, none where it says `enabled: false`.

@@ -7,6 +7,7 @@ use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, StepId, Timestamp};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
+use unstuck_core::state::Child;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
@@ -128,6 +129,10 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
+    for child in open_children(story) {
+        let text = format!("run {} ended {}: {UNSTUCK} why {}", child.run, child.end.as_str(), child.run);
+        lines.push(format!("  child     {}", text::wrap(&text, text::width(), indent)));
+    }
     for (step, iteration, why) in unmet(story) {
         let text = format!("{step} #{iteration}: {why}");
         lines.push(format!("  why       {}", text::wrap(&text, text::width(), indent)));
@@ -160,6 +165,14 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         lines.extend(commands(&next, text::width()));
     }
     lines.join("\n")
+}
+
+/// Returns the child runs whose end is that of a step which does not name them.
+fn open_children(story: &Story) -> impl Iterator<Item = &Child> {
+    let is_silent =
+        |end: Option<&StepEnd>| matches!(end, Some(StepEnd::Blocked(_) | StepEnd::IterationsExhausted));
+    let children = story.state().steps().filter(move |(_, at)| is_silent(at.phase.end()));
+    children.filter_map(|(_, at)| at.child.as_ref()).filter(|child| child.end != RunOutcome::Complete)
 }
 
 /// Returns what was missing at last of each step whose end does not say so.
@@ -248,7 +261,9 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             }
             rows
         }
-        RunOutcome::TimeLimit => vec![row(format!("{UNSTUCK} resume {short} --add-time 1h"), "go on")],
+        _ if outcome == RunOutcome::TimeLimit || lacks_time_of_child(story) => {
+            vec![row(format!("{UNSTUCK} resume {short} --add-time 1h"), "go on")]
+        }
         RunOutcome::SpendLimit => {
             let option = more_to_spend(story.state().overspent().as_ref());
             vec![row(format!("{UNSTUCK} resume {short} {option}"), "go on")]
@@ -259,12 +274,23 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
                 "go on, and tell the worker what it does not know",
             )]
         }
-        RunOutcome::NotComplete | RunOutcome::WorkerFailed | RunOutcome::Interrupted(_) => {
+        RunOutcome::TimeLimit
+        | RunOutcome::NotComplete
+        | RunOutcome::WorkerFailed
+        | RunOutcome::Interrupted(_) => {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };
     rows.push(row(format!("{UNSTUCK} why {short}"), "the evidence, event by event"));
     rows
+}
+
+/// Says whether a run has failed since the time of a child run is over, which grows with its own.
+fn lacks_time_of_child(story: &Story) -> bool {
+    let of_step = story.deciding_step.as_ref().and_then(|id| story.state().step(id));
+    let child = of_step.and_then(|(_, at)| at.child.as_ref());
+    story.outcome == Some(RunOutcome::WorkerFailed)
+        && child.is_some_and(|child| child.end == RunOutcome::TimeLimit)
 }
 
 /// What all calls have cost, as data.

@@ -24,6 +24,9 @@ impl Batch {
             // What it may spend is a part of what this run may spend, so both go on when a person gives more.
             return self.stop(RunOutcome::SpendLimit, cause);
         }
+        if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::Blocked) {
+            return self.blocked(&step.id, event.outcome.answer.clone(), vec![cause]);
+        }
         if at.purpose == Purpose::Diagnosis {
             return self.diagnosed(step, at, event, cause);
         }
@@ -144,7 +147,15 @@ impl Batch {
             self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
         } else {
             let why = self.not_waited_for(step, &failure, &event.outcome, free_at);
-            self.end_step(&step.id, StepEnd::WorkerFailed(why), vec![cause]);
+            let end = child_limit(step, &event.outcome.exit).unwrap_or(StepEnd::WorkerFailed(why));
+            self.end_step(&step.id, end, vec![cause]);
         }
     }
+}
+
+/// Returns how a step ends whose child run has come to a bound that a person can raise for both; `None` where the run is
+/// to go on without it.
+fn child_limit(step: &Step, exit: &Exit) -> Option<StepEnd> {
+    let is_out = matches!(exit, Exit::Child(child) if child.end == RunOutcome::IterationLimit);
+    (is_out && step.on_failure != OnFailure::Continue).then_some(StepEnd::IterationsExhausted)
 }

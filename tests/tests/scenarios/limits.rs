@@ -89,12 +89,57 @@ fn s40_a_child_run_gets_the_iterations_and_the_hint_that_its_parent_gets() {
         "parent.yaml",
         "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n",
     );
-    stage.unstuck(&["run", "parent.yaml"]).with_status(5).says("OUT OF ITERATIONS");
+    stage.unstuck(&["run", "parent.yaml"]).with_status(2).says("OUT OF ITERATIONS");
     assert_eq!(stage.calls(), 2);
-    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(5);
+    stage.unstuck(&["resume"]).with_status(64).complains("--add-iterations");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
     assert_eq!(stage.calls(), 3);
     stage.unstuck(&["resume", "--add-iterations", "3", "--hint", "count on"]).with_status(0);
     assert_eq!(stage.calls(), 4);
+    stage.verify();
+}
+
+#[test]
+fn a_child_run_that_needs_a_person_is_answered_by_way_of_its_parent() {
+    let stage = Stage::repository();
+    let work = "test -e ../login && unstuck verdict complete || unstuck verdict blocked --needs 'npm login'; date +%N >>log";
+    let keys = format!(
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 3"
+    );
+    stage.workflow("", &keys);
+    let parent = |name: &str, child: &str| {
+        let text =
+            format!("name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {{workflow: {child}}}\n");
+        stage.write(name, text);
+    };
+    parent("middle.yaml", "flow.yaml");
+    parent("top.yaml", "middle.yaml");
+    let ended = stage.unstuck(&["run", "top.yaml"]).with_status(4).says("npm login");
+    assert!(ended.last_lines().contains("unstuck answer"), "{ended:?}");
+    stage.unstuck(&["resume"]).with_status(64).complains("unstuck answer");
+    stage.unstuck(&["answer", "@last", "not yet"]).with_status(4).says("npm login");
+    std::fs::write(stage.workspace().join("../login"), "").expect("the scratch folder can be written");
+    stage.unstuck(&["answer", "@last", "done"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
+fn a_child_run_that_was_taken_up_by_itself_leaves_no_drift_for_its_parent() {
+    let stage = Stage::repository().with_variable("DONE_AT", "4");
+    let command = worker("count.sh");
+    let keys = format!(
+        "worker: COMMAND\ncommand: {command}\ninstructions: count\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+    );
+    stage.workflow("", &keys);
+    stage.write(
+        "parent.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n",
+    );
+    stage.unstuck(&["run", "parent.yaml"]).with_status(2);
+    let child = stage.facts("worker_finished")[0]["outcome"]["exit"]["child"]["run"].take();
+    let child = child.as_str().expect("the child is named");
+    stage.unstuck(&["resume", child, "--add-iterations", "1"]).with_status(2);
+    stage.unstuck(&["resume", "@last", "--add-iterations", "3"]).with_status(0);
     stage.verify();
 }
 
