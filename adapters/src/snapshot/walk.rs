@@ -76,6 +76,8 @@ pub(super) struct Listing {
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
     pub(super) skipped: &'a Skipped,
+    /// Files that are not taken, by device and node: those that our own output is written to.
+    pub(super) own_output: &'a [(u64, u64)],
     pub(super) rules: &'a Rules,
     /// Whether the rules in the workspace are read, or those that are given hold.
     pub(super) reads_rules: bool,
@@ -249,6 +251,9 @@ impl Worker<'_> {
             Greater => return,
         }
         match seen.mode & TYPE {
+            FILE if self.walk.own_output.contains(&(seen.stamp.device, seen.stamp.node)) => {
+                return self.leave(path, Reason::OwnOutput);
+            }
             FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep),
             FOLDER => {
                 let (parent, depth) = (folder.clone(), job.depth + 1);

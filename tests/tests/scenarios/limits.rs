@@ -143,6 +143,28 @@ fn a_child_run_that_was_taken_up_by_itself_leaves_no_drift_for_its_parent() {
     stage.verify();
 }
 
+#[cfg(unix)]
+#[test]
+fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
+    let stage = Stage::repository();
+    let keys = "worker: COMMAND\ncommand: unstuck verdict complete\ninstructions: Go.\nrequire_change: true\n\
+                completion_check: {claim: true}\nmax_iterations: 2";
+    stage.workflow("", keys);
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "flow"]);
+    let typed = |line: &str| stage.shell(&stage.workspace(), line).status.code();
+    assert_eq!(typed("unstuck run flow.yaml >out.log 2>err.log"), Some(2), "nothing was changed");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    assert_eq!(typed("unstuck resume --add-iterations 1 >>out.log 2>&1"), Some(2), "nor later");
+    let line = "unstuck run nothing --check 'sh tests/run.sh' --with true --iterations 2 >again.log 2>&1; cat again.log";
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "logs"]);
+    let said = stage.shell(&stage.workspace(), line);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("all committed") && !said.contains("in no commit"), "{said}");
+    stage.verify();
+}
+
 #[test]
 fn s45_just_three_iterations_are_three() {
     let stage = Stage::repository().with_variable("DONE_AT", "9");
