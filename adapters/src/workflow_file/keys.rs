@@ -192,7 +192,7 @@ const WORKFLOW: &[Key] = &[
     required("version", Kind::Version, "Exactly `\"1\"`, in quotes."),
     required("timeout", Kind::Span, "Bound of the whole run. When it ends, running steps are CANCELLED and waiting ones SKIPPED."),
     optional("concurrency", Kind::Whole(1), "unlimited", "How many steps run at the same time."),
-    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root."),
+    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root. Made with a `.gitignore` that hides it."),
     optional("create_branch", Kind::Flag, "`false`", "The workflow itself moves to a work branch."),
     optional(
         "branch_transition_step",

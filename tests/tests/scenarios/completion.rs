@@ -374,6 +374,18 @@ steps:
 }
 
 #[test]
+fn a_worker_that_commits_all_that_it_finds_commits_nothing_of_ours() {
+    let stage = Stage::repository();
+    let work = "'echo x >>made; git add -A; git commit -qm all; unstuck verdict complete'";
+    let more = "completion_conditions: [git-clean]\nmax_iterations: 3";
+    stage.workflow("", &claims(work, more));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    assert_eq!(stage.facts("verdict_reached").len(), 1);
+    assert_eq!(stage.git(&["show", "--name-only", "--format="]), "flow.yaml\nmade\n");
+    stage.verify();
+}
+
+#[test]
 fn a_parent_goes_on_with_a_child_that_was_completed_by_itself() {
     let stage = Stage::repository();
     stage.write(

@@ -374,7 +374,7 @@ fn what_a_validator_changes_has_the_others_asked_again() {
         "b-makes": {"type": "command", "command": "echo made >made", "successWhen": "exitCode:0"},
     });
     registry(&stage, &makes, &json!({}));
-    flow(&stage, "cat >/dev/null; git add -A; git commit -qm all", "");
+    flow(&stage, "cat >/dev/null; echo x >>worked; git add -A; git commit -qm all", "");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let found = &stage.facts("check_finished");
     assert_eq!(found[0]["validators"][0]["outcome"], "fail", "what holds has to hold in the end: {found:#?}");
