@@ -216,7 +216,10 @@ impl RunState {
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
             if step.began_with.is_none() {
-                step.began_with = seen;
+                step.began_with.clone_from(&seen);
+            }
+            if step.works_from.is_none() {
+                step.works_from = seen;
             }
             step.begun_at.get_or_insert(place.at);
             Fold::Done
@@ -282,6 +285,7 @@ impl RunState {
         let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
         self.with_step(&event.step, |step| {
             step.child = child(step, &event.outcome, place).or(step.child.take());
+            step.works_from = None;
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
@@ -417,6 +421,7 @@ impl RunState {
             step.weather_tries = 0;
             step.waiting_since = None;
             step.worked = None;
+            step.works_from = None;
             step.changed_now = None;
             step.work_attempt = Attempt(0);
             step.claim = None;

@@ -119,6 +119,9 @@ pub struct StepState {
     pub drift: Drift,
     /// The workspace when the step began.
     pub began_with: Option<Arc<Snapshot>>,
+    /// The workspace before the work that has not come to its end yet: what an attempt that was lost has changed since
+    /// counts with the one that ends.
+    pub works_from: Option<Arc<Snapshot>>,
     /// Since when an external job is waited for.
     pub waiting_since: Option<Timestamp>,
     /// Iterations beyond the bound that answers of a person have given.
@@ -336,7 +339,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 6;
+    pub const REDUCER_VERSION: u32 = 7;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

@@ -32,6 +32,8 @@ pub(crate) struct Seen {
     of_step: Box<Snapshot>,
     /// Just before.
     before: Box<Snapshot>,
+    /// The same, but for what an attempt of the same work has changed that was lost.
+    from: Box<Snapshot>,
     /// The rules of the step about what it changes, if it has any.
     rules: Option<Convergence>,
     /// The commit that is compared with, as far as it was there before the work.
@@ -92,9 +94,10 @@ pub(crate) fn before(
     let or_now =
         |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
     let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
+    let from = or_now(at.works_from.as_deref());
     let (stage, is_alone) = (at.convergence.stage(), state.workflow().is_some_and(one_at_a_time));
     let undo = undo(state, due);
-    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_alone, undo }))
+    Ok(Some(Seen { first, of_step, before, from, rules, base, stage, is_check, is_alone, undo }))
 }
 
 /// Returns the command that brings back the files as they were before an iteration, whatever came after it.
@@ -194,14 +197,14 @@ impl Seen {
         if self.is_check {
             return Ok(After { drift, ..After::default() });
         }
-        let mut compared = keeper.compare(&self.first, &self.before, &after, &self.undo).map_err(told)?;
+        let mut compared = keeper.compare(&self.first, &self.from, &after, &self.undo).map_err(told)?;
         notes.append(&mut compared.said);
         let mut drift = drift;
         let put_back = self.put_back(keeper, &after, drift.as_ref(), notes)?;
         if !put_back.is_empty()
             && let Some(now) = again()?
         {
-            compared = keeper.compare(&self.first, &self.before, &now, &self.undo).map_err(told)?;
+            compared = keeper.compare(&self.first, &self.from, &now, &self.undo).map_err(told)?;
             drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
         let (changed, diffstat) = (Some(compared.changed), compared.diffstat);

@@ -44,6 +44,28 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
 }
 
 #[test]
+fn what_a_lost_attempt_has_changed_counts_with_the_one_that_takes_its_place() {
+    let stage = Stage::repository();
+    let work = "test -e \"$SCRATCH/go\" || { echo x >made; echo call >>\"$SCRATCH/calls\"; sleep 600; }; unstuck verdict complete";
+    let keys = format!(
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\nrequire_change: true"
+    );
+    stage.workflow("", &keys);
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("it works", || stage.calls() == 1);
+    live.crash();
+    tell(&stage.scratch("go"));
+    stage.unstuck(&["resume"]).with_status(0);
+    let finished = &stage.facts("worker_finished")[0];
+    assert_eq!(
+        (&finished["changed"], &finished["diffstat"]["files"][0]["path"]),
+        (&true.into(), &"made".into())
+    );
+    stage.unstuck(&["report"]).with_status(0).says("+1 −0 (1 file)");
+    stage.verify();
+}
+
+#[test]
 fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "4");
     let command = worker("count.sh");
