@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
+use unstuck_adapters::shell::quoted;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, StepId, Timestamp};
 use unstuck_core::money::{self, Spent};
@@ -12,7 +13,7 @@ use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Wo
 use unstuck_replay::Story;
 
 use crate::typed::{self, UNSTUCK};
-use crate::{crew, text};
+use crate::{crew, driving, text};
 
 /// Says what is about to run, and within which bounds.
 pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
@@ -281,8 +282,20 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };
+    if outcome != RunOutcome::Complete
+        && let Some(file) = story.state().started().and_then(changed_file)
+    {
+        rows.push(row(format!("{UNSTUCK} run {}", quoted(file)), "anew, with the workflow as it is now"));
+    }
     rows.push(row(format!("{UNSTUCK} why {short}"), "the evidence, event by event"));
     rows
+}
+
+/// Returns the workflow file of a run, if it has changed since the run read it: the run goes on with what it read.
+pub fn changed_file(started: &RunStarted) -> Option<&str> {
+    let file = started.workflow_file.as_deref()?;
+    let (then, now) = (started.workflow_digest?, driving::digest_now(Some(file))?);
+    (then != now).then_some(file)
 }
 
 /// Says whether a run has failed since the time of a child run is over, which grows with its own.
