@@ -26,7 +26,9 @@ use unstuck_runner::Watcher;
 
 use self::child::ChildView;
 use self::live::Live;
-pub use self::report::{changed_file, commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json};
+pub use self::report::{
+    changed_file, commands, end, end_json, evidence, header, more_to_spend, next, spent, spent_json,
+};
 use crate::text;
 use crate::typed::UNSTUCK;
 

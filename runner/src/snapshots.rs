@@ -149,6 +149,11 @@ impl Keeper {
         self.snapshots.find(snapshot)
     }
 
+    /// Returns what a file was in a snapshot; `None` where that is not known.
+    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Option<Vec<u8>> {
+        self.snapshots.read(snapshot, path).ok().flatten()
+    }
+
     /// Makes the files of the workspace what they were.
     ///
     /// # Errors

@@ -277,6 +277,28 @@ impl Snapshots {
         change::changes(&self.store, before, after)
     }
 
+    /// Returns what a file of a snapshot held; `None` where it does not cover the file, or the rules ignore it.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot is gone or damaged.
+    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let mut tree = Parts::of(&self.store, snapshot)?.work();
+        let mut names = path.components().filter(|it| *it != Component::CurDir).peekable();
+        while let (Some(id), Some(name)) = (tree, names.next()) {
+            let name = folder::as_bytes(Path::new(&name));
+            let found = self.store.tree(&id)?.into_iter().find(|item| *item.name == *name);
+            tree = match found {
+                Some(item) if names.peek().is_none() && item.mode & folder::TYPE == folder::FILE => {
+                    return self.store.blob(&item.id).map(Some);
+                }
+                Some(item) if item.is_folder() => Some(item.id),
+                _ => None,
+            };
+        }
+        Ok(None)
+    }
+
     /// Writes what differs between two snapshots, as text that `git apply` understands.
     ///
     /// # Errors
