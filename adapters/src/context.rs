@@ -69,6 +69,9 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
             | Fact::Observed(_) => {}
         }
     }
+    if whole {
+        make_ignored(folder)?;
+    }
     for (id, resolved) in touched {
         let Some((step, at)) = state.step(id) else { continue };
         write_step(&step_folder(folder, id), state, step, at, resolved)?;
@@ -77,6 +80,18 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
         replace(&folder.join("_workflow.json"), &workflow(state, facts))?;
     }
     Ok(())
+}
+
+/// Makes the folder, with a `.gitignore` that hides all of it; one that is there stays as it is. A worker that commits
+/// everything that it finds would commit views that change with every event, and the repository would never be clean again.
+fn make_ignored(folder: &Path) -> io::Result<()> {
+    if let Some(above) = folder.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.and_then(|()| fs::write(folder.join(".gitignore"), "*\n")),
+    }
 }
 
 /// Notes that the views of a step have changed; `resolved` says whether that includes what is only looked

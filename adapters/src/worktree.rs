@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::branch::{self, git};
+use crate::folder;
 
 /// A checkout that was made for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ pub fn uncommitted(workspace: &Path, part: Part) -> io::Result<usize> {
 }
 
 /// Returns what git says of the files that hold something that is in no commit, by their paths from the root of the
-/// checkout; bytes that are no text are replaced.
+/// checkout; bytes that are no text are replaced. The file that our own output is written to is none of them.
 ///
 /// # Errors
 ///
@@ -126,7 +127,23 @@ pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, Strin
     }
     let entries = output.stdout.split(|byte| *byte == 0).filter_map(|entry| entry.split_at_checked(3));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(entries.map(|(word, path)| (text(path), text(word).trim_end().to_owned())).collect())
+    let mut files: BTreeMap<_, _> =
+        entries.map(|(word, path)| (text(path), text(word).trim_end().to_owned())).collect();
+    leave_out_own_output(workspace, &mut files)?;
+    Ok(files)
+}
+
+fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
+    let own = folder::own_output();
+    if !own.is_empty() && !files.is_empty() {
+        let root = branch::facts(workspace)?.map_or_else(|| workspace.to_owned(), |facts| facts.toplevel);
+        let is_own = |path: &str| {
+            let seen = folder::open_file(&root.join(path)).and_then(|file| folder::look_at(&file));
+            seen.is_ok_and(|seen| own.contains(&(seen.stamp.device, seen.stamp.node)))
+        };
+        files.retain(|path, _| !is_own(path));
+    }
+    Ok(())
 }
 
 /// Removes a checkout in which everything is committed, and its branch if that is merged.

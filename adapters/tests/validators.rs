@@ -64,6 +64,7 @@ fn place(workspace: &Path) -> Place {
         mark: "unstuck-test-of-validators".to_owned(),
         hidden: vec![workspace.join("context")],
         scratch: workspace.join("context"),
+        checklists: BTreeMap::new(),
         base: None,
         stop_at_first: false,
     }

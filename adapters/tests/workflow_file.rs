@@ -812,6 +812,16 @@ mod convergence {
 mod graphs {
     use super::*;
 
+    /// Returns two steps that claim in these files, the second with more keys.
+    fn beside(first: &str, second: &str, more: &str) -> String {
+        let claims = |name: &str, file: &str, more: &str| {
+            let check =
+                format!("max_iterations: 2, completion_check: {{claim: true, decision_file: \"{file}\"}}");
+            format!("{name}: {{{GOOD}, {more}{check}}}\n")
+        };
+        steps(&(claims("a", first, "") + &claims("b", second, more)))
+    }
+
     fn chain(lines: &str) -> String {
         let made: String = lines
             .lines()
@@ -829,6 +839,21 @@ mod graphs {
         "#]];
         a_step_that_waits_for_itself_is_a_cycle: chain("a depends_on: [a]") => expect![[r#"
             flow.yaml:5:62: steps.a.depends_on: a cycle: a -> a; a step cannot wait for itself
+        "#]];
+        two_steps_side_by_side_are_warned_of_one_decision_file: beside("v.json", "./v.json", "") => expect![[r#"
+            warning: flow.yaml:6:128: steps.b.completion_check.decision_file: step a may run at the same time and writes its verdict to the same file; name another file, or put {{completion_check_id}} into its name
+        "#]];
+        one_after_the_other_they_may_share_it: beside("v.json", "v.json", "depends_on: [a], ") => expect![[r#"
+            accepted
+        "#]];
+        a_check_id_makes_a_file_of_its_own: beside("v-$UNSTUCK_CHECK_ID.json", "v-$UNSTUCK_CHECK_ID.json", "") => expect![[r#"
+            accepted
+        "#]];
+        who_works_alone_shares_it_with_nobody_at_a_time: beside("v.json", "v.json", "require_change: true, ") => expect![[r#"
+            accepted
+        "#]];
+        nor_do_steps_that_run_one_at_a_time: beside("v.json", "v.json", "").replace("steps:", "concurrency: 1\nsteps:") => expect![[r#"
+            accepted
         "#]];
         a_cycle_names_all_its_members: chain("a depends_on: [c]\nb depends_on: [a]\nc depends_on: [b]\nd depends_on: [a]") => expect![[r#"
             flow.yaml:5:62: steps.a.depends_on: a cycle: a -> c -> b -> a; a step cannot wait for itself
@@ -1638,6 +1663,31 @@ mod plans {
                  bounds     10 min an attempt
 
             worst case: 4 worker calls, 0 check calls, 10 min, and 26 h of waiting for limited services
+        "#]]
+        .assert_eq(&plan(&workflow).to_string());
+    }
+
+    #[test]
+    fn who_works_alone_is_named_where_others_could_run_beside_it() {
+        let yaml = format!(
+            "a: {{{GOOD}, require_change: true}}\nb: {{{GOOD}}}\nc: {{{GOOD}, require_change: true, depends_on: [a, b]}}\n"
+        );
+        let workflow = accepted(&steps(&yaml));
+        expect![[r#"
+            t: 3 steps, bound 5 min
+
+              1. a: CUSTOM
+                 alone      judged by what changes, so no other step runs meanwhile
+                 bounds     5 min an attempt
+
+              1. b: CUSTOM
+                 bounds     5 min an attempt
+
+              2. c: CUSTOM
+                 after      a, b
+                 bounds     5 min an attempt
+
+            worst case: 3 worker calls, 0 check calls, 5 min, and 26 h of waiting for limited services
         "#]]
         .assert_eq(&plan(&workflow).to_string());
     }

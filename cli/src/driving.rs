@@ -239,8 +239,7 @@ pub fn mend(project: &Project, found: &Found) {
 /// Opens the snapshots of the workspace of a run.
 pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     let workspace = Path::new(&started.workspace);
-    unstuck_runner::snapshots::open(runs, workspace, &started.workflow.context_dir)
-        .map_err(|error| of_snapshots(&error))
+    unstuck_runner::snapshots::open(runs, workspace, &started.workflow).map_err(|error| of_snapshots(&error))
 }
 
 /// Looks whether there are descriptors: what listens to signals panics where it gets none.

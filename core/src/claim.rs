@@ -2,6 +2,9 @@
 //!
 //! Reading is pure and repeatable, so a better reader can be tried on recorded runs.
 
+use std::borrow::Cow;
+
+use crate::beside;
 use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
@@ -11,7 +14,7 @@ use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::state::{Changed, StepState};
 use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
-use crate::workflow::{Check, CheckCommand, WorkerKind};
+use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 
 /// A claim about a step, before evidence is put beside it.
 pub(crate) struct Claim {
@@ -73,6 +76,40 @@ impl Claim {
             until: resolution.until.as_deref().and_then(moment::parse),
         }
     }
+
+    /// Notes what is odd about what was said, if anything is.
+    pub(crate) fn doubted(mut self, doubt: Option<String>) -> Self {
+        self.problems.extend(doubt);
+        self
+    }
+}
+
+/// Returns a decision file as evidence for this step, and what is odd about it: where a step that may run at the same time
+/// writes to the same file, what does not carry the id of the check is nobody's.
+pub(crate) fn own_file<'a>(
+    workflow: Option<&Workflow>,
+    step: &Step,
+    file: &'a DecisionFile,
+    id: Option<&CheckId>,
+) -> (Cow<'a, DecisionFile>, Option<String>) {
+    let shares = |of: &Workflow| {
+        let other = beside::shares_decision_file(&of.steps, of.concurrency, step).next()?;
+        Some(other.id.clone())
+    };
+    let as_it_is = (Cow::Borrowed(file), None);
+    if !matches!(file, DecisionFile::Read(_)) {
+        return as_it_is;
+    }
+    let Some(other) = workflow.and_then(shares) else { return as_it_is };
+    let read = resolve(file, "", "", "", id);
+    if read.decision == Decision::None || read.check_id == CheckIdMatch::Match {
+        return as_it_is;
+    }
+    let doubt = format!(
+        "the decision file says {} without the id of this check, and step {other} writes to the same file: it does not count",
+        read.decision.as_str()
+    );
+    (Cow::Owned(DecisionFile::Refused(Refusal::Missing)), Some(doubt))
 }
 
 pub(crate) fn resolve(
@@ -299,17 +336,20 @@ impl Outcome {
             Exit::Flooded => "ended: it printed more than it may".to_owned(),
             Exit::Stopped | Exit::Settled | Exit::Hopeless | Exit::Child(_) => String::new(),
         };
-        let last_line =
-            || self.stderr_tail.lines().chain(self.answer.lines()).rfind(|line| !line.trim().is_empty());
-        failure.phrase = match failure
-            .phrase
-            .or_else(|| last_line().map(|line| line.trim().chars().take(200).collect()))
-        {
+        // What it complained of says more than what it told last.
+        let last_line = || [&self.stderr_tail, &self.answer].into_iter().find_map(|text| last_line(text));
+        failure.phrase = match failure.phrase.or_else(last_line) {
             Some(phrase) => Some(format!("{how}: {phrase}")),
             None => Some(how),
         };
         Some(failure)
     }
+}
+
+/// Returns the last line that says something.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| line.contains(char::is_alphanumeric))?;
+    Some(line.chars().take(200).collect())
 }
 
 /// Returns why a call failed, as its client tells.
@@ -357,8 +397,7 @@ fn child_failure(end: RunOutcome, run: &str) -> Option<weather::Failure> {
         RunOutcome::WorkerFailed | RunOutcome::TimeLimit => ErrorClass::RetryableTransient,
         _ => ErrorClass::NonRetryable,
     };
-    let next = if end == RunOutcome::Blocked { "answer" } else { "why" };
-    let phrase = Some(format!("child run {run} ended {}; see: unstuck {next} {run}", end.as_str()));
+    let phrase = Some(format!("child run {run} ended {}; see: unstuck why {run}", end.as_str()));
     Some(weather::Failure { phrase, ..weather::Failure::of(class) })
 }
 
@@ -379,4 +418,31 @@ pub(crate) fn recorded(failure: &weather::Failure) -> Failure {
 pub(crate) fn sentence(failure: &weather::Failure) -> String {
     let phrase = failure.phrase.as_deref().unwrap_or("it failed");
     format!("{phrase} ({})", failure.class.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_in_the_words_of_standard_error_where_it_has_any() {
+        for (answer, stderr, want) in [
+            (
+                "all fine so far\n",
+                "cp: cannot stat 'nothere.txt': No such file\n",
+                "exit code 1: cp: cannot stat 'nothere.txt': No such file",
+            ),
+            ("first\nnothing to do\n", "", "exit code 1: nothing to do"),
+            ("nothing to do\n", "\n---\n", "exit code 1: nothing to do"),
+            ("", "", "exit code 1"),
+        ] {
+            let outcome = Outcome {
+                answer: answer.to_owned(),
+                stderr_tail: stderr.to_owned(),
+                ..Outcome::of(Exit::Code(1))
+            };
+            let failure = outcome.failure(WorkerKind::Custom).expect("it failed");
+            assert_eq!(failure.phrase.as_deref(), Some(want), "{answer:?} {stderr:?}");
+        }
+    }
 }

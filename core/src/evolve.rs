@@ -216,7 +216,10 @@ impl RunState {
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
             if step.began_with.is_none() {
-                step.began_with = seen;
+                step.began_with.clone_from(&seen);
+            }
+            if step.works_from.is_none() {
+                step.works_from = seen;
             }
             step.begun_at.get_or_insert(place.at);
             Fold::Done
@@ -285,6 +288,7 @@ impl RunState {
         self.with_step(&event.step, |step| {
             step.tokens = tokens;
             step.child = child(step, &event.outcome, place).or(step.child.take());
+            step.works_from = None;
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
@@ -420,6 +424,7 @@ impl RunState {
             step.weather_tries = 0;
             step.waiting_since = None;
             step.worked = None;
+            step.works_from = None;
             step.changed_now = None;
             step.work_attempt = Attempt(0);
             step.claim = None;
@@ -544,7 +549,8 @@ impl RunState {
     }
 
     fn run_stopping(&mut self, why: RunOutcome, place: Place) -> Fold {
-        if self.phase != Phase::Active {
+        let is_new = !matches!(self.phase, Phase::Stopping(since, _) if since == why);
+        if !self.phase.lets_run_on() || !is_new {
             return Fold::Impossible;
         }
         self.phase = Phase::Stopping(why, place.seq);

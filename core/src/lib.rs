@@ -18,6 +18,7 @@ pub mod workflow;
 pub mod event;
 
 pub mod answer;
+pub mod beside;
 mod claim;
 pub mod client;
 pub mod clip;

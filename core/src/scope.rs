@@ -7,10 +7,14 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
 use crate::id::Stage;
-use crate::workflow::Convergence;
+use crate::interpolate;
+use crate::workflow::{Convergence, Work, Workflow};
 
 /// What is never looked at, whatever a step says.
 const ALWAYS_IGNORED: [&str; 3] = [".git/**", ".unstuck/**", ".roboppi-loop/**"];
+
+/// A check id, as a pattern: a wider one could hide a file of the user.
+const ANY_CHECK_ID: &str = "????????-????-????-????-????????????";
 
 /// How many paths a reason names.
 const NAMED_MAX: usize = 10;
@@ -70,6 +74,26 @@ pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
         policy.max_changed_lines,
     );
     (!violation.fingerprints.is_empty()).then_some(violation)
+}
+
+/// Returns the files that verdicts are written to, of every step and of the child runs of steps. They are Unstuck's, wherever
+/// they are: nobody's work, and no change of the workspace.
+pub fn decision_files(workflow: &Workflow) -> Patterns {
+    let mut files = Patterns::default();
+    for step in &workflow.steps {
+        let file = step.check.as_ref().and_then(|check| check.decision_file.as_deref());
+        files.0.extend(file.map(|file| Pattern::new(&with_any_check_id(file))));
+        if let Work::Subworkflow(child) = &step.work {
+            files.0.extend(decision_files(&child.workflow).0);
+        }
+    }
+    files
+}
+
+/// Returns a path as a pattern that is not about its own braces, brackets and stars.
+fn with_any_check_id(path: &str) -> String {
+    const PLACE: &str = "\u{0}";
+    globset::escape(&interpolate::check_id(path, PLACE)).replace(PLACE, ANY_CHECK_ID)
 }
 
 /// Says whether a step has rules about what it changes.
@@ -166,10 +190,10 @@ impl Violation {
 }
 
 /// Several patterns; a path has to match one of them.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Patterns(Vec<Pattern>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Pattern {
     /// Everything.
     All,
@@ -183,6 +207,11 @@ impl Patterns {
     /// Reads patterns.
     pub fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         Self(patterns.map(Pattern::new).collect())
+    }
+
+    /// Says whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Says whether a path from the root of the workspace matches one of them.
@@ -269,6 +298,27 @@ mod tests {
             ("tests/*/", "tests/a", false),
         ] {
             assert_eq!(Pattern::new(pattern).matches(path), want, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn a_decision_file_is_known_by_the_form_of_its_name() {
+        let id = "0192f0c1-2d3e-7abc-8def-0123456789ab";
+        for (configured, path, want) in [
+            ("decision.json", "decision.json", true),
+            ("./decision.json", "decision.json", true),
+            ("decision.json", "src/decision.json", false),
+            (".loop/d.json", ".loop/d.json", true),
+            (".loop/d.json", ".loop", false),
+            ("{{completion_check_id}}.json", &format!("{id}.json"), true),
+            ("out/v-$UNSTUCK_CHECK_ID.json", &format!("out/v-{id}.json"), true),
+            ("{{completion_check_id}}.json", "package.json", false),
+            ("{{ completion_check_id }}/v.json", &format!("{id}/v.json"), true),
+            ("[a]-*-{b,c}.json", "[a]-*-{b,c}.json", true),
+            ("[a]-*-{b,c}.json", "a-x-b.json", false),
+        ] {
+            let pattern = Pattern::new(&with_any_check_id(configured));
+            assert_eq!(pattern.matches(path), want, "{configured} {path}");
         }
     }
 

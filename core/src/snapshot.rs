@@ -54,14 +54,17 @@ pub struct LeftOut {
 impl LeftOut {
     /// The reason for folders that are ignored and hold masses, such as `target` and `node_modules`.
     pub const IGNORED_FOLDER: &str = "ignored and full";
+    /// The reason for a file that Unstuck's own output was written to.
+    pub const OWN_OUTPUT: &str = "written by Unstuck itself";
 }
 
 impl Snapshot {
     /// Returns a sentence about the files that it does not hold, so that they cannot be put back; `None` if there are
-    /// none. Ignored folders are made again by whoever has made them, and are not told.
+    /// none. Ignored folders are made again by whoever has made them, and our own output is nobody's work; neither is told.
     pub fn lacks(&self) -> Option<String> {
-        let told =
-            self.left_out.iter().filter(|left| left.count > 0 && left.reason != LeftOut::IGNORED_FOLDER);
+        const UNTOLD: [&str; 2] = [LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT];
+        let is_told = |left: &&LeftOut| left.count > 0 && !UNTOLD.contains(&left.reason.as_str());
+        let told = self.left_out.iter().filter(is_told);
         let parts = told.map(|left| {
             let named = left.examples.len() as u64;
             let more = if left.count > named { ", ..." } else { "" };

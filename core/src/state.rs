@@ -61,10 +61,23 @@ pub enum Phase {
     Empty,
     /// Work is going on, or waited for.
     Active,
-    /// No new work is begun; what is in flight is being stopped, since this event.
+    /// No new work is begun, since this event; what is in flight is being stopped, or where a person is needed comes to
+    /// its end.
     Stopping(RunOutcome, Seq),
     /// It has ended so, at this event.
     Ended(RunOutcome, Seq),
+}
+
+impl Phase {
+    /// Says whether what is in flight may come to its end: also while a person is needed, since what it costs is paid.
+    pub(crate) fn lets_run_on(&self) -> bool {
+        matches!(self, Self::Active | Self::Stopping(RunOutcome::Blocked, _))
+    }
+
+    /// Says whether what is in flight is ended.
+    fn stops_what_runs(&self) -> bool {
+        matches!(self, Self::Stopping(..)) && !self.lets_run_on()
+    }
 }
 
 /// How much of its time a run has used; pauses do not count.
@@ -106,6 +119,9 @@ pub struct StepState {
     pub drift: Drift,
     /// The workspace when the step began.
     pub began_with: Option<Arc<Snapshot>>,
+    /// The workspace before the work that has not come to its end yet: what an attempt that was lost has changed since
+    /// counts with the one that ends.
+    pub works_from: Option<Arc<Snapshot>>,
     /// Since when an external job is waited for.
     pub waiting_since: Option<Timestamp>,
     /// Iterations beyond the bound that answers of a person have given.
@@ -331,7 +347,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 7;
+    pub const REDUCER_VERSION: u32 = 8;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -391,6 +407,19 @@ impl RunState {
         self.started().map(|started| &started.workflow)
     }
 
+    /// Returns how much time a person has added to that of the run.
+    pub fn extra_time(&self) -> Millis {
+        self.clock.extra
+    }
+
+    /// Returns what a person must do for the steps that are blocked.
+    pub fn needs(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match &step.phase {
+            StepPhase::Ended(StepEnd::Blocked(needs)) => Some(needs.as_str()),
+            _ => None,
+        })
+    }
+
     /// Returns each step with where it stands, in the order of the workflow.
     pub fn steps(&self) -> impl Iterator<Item = (&Step, &StepState)> {
         self.workflow().into_iter().flat_map(|workflow| &workflow.steps).zip(&self.steps)
@@ -431,10 +460,18 @@ impl RunState {
             iteration: state.iteration,
             attempt: state.attempt,
         };
+        let mut at_work: Vec<&Step> = self.in_flight().map(|(step, _)| step).collect();
+        // Steps that are taken up again may all be due at once.
+        let mut begins = |step| {
+            let fits = Self::fits_beside(step, at_work.iter().copied());
+            at_work.extend(fits.then_some(step));
+            fits
+        };
+        let stops = self.phase.stops_what_runs();
         let effects = self.steps().filter_map(|(step, state)| match (&self.phase, &state.phase) {
-            (Phase::Active, StepPhase::WorkDue) => Some(Effect::RunWorker(due(step, state))),
-            (Phase::Active, StepPhase::CheckDue) => Some(Effect::RunCheck(due(step, state))),
-            (Phase::Stopping(..), StepPhase::Working(_) | StepPhase::Checking(_)) => {
+            (Phase::Active, StepPhase::WorkDue) if begins(step) => Some(Effect::RunWorker(due(step, state))),
+            (Phase::Active, StepPhase::CheckDue) if begins(step) => Some(Effect::RunCheck(due(step, state))),
+            (_, StepPhase::Working(_) | StepPhase::Checking(_)) if stops => {
                 Some(Effect::Stop(step.id.clone()))
             }
             _ => None,
@@ -446,13 +483,18 @@ impl RunState {
         effects.take(places).collect()
     }
 
+    /// Says whether a step may run beside all of those.
+    pub(crate) fn fits_beside<'a>(step: &Step, mut others: impl Iterator<Item = &'a Step>) -> bool {
+        if step.works_alone() { others.next().is_none() } else { !others.any(Step::works_alone) }
+    }
+
     /// Returns when `Command::DeadlinePassed` is due, if ever.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        if self.phase != Phase::Active {
+        if !self.phase.lets_run_on() {
             return None;
         }
         let waits = self.steps.iter().filter_map(|step| match step.phase {
-            StepPhase::Waiting { until, .. } => Some(until),
+            StepPhase::Waiting { until, .. } if self.phase == Phase::Active => Some(until),
             _ => None,
         });
         waits.chain(self.time_limit()).min()
@@ -508,6 +550,11 @@ impl RunState {
     /// Returns the steps with a process in flight.
     pub fn in_flight(&self) -> impl Iterator<Item = (&Step, &StepState)> {
         self.steps().filter(|(_, state)| state.phase.is_in_flight())
+    }
+
+    /// Returns the steps that take up a place among those that may be active at the same time.
+    pub(crate) fn active(&self) -> impl Iterator<Item = &Step> {
+        self.steps().filter(|(_, state)| state.phase.is_active()).map(|(step, _)| step)
     }
 
     pub(crate) fn position(&self, id: &StepId) -> Option<usize> {

@@ -11,6 +11,7 @@ use crate::event::{Inquiry, Next, Purpose};
 use crate::id::{Millis, Stage, StepId};
 use crate::money::Prices;
 use crate::rest::Turn;
+use crate::scope;
 
 /// One workflow: steps that form a directed acyclic graph, and the bounds of the whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,6 +218,16 @@ impl Step {
     /// Says whether the worker itself tells when it is done.
     pub fn claims(&self) -> bool {
         self.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim)
+    }
+
+    /// Says whether nobody else may work while this step does: what changes in the workspace is held for its work, or
+    /// against it, and nobody could tell what another one has changed meanwhile.
+    pub fn works_alone(&self) -> bool {
+        let of_child = match &self.work {
+            Work::Subworkflow(child) => child.workflow.steps.iter().any(Self::works_alone),
+            Work::Worker(_) => false,
+        };
+        self.require_change || self.convergence.as_ref().is_some_and(scope::has_rules) || of_child
     }
 
     /// Returns who looks for the cause before the step ends as stuck.

@@ -3,31 +3,36 @@
 use proptest::prelude::*;
 use unstuck_core::decide::Rejection;
 use unstuck_core::event::{
-    ChildEnd, DecisionFile, Exit, Outcome, RunOutcome, RunResumed, RunStarted, WorkerFinished,
+    AnswerGiven, ChildEnd, DecisionFile, Exit, Outcome, RunOutcome, RunResumed, RunStarted, WorkerFinished,
 };
-use unstuck_core::id::{CheckId, Digest, RunId, StepId, Timestamp};
+use unstuck_core::id::{CheckId, Digest, Iteration, RunId, StepId, Timestamp};
 use unstuck_core::money::{Spent, Sum};
 use unstuck_core::testing::{run_started, started, step};
-use unstuck_core::workflow::{Budget, Step, Subworkflow, Work, Workflow};
+use unstuck_core::workflow::{Budget, OnFailure, Step, Subworkflow, Work, Workflow};
 use unstuck_core::{Due, Effect, Observation, RunState};
 
 const NAMES: [&str; 2] = ["a", "b"];
 
 /// Returns a run of two steps that are child runs, at the same time, with so much money for both.
 fn parent(micro_usd: u64) -> RunState {
-    let child = |id: &&str| {
-        let workflow = Box::new(Workflow::of_steps(vec![step("inner")]));
-        let work = Subworkflow {
-            path: "child.yaml".to_owned(),
-            workflow,
-            exports: Vec::new(),
-            exports_replace: false,
-            event_prefix: None,
-        };
-        Step { work: Work::Subworkflow(work), ..step(id) }
-    };
     let budget = Budget { micro_usd: Some(micro_usd), ..Budget::default() };
-    let workflow = Workflow { budget, ..Workflow::of_steps(NAMES.iter().map(child).collect()) };
+    run(Workflow { budget, ..Workflow::of_steps(NAMES.iter().map(|id| calls(id)).collect()) })
+}
+
+/// Returns a step that is a child run.
+fn calls(id: &str) -> Step {
+    let workflow = Box::new(Workflow::of_steps(vec![step("inner")]));
+    let work = Subworkflow {
+        path: "child.yaml".to_owned(),
+        workflow,
+        exports: Vec::new(),
+        exports_replace: false,
+        event_prefix: None,
+    };
+    Step { work: Work::Subworkflow(work), ..step(id) }
+}
+
+fn run(workflow: Workflow) -> RunState {
     let begun: RunStarted = run_started(workflow);
     give(RunState::default(), Observation::RunStarted(Box::new(begun))).expect("it begins")
 }
@@ -52,7 +57,10 @@ fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState
     let Due { step, iteration, attempt } =
         Due { step: name.into(), iteration: at.iteration, attempt: at.attempt };
     let spent = Spent { calls: 1, reported: Sum { micro_usd, calls: 1 }, ..Spent::default() };
-    let outcome = Outcome::of(Exit::Child(ChildEnd { run: RunId::new(name), end, spent }));
+    let outcome = Outcome {
+        answer: "a login".to_owned(),
+        ..Outcome::of(Exit::Child(ChildEnd { run: RunId::new(name), end, spent }))
+    };
     let finished = WorkerFinished {
         step,
         iteration,
@@ -66,6 +74,36 @@ fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState
         answer: None,
     };
     give(state, Observation::WorkerFinished(finished)).expect("it is in flight")
+}
+
+#[test]
+fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_again() {
+    let more = || Observation::RunResumed(RunResumed { add_iterations: 2, ..RunResumed::default() });
+    let answer = || Observation::AnswerGiven(AnswerGiven { text: "done".to_owned() });
+    for (ended, outcome, on) in [
+        (RunOutcome::Blocked, RunOutcome::Blocked, answer()),
+        (RunOutcome::IterationLimit, RunOutcome::IterationLimit, more()),
+        (RunOutcome::NotComplete, RunOutcome::WorkerFailed, Observation::RunResumed(RunResumed::default())),
+    ] {
+        let state = end(end(begin(parent(100)), "a", ended, 40), "b", RunOutcome::Complete, 0);
+        assert_eq!(state.outcome(), Some(outcome));
+        let needs: Vec<&str> = state.needs().collect();
+        assert_eq!(!needs.is_empty(), ended == RunOutcome::Blocked, "{needs:?}");
+        let state = give(state, on).expect("it goes on");
+        let due: Vec<Effect> = state.pending_effects();
+        assert!(matches!(&due[..], [Effect::RunWorker(due)] if due.iteration == Iteration(1)), "{due:?}");
+        let state = end(begin(state), "a", RunOutcome::Complete, 50);
+        assert_eq!(state.outcome(), Some(RunOutcome::Complete));
+    }
+}
+
+#[test]
+fn a_child_that_is_out_of_iterations_is_a_failure_that_a_parent_may_go_on_after() {
+    let child = Step { on_failure: OnFailure::Continue, ..calls("a") };
+    let workflow = Workflow::of_steps(vec![child, Step { depends_on: vec!["a".into()], ..calls("b") }]);
+    let state = begin(run(workflow));
+    let state = end(begin(end(state, "a", RunOutcome::IterationLimit, 0)), "b", RunOutcome::Complete, 0);
+    assert_eq!(state.outcome(), Some(RunOutcome::WorkerFailed));
 }
 
 /// Ends what is stopped.

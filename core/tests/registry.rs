@@ -750,7 +750,7 @@ fn the_repository_says_what_the_output_does_not() {
 /// Reads a checklist.
 fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
     let list = Checklist { path: "plan".to_owned(), pointer: pointer.map(str::to_owned) };
-    let reading = checklist::read(&list, bytes.map(str::as_bytes));
+    let reading = checklist::read(&list, bytes.map(str::as_bytes), None);
     let open = reading.open.iter().map(|it| format!("  {} at {}\n", it.text, it.place));
     want.assert_eq(&format!("{:?}: {:?}\n{}", reading.outcome, reading.error, open.collect::<String>()));
 }

@@ -6,10 +6,10 @@ use tokio::sync::watch;
 use unstuck_adapters::environment::ParentFacts;
 use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{ChildEnd, Parent, RunOutcome, RunResumed, RunStarted};
-use unstuck_core::id::{Digest, RunId};
+use unstuck_core::event::{AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::workflow::{Subworkflow, Workflow};
-use unstuck_core::{Rejection, RunState};
+use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 
@@ -43,15 +43,15 @@ impl Children for Site {
         };
         Box::pin(async move {
             let relay = tokio::spawn(relay(stop, send));
-            let end = site.child(parent, child, place).await;
+            let outcome = site.child(parent, child, place).await;
             relay.abort();
-            end
+            outcome
         })
     }
 }
 
 impl Site {
-    async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<ChildEnd, String> {
+    async fn child(&self, parent: Parent, child: Subworkflow, place: Place) -> Result<Outcome, String> {
         let run = child_run_id(&parent);
         // A folder without its format is a run whose making was cut short, which is none.
         let known = self.folder(&run).filter(|folder| folder.format().exists());
@@ -63,7 +63,9 @@ impl Site {
             }
         };
         let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
-        Ok(ChildEnd { run, end: ended.outcome, spent: ended.state.spent() })
+        let end = ChildEnd { run, end: ended.outcome, spent: ended.state.spent() };
+        let needs: Vec<&str> = ended.state.needs().filter(|_| end.end == RunOutcome::Blocked).collect();
+        Ok(Outcome { answer: needs.join("; "), ..Outcome::of(Exit::Child(end)) })
     }
 
     /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
@@ -109,16 +111,31 @@ fn child_started(
     }
 }
 
-/// Returns what a child run gets when it is taken up again: what a person has given its parent and not it yet.
-pub(crate) fn as_child(state: &RunState, place: Place) -> RunResumed {
+/// Returns what a child run gets when it is taken up again: what a person has answered or given its parent, and not it yet.
+pub(crate) fn as_child(state: &RunState, place: Place) -> Observation {
+    match answer(state, &place) {
+        Some(text) => Observation::AnswerGiven(AnswerGiven { text }),
+        None => Observation::RunResumed(resumed(state, place)),
+    }
+}
+
+/// Returns what a person has said since the parent knew that the child is blocked. A later question of it is another one.
+fn answer(state: &RunState, place: &Place) -> Option<String> {
+    let is_known = place.blocked_at.is_some_and(|known| state.last_at() <= known);
+    place.hint.clone().filter(|_| is_known && state.outcome() == Some(RunOutcome::Blocked))
+}
+
+fn resumed(state: &RunState, place: Place) -> RunResumed {
     let add_iterations = place.extra_iterations.saturating_sub(state.extra_iterations());
     let (given, had) = (place.extra_budget, state.extra_budget());
     let more = |given: Option<u64>, had: Option<u64>| given.unwrap_or(0).saturating_sub(had.unwrap_or(0));
     let add_micro_usd = more(given.micro_usd, had.micro_usd);
     let add_tokens = more(given.tokens, had.tokens);
-    let is_given_more = add_iterations > 0 || add_micro_usd > 0 || add_tokens > 0;
+    let add_time = place.extra_time.minus(state.extra_time());
+    let is_given_more = add_iterations > 0 || add_micro_usd > 0 || add_tokens > 0 || add_time > Millis(0);
     RunResumed {
         add_iterations,
+        add_time,
         add_micro_usd,
         add_tokens,
         accept_unknown_cost: given.accepts_unknown,

@@ -11,7 +11,7 @@ use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::client::Client;
-use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose};
+use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
 use unstuck_core::failure::TestName;
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{CheckId, Digest, Millis, RunId};
@@ -126,7 +126,13 @@ fn place(world: &Machine, asked: &Asked<'_>, child: &RunId) -> Place {
         extra_budget: state.extra_budget(),
         allowance: state.allowance_of(child),
         prices: state.workflow().and_then(|workflow| workflow.prices.clone()),
+        extra_time: state.extra_time(),
         hint: at.feedback.from_person.last().cloned(),
+        blocked_at: at
+            .child
+            .as_ref()
+            .filter(|it| it.run == *child && it.end == RunOutcome::Blocked)
+            .map(|it| it.ended_at),
     }
 }
 
@@ -404,7 +410,7 @@ async fn child_run(
     let overlap = if child.exports_replace { Overlap::Replace } else { Overlap::Merge };
     let exports = child.exports.clone();
     let mut outcome = match world.children.run(parent, child, place, stop).await {
-        Ok(end) => Outcome::of(Exit::Child(end)),
+        Ok(outcome) => outcome,
         Err(why) => broken(why),
     };
     outcome.duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));

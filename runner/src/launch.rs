@@ -182,7 +182,7 @@ impl Site {
         runner.record(match how {
             TakeUp::Resume(order) => Observation::RunResumed(order),
             TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
-            TakeUp::AsChild(place) => Observation::RunResumed(as_child(runner.state(), *place)),
+            TakeUp::AsChild(place) => as_child(runner.state(), *place),
         })?;
         if let Some(snapshot) = drifted {
             let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed };
@@ -211,8 +211,7 @@ impl Site {
         let (Some(project), Some(started)) = (&self.project, started) else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
-        let context_dir = &started.workflow.context_dir;
-        let snapshots = snapshots::open(project, Path::new(&started.workspace), context_dir)?;
+        let snapshots = snapshots::open(project, Path::new(&started.workspace), &started.workflow)?;
         let first = runner.state().first_snapshot().cloned();
         let keeper = Keeper::new(snapshots, &started);
         keeper.find(snapshot)?;
@@ -294,10 +293,32 @@ impl Site {
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
+        // A child run that was taken up by itself has left what it left.
+        if !files.is_empty() {
+            for left in self.left_by_children(state) {
+                let others = runner.drift(&left, &now);
+                files.retain(|file| others.contains(file));
+            }
+        }
         if files.is_empty() {
             return Ok(None);
         }
         if accepted { Ok(Some(now)) } else { Err(Error::Drift { files }) }
+    }
+
+    /// Returns the workspace as the last child runs of a run left it, and theirs, as far as that can be read.
+    fn left_by_children(&self, state: &RunState) -> Vec<Snapshot> {
+        let children = state.steps().filter_map(|(_, at)| at.child.as_ref());
+        let folders = children.filter_map(|child| self.folder(&child.run));
+        let states = folders.filter_map(|folder| {
+            let mut events = RunLog::open_for_reading(&folder).ok()?.read(Seq(1)).ok()?;
+            events.try_fold(RunState::default(), |state, event| event.map(|it| state.evolve(&it))).ok()
+        });
+        let left = |state: RunState| {
+            let own = state.last_snapshot().cloned();
+            own.into_iter().chain(self.left_by_children(&state)).collect::<Vec<_>>()
+        };
+        states.flat_map(left).collect()
     }
 
     /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
@@ -349,8 +370,7 @@ impl Site {
 
     fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
         let project = self.project.as_ref()?;
-        let workflow = &started.workflow;
-        match snapshots::open(project, Path::new(&started.workspace), &workflow.context_dir) {
+        match snapshots::open(project, Path::new(&started.workspace), &started.workflow) {
             Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
             Err(error) => {
                 let why = with_causes(&error);

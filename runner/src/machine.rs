@@ -12,8 +12,8 @@ use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{ChildEnd, DecisionFile, Parent};
-use unstuck_core::id::{Blob, Digest, Millis, RunId};
+use unstuck_core::event::{DecisionFile, Outcome, Parent};
+use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
 use unstuck_core::money::Prices;
 use unstuck_core::plural::count;
 use unstuck_core::workflow::{Budget, Subworkflow};
@@ -71,7 +71,7 @@ pub struct Machine {
 }
 
 /// A child run that is under way.
-pub type ChildRun = Pin<Box<dyn Future<Output = Result<ChildEnd, String>> + Send>>;
+pub type ChildRun = Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send>>;
 
 /// Where a child run works.
 #[derive(Clone, Debug)]
@@ -92,8 +92,12 @@ pub struct Place {
     pub allowance: Budget,
     /// What tokens cost, as the parent knows it.
     pub prices: Option<Prices>,
+    /// Time that a person has added to that of the parent, and so to that of the child.
+    pub extra_time: Millis,
     /// What a person said last.
     pub hint: Option<String>,
+    /// When the child was known to be blocked, if that was its last end: what a person said last came later, and answers it.
+    pub blocked_at: Option<Timestamp>,
 }
 
 /// Runs subworkflows as runs of their own.

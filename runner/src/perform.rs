@@ -77,9 +77,10 @@ pub(crate) fn prepare(
     let id = check.as_ref().map(|(_, id)| id);
     let (text, registry) = text(state, step, at, inquiry, id);
     let mut notes = Vec::new();
-    let looked = looked(world, state, due, (inquiry, diagnoses), &mut notes);
     let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
+    // Before anybody looks: a folder that is made for a verdict is nobody's change either.
     let aside = if decides { put_aside(world, step, id, is_check, &mut notes)? } else { Aside::default() };
+    let looked = looked(world, state, due, (inquiry, diagnoses), &mut notes);
     let limit = limit_of(step, check.as_ref(), inquiry);
     let before = looked.seen.as_ref().map(Seen::before);
     let asked = Asked {

@@ -14,7 +14,7 @@ use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::{Convergence, Step, Workflow};
+use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
 
 use crate::machine::Machine;
@@ -32,14 +32,14 @@ pub(crate) struct Seen {
     of_step: Box<Snapshot>,
     /// Just before.
     before: Box<Snapshot>,
+    /// The same, but for what an attempt of the same work has changed that was lost.
+    from: Box<Snapshot>,
     /// The rules of the step about what it changes, if it has any.
     rules: Option<Convergence>,
     /// The commit that is compared with, as far as it was there before the work.
     base: Option<String>,
     stage: Stage,
     is_check: bool,
-    /// Nobody else works in the workspace.
-    is_alone: bool,
     /// The command that brings back the files as they were before this iteration.
     undo: String,
 }
@@ -92,9 +92,10 @@ pub(crate) fn before(
     let or_now =
         |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
     let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
-    let (stage, is_alone) = (at.convergence.stage(), state.workflow().is_some_and(one_at_a_time));
+    let from = or_now(at.works_from.as_deref());
+    let stage = at.convergence.stage();
     let undo = undo(state, due);
-    Ok(Some(Seen { first, of_step, before, rules, base, stage, is_check, is_alone, undo }))
+    Ok(Some(Seen { first, of_step, before, from, rules, base, stage, is_check, undo }))
 }
 
 /// Returns the command that brings back the files as they were before an iteration, whatever came after it.
@@ -116,10 +117,6 @@ fn base_before(world: &Machine, rules: &Convergence) -> Result<Option<String>, S
         return Ok(None);
     }
     base::commit(&world.workspace, name).map(Some)
-}
-
-fn one_at_a_time(workflow: &Workflow) -> bool {
-    workflow.steps.len() == 1 || workflow.concurrency == Some(1)
 }
 
 /// Makes a copy of the workspace for somebody who only looks: nothing that is changed there stays.
@@ -194,14 +191,14 @@ impl Seen {
         if self.is_check {
             return Ok(After { drift, ..After::default() });
         }
-        let mut compared = keeper.compare(&self.first, &self.before, &after, &self.undo).map_err(told)?;
+        let mut compared = keeper.compare(&self.first, &self.from, &after, &self.undo).map_err(told)?;
         notes.append(&mut compared.said);
         let mut drift = drift;
         let put_back = self.put_back(keeper, &after, drift.as_ref(), notes)?;
         if !put_back.is_empty()
             && let Some(now) = again()?
         {
-            compared = keeper.compare(&self.first, &self.before, &now, &self.undo).map_err(told)?;
+            compared = keeper.compare(&self.first, &self.from, &now, &self.undo).map_err(told)?;
             drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
         let (changed, diffstat) = (Some(compared.changed), compared.diffstat);
@@ -209,7 +206,7 @@ impl Seen {
     }
 
     /// Puts back what strayed, where that is asked for, and says so. Returns what was put back. What was there is in the
-    /// snapshot that was taken before.
+    /// snapshot that was taken before. No other step is at work: one with rules works alone.
     fn put_back(
         &self,
         keeper: &Keeper,
@@ -221,13 +218,6 @@ impl Seen {
         let strayed = scope::to_put_back(rules, self.stage, &drift.files);
         if strayed.is_empty() {
             return Ok(strayed);
-        }
-        if !self.is_alone {
-            notes.push(format!(
-                "nothing is put back while steps may run side by side (concurrency: 1 would allow it): {}",
-                named(&strayed)
-            ));
-            return Ok(Vec::new());
         }
         let applied = keeper.put_back(now, &self.of_step, &strayed).map_err(told)?;
         for left in &applied.left {

@@ -15,9 +15,9 @@ use unstuck_core::error::with_causes;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
-use unstuck_core::scope::Protected;
+use unstuck_core::scope::{self, Protected};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::Convergence;
+use unstuck_core::workflow::{Convergence, Workflow};
 use unstuck_store::state_dir::Project;
 
 use crate::machine::OWN_FOLDER;
@@ -88,13 +88,15 @@ pub fn folder(project: &Project) -> PathBuf {
     project.path().join("snapshots.git")
 }
 
-/// Opens the snapshots of a workspace. `context_dir` is the folder of artifacts in it, which is ours.
+/// Opens the snapshots of a workspace. What is Unstuck's in it is not looked at: its own folder, the folder of artifacts and
+/// the files for verdicts that the workflow names.
 ///
 /// # Errors
 ///
 /// As [`Snapshots::open`].
-pub fn open(project: &Project, workspace: &Path, context_dir: &str) -> Result<Snapshots, Error> {
+pub fn open(project: &Project, workspace: &Path, workflow: &Workflow) -> Result<Snapshots, Error> {
     // The folder of a child run is in that of its parent, which is ours as a whole.
+    let context_dir = &workflow.context_dir;
     let context_dir = context_dir.split("/_subworkflows/").next().unwrap_or(context_dir);
     let mut skipped = vec![PathBuf::from(OWN_FOLDER), PathBuf::from(context_dir)];
     // Somebody may work in the folder that our state is in, such as the home folder.
@@ -103,7 +105,9 @@ pub fn open(project: &Project, workspace: &Path, context_dir: &str) -> Result<Sn
     let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
     let of_all = of_all.canonicalize().unwrap_or_else(|_| of_all.to_owned());
     skipped.extend(of_all.strip_prefix(&root).ok().map(Path::to_owned));
-    Snapshots::open(&folder(project), workspace, &Options { skipped, ..Options::default() })
+    let options =
+        Options { skipped, skipped_patterns: scope::decision_files(workflow), ..Options::default() };
+    Snapshots::open(&folder(project), workspace, &options)
 }
 
 impl Keeper {
@@ -143,6 +147,11 @@ impl Keeper {
     /// As [`Snapshots::find`].
     pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
         self.snapshots.find(snapshot)
+    }
+
+    /// Returns what a file was in a snapshot; `None` where that is not known.
+    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Option<Vec<u8>> {
+        self.snapshots.read(snapshot, path).ok().flatten()
     }
 
     /// Makes the files of the workspace what they were.

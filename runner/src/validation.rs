@@ -3,8 +3,9 @@
 //! What they found is kept with the snapshot of the workspace and a stamp of all its files, ignored ones too. As long
 //! as both are the same, down to HEAD and index, what held is not asked again.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_adapters::stamp::stamp;
 use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
-use unstuck_core::completion::{Condition, Phase};
+use unstuck_core::completion::{Condition, Phase, Run};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
@@ -87,6 +88,20 @@ impl Looker {
     }
 }
 
+/// Returns the checklists of a step as it found them, as far as a snapshot has them.
+fn checklists(world: &Machine, asked: &Asked<'_>) -> BTreeMap<String, Vec<u8>> {
+    let (Some(keeper), Some(began)) = (&world.snapshots, &asked.at.began_with) else {
+        return BTreeMap::new();
+    };
+    let conditions = asked.step.completion.iter().flat_map(|it| &it.conditions);
+    let lists = conditions.filter_map(|condition| match &condition.validator.run {
+        Run::Checklist(list) => Some(&list.path),
+        _ => None,
+    });
+    let found = lists.filter_map(|path| Some((path.clone(), keeper.read(began, Path::new(path))?)));
+    found.collect()
+}
+
 impl Validation {
     pub(crate) fn new(
         world: &Machine,
@@ -122,6 +137,7 @@ impl Validation {
                 mark: format!("{}/{}", world.mark(), asked.due.step),
                 hidden: world.own_folders(asked.state),
                 scratch: world.artifacts.clone(),
+                checklists: checklists(world, asked),
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
                 stop_at_first: completion.is_some_and(|it| it.stop_at_first),
             },

@@ -142,7 +142,8 @@ const RETRY: &[Key] = &[pick("attempt"), pick("most"), pick("delay_ms"), key("wh
 const PROBLEM_KEYS: &[Key] =
     &[pick("message"), pick("code"), pick("status"), pick("retry_after"), pick("resets")];
 
-const MEANING: &[Key] = &[required("re", Kind::Text, ""), required("trouble", Kind::Word(TROUBLES), "")];
+const MEANING: &[Key] =
+    &[required("re", Kind::Text, ""), required("trouble", Kind::Word(TROUBLES), ""), key("help", Kind::Text)];
 
 impl Part {
     /// All of them.

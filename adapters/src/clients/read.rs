@@ -218,7 +218,8 @@ fn exits(view: &View<'_>, report: &mut Report) -> BTreeMap<i32, Trouble> {
 fn meanings(view: &View<'_>, key: &str, report: &mut Report) -> Vec<Meaning> {
     let read = view.maps(key).into_iter().filter_map(|map| {
         let re = pattern(map.text("re")?, map.value_place("re"), &map.path.key("re"), report)?;
-        Some(Meaning { re, trouble: trouble(map.text("trouble")?)? })
+        let help = map.owned("help").unwrap_or_default();
+        Some(Meaning { re, trouble: trouble(map.text("trouble")?)?, help })
     });
     read.collect()
 }

@@ -206,6 +206,12 @@ fn seen(stat: &Stat) -> Seen {
     Seen { mode: mode & TYPE | permissions, stamp }
 }
 
+/// Returns device and node of the files that this process writes its standard output and error to, where those are files.
+pub(crate) fn own_output() -> Vec<(u64, u64)> {
+    let seen = [fstat(io::stdout()), fstat(io::stderr())].into_iter().flatten().map(|stat| seen(&stat));
+    seen.filter(|seen| seen.is(FILE)).map(|seen| (seen.stamp.device, seen.stamp.node)).collect()
+}
+
 /// Gives a folder the permissions of another, and its owner all.
 pub(crate) fn keep_writable(folder: &Path, like: &Metadata) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(like.permissions().mode() & 0o777 | 0o700))

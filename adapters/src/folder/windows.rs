@@ -170,6 +170,11 @@ pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
     Ok(Seen { mode, stamp: Stamp { device, node, size, modified, changed } })
 }
 
+/// A file that is being written here cannot be told from others.
+pub(crate) fn own_output() -> Vec<(u64, u64)> {
+    Vec::new()
+}
+
 #[expect(unsafe_code, reason = "the standard library does not tell yet when the node of a file was changed")]
 fn times(file: &File) -> io::Result<FILE_BASIC_INFO> {
     let mut times = FILE_BASIC_INFO::default();

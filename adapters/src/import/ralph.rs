@@ -6,6 +6,7 @@ use unstuck_core::plural::count;
 use unstuck_core::workflow::WorkerKind;
 
 use super::{Input, prompt};
+use crate::shell;
 use crate::workflow_file::complaint::quoted;
 use crate::workflow_file::node::{Entry, Kind, Node};
 use crate::workflow_file::{Rejected, path_within};
@@ -95,13 +96,18 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
 fn client(input: &mut Input<'_>, entries: &[Entry]) {
     let text = |key: &str| entries.iter().find(|it| it.key == key).and_then(|it| it.value.text());
     let (backend, command) = (text("backend"), text("command"));
+    let arguments = entries.iter().find(|it| it.key == "args").map(|it| words(&it.value));
     for entry in entries {
         let line = input.line(entry.place.offset);
         match entry.key.as_str() {
             "backend" if backend == Some("custom") && command.is_some() => {}
             "backend" => backend.into_iter().for_each(|name| worker(input, line, name)),
+            // A text in place of a list is nobody's words.
+            "args" if backend == Some("custom") && command.is_some() && !entry.value.items().is_empty() => {}
             "command" if backend == Some("custom") && input.wishes.with.is_none() => {
-                let command = command.unwrap_or_default().to_owned();
+                let words = arguments.iter().flatten().map(|it| shell::quoted(it));
+                let words = [command.unwrap_or_default().to_owned()].into_iter().chain(words);
+                let command = words.collect::<Vec<_>>().join(" ");
                 input.carried(line, format!("`{command}` works, with the prompt on standard input"));
                 input.draft.worker(WorkerKind::Command, Some(command));
             }
@@ -111,6 +117,16 @@ fn client(input: &mut Input<'_>, entries: &[Entry]) {
             key => input.left(line, format!("`cli.{key}`"), "write it into the command line of the worker"),
         }
     }
+}
+
+/// Returns the words of a list, each as it is written.
+fn words(list: &Node) -> Vec<String> {
+    let word = |node: &Node| match &node.kind {
+        Kind::Text(word) | Kind::Int(word) | Kind::Float(word) => Some(word.clone()),
+        Kind::Bool(word) => Some(word.to_string()),
+        Kind::Null | Kind::List(_) | Kind::Map(_) => None,
+    };
+    list.items().iter().filter_map(word).collect()
 }
 
 fn worker(input: &mut Input<'_>, line: u32, name: &str) {

@@ -526,6 +526,24 @@ hats:
 }
 
 #[test]
+fn the_command_of_a_ralph_loop_keeps_its_arguments() {
+    for (client, want) in [
+        ("command: sh, args: [./agent.sh]", "sh ./agent.sh"),
+        ("args: [-c, \"it's 1 > 0\", 3, true], command: sh", "sh -c 'it'\\''s 1 > 0' 3 true"),
+        ("command: ./agent.sh, args: []", "./agent.sh"),
+    ] {
+        let text = format!(
+            "cli: {{backend: custom, {client}}}\nevent_loop: {{prompt: Mend it., max_iterations: 3}}\n"
+        );
+        let shown = shown_of(import_in("ralph.yml", text.as_bytes(), &[], &cargo()));
+        let found = shown.lines().find_map(|line| line.trim().strip_prefix("command: "));
+        // A comment says where it is from.
+        let found = found.and_then(|it| serde_json::Deserializer::from_str(it).into_iter::<String>().next());
+        assert_eq!(found.expect("there is one").expect("a text in quotes"), want, "{shown}");
+    }
+}
+
+#[test]
 fn a_workflow_is_taken_as_it_is() {
     let text = "name: w\nversion: \"1\"\ntimeout: 5m\nsteps:\n  a:\n    worker: CODEX_CLI\n    instructions: x\n    capabilities: [READ]\n    stall: {enabled: true, no_output_timeout: 5m}\n";
     check(

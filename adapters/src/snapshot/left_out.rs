@@ -33,10 +33,12 @@ pub enum Reason {
     NoFile,
     /// The system does not let us read it.
     Unreadable,
+    /// It is what this process writes its own output to, such as `unstuck run ... >out.log`: nobody's work.
+    OwnOutput,
 }
 
 impl Reason {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::TooLarge,
         Self::TooMuch,
         Self::TooMany,
@@ -45,6 +47,7 @@ impl Reason {
         Self::IgnoredFolder,
         Self::NoFile,
         Self::Unreadable,
+        Self::OwnOutput,
     ];
 
     /// A letter for the stored list.
@@ -58,6 +61,7 @@ impl Reason {
             Self::IgnoredFolder => b'f',
             Self::NoFile => b'p',
             Self::Unreadable => b'u',
+            Self::OwnOutput => b'o',
         }
     }
 }
@@ -73,6 +77,7 @@ impl fmt::Display for Reason {
             Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
             Self::NoFile => "a pipe, socket or device",
             Self::Unreadable => "not readable",
+            Self::OwnOutput => LeftOut::OWN_OUTPUT,
         })
     }
 }
@@ -134,9 +139,10 @@ impl Uncovered {
     }
 
     /// Returns what is left out although it is somebody's work, or may be: what is ignored and large, too, but no folder
-    /// that is ignored, nor a pipe.
+    /// that is ignored, nor a pipe, nor our own output.
     pub(super) fn precious(&self) -> impl Iterator<Item = &Vec<u8>> {
-        let is_made_again = |reason: &Reason| matches!(reason, Reason::IgnoredFolder | Reason::NoFile);
+        let is_made_again =
+            |reason: &Reason| matches!(reason, Reason::IgnoredFolder | Reason::NoFile | Reason::OwnOutput);
         self.0.iter().filter(move |(_, reason)| !is_made_again(reason)).map(|(path, _)| path)
     }
 

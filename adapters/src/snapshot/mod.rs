@@ -70,6 +70,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::id::Digest;
+use unstuck_core::scope::Patterns;
 
 use crate::folder;
 use change::differences;
@@ -129,11 +130,14 @@ pub struct Options {
     pub limits: Limits,
     /// Paths from the root of the workspace that are not looked at: what is ours and not the worker's.
     pub skipped: Vec<PathBuf>,
+    /// What else of ours is not looked at, where only a pattern names it.
+    pub skipped_patterns: Patterns,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limits: Limits::default(), skipped: vec![PathBuf::from(".unstuck")] }
+        let skipped = vec![PathBuf::from(".unstuck")];
+        Self { limits: Limits::default(), skipped, skipped_patterns: Patterns::default() }
     }
 }
 
@@ -165,9 +169,24 @@ pub struct Snapshots {
     /// What of the store belongs to this workspace only.
     own: PathBuf,
     limits: Limits,
-    skipped: BTreeSet<Vec<u8>>,
+    skipped: Skipped,
     /// The rules of the run whose snapshots are taken, and the first of those.
     rules: Mutex<Option<(Digest, Arc<Rules>)>>,
+}
+
+/// What of a workspace is not looked at.
+#[derive(Clone, Debug)]
+struct Skipped {
+    /// From the root of the workspace.
+    paths: BTreeSet<Vec<u8>>,
+    patterns: Patterns,
+}
+
+impl Skipped {
+    fn has(&self, path: &[u8]) -> bool {
+        self.paths.contains(path)
+            || !self.patterns.is_empty() && str::from_utf8(path).is_ok_and(|it| self.patterns.match_any(it))
+    }
 }
 
 impl Snapshots {
@@ -184,9 +203,10 @@ impl Snapshots {
         let store = Store::open(folder)?;
         let own = store.own_folder(&workspace);
         fs::create_dir_all(&own).map_err(io("create", &own))?;
-        let mut skipped: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
+        let mut paths: BTreeSet<_> = options.skipped.iter().map(|path| plain(path)).collect();
         let folder = folder.canonicalize().map_err(io("open", folder))?;
-        skipped.extend(folder.strip_prefix(&workspace).ok().map(plain));
+        paths.extend(folder.strip_prefix(&workspace).ok().map(plain));
+        let skipped = Skipped { paths, patterns: options.skipped_patterns.clone() };
         Ok(Self { store, workspace, own, limits: options.limits.clone(), skipped, rules: Mutex::default() })
     }
 
@@ -255,6 +275,28 @@ impl Snapshots {
     /// A snapshot is gone or damaged.
     pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Change>, Error> {
         change::changes(&self.store, before, after)
+    }
+
+    /// Returns what a file of a snapshot held; `None` where it does not cover the file, or the rules ignore it.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot is gone or damaged.
+    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let mut tree = Parts::of(&self.store, snapshot)?.work();
+        let mut names = path.components().filter(|it| *it != Component::CurDir).peekable();
+        while let (Some(id), Some(name)) = (tree, names.next()) {
+            let name = folder::as_bytes(Path::new(&name));
+            let found = self.store.tree(&id)?.into_iter().find(|item| *item.name == *name);
+            tree = match found {
+                Some(item) if names.peek().is_none() && item.mode & folder::TYPE == folder::FILE => {
+                    return self.store.blob(&item.id).map(Some);
+                }
+                Some(item) if item.is_folder() => Some(item.id),
+                _ => None,
+            };
+        }
+        Ok(None)
     }
 
     /// Writes what differs between two snapshots, as text that `git apply` understands.

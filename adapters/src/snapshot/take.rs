@@ -32,7 +32,14 @@ pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot,
         Some(first) => of.rules_of(first)?,
         None => Arc::new(rules_above(of, repository.as_ref(), &mut notes)),
     };
-    let walk = Walk { limits: &of.limits, skipped: &of.skipped, rules: &rules, reads_rules: first.is_none() };
+    let own_output = folder::own_output();
+    let walk = Walk {
+        limits: &of.limits,
+        skipped: &of.skipped,
+        own_output: &own_output,
+        rules: &rules,
+        reads_rules: first.is_none(),
+    };
     let mut listing = walk.run(root.try_clone().map_err(refused)?).map_err(refused)?;
     let (found, mut left) = cover(listing.found, &of.limits);
     left.append(&mut listing.left);

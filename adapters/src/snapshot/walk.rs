@@ -11,7 +11,7 @@ use super::folder::{self, Folder, Stamp};
 use super::left_out::{Left, Reason};
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
 use super::rules::{self, Level, Rules};
-use super::{Limits, repository};
+use super::{Limits, Skipped, repository};
 
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;
@@ -75,8 +75,9 @@ pub(super) struct Listing {
 /// What to walk and how.
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
-    /// Paths from the root of the workspace that are not looked at.
-    pub(super) skipped: &'a BTreeSet<Vec<u8>>,
+    pub(super) skipped: &'a Skipped,
+    /// Files that are not taken, by device and node: those that our own output is written to.
+    pub(super) own_output: &'a [(u64, u64)],
     pub(super) rules: &'a Rules,
     /// Whether the rules in the workspace are read, or those that are given hold.
     pub(super) reads_rules: bool,
@@ -223,7 +224,7 @@ impl Worker<'_> {
         let mut more = Vec::new();
         for name in names {
             let path = folder::join(&job.path, &name);
-            if !self.walk.skipped.contains(&path) {
+            if !self.walk.skipped.has(&path) {
                 self.entry(&job, &folder, level.as_ref(), name, path, &mut more);
             }
         }
@@ -250,6 +251,9 @@ impl Worker<'_> {
             Greater => return,
         }
         match seen.mode & TYPE {
+            FILE if self.walk.own_output.contains(&(seen.stamp.device, seen.stamp.node)) => {
+                return self.leave(path, Reason::OwnOutput);
+            }
             FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep),
             FOLDER => {
                 let (parent, depth) = (folder.clone(), job.depth + 1);

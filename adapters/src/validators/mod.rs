@@ -7,6 +7,7 @@
 mod hiding;
 mod repository;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -60,6 +61,8 @@ pub struct Place {
     pub hidden: Vec<PathBuf>,
     /// A folder for files that a validator needs; best one of the hidden ones.
     pub scratch: PathBuf,
+    /// Checklists as the step found them, by their paths, as far as that is known.
+    pub checklists: BTreeMap<String, Vec<u8>>,
     /// The branch that unmerged commits are counted from.
     pub base: Option<String>,
     /// The first that does not pass ends it.
@@ -314,7 +317,8 @@ impl Bench<'_> {
                 return unrun(validator, &format!("the checklist {} cannot be read: {error}", list.path));
             }
         };
-        let reading = checklist::read(list, bytes.as_deref());
+        let began = self.place.checklists.get(&list.path).map(|it| self.redactor.redact_bytes(it).0);
+        let reading = checklist::read(list, bytes.as_deref(), began.as_deref());
         let told = Told::of_checklist(validator, &list.path, &reading);
         let exit = Exit::Code(i32::from(reading.outcome != ValidatorOutcome::Pass));
         ValidatorResult { exit, ..result_of(validator, reading.outcome, told) }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use unstuck_core::beside;
 use unstuck_core::workflow::{Step, Work, Workflow};
 
 use super::complaint::{Place, Report, named, quoted};
@@ -9,7 +10,12 @@ use super::shape::nearest;
 use super::view::View;
 
 /// Checks edges, cycles, inputs and names of artifacts.
-pub(super) fn check(views: &[(&str, View<'_>)], steps: &[Step], report: &mut Report) {
+pub(super) fn check(
+    views: &[(&str, View<'_>)],
+    steps: &[Step],
+    concurrency: Option<u32>,
+    report: &mut Report,
+) {
     let index: BTreeMap<&str, usize> =
         steps.iter().enumerate().map(|(at, step)| (step.id.as_str(), at)).collect();
     for (_, view) in views {
@@ -21,7 +27,7 @@ pub(super) fn check(views: &[(&str, View<'_>)], steps: &[Step], report: &mut Rep
         check_inputs(view, step, steps, &index, report);
     }
     check_cycles(views, steps, &index, report);
-    check_decision_files(views, steps, &index, report);
+    check_decision_files(views, steps, concurrency, report);
 }
 
 /// Checks that a child has what a step wants to export from it.
@@ -39,52 +45,27 @@ pub(super) fn check_exports(view: &View<'_>, child: &Workflow, report: &mut Repo
     }
 }
 
-/// Warns of one decision file for two steps that may run side by side: each would take the other's verdict.
+/// Warns of one decision file for two steps that may run side by side: a verdict in it without a check id counts for neither.
 fn check_decision_files(
     views: &[(&str, View<'_>)],
     steps: &[Step],
-    index: &BTreeMap<&str, usize>,
+    concurrency: Option<u32>,
     report: &mut Report,
 ) {
-    let file = |step: &Step| step.check.as_ref().and_then(|check| check.decision_file.clone());
-    let mut first: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (at, step) in steps.iter().enumerate() {
-        let Some(path) = file(step).filter(|path| !path.contains("completion_check_id")) else { continue };
-        let others = first.entry(path.clone()).or_default();
-        let beside = others
-            .iter()
-            .find(|other| !reaches(steps, index, at, **other) && !reaches(steps, index, **other, at));
-        if let (Some(other), Some((_, view))) = (beside, views.get(at)) {
-            let other = named(steps[*other].id.as_str());
-            let what =
-                format!("step {other} may run at the same time and writes its verdict to the same file");
-            let help = "name another file, or put {{completion_check_id}} into its name".to_owned();
-            let check = view.map("completion_check").filter(|check| check.has("decision_file"));
-            let (place, path) = match &check {
-                Some(check) => (check.value_place("decision_file"), check.path.key("decision_file")),
-                None => (view.place, view.path.clone()),
-            };
-            report.warn(place, &path, what, help);
-        }
-        others.push(at);
+    for (at, (step, (_, view))) in steps.iter().zip(views).enumerate() {
+        let is_earlier = |other: &&Step| steps[..at].iter().any(|it| it.id == other.id);
+        let mut others = beside::shares_decision_file(steps, concurrency, step);
+        let Some(other) = others.find(is_earlier) else { continue };
+        let other = named(other.id.as_str());
+        let what = format!("step {other} may run at the same time and writes its verdict to the same file");
+        let help = "name another file, or put {{completion_check_id}} into its name".to_owned();
+        let check = view.map("completion_check").filter(|check| check.has("decision_file"));
+        let (place, path) = match &check {
+            Some(check) => (check.value_place("decision_file"), check.path.key("decision_file")),
+            None => (view.place, view.path.clone()),
+        };
+        report.warn(place, &path, what, help);
     }
-}
-
-/// Says whether a step comes after another one.
-fn reaches(steps: &[Step], index: &BTreeMap<&str, usize>, from: usize, to: usize) -> bool {
-    let mut seen = BTreeSet::from([from]);
-    let mut open = vec![from];
-    while let Some(at) = open.pop() {
-        for next in steps[at].depends_on.iter().filter_map(|id| index.get(id.as_str()).copied()) {
-            if next == to {
-                return true;
-            }
-            if seen.insert(next) {
-                open.push(next);
-            }
-        }
-    }
-    false
 }
 
 fn check_edges(view: &View<'_>, index: &BTreeMap<&str, usize>, report: &mut Report) {

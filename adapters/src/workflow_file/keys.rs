@@ -192,7 +192,7 @@ const WORKFLOW: &[Key] = &[
     required("version", Kind::Version, "Exactly `\"1\"`, in quotes."),
     required("timeout", Kind::Span, "Bound of the whole run. When it ends, running steps are CANCELLED and waiting ones SKIPPED."),
     optional("concurrency", Kind::Whole(1), "unlimited", "How many steps run at the same time."),
-    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root."),
+    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root. Made with a `.gitignore` that hides it."),
     optional("create_branch", Kind::Flag, "`false`", "The workflow itself moves to a work branch."),
     optional(
         "branch_transition_step",
@@ -242,7 +242,7 @@ const STEP: &[Key] = &[
     optional("max_iterations", Kind::Whole(2), "required with a check", "Bound of the loop."),
     optional("on_iterations_exhausted", Kind::Word(&["abort", "continue"]), "`abort`", "What the end of the last iteration means: the step has FAILED, or it is INCOMPLETE and the run goes on."),
     optional("on_failure", Kind::Word(&["abort", "retry", "continue"]), "`abort`", "What a failed worker means: steps that depend on it are skipped, it is tried again first, or they run all the same."),
-    optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began.").ours(),
+    optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began. No other step runs meanwhile.").ours(),
     optional("prompt_template", Kind::Text, "that of docs/prompts.md", "How the prompt is put together: a text with the placeholders `{{task}}`, `{{findings}}` and others.").worker().ours(),
     optional("convergence", Kind::Map(Level::Convergence), "off", "When to change the strategy, and when to stop."),
     optional("stall", Kind::Map(Level::Stall), "none", "What a silent worker is up to, and when that is a stall."),

@@ -33,7 +33,7 @@ pub struct Plan {
 pub struct PlannedStep {
     /// Its name.
     pub id: StepId,
-    /// Steps of the same level may run at the same time; the first is 1.
+    /// Steps of the same level may run at the same time, but those that work [alone](Self::alone); the first is 1.
     pub level: u32,
     /// The kind of its worker, or `workflow`.
     pub worker: String,
@@ -41,6 +41,8 @@ pub struct PlannedStep {
     pub detail: Option<String>,
     /// The steps it waits for.
     pub depends_on: Vec<StepId>,
+    /// No step runs at the same time, whatever its level: it is judged by what changes in the workspace.
+    pub alone: bool,
     /// Bound of the loop; 1 without a check.
     pub max_iterations: u32,
     /// Tries of the worker in each iteration.
@@ -138,7 +140,7 @@ fn levels(workflow: &Workflow) -> BTreeMap<&StepId, u32> {
 
 /// Returns the time of all steps one after the other, or of the longest path if nothing bounds what runs side by side.
 fn wall_time(workflow: &Workflow, steps: &[PlannedStep]) -> Millis {
-    if workflow.concurrency.is_some() {
+    if workflow.concurrency.is_some() || steps.iter().any(|step| step.alone) {
         return steps.iter().fold(Millis(0), |sum, step| sum.plus(step.worst.wall_time_ms));
     }
     let mut ends: BTreeMap<&StepId, Millis> = BTreeMap::new();
@@ -161,6 +163,7 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
         worker: kind(step),
         detail: detail(step),
         depends_on: step.depends_on.clone(),
+        alone: step.works_alone(),
         max_iterations: step.max_iterations,
         attempts,
         timeout_ms: step.timeout.at_most(run_timeout),
@@ -283,12 +286,17 @@ impl Plan {
     fn write_steps(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = "  ".repeat(depth);
         for step in &self.steps {
+            let has_peer = self.steps.iter().any(|it| it.id != step.id && it.level == step.level);
             write!(f, "\n{indent}{}. {}: {}", step.level, step.id, step.worker)?;
             if let Some(detail) = &step.detail {
                 write!(f, " ({})", one_line(detail))?;
             }
             writeln!(f)?;
-            step.write_facts(f, &format!("{indent}   "))?;
+            let facts = format!("{indent}   ");
+            if step.alone && has_peer && self.concurrency != Some(1) {
+                writeln!(f, "{facts}alone      judged by what changes, so no other step runs meanwhile")?;
+            }
+            step.write_facts(f, &facts)?;
             if let Some(child) = &step.workflow {
                 child.write_steps(f, depth + 2)?;
             }

@@ -47,8 +47,14 @@ const NOTES: &str = "\
 - `max_iterations` is required beside `completion_check` and has no effect without it.
 - Edges are `depends_on`; cycles and unknown steps are errors. `inputs` take from steps of `depends_on`, and only what
   those list in `outputs` or `exports`; `exports` take only what the child lists.
+- A step with `require_change`, or with rules about what it may change (`allowed_paths`, `protected_paths`, `max_changed_files`,
+  `max_changed_lines`), works alone: it begins when no other step is active, and none begins until it has ended, since nobody
+  could tell whose change is whose. So does a step whose child run has such a step. `unstuck check` names them.
+- Where two other steps that may run at the same time have one `decision_file`, a verdict in it counts only with its check id.
 - A subworkflow is read from the folder of the file that calls it. At most 5 levels (`UNSTUCK_MAX_SUBWORKFLOW_DEPTH`);
   no file calls itself, directly or through others. It inherits the agent catalog and adds `agents.yaml` of its folder.
+- A child run that is BLOCKED, OUT OF MONEY or (but for `on_failure: continue`) OUT OF ITERATIONS ends its parent in the same way.
+  `answer` and `resume` of the parent reach it, with what is answered or added; every other bad end is a failure of the step.
 - Agent catalogs: those in `UNSTUCK_AGENTS_FILE` (colons between), then each `--agents`; a later profile of the same
   name wins. With none of these `agents.yaml`, or else `agents.yml`, beside the workflow.
 - What is accepted and not run yet gives one warning per feature, none where it says `enabled: false`.

@@ -26,13 +26,14 @@ impl Loader<'_> {
         let registry = self.registry(&top);
         let steps: Vec<Step> =
             views.iter().map(|(id, view)| self.step(id, view, timeout, registry.as_ref(), scope)).collect();
-        graph::check(&views, &steps, &mut self.report);
+        let concurrency = top.whole("concurrency");
+        graph::check(&views, &steps, concurrency, &mut self.report);
         self.top_features(&top);
         Some(Workflow {
             name: top.owned("name").unwrap_or_default(),
             description: top.owned("description"),
             timeout,
-            concurrency: top.whole("concurrency"),
+            concurrency,
             context_dir: top.owned("context_dir").unwrap_or_else(|| "context".to_owned()),
             weather: match top.text("weather") {
                 Some("stop") => Weather::Stop,

@@ -286,6 +286,17 @@ fn what_stands_beside_an_exit_code_says_more_of_it() {
 }
 
 #[test]
+fn what_a_person_can_do_is_told_where_the_description_knows_it() {
+    let root = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
+    for (stderr, helps) in [(root, true), ("error: unknown option '--effort'", false)] {
+        let (reading, _) = decoder("claude").finish(&Exit::Code(1), false, stderr);
+        assert_eq!(reading.trouble, Some(Trouble::Config));
+        let help = reading.message.strip_prefix(stderr).expect("what it said comes first");
+        assert_eq!(help.contains("IS_SANDBOX=1") && help.contains("--wrap"), helps, "{}", reading.message);
+    }
+}
+
+#[test]
 fn a_blank_text_behind_the_last_words_is_no_answer() {
     let text = |text: &str| format!(r#"{{"type":"text","sessionID":"s","part":{{"text":"{text}"}}}}"#);
     let stop = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#.to_owned();

@@ -126,8 +126,7 @@ pub fn take_up(
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
     let mut header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
-    let now = driving::digest_now(started.workflow_file.as_deref());
-    if now.is_some() && started.workflow_digest.is_some() && now != started.workflow_digest {
+    if screen::changed_file(started).is_some() {
         header
             .push_str("\n  note     the workflow file has changed since; this run goes on with what it read");
     }

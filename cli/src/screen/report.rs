@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
+use unstuck_adapters::shell::quoted;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, StepId, Timestamp};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
+use unstuck_core::state::Child;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
 use crate::typed::{self, UNSTUCK};
-use crate::{crew, text};
+use crate::{crew, driving, text};
 
 /// Says what is about to run, and within which bounds.
 pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
@@ -128,6 +130,10 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
             lines.push(format!("  {:<9} {}", step.id, text::wrap(sentence, text::width(), indent)));
         }
     }
+    for child in open_children(story) {
+        let text = format!("run {} ended {}: {UNSTUCK} why {}", child.run, child.end.as_str(), child.run);
+        lines.push(format!("  child     {}", text::wrap(&text, text::width(), indent)));
+    }
     for (step, iteration, why) in unmet(story) {
         let text = format!("{step} #{iteration}: {why}");
         lines.push(format!("  why       {}", text::wrap(&text, text::width(), indent)));
@@ -164,6 +170,14 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
 /// Returns what was odd about a run, each with its event: also what is doubtful about a completion.
 pub fn notes(story: &Story) -> impl Iterator<Item = String> {
     story.notes.iter().map(|(seq, note)| format!("{} (event {seq})", typed::again(note)))
+}
+
+/// Returns the child runs whose end is that of a step which does not name them.
+fn open_children(story: &Story) -> impl Iterator<Item = &Child> {
+    let is_silent =
+        |end: Option<&StepEnd>| matches!(end, Some(StepEnd::Blocked(_) | StepEnd::IterationsExhausted));
+    let children = story.state().steps().filter(move |(_, at)| is_silent(at.phase.end()));
+    children.filter_map(|(_, at)| at.child.as_ref()).filter(|child| child.end != RunOutcome::Complete)
 }
 
 /// Returns what was missing at last of each step whose end does not say so.
@@ -252,7 +266,9 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             }
             rows
         }
-        RunOutcome::TimeLimit => vec![row(format!("{UNSTUCK} resume {short} --add-time 1h"), "go on")],
+        _ if outcome == RunOutcome::TimeLimit || lacks_time_of_child(story) => {
+            vec![row(format!("{UNSTUCK} resume {short} --add-time 1h"), "go on")]
+        }
         RunOutcome::SpendLimit => {
             let option = more_to_spend(story.state().overspent().as_ref());
             vec![row(format!("{UNSTUCK} resume {short} {option}"), "go on")]
@@ -263,12 +279,35 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
                 "go on, and tell the worker what it does not know",
             )]
         }
-        RunOutcome::NotComplete | RunOutcome::WorkerFailed | RunOutcome::Interrupted(_) => {
+        RunOutcome::TimeLimit
+        | RunOutcome::NotComplete
+        | RunOutcome::WorkerFailed
+        | RunOutcome::Interrupted(_) => {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };
+    if outcome != RunOutcome::Complete
+        && let Some(file) = story.state().started().and_then(changed_file)
+    {
+        rows.push(row(format!("{UNSTUCK} run {}", quoted(file)), "anew, with the workflow as it is now"));
+    }
     rows.push(row(format!("{UNSTUCK} why {short}"), "the evidence, event by event"));
     rows
+}
+
+/// Returns the workflow file of a run, if it has changed since the run read it: the run goes on with what it read.
+pub fn changed_file(started: &RunStarted) -> Option<&str> {
+    let file = started.workflow_file.as_deref()?;
+    let (then, now) = (started.workflow_digest?, driving::digest_now(Some(file))?);
+    (then != now).then_some(file)
+}
+
+/// Says whether a run has failed since the time of a child run is over, which grows with its own.
+fn lacks_time_of_child(story: &Story) -> bool {
+    let of_step = story.deciding_step.as_ref().and_then(|id| story.state().step(id));
+    let child = of_step.and_then(|(_, at)| at.child.as_ref());
+    story.outcome == Some(RunOutcome::WorkerFailed)
+        && child.is_some_and(|child| child.end == RunOutcome::TimeLimit)
 }
 
 /// What all calls have cost, as data.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
 use super::lines::{Line, Lines};
 use super::trouble::{by_output, trouble_of};
-use super::{Client, Problem, Stream, Told};
+use super::{Client, Meaning, Problem, Stream, Told};
 use crate::clip::head;
 use crate::event::Exit;
 use crate::id::Millis;
@@ -371,7 +371,7 @@ impl Verdict<'_> {
         }
         if !is_done || !matches!(self.exit, Exit::Code(0) | Exit::Settled) {
             let (trouble, problem) = self.failure(&mut fold, plain.as_ref());
-            describe(&mut reading, trouble, &problem);
+            describe(&mut reading, trouble, &self.helped(problem));
             return (reading, None);
         }
         // A wrapper may report an outage as if it were an answer; a client that speaks has other words for it.
@@ -505,6 +505,15 @@ impl Verdict<'_> {
 
     fn last_line(&self) -> Option<&str> {
         self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty())
+    }
+
+    /// Puts what a person can do behind what was said, where the description knows that.
+    fn helped(&self, mut problem: Problem) -> Problem {
+        let is_meant = |it: &&Meaning| !it.help.is_empty() && it.re.is_in(&problem.message);
+        if let Some(meaning) = self.client.stderr.iter().chain(&self.client.troubles).find(is_meant) {
+            problem.message = format!("{}; {}", problem.message, meaning.help);
+        }
+        problem
     }
 
     fn by_stderr(&self) -> Option<(Trouble, Problem)> {

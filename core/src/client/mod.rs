@@ -106,4 +106,7 @@ pub struct Meaning {
     pub re: Pattern,
     /// means this.
     pub trouble: Trouble,
+    /// What a person can do about it; empty where the text says that itself. It is told behind the text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
 }

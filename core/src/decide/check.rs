@@ -4,7 +4,7 @@ use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
 use crate::claim::{
     CheckFailure, Claim, commands_claim, contradicted_by_exit, cut_short, exit_beside_file, exit_verdict,
-    is_retryable, resolve, sentence, stands_although_failed, with_failures, with_timeout,
+    is_retryable, own_file, resolve, sentence, stands_although_failed, with_failures, with_timeout,
 };
 use crate::event::{CheckFinished, Exit, Inquiry, Next, StepEnd, WaitReason};
 use crate::gate;
@@ -29,6 +29,7 @@ impl Batch {
             return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
         }
         let id = &event.check_id;
+        let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, Some(id));
         let evidence: Vec<Seq> = at.worked.into_iter().chain([cause]).collect();
         match at.inquiry {
             Inquiry::Check => {}
@@ -39,8 +40,8 @@ impl Batch {
         match &check.by {
             CheckBy::Exit(_) => match exit_verdict(&event.outcome) {
                 Ok(decision) => {
-                    let resolution = resolve(&event.decision_file, "", "", "", Some(id));
-                    let claim = exit_beside_file(decision, &event.decision_file, resolution, id);
+                    let resolution = resolve(&file, "", "", "", Some(id));
+                    let claim = exit_beside_file(decision, &file, resolution, id).doubted(doubt);
                     let claim = with_failures(claim, &event.commands);
                     self.verdict(step, check, with_timeout(claim, &event.outcome), evidence);
                 }
@@ -48,14 +49,14 @@ impl Batch {
             },
             CheckBy::Agent(_) => {
                 let prompt = prompt::check(before, step, at, id);
-                let resolution = resolve(&event.decision_file, &event.outcome.answer, &prompt, "", Some(id));
+                let resolution = resolve(&file, &event.outcome.answer, &prompt, "", Some(id));
                 match event.outcome.failure(kind_of(step, at)) {
                     Some(failure) if !stands_although_failed(&resolution) => {
                         self.check_could_not_run(step, at, event, &failure, evidence);
                     }
                     failure => {
                         let failure = failure.or_else(|| cut_short(&event.outcome));
-                        let claim = Claim::from_resolution(resolution, Some(id.clone()));
+                        let claim = Claim::from_resolution(resolution, Some(id.clone())).doubted(doubt);
                         let claim = contradicted_by_exit(claim, failure.as_ref(), "check");
                         self.verdict(step, check, claim, evidence);
                     }

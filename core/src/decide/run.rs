@@ -5,7 +5,7 @@ use super::Batch;
 use crate::completion::Completion;
 use crate::event::{Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd};
 use crate::id::{Attempt, Iteration, Seq, StepId};
-use crate::state::{Phase, StepPhase};
+use crate::state::{Phase, RunState, StepPhase};
 use crate::workflow::{CheckBy, Step, Workflow};
 
 impl Batch {
@@ -13,16 +13,16 @@ impl Batch {
     pub(super) fn settle(&mut self, cause: Seq) {
         let Some(plan) = self.state.plan.clone() else { return };
         let workflow = &plan.started.workflow;
-        if self.state.phase == Phase::Active {
-            if self.state.time_limit().is_some_and(|limit| self.at >= limit) {
-                self.stop(RunOutcome::TimeLimit, cause);
-            } else {
-                self.skip_unreachable(workflow);
-                self.take_up_due(workflow);
-                self.start_ready(workflow);
-                if self.state.is_broke() {
-                    self.stop(RunOutcome::SpendLimit, cause);
-                }
+        let is_active = self.state.phase == Phase::Active;
+        let is_late = self.state.time_limit().is_some_and(|limit| self.at >= limit);
+        if is_late && (is_active || self.state.in_flight().next().is_some()) {
+            self.stop(RunOutcome::TimeLimit, cause);
+        } else if is_active {
+            self.skip_unreachable(workflow);
+            self.take_up_due(workflow);
+            self.start_ready(workflow);
+            if self.state.is_broke() {
+                self.stop(RunOutcome::SpendLimit, cause);
             }
         }
         match self.state.phase {
@@ -68,15 +68,15 @@ impl Batch {
     fn start_ready(&mut self, workflow: &Workflow) {
         let places = self.state.places();
         for step in &workflow.steps {
-            let active = self.state.steps.iter().filter(|step| step.phase.is_active()).count();
-            if active >= places {
+            if self.state.active().count() >= places {
                 return;
             }
             let ready = self.at(&step.id).phase == StepPhase::Pending
                 && step
                     .depends_on
                     .iter()
-                    .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on));
+                    .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on))
+                && RunState::fits_beside(step, self.state.active());
             let preflight = step.completion.as_ref().is_some_and(Completion::asks_first);
             match (ready, preflight) {
                 (false, _) => {}
@@ -88,8 +88,10 @@ impl Batch {
         }
     }
 
+    /// Begins nothing new. What is being let run to its end can still be stopped for another reason.
     pub(super) fn stop(&mut self, why: RunOutcome, cause: Seq) {
-        if self.state.phase == Phase::Active {
+        let is_known = matches!(self.state.phase, Phase::Stopping(since, _) if since == why);
+        if self.state.phase.lets_run_on() && !is_known {
             self.push(Conclusion::RunStopping(RunStopping { why, evidence: vec![cause] }));
         }
     }
@@ -142,12 +144,15 @@ impl Batch {
                 continue;
             }
             let (iteration, attempt) = (at.iteration, at.attempt);
+            // A child run is taken up again as the one that it is; the next iteration has another one.
+            let has_open_child = at.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
             // Who was asked last is asked again; a worker that is its own check has to work again.
             let claim = at.inquiry == Inquiry::Check
                 && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
                 StepEnd::Blocked(_) if !answered => {}
+                _ if has_open_child => self.request_work(&step.id, iteration, attempt),
                 StepEnd::Blocked(_)
                 | StepEnd::IterationsExhausted
                 | StepEnd::AttemptsExhausted(_)

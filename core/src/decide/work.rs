@@ -2,7 +2,7 @@
 
 use super::weather::{is_waited_for, needs_person};
 use super::{Batch, kind_of};
-use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, resolve, sentence};
+use crate::claim::{Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence};
 use crate::completion::Completion;
 use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
 use crate::id::{Attempt, Seq};
@@ -23,6 +23,9 @@ impl Batch {
         if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::SpendLimit) {
             // What it may spend is a part of what this run may spend, so both go on when a person gives more.
             return self.stop(RunOutcome::SpendLimit, cause);
+        }
+        if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::Blocked) {
+            return self.blocked(&step.id, event.outcome.answer.clone(), vec![cause]);
         }
         if at.purpose == Purpose::Diagnosis {
             return self.diagnosed(step, at, event, cause);
@@ -78,7 +81,8 @@ impl Batch {
         let registry = step.completion.as_ref().map(Completion::as_written).unwrap_or_default();
         let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
         let (answer, said) = (&event.outcome.answer, &at.feedback.said);
-        let resolution = resolve(&event.decision_file, answer, &prompt, said, check_id.as_ref());
+        let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, check_id.as_ref());
+        let resolution = resolve(&file, answer, &prompt, said, check_id.as_ref());
         match failure {
             Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
@@ -91,11 +95,8 @@ impl Batch {
             }
             failure => {
                 let failure = failure.or_else(|| cut_short(&event.outcome));
-                let claim = contradicted_by_exit(
-                    Claim::from_resolution(resolution, check_id),
-                    failure.as_ref(),
-                    "worker",
-                );
+                let claim = Claim::from_resolution(resolution, check_id).doubted(doubt);
+                let claim = contradicted_by_exit(claim, failure.as_ref(), "worker");
                 self.verdict(step, check, claim, vec![cause]);
             }
         }
@@ -147,7 +148,15 @@ impl Batch {
             self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
         } else {
             let why = self.not_waited_for(step, &failure, &event.outcome, free_at);
-            self.end_step(&step.id, StepEnd::WorkerFailed(why), vec![cause]);
+            let end = child_limit(step, &event.outcome.exit).unwrap_or(StepEnd::WorkerFailed(why));
+            self.end_step(&step.id, end, vec![cause]);
         }
     }
+}
+
+/// Returns how a step ends whose child run has come to a bound that a person can raise for both; `None` where the run is
+/// to go on without it.
+fn child_limit(step: &Step, exit: &Exit) -> Option<StepEnd> {
+    let is_out = matches!(exit, Exit::Child(child) if child.end == RunOutcome::IterationLimit);
+    (is_out && step.on_failure != OnFailure::Continue).then_some(StepEnd::IterationsExhausted)
 }

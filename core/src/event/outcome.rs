@@ -77,7 +77,7 @@ pub enum Exit {
     Stopped,
     /// It could not be started, for this reason.
     CouldNotStart(String),
-    /// It was a child run, which ended so.
+    /// It was a child run, which ended so. The answer is what it needs of a person, where it is blocked.
     Child(ChildEnd),
     /// Ended by us: for its idle time it did nothing: no output, no processor time, no change of a file.
     Idle,

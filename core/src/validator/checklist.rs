@@ -26,24 +26,24 @@ pub struct Reading {
 pub struct Item {
     /// Its text, or in JSON what names it.
     pub text: String,
-    /// Where it stands: a line of Markdown (`12`), or a pointer into JSON (`/stories/3/passes`).
+    /// Where it stands: a line of Markdown (`12`), or a pointer into JSON (`/stories/3/passes`); words where it is gone.
     pub place: String,
 }
 
 /// Judges a checklist by the bytes of its file; `None` if the file is not there.
 ///
-/// A file that is not there, is empty of items or is no JSON is a failure that a worker can mend.
-pub fn read(checklist: &Checklist, bytes: Option<&[u8]>) -> Reading {
+/// A file that is not there, is empty of items or is no JSON is a failure that a worker can mend. `began` is the file as the
+/// step found it, if that is known: what was open then and is not there any more is not done by that.
+pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -> Reading {
     let path = &checklist.path;
     let failed = |error: String| Reading { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
     let Some(bytes) = bytes else { return failed(format!("the checklist {path} is not there")) };
-    let items = match &checklist.pointer {
-        None => Ok(boxes(&String::from_utf8_lossy(bytes))),
-        Some(pointer) => pointed(bytes, pointer),
-    };
-    let items = match items {
+    let items = match items(checklist, bytes) {
         Ok(items) if items.is_empty() => return failed(format!("the checklist {path} has no items")),
-        Ok(items) => items,
+        Ok(found) => {
+            let gone = began.map_or_else(Vec::new, |began| gone(checklist, began, &found));
+            [found, gone].concat()
+        }
         Err(why) => return failed(format!("the checklist {path} {why}")),
     };
     let all = items.len();
@@ -54,6 +54,27 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>) -> Reading {
     let are = if open.len() == 1 { "is" } else { "are" };
     let error = format!("{} of {} {are} not done in {path}", open.len(), count(all, "item"));
     Reading { outcome: ValidatorOutcome::Fail, open, error }
+}
+
+fn items(checklist: &Checklist, bytes: &[u8]) -> Result<Vec<(Item, bool)>, String> {
+    match &checklist.pointer {
+        None => Ok(boxes(&String::from_utf8_lossy(bytes))),
+        Some(pointer) => pointed(bytes, pointer),
+    }
+}
+
+/// Returns what was open and is not there any more. Who ticks a box may write a word beside it; what names an item of JSON
+/// stays as it is.
+fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item, bool)> {
+    let is_kept = |then: &Item| {
+        now.iter().any(|(item, _)| match checklist.pointer {
+            Some(_) => item.text == then.text,
+            None => item.text.contains(&then.text),
+        })
+    };
+    let open = items(checklist, began).unwrap_or_default().into_iter().filter(|(_, done)| !done);
+    let gone = open.filter(|(item, _)| !is_kept(item));
+    gone.map(|(item, _)| (Item { place: "was there at the beginning".to_owned(), ..item }, false)).collect()
 }
 
 /// Returns the boxes of a text, and whether each is ticked.

@@ -250,6 +250,23 @@ fn s12_complete_with_nothing_changed_is_incomplete_unless_the_step_allows_it() {
 }
 
 #[test]
+fn s12_the_file_of_a_verdict_is_no_change_of_the_workspace_wherever_it_is() {
+    for file in ["decision.json", ".roboppi-loop/decision.json", "out/{{completion_check_id}}.json"] {
+        let stage = Stage::repository();
+        stage.workflow(
+            "",
+            &format!(
+                "worker: COMMAND\ncommand: cat >/dev/null; unstuck verdict complete\ninstructions: go\nmax_iterations: 2\n\
+                 require_change: true\ncompletion_check: {{claim: true, decision_file: \"{file}\"}}"
+            ),
+        );
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+        let ended = ended.says("no_observable_change");
+        assert!(!format!("{ended:?}").contains("threw away"), "{file}: {ended:?}");
+    }
+}
+
+#[test]
 fn s13_a_worker_that_is_done_at_once_is_done() {
     let stage = Stage::repository();
     let check = "sh tests/run.sh";
@@ -354,6 +371,18 @@ steps:
     stage.unstuck(&["run", "flow.yaml", "--allow-protected-branch"]).with_status(2);
     let first = &stage.facts("verdict_reached")[0];
     assert!(first["fingerprints"].to_string().contains("verdict:conflict"), "{first}");
+}
+
+#[test]
+fn a_worker_that_commits_all_that_it_finds_commits_nothing_of_ours() {
+    let stage = Stage::repository();
+    let work = "'echo x >>made; git add -A; git commit -qm all; unstuck verdict complete'";
+    let more = "completion_conditions: [git-clean]\nmax_iterations: 3";
+    stage.workflow("", &claims(work, more));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    assert_eq!(stage.facts("verdict_reached").len(), 1);
+    assert_eq!(stage.git(&["show", "--name-only", "--format="]), "flow.yaml\nmade\n");
+    stage.verify();
 }
 
 #[test]

@@ -89,12 +89,79 @@ fn s40_a_child_run_gets_the_iterations_and_the_hint_that_its_parent_gets() {
         "parent.yaml",
         "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n",
     );
-    stage.unstuck(&["run", "parent.yaml"]).with_status(5).says("OUT OF ITERATIONS");
+    stage.unstuck(&["run", "parent.yaml"]).with_status(2).says("OUT OF ITERATIONS");
     assert_eq!(stage.calls(), 2);
-    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(5);
+    stage.unstuck(&["resume"]).with_status(64).complains("--add-iterations");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
     assert_eq!(stage.calls(), 3);
     stage.unstuck(&["resume", "--add-iterations", "3", "--hint", "count on"]).with_status(0);
     assert_eq!(stage.calls(), 4);
+    stage.verify();
+}
+
+#[test]
+fn a_child_run_that_needs_a_person_is_answered_by_way_of_its_parent() {
+    let stage = Stage::repository();
+    let work = "test -e ../login && unstuck verdict complete || unstuck verdict blocked --needs 'npm login'; date +%N >>log";
+    let keys = format!(
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 3"
+    );
+    stage.workflow("", &keys);
+    let parent = |name: &str, child: &str| {
+        let text =
+            format!("name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {{workflow: {child}}}\n");
+        stage.write(name, text);
+    };
+    parent("middle.yaml", "flow.yaml");
+    parent("top.yaml", "middle.yaml");
+    let ended = stage.unstuck(&["run", "top.yaml"]).with_status(4).says("npm login");
+    assert!(ended.last_lines().contains("unstuck answer"), "{ended:?}");
+    stage.unstuck(&["resume"]).with_status(64).complains("unstuck answer");
+    stage.unstuck(&["answer", "@last", "not yet"]).with_status(4).says("npm login");
+    std::fs::write(stage.workspace().join("../login"), "").expect("the scratch folder can be written");
+    stage.unstuck(&["answer", "@last", "done"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
+fn a_child_run_that_was_taken_up_by_itself_leaves_no_drift_for_its_parent() {
+    let stage = Stage::repository().with_variable("DONE_AT", "4");
+    let command = worker("count.sh");
+    let keys = format!(
+        "worker: COMMAND\ncommand: {command}\ninstructions: count\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+    );
+    stage.workflow("", &keys);
+    stage.write(
+        "parent.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n",
+    );
+    stage.unstuck(&["run", "parent.yaml"]).with_status(2);
+    let child = stage.facts("worker_finished")[0]["outcome"]["exit"]["child"]["run"].take();
+    let child = child.as_str().expect("the child is named");
+    stage.unstuck(&["resume", child, "--add-iterations", "1"]).with_status(2);
+    stage.unstuck(&["resume", "@last", "--add-iterations", "3"]).with_status(0);
+    stage.verify();
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
+    let stage = Stage::repository();
+    let keys = "worker: COMMAND\ncommand: unstuck verdict complete\ninstructions: Go.\nrequire_change: true\n\
+                completion_check: {claim: true}\nmax_iterations: 2";
+    stage.workflow("", keys);
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "flow"]);
+    let typed = |line: &str| stage.shell(&stage.workspace(), line).status.code();
+    assert_eq!(typed("unstuck run flow.yaml >out.log 2>err.log"), Some(2), "nothing was changed");
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
+    assert_eq!(typed("unstuck resume --add-iterations 1 >>out.log 2>&1"), Some(2), "nor later");
+    let line = "unstuck run nothing --check 'sh tests/run.sh' --with true --iterations 2 >again.log 2>&1; cat again.log";
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "logs"]);
+    let said = stage.shell(&stage.workspace(), line);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("all committed") && !said.contains("in no commit"), "{said}");
     stage.verify();
 }
 

@@ -166,21 +166,42 @@ fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope
 
 #[test]
 fn s63_a_claim_does_not_outlive_what_was_put_back() {
-    let stage = repository();
-    let work = "echo call >>\"$SCRATCH/calls\"; echo x >>docs/d.md; \
-                [ $(wc -l <\"$SCRATCH/calls\") -ge 3 ] && unstuck verdict complete || unstuck verdict incomplete --fingerprint f";
-    fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
-    stage.workflow(
-        "",
-        &format!(
-            "worker: COMMAND\ncommand: sh {}\ninstructions: go\nmax_iterations: 4\ncompletion_check: {{claim: true}}\n\
-             require_change: true\nconvergence: {{enabled: true, {SRC}, revert_out_of_scope: true, fail_on_max_stage: false}}",
-            stage.scratch("work.sh").display()
-        ),
-    );
-    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
-    let d = fs::read_to_string(stage.workspace().join("docs/d.md")).expect("it is there");
-    assert_eq!(d, "d\n");
+    // A step with rules works alone, so what others do is never put back.
+    for beside in ["", "  beside: {worker: CUSTOM, instructions: \"true\", capabilities: [READ]}\n"] {
+        let stage = repository();
+        let work = "echo call >>\"$SCRATCH/calls\"; echo x >>docs/d.md; \
+                    [ $(wc -l <\"$SCRATCH/calls\") -ge 3 ] && unstuck verdict complete || unstuck verdict incomplete --fingerprint f";
+        fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
+        stage.workflow(
+            "",
+            &format!(
+                "worker: COMMAND\ncommand: sh {}\ninstructions: go\nmax_iterations: 4\ncompletion_check: {{claim: true}}\n\
+                 require_change: true\nconvergence: {{enabled: true, {SRC}, revert_out_of_scope: true, fail_on_max_stage: false}}",
+                stage.scratch("work.sh").display()
+            ),
+        );
+        let steps = fs::read_to_string(stage.workspace().join("flow.yaml")).expect("it is there");
+        stage.write("flow.yaml", steps + beside);
+        stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+        let d = fs::read_to_string(stage.workspace().join("docs/d.md")).expect("it is there");
+        assert_eq!(d, "d\n", "{beside}");
+    }
+}
+
+#[test]
+fn s62_the_file_of_a_verdict_is_in_every_scope() {
+    for file in [".loop/decision.json", "v-{{completion_check_id}}.json"] {
+        let stage = repository();
+        stage.workflow(
+            "",
+            &format!(
+                "worker: COMMAND\ncommand: echo x >>src/a.rs; unstuck verdict complete\ninstructions: go\nmax_iterations: 2\n\
+                 completion_check: {{claim: true, decision_file: \"{file}\"}}\nconvergence: {{enabled: true, {SRC}}}"
+            ),
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        assert_eq!(stage.verdicts().len(), 1, "{file}");
+    }
 }
 
 #[test]

@@ -44,6 +44,28 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
 }
 
 #[test]
+fn what_a_lost_attempt_has_changed_counts_with_the_one_that_takes_its_place() {
+    let stage = Stage::repository();
+    let work = "test -e \"$SCRATCH/go\" || { echo x >made; echo call >>\"$SCRATCH/calls\"; sleep 600; }; unstuck verdict complete";
+    let keys = format!(
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\nrequire_change: true"
+    );
+    stage.workflow("", &keys);
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("it works", || stage.calls() == 1);
+    live.crash();
+    tell(&stage.scratch("go"));
+    stage.unstuck(&["resume"]).with_status(0);
+    let finished = &stage.facts("worker_finished")[0];
+    assert_eq!(
+        (&finished["changed"], &finished["diffstat"]["files"][0]["path"]),
+        (&true.into(), &"made".into())
+    );
+    stage.unstuck(&["report"]).with_status(0).says("+1 −0 (1 file)");
+    stage.verify();
+}
+
+#[test]
 fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "4");
     let command = worker("count.sh");
@@ -93,14 +115,15 @@ fn s61_a_run_goes_on_with_the_workflow_that_it_read_and_says_that_the_file_has_c
     let (then, now) = (&started[0]["workflow_digest"], &resumed[0]["workflow_digest"]);
     assert!(then.is_string() && now.is_string() && then != now, "{then} {now}");
     stage.verify();
-    stage.unstuck(&["show"]).with_status(0).says("the workflow file has changed since");
+    let shown = stage.unstuck(&["show"]).with_status(0).says("the workflow file has changed since");
+    assert!(shown.last_lines().contains("anew, with the workflow as it is now"), "{shown:#?}");
 
     // A file that has not changed is not talked about.
     let stage = Stage::repository();
     stage.workflow("", &step(2));
     stage.unstuck(&["run", "flow.yaml"]).with_status(2);
     let again = stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
-    assert!(!again.out.contains("has changed"), "{again:#?}");
+    assert!(!again.out.contains("has changed") && !again.out.contains("anew"), "{again:#?}");
     // Nor is the file needed.
     fs::remove_file(stage.workspace().join("flow.yaml")).expect("it is there");
     stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);

@@ -344,6 +344,36 @@ fn s18_a_checklist_has_to_be_done_to_its_last_item() {
 }
 
 #[test]
+fn who_deletes_what_is_open_has_not_done_it() {
+    let open =
+        json!({"stories": [{"id": "one", "passes": true}, {"id": "two", "passes": false}]}).to_string();
+    let gone = json!({"stories": [{"id": "one", "passes": true}]}).to_string();
+    let done = open.replace("false", "true");
+    for (path, pointer, open, now, said) in [
+        ("prd.json", ", pointer: /stories/*/passes", open.as_str(), gone.as_str(), Some("two")),
+        ("prd.json", ", pointer: /stories/*/passes", &open, &done, None),
+        ("PLAN.md", "", "- [x] one\n- [ ] two\n", "- [x] one\n", Some("two")),
+        ("PLAN.md", "", "- [x] one\n- [ ] two\n", "- [x] **two** (42 lines)\n", None),
+        ("PLAN.md", "", "- [x] one\n- [ ] two\n", "- [x] two\n- [x] three\n", None),
+    ] {
+        let stage = Stage::repository();
+        stage.write(path, open);
+        std::fs::write(stage.scratch("now"), now).expect("ours");
+        let keys = format!(
+            "worker: COMMAND\ncommand: 'cp $SCRATCH/now {path}; echo done'\ninstructions: Do them.\nmax_iterations: 2\n\
+             completion_conditions:\n  - {{validator: checklist, params: {{path: {path}{pointer}}}}}"
+        );
+        stage.workflow("", &keys);
+        stage.unstuck(&["run", "flow.yaml"]).with_status(if said.is_some() { 2 } else { 0 });
+        if let Some(said) = said {
+            let told = format!("{said} (was there at the beginning)");
+            assert!(prompts(&stage)[1].contains(&told), "{}", prompts(&stage)[1]);
+        }
+        stage.verify();
+    }
+}
+
+#[test]
 fn an_answer_that_never_has_the_form_ends_the_step_with_what_was_wrong() {
     let stage = Stage::repository();
     let end = schema(&stage);
@@ -381,7 +411,7 @@ fn what_a_validator_changes_has_the_others_asked_again() {
         "b-makes": {"type": "command", "command": "echo made >made", "successWhen": "exitCode:0"},
     });
     registry(&stage, &makes, &json!({}));
-    flow(&stage, "cat >/dev/null; git add -A; git commit -qm all", "");
+    flow(&stage, "cat >/dev/null; echo x >>worked; git add -A; git commit -qm all", "");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let found = &stage.facts("check_finished");
     assert_eq!(found[0]["validators"][0]["outcome"], "fail", "what holds has to hold in the end: {found:#?}");

@@ -164,11 +164,11 @@ fn s71_the_last_lines_are_about_the_run_and_not_about_a_child_of_it() {
     stage.workflow("", &claims(&worker("same-failure.sh"), ""));
     let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n";
     stage.write("parent.yaml", top);
-    let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(5);
+    let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(2);
     let last = ended.last_lines();
     assert!(last.contains("outer") && last.contains("ended OUT OF ITERATIONS"), "{ended:#?}");
 
-    let ended = stage.unstuck(&["run", "parent.yaml", "--json"]).with_status(5);
+    let ended = stage.unstuck(&["run", "parent.yaml", "--json"]).with_status(2);
     let (lines, summary) = ended.out.trim_end().rsplit_once('\n').expect("lines");
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let summary: Value = serde_json::from_str(summary).expect("JSON");
@@ -186,7 +186,7 @@ fn s71_the_steps_of_a_child_run_are_shown_below_their_prefix_where_that_is_asked
         stage.workflow("", &claims(&worker("same-failure.sh"), ""));
         let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n";
         stage.write("parent.yaml", format!("{top}  outer: {{workflow: flow.yaml{more}}}\n"));
-        let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(5);
+        let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(2);
         let shown: Vec<&str> = ended.out.lines().filter(|line| line.contains("work #")).collect();
         let wanted: Vec<String> =
             (1..=3).filter_map(|n| want.map(|name| format!("{name} #{n}  00:"))).collect();
@@ -195,7 +195,7 @@ fn s71_the_steps_of_a_child_run_are_shown_below_their_prefix_where_that_is_asked
             assert!(line.starts_with(wanted) && line.contains("incomplete"), "{ended:#?}");
         }
         assert!(!ended.err.contains("warning"), "{ended:#?}");
-        let quiet = stage.unstuck(&["run", "parent.yaml", "--quiet"]).with_status(5);
+        let quiet = stage.unstuck(&["run", "parent.yaml", "--quiet"]).with_status(2);
         assert!(!quiet.out.contains("work #"), "{quiet:#?}");
     }
 }

@@ -1,5 +1,6 @@
 //! `unstuck probe validator`: one validator alone, without a run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,6 +81,7 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
         hidden: vec![workspace.join(".unstuck"), workspace.join("context")],
         scratch: scratch.path().to_owned(),
         base: None,
+        checklists: BTreeMap::new(),
         stop_at_first: false,
         workspace,
     };

@@ -1,0 +1,161 @@
+//! Steps that may run at the same time: who does not, and what becomes of the others when one needs a person.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::Observation;
+use unstuck_core::effect::{Due, Effect};
+use unstuck_core::event::{AnswerGiven, RunInterrupted, RunOutcome, RunResumed};
+use unstuck_core::id::{Attempt, CheckId, Digest, Iteration, StepId, Timestamp};
+use unstuck_core::state::{Phase, StepPhase};
+use unstuck_core::testing::{Act, Script, World, finished, started, step};
+use unstuck_core::workflow::{CheckBy, Convergence, Step, Subworkflow, Work, Workflow};
+
+fn says(verdict: &str) -> Act {
+    Act::Writes(0, format!(r#"{{"decision":"{verdict}","check_id":"{{id}}","needs":"a login"}}"#))
+}
+
+fn script(work: &[(&str, Vec<Act>)]) -> Script {
+    let work: BTreeMap<StepId, Vec<Act>> =
+        work.iter().map(|(id, acts)| (StepId::from(*id), acts.clone())).collect();
+    Script { work, ..Script::default() }
+}
+
+fn needs_change(id: &str) -> Step {
+    Step { require_change: true, ..step(id) }
+}
+
+fn ruled(id: &str, rules: Convergence) -> Step {
+    Step { convergence: Some(rules), ..step(id) }
+}
+
+fn calls(id: &str, steps: Vec<Step>) -> Step {
+    let workflow = Box::new(Workflow::of_steps(steps));
+    let child = Subworkflow {
+        path: "child.yaml".to_owned(),
+        workflow,
+        exports: Vec::new(),
+        exports_replace: false,
+        event_prefix: None,
+    };
+    Step { work: Work::Subworkflow(child), ..step(id) }
+}
+
+#[test]
+fn who_is_judged_by_what_changes_works_alone() {
+    let within = || Convergence { allowed_paths: vec!["src/**".to_owned()], ..Convergence::default() };
+    for (steps, most) in [
+        (vec![step("a"), step("b"), step("c")], 3),
+        (vec![step("a"), ruled("b", Convergence::default()), step("c")], 3),
+        (vec![step("a"), needs_change("b"), step("c")], 2),
+        (vec![needs_change("a"), step("b"), step("c")], 2),
+        (vec![needs_change("a"), needs_change("b")], 1),
+        (vec![step("a"), ruled("b", within())], 1),
+        (
+            vec![ruled("a", Convergence { max_changed_files: Some(1), ..Convergence::default() }), step("b")],
+            1,
+        ),
+        (vec![step("a"), calls("b", vec![needs_change("x")])], 1),
+        (vec![step("a"), calls("b", vec![step("x")])], 2),
+    ] {
+        let names: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
+        let shown = format!("{names:?} {most}");
+        let mut world = World::start(Workflow::of_steps(steps), Script::default());
+        world.play();
+        assert_eq!(
+            (world.most_in_flight, world.state.outcome()),
+            (most, Some(RunOutcome::Complete)),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn nor_does_it_work_beside_others_when_all_are_taken_up_again() {
+    let fails_once = || vec![Act::Exits(3, String::new()), Act::Exits(0, String::new())];
+    let steps = vec![needs_change("a"), step("b"), needs_change("c")];
+    let all = [("a", fails_once()), ("b", fails_once()), ("c", fails_once())];
+    let mut world = World::start(Workflow::of_steps(steps), script(&all));
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::WorkerFailed));
+    world.give(Observation::RunResumed(RunResumed::default())).expect("it can go on");
+    world.play();
+    assert_eq!((world.most_in_flight, world.state.outcome()), (1, Some(RunOutcome::Complete)));
+}
+
+const ID: &str = "0190a000-0000-7000-8000-000000000001";
+
+/// Lets the first attempt of a step end so.
+fn end(world: &mut World, id: &str, act: &Act) {
+    let due = Due { step: StepId::from(id), iteration: Iteration(1), attempt: Attempt(1) };
+    world.give(finished(&due, false, act, Some(&CheckId::new(ID)))).expect("it is in flight");
+}
+
+#[test]
+fn a_verdict_without_an_id_in_a_file_of_two_is_nobodys() {
+    let bare = || Act::Writes(0, r#"{"decision":"complete"}"#.to_owned());
+    let claims = |id: &str| step(id).checked(CheckBy::Claim, 1);
+    let after = |on: &str, id: &str| Step { depends_on: vec![StepId::from(on)], ..claims(id) };
+    for (act, second, concurrency, want) in [
+        (bare(), claims("b"), None, RunOutcome::IterationLimit),
+        (says("complete"), claims("b"), None, RunOutcome::Complete),
+        (bare(), claims("b"), Some(1), RunOutcome::Complete),
+        (bare(), after("a", "b"), None, RunOutcome::Complete),
+        (bare(), Step { require_change: true, ..claims("b") }, None, RunOutcome::Complete),
+    ] {
+        let steps = vec![claims("a"), second];
+        let workflow = Workflow { concurrency, ..Workflow::of_steps(steps) };
+        let mut world = World::start(workflow, script(&[("a", vec![act.clone()]), ("b", vec![act.clone()])]));
+        world.play();
+        assert_eq!(world.state.outcome(), Some(want), "{act:?} {concurrency:?}");
+    }
+}
+
+/// Returns a run in which `a` needs a person while `b` is at work.
+fn blocked_beside_work() -> World {
+    let steps = vec![
+        step("a").checked(CheckBy::Claim, 3),
+        step("b").checked(CheckBy::Claim, 3),
+        Step { depends_on: vec![StepId::from("b")], ..step("c") },
+    ];
+    let all = [("a", vec![says("complete")]), ("b", vec![says("complete")])];
+    let mut world = World::start(Workflow::of_steps(steps), script(&all));
+    for effect in world.state.pending_effects() {
+        let Effect::RunWorker(due) = effect else { continue };
+        let begun = started(&world.state, &due, false, CheckId::new(ID), Digest::of(b""));
+        world.give(begun).expect("it is due");
+    }
+    end(&mut world, "a", &says("blocked"));
+    assert!(matches!(world.state.phase(), Phase::Stopping(RunOutcome::Blocked, _)));
+    world
+}
+
+#[test]
+fn what_runs_beside_a_step_that_needs_a_person_comes_to_its_end() {
+    let mut world = blocked_beside_work();
+    assert!(world.state.in_flight().map(|(step, _)| step.id.as_str()).eq(["b"]));
+    assert_eq!(world.state.pending_effects(), []);
+    end(&mut world, "b", &says("complete"));
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Blocked));
+    let pending = world.state.steps().filter(|(_, at)| at.phase == StepPhase::Pending);
+    assert!(pending.map(|(step, _)| step.id.as_str()).eq(["c"]), "nothing new begins");
+    world.give(Observation::AnswerGiven(AnswerGiven { text: "done".to_owned() })).expect("it was asked");
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
+    assert_eq!(world.worker_calls.get(&StepId::from("b")), None, "what it did is not done again");
+}
+
+#[test]
+fn it_is_still_stopped_by_a_person_and_by_the_time_of_the_run() {
+    let stop_b = [Effect::Stop(StepId::from("b"))];
+    let mut world = blocked_beside_work();
+    world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("it runs");
+    assert_eq!(world.state.pending_effects(), stop_b);
+
+    let mut world = blocked_beside_work();
+    let limit = world.state.next_deadline().expect("the time of the run has an end");
+    world.pass_to(Timestamp(limit.0 + 1));
+    world.give(Observation::DeadlinePassed).expect("it runs");
+    assert_eq!(world.state.pending_effects(), stop_b);
+    assert!(matches!(world.state.phase(), Phase::Stopping(RunOutcome::TimeLimit, _)));
+    assert_eq!(world.state.next_deadline(), None);
+}
