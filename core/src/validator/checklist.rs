@@ -38,7 +38,11 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     let path = &checklist.path;
     let failed = |error: String| Reading { outcome: ValidatorOutcome::Fail, open: Vec::new(), error };
     let Some(bytes) = bytes else { return failed(format!("the checklist {path} is not there")) };
-    let items = match items(checklist, bytes) {
+    let items = match &checklist.pointer {
+        None => Ok(boxes(&String::from_utf8_lossy(bytes))),
+        Some(pointer) => pointed(bytes, pointer),
+    };
+    let items = match items {
         Ok(items) if items.is_empty() => return failed(format!("the checklist {path} has no items")),
         Ok(found) => {
             let gone = began.map_or_else(Vec::new, |began| gone(checklist, began, &found));
@@ -56,23 +60,12 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     Reading { outcome: ValidatorOutcome::Fail, open, error }
 }
 
-fn items(checklist: &Checklist, bytes: &[u8]) -> Result<Vec<(Item, bool)>, String> {
-    match &checklist.pointer {
-        None => Ok(boxes(&String::from_utf8_lossy(bytes))),
-        Some(pointer) => pointed(bytes, pointer),
-    }
-}
-
-/// Returns what was open and is not there any more. Who ticks a box may write a word beside it; what names an item of JSON
-/// stays as it is.
+/// Returns what was open and is not there any more. Only in JSON: in a plan people write, items are split, put in other
+/// words, and taken out when they are done.
 fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item, bool)> {
-    let is_kept = |then: &Item| {
-        now.iter().any(|(item, _)| match checklist.pointer {
-            Some(_) => item.text == then.text,
-            None => item.text.contains(&then.text),
-        })
-    };
-    let open = items(checklist, began).unwrap_or_default().into_iter().filter(|(_, done)| !done);
+    let Some(pointer) = &checklist.pointer else { return Vec::new() };
+    let is_kept = |then: &Item| now.iter().any(|(item, _)| item.text == then.text);
+    let open = pointed(began, pointer).unwrap_or_default().into_iter().filter(|(_, done)| !done);
     let gone = open.filter(|(item, _)| !is_kept(item));
     gone.map(|(item, _)| (Item { place: "was there at the beginning".to_owned(), ..item }, false)).collect()
 }
