@@ -189,7 +189,7 @@ fn s63_a_claim_does_not_outlive_what_was_put_back() {
 }
 
 #[test]
-fn s62_the_file_of_a_verdict_is_in_every_scope() {
+fn s63_the_file_of_a_verdict_is_in_every_scope() {
     for file in [".loop/decision.json", "v-{{completion_check_id}}.json"] {
         let stage = repository();
         stage.workflow(
