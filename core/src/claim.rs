@@ -12,7 +12,7 @@ use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::state::{Changed, StepState};
-use crate::verdict::{self, CheckIdMatch, Decision, Refusal, Resolution};
+use crate::verdict::{self, CheckIdMatch, Decision, Problem, Refusal, Resolution};
 use crate::weather::{self, ErrorClass};
 use crate::workflow::{Check, CheckCommand, Step, WorkerKind, Workflow};
 
@@ -52,7 +52,11 @@ impl Claim {
     }
 
     pub(crate) fn from_resolution(resolution: Resolution, check_id: Option<CheckId>) -> Self {
-        let mut problems: Vec<String> = resolution.problems.iter().map(ToString::to_string).collect();
+        // Who said clearly elsewhere that it is complete needs no file.
+        let is_complete = resolution.decision == Decision::Complete;
+        let is_none = |it: &&Problem| matches!(it, Problem::FileRefused { refusal: Refusal::Missing });
+        let problems = resolution.problems.iter().filter(|it| !(is_complete && is_none(it)));
+        let mut problems: Vec<String> = problems.map(ToString::to_string).collect();
         if let CheckIdMatch::Mismatch { expected, got } = &resolution.check_id {
             problems
                 .push(format!("expected={expected} got={got}: delete the file, or call `unstuck verdict`"));

@@ -4,6 +4,8 @@
 //! all below it; `*` and `?` stay within a segment, `**` does not; braces and brackets also stand for themselves.
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::Stage;
@@ -79,12 +81,17 @@ pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
 /// Returns the files that verdicts are written to, of every step and of the child runs of steps. They are Unstuck's, wherever
 /// they are: nobody's work, and no change of the workspace.
 pub fn decision_files(workflow: &Workflow) -> Patterns {
-    let mut files = Patterns::default();
+    Patterns(named_files(workflow).iter().map(|file| Pattern::new(file)).collect())
+}
+
+/// Returns each of them once, as a pattern, but those in the folder that nobody looks at anyway.
+fn named_files(workflow: &Workflow) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
     for step in &workflow.steps {
         let file = step.check.as_ref().and_then(|check| check.decision_file.as_deref());
-        files.0.extend(file.map(|file| Pattern::new(&with_any_check_id(file))));
+        files.extend(file.filter(|file| !file.starts_with(".unstuck/")).map(with_any_check_id));
         if let Work::Subworkflow(child) = &step.work {
-            files.0.extend(decision_files(&child.workflow).0);
+            files.append(&mut named_files(&child.workflow));
         }
     }
     files

@@ -70,7 +70,7 @@ pub enum Phase {
 
 impl Phase {
     /// Says whether what is in flight may come to its end: also while a person is needed, since what it costs is paid.
-    pub(crate) fn lets_run_on(&self) -> bool {
+    pub fn lets_run_on(&self) -> bool {
         matches!(self, Self::Active | Self::Stopping(RunOutcome::Blocked, _))
     }
 
@@ -460,10 +460,13 @@ impl RunState {
             iteration: state.iteration,
             attempt: state.attempt,
         };
-        let mut at_work: Vec<&Step> = self.in_flight().map(|(step, _)| step).collect();
-        // Steps that are taken up again may all be due at once.
+        // Steps that are taken up again may all be due at once; who works alone and has begun is not interrupted.
+        let alone = self
+            .steps()
+            .find(|(step, at)| step.works_alone() && at.phase.is_active() && at.begun_at.is_some());
+        let mut at_work: Vec<&Step> = self.in_flight().chain(alone).map(|(step, _)| step).collect();
         let mut begins = |step| {
-            let fits = Self::fits_beside(step, at_work.iter().copied());
+            let fits = Self::fits_beside(step, at_work.iter().copied().filter(|other| other.id != step.id));
             at_work.extend(fits.then_some(step));
             fits
         };

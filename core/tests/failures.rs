@@ -363,9 +363,14 @@ fn what_go_says_last_of_a_package_counts_whatever_the_exit_code() {
 #[test]
 fn what_failed_before_and_is_named_again_counts_whatever_the_exit_code() {
     let failed = "PASS mul\nFAIL add: expected 3, got -1\n";
-    let before = read(failed.as_bytes()).set();
+    let go = "--- FAIL: TestB (0.00s)\n    b_test.go:9: got 1\nFAIL\nFAIL\tm/p\t0.01s\nFAIL\n";
+    let before = [failed, go].map(|text| read(text.as_bytes()).set());
+    let before = FailureSet::new(before.iter().flat_map(FailureSet::iter).cloned());
     for (text, want) in [
         (failed, 1),
+        (&format!("{go}ok  \tm/p\t0.02s\n"), 0),
+        ("FAIL: add (expected)\n", 0),
+        ("FAIL add: expected failure\n", 0),
         ("PASS mul\nPASS add\n", 0),
         // Something else may be printed by a test.
         ("FAIL sub: expected 3, got -1\n", 0),

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use unstuck_core::Observation;
 use unstuck_core::effect::{Due, Effect};
-use unstuck_core::event::{AnswerGiven, RunInterrupted, RunOutcome, RunResumed};
+use unstuck_core::event::{AnswerGiven, Call, RunInterrupted, RunOutcome, RunResumed, WorkerProgressed};
 use unstuck_core::id::{Attempt, CheckId, Digest, Iteration, StepId, Timestamp};
+use unstuck_core::reading::{Progress, Usage};
 use unstuck_core::state::{Phase, StepPhase};
 use unstuck_core::testing::{Act, Script, World, finished, started, step};
-use unstuck_core::workflow::{CheckBy, Convergence, Step, Subworkflow, Work, Workflow};
+use unstuck_core::workflow::{Budget, CheckBy, Convergence, Step, Subworkflow, Work, Workflow};
 
 fn says(verdict: &str) -> Act {
     Act::Writes(0, format!(r#"{{"decision":"{verdict}","check_id":"{{id}}","needs":"a login"}}"#))
@@ -110,18 +111,23 @@ fn a_verdict_without_an_id_in_a_file_of_two_is_nobodys() {
     }
 }
 
-/// Returns a run in which `a` needs a person while `b` is at work.
-fn blocked_beside_work() -> World {
+/// Returns a run with so many tokens in which `a` needs a person while `b` is at work.
+fn blocked_beside_work(tokens: Option<u64>) -> World {
     let steps = vec![
         step("a").checked(CheckBy::Claim, 3),
         step("b").checked(CheckBy::Claim, 3),
         Step { depends_on: vec![StepId::from("b")], ..step("c") },
     ];
     let all = [("a", vec![says("complete")]), ("b", vec![says("complete")])];
-    let mut world = World::start(Workflow::of_steps(steps), script(&all));
+    let budget = Budget { tokens, accepts_unknown: true, ..Budget::default() };
+    let mut world = World::start(Workflow { budget, ..Workflow::of_steps(steps) }, script(&all));
     for effect in world.state.pending_effects() {
         let Effect::RunWorker(due) = effect else { continue };
-        let begun = started(&world.state, &due, false, CheckId::new(ID), Digest::of(b""));
+        let mut begun = started(&world.state, &due, false, CheckId::new(ID), Digest::of(b""));
+        if let Observation::WorkerStarted(begun) = &mut begun {
+            let (client, argv) = ("claude".to_owned(), Vec::new());
+            begun.call = Some(Box::new(Call { client, session: None, continues: false, argv }));
+        }
         world.give(begun).expect("it is due");
     }
     end(&mut world, "a", &says("blocked"));
@@ -131,7 +137,7 @@ fn blocked_beside_work() -> World {
 
 #[test]
 fn what_runs_beside_a_step_that_needs_a_person_comes_to_its_end() {
-    let mut world = blocked_beside_work();
+    let mut world = blocked_beside_work(None);
     assert!(world.state.in_flight().map(|(step, _)| step.id.as_str()).eq(["b"]));
     assert_eq!(world.state.pending_effects(), []);
     end(&mut world, "b", &says("complete"));
@@ -145,17 +151,30 @@ fn what_runs_beside_a_step_that_needs_a_person_comes_to_its_end() {
 }
 
 #[test]
-fn it_is_still_stopped_by_a_person_and_by_the_time_of_the_run() {
+fn it_is_still_stopped_by_a_person_and_by_the_bounds_of_the_run() {
     let stop_b = [Effect::Stop(StepId::from("b"))];
-    let mut world = blocked_beside_work();
+    let mut world = blocked_beside_work(None);
     world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("it runs");
     assert_eq!(world.state.pending_effects(), stop_b);
 
-    let mut world = blocked_beside_work();
+    let mut world = blocked_beside_work(None);
     let limit = world.state.next_deadline().expect("the time of the run has an end");
     world.pass_to(Timestamp(limit.0 + 1));
     world.give(Observation::DeadlinePassed).expect("it runs");
     assert_eq!(world.state.pending_effects(), stop_b);
     assert!(matches!(world.state.phase(), Phase::Stopping(RunOutcome::TimeLimit, _)));
     assert_eq!(world.state.next_deadline(), None);
+
+    for (used, expected) in [(90, &[][..]), (110, &stop_b)] {
+        let mut world = blocked_beside_work(Some(100));
+        let usage = Some(Usage { output: used, ..Usage::default() });
+        let told = WorkerProgressed {
+            step: StepId::from("b"),
+            iteration: Iteration(1),
+            attempt: Attempt(1),
+            progress: Box::new(Progress { usage, ..Progress::default() }),
+        };
+        world.give(Observation::WorkerProgressed(told)).expect("it is in flight");
+        assert_eq!(world.state.pending_effects(), expected, "{used} tokens");
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) fn outdated(steps: &[StepStory]) -> Vec<String> {
     let of_step = |(id, proof): &(&StepId, Proof<'_>)| {
         let is_later = |step: &&StepStory| step.id != **id && changed_at(step) > Some(proof.at);
         let later: Vec<&str> = steps.iter().filter(is_later).map(|step| step.id.as_str()).collect();
-        let all_again = !proof.commands.is_empty() && proof.commands.iter().all(is_shown_again);
+        let all_again = proof.commands.iter().all(is_shown_again);
         let who = later.join(", ");
         (!later.is_empty() && !all_again).then(|| {
             format!(
@@ -37,9 +37,10 @@ pub(crate) fn outdated(steps: &[StepStory]) -> Vec<String> {
 /// Returns on what the end of a step rests; `None` where that is somebody's word.
 fn proof(step: &StepStory) -> Option<Proof<'_>> {
     let last = step.iterations.last().filter(|last| last.decision == Some(Decision::Complete))?;
-    let shown = !last.commands.is_empty() || last.source == Some("exit-code");
-    let commands = last.commands.iter().map(|command| command.run.as_str()).collect();
-    shown.then_some(Proof { at: last.verdict?, commands })
+    let script = step.script.as_deref().filter(|_| last.source == Some("exit-code"));
+    let commands: Vec<&str> =
+        last.commands.iter().map(|command| command.run.as_str()).chain(script).collect();
+    (!commands.is_empty()).then_some(Proof { at: last.verdict?, commands })
 }
 
 fn changed_at(step: &StepStory) -> Option<Seq> {
@@ -54,8 +55,8 @@ mod tests {
     use super::*;
     use crate::story::{CommandStory, IterationStory};
 
-    /// A step that changed the workspace at one event and was found complete at another, by these commands; by `exit-code`
-    /// that is by its check alone, by `claim` by somebody's word.
+    /// A step that changed the workspace at one event and was found complete at another, by a command or the script of its
+    /// check; by `claim` that is by somebody's word.
     fn told((id, changed, verdict, by): &(&str, u64, u64, &'static str)) -> StepStory {
         let run = by
             .strip_prefix("run ")
@@ -63,9 +64,10 @@ mod tests {
         let mut iteration = IterationStory::new(Iteration(1), Timestamp(0));
         iteration.changed_at = (*changed > 0).then_some(Seq(*changed));
         (iteration.verdict, iteration.decision) = (Some(Seq(*verdict)), Some(Decision::Complete));
-        iteration.source = Some(if *by == "exit-code" { by } else { "output-json" });
+        let script = by.strip_prefix("script ").map(str::to_owned);
+        iteration.source = Some(if script.is_some() { "exit-code" } else { "output-json" });
         iteration.commands = run.into_iter().collect();
-        StepStory { iterations: vec![iteration], ..StepStory::new(&step(id)) }
+        StepStory { iterations: vec![iteration], script, ..StepStory::new(&step(id)) }
     }
 
     #[test]
@@ -89,7 +91,8 @@ mod tests {
             &[proved, ("docs", 4, 5, "run test"), ("more", 6, 7, "claim")],
             &["fix was verified before docs, more", "docs was verified before more"],
         );
-        check(&[("fix", 2, 3, "exit-code"), ("docs", 4, 5, "exit-code")], &["fix was verified before docs"]);
+        check(&[("fix", 2, 3, "script a"), ("docs", 4, 5, "script b")], &["fix was verified before docs"]);
+        check(&[("fix", 2, 3, "script a"), ("docs", 4, 5, "script a")], &[]);
         check(&[("fix", 2, 3, "claim"), ("docs", 4, 5, "claim")], &[]);
     }
 }

@@ -13,6 +13,7 @@ use unstuck_core::money::Spent;
 use unstuck_core::scope::Drift;
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::verdict::Decision;
+use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 
 use crate::describe::{describe, sentence_of_end};
@@ -73,6 +74,9 @@ pub struct StepStory {
     pub end_sentence: Option<String>,
     /// Until when it waits, and for what; `None` while it does something.
     pub waits: Option<(Timestamp, String)>,
+    /// The script of its check, where the exit code of one is the verdict.
+    #[serde(skip)]
+    pub script: Option<String>,
 }
 
 /// What a command of a check showed, as people read it.
@@ -552,11 +556,15 @@ fn call_ended_by(fact: &Fact) -> Option<(&StepId, Iteration)> {
 }
 
 impl StepStory {
-    pub(crate) fn new(step: &unstuck_core::workflow::Step) -> Self {
+    pub(crate) fn new(step: &Step) -> Self {
         let max_iterations = step.max_iterations;
         let (baseline, iterations) = (Vec::new(), Vec::new());
         let (end, end_sentence, waits) = (None, None, None);
-        Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence }
+        let script = match step.check.as_ref().map(|check| &check.by) {
+            Some(CheckBy::Exit(checker)) => Some(checker.instructions.clone()),
+            _ => None,
+        };
+        Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, script }
     }
 }
 
@@ -599,7 +607,7 @@ mod tests {
     use unstuck_core::snapshot::Snapshot;
     use unstuck_core::state::StepPhase;
     use unstuck_core::testing::{Act, Script, World, finished, script_worker, started, step};
-    use unstuck_core::workflow::{CheckBy, Convergence, Step, WorkerKind, Workflow};
+    use unstuck_core::workflow::{Convergence, WorkerKind, Workflow};
 
     use super::*;
 

@@ -236,16 +236,18 @@ fn suite(
 }
 
 /// Returns the files of tests that could not be loaded before the work began and were removed since. One that was moved is
-/// there under another path.
+/// there under another path, where nothing was before.
 fn removed(world: &Machine, at: &StepState, before: &CommandResult) -> Vec<TestName> {
-    let changed = &at.drift.files;
+    let (Some(keeper), Some(began)) = (&world.snapshots, &at.began_with) else { return Vec::new() };
+    let was_there = |file: &str| keeper.read(began, Path::new(file)).is_some();
     let is_there = |file: &str| world.workspace.join(file).exists();
     let was_moved = |file: &str| {
         let name = Path::new(file).file_name();
-        changed.iter().any(|it| Path::new(it).file_name() == name && is_there(it))
+        let mut named = at.drift.files.iter().filter(|it| Path::new(it).file_name() == name);
+        named.any(|it| is_there(it) && !was_there(it))
     };
     let unloaded = before.unloaded().into_iter();
-    unloaded.filter(|it| changed.contains(&it.name) && !is_there(&it.name) && !was_moved(&it.name)).collect()
+    unloaded.filter(|it| !is_there(&it.name) && was_there(&it.name) && !was_moved(&it.name)).collect()
 }
 
 fn argv(worker: &Worker, asked: &Asked<'_>, folder: &Path) -> io::Result<Vec<OsString>> {

@@ -199,7 +199,7 @@ impl<W: World> Runner<W> {
                 if interrupt.now {
                     self.stop_all(Stop::StopNow);
                 }
-                let running = *self.state.phase() == unstuck_core::state::Phase::Active;
+                let running = self.state.phase().lets_run_on();
                 running.then_some(Observation::RunInterrupted(RunInterrupted { signal: interrupt.signal }))
             }
             Some(ended) = self.in_flight.join_next() => Some(ended.unwrap_or_else(|error| match error.try_into_panic() {

@@ -15,8 +15,11 @@ impl Batch {
         let workflow = &plan.started.workflow;
         let is_active = self.state.phase == Phase::Active;
         let is_late = self.state.time_limit().is_some_and(|limit| self.at >= limit);
-        if is_late && (is_active || self.state.in_flight().next().is_some()) {
+        let runs = self.state.in_flight().next().is_some();
+        if is_late && (is_active || runs) {
             self.stop(RunOutcome::TimeLimit, cause);
+        } else if !is_active && runs && self.state.is_broke() {
+            self.stop(RunOutcome::SpendLimit, cause);
         } else if is_active {
             self.skip_unreachable(workflow);
             self.take_up_due(workflow);

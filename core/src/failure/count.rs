@@ -44,8 +44,18 @@ impl Tests {
 /// Only a tool that counts when all is well, too, can be here: Gradle tells of a number only when something failed.
 struct Summary {
     line: Regex,
-    /// It says which of those that another line counted did not pass.
-    corrects: bool,
+    kind: Kind,
+}
+
+/// What a summary is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Tests.
+    Tests,
+    /// Which of those that another line counted did not pass.
+    Correction,
+    /// Programs of tests, of which it shows some, such as those that failed: what they count is no part of a sum.
+    Programs,
 }
 
 /// The summaries of tools, as their lines begin.
@@ -53,7 +63,7 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
     let patterns = [
         // libtest, one for each program.
         r"^test result: \w+\. (?<passed>\d+) passed; (?<failed>\d+) failed; (?<skipped>\d+) ignored",
-        // googletest, one for each program; ctest.
+        // googletest, one for each program.
         r"^\[  PASSED  \] (?<passed>\d+) tests?\.",
         r"^\[  FAILED  \] (?<failed>\d+) tests?, listed below",
         // unittest.
@@ -82,8 +92,6 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^Tests: (?<total>\d+), Assertions: \d+(?:, Errors: (?<errors>\d+))?(?:, Failures: (?<failed>\d+))?(?:, Skipped: (?<off>\d+))?",
         // RSpec.
         r"^(?<total>\d+) examples?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending)?",
-        // ctest; from version 4 on, it says nothing of failed ones where there are none.
-        r"^\d+% tests passed(?:, (?<failed>\d+) tests? failed)? out of (?<total>\d+)",
         // minitest; test-unit.
         r"^(?<total>\d+) (?:runs|tests), \d+ assertions, (?<failed>\d+) failures, (?<errors>\d+) errors(?:, (?<off>\d+) (?:skips|pendings))?(?:, (?<off2>\d+) omissions)?",
         // ExUnit; bats on a terminal.
@@ -114,10 +122,18 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?(?:, )?(?:unexpected successes=(?<failed2>\d+))?\)",
         r"^OK \((?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?\)",
     ];
-    let summary = |corrects| {
-        move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), corrects }
-    };
-    patterns.iter().map(summary(false)).chain(corrections.iter().map(summary(true))).collect()
+    let programs = [
+        // ctest; from version 4 on, it says nothing of failed ones where there are none.
+        r"^\d+% tests passed(?:, (?<failed>\d+) tests? failed)? out of (?<total>\d+)",
+        // Bazel; cabal.
+        r"^Executed \d+ out of (?<total>\d+) tests?: (?:.*?(?<failed>\d+) fails?\b)?",
+        r"^\d+ of (?<total>\d+) test suites? \(",
+    ];
+    let summary =
+        |kind| move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), kind };
+    let tests = patterns.iter().map(summary(Kind::Tests));
+    let more = corrections.iter().map(summary(Kind::Correction));
+    tests.chain(more).chain(programs.iter().map(summary(Kind::Programs))).collect()
 });
 
 /// A line without one of these words is none of the summaries.
@@ -140,7 +156,7 @@ pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
 }
 
 fn summaries(lines: &[&str]) -> Option<Tests> {
-    let mut sum: Option<Tests> = None;
+    let (mut sum, mut programs): (Option<Tests>, Option<Tests>) = (None, None);
     let mut is_shown = false;
     for (at, line) in lines.iter().enumerate() {
         is_shown = if is_shown { !nextest::is_own(line) } else { nextest::shows(line) };
@@ -154,15 +170,17 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
         }
         let found = SUMMARIES.iter().find_map(|it| Some((it, numbers(&it.line.captures(line)?)?)));
         let Some((summary, tests)) = found else { continue };
-        let before = sum.unwrap_or_default();
-        let passed = if summary.corrects {
-            before.passed.saturating_sub(tests.failed).saturating_sub(tests.skipped)
-        } else {
-            before.passed
-        };
-        sum = Some(Tests { passed, ..before }.plus(tests));
+        match summary.kind {
+            Kind::Programs => programs = Some(programs.unwrap_or_default().plus(tests)),
+            Kind::Tests => sum = Some(sum.unwrap_or_default().plus(tests)),
+            Kind::Correction => {
+                let before = sum.unwrap_or_default();
+                let passed = before.passed.saturating_sub(tests.failed).saturating_sub(tests.skipped);
+                sum = Some(Tests { passed, ..before }.plus(tests));
+            }
+        }
     }
-    sum
+    programs.or(sum)
 }
 
 /// Reads the numbers of a summary; `None` if it has none.
@@ -326,6 +344,17 @@ mod tests {
             ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
             ("100% tests passed, 0 tests failed out of 3", (3, 0, 0)),
             ("100% tests passed out of 3", (3, 0, 0)),
+            // What a program counts is shown only where it fails.
+            (
+                "[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n67% tests passed, 1 tests failed out of 3",
+                (2, 1, 0),
+            ),
+            (
+                "2 examples, 1 failure\nExecuted 1 out of 2 tests: 1 test passes and 1 fails locally.",
+                (1, 1, 0),
+            ),
+            ("Executed 0 out of 2 tests: 2 tests pass.", (2, 0, 0)),
+            ("5 examples, 0 failures\n1 of 1 test suites (1 of 1 test cases) passed.", (1, 0, 0)),
             (
                 "[==========] 3 tests from 1 test suite ran. (0 ms total)\n[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:",
                 (2, 1, 0),

@@ -279,7 +279,11 @@ fn read_pages(
     let reported = found.len();
     let confidence = registry::read_pages(pages, format, output, &mut found);
     if exits_well {
-        found.keep_behind(reported, |failure| told.has(failure, output, pages));
+        let mended = format::go_test::mended(pages);
+        let is_mended = |name: &str| mended.iter().any(|package| format::go_test::is_in(name, package));
+        found.keep_behind(reported, |failure| {
+            told.has(failure, output, pages) && !failure.test.as_deref().is_some_and(is_mended)
+        });
         return found.extraction(Confidence::High, left_out);
     }
     found.extraction(confidence, left_out)
@@ -302,7 +306,7 @@ impl Told {
         match tests {
             Some(tests) if tests.failed > 0 => Self::Tests,
             Some(_) => Self::Nothing,
-            None if pages.iter().any(|page| format::go_test::fails(&page.lines())) => Self::All,
+            None if format::go_test::fails(pages) => Self::All,
             None if output.failed_before.is_some_and(|before| !before.is_empty()) => Self::Known,
             None => Self::Nothing,
         }

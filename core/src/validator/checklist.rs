@@ -4,6 +4,8 @@
 //! lists; a box in a fenced block is an example. JSON has a pointer to what has to be `true`, where `*` stands
 //! for every item of a list or every member of an object.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::ValidatorOutcome;
@@ -60,14 +62,25 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     Reading { outcome: ValidatorOutcome::Fail, open, error }
 }
 
-/// Returns what was open and is not there any more. Only in JSON: in a plan people write, items are split, put in other
-/// words, and taken out when they are done.
+/// Returns what was open and is not there any more; each item stands for one of its name. Only in JSON: in a plan people
+/// write, items are split, put in other words, and taken out when they are done.
 fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item, bool)> {
     let Some(pointer) = &checklist.pointer else { return Vec::new() };
-    let is_kept = |then: &Item| now.iter().any(|(item, _)| item.text == then.text);
-    let open = pointed(began, pointer).unwrap_or_default().into_iter().filter(|(_, done)| !done);
-    let gone = open.filter(|(item, _)| !is_kept(item));
-    gone.map(|(item, _)| (Item { place: "was there at the beginning".to_owned(), ..item }, false)).collect()
+    let mut then = pointed(began, pointer).unwrap_or_default();
+    then.sort_by_key(|(_, done)| !done);
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for (item, _) in now {
+        *left.entry(&item.text).or_default() += 1;
+    }
+    then.retain(|(item, done)| {
+        let others = left.get_mut(item.text.as_str()).filter(|left| **left > 0);
+        let is_gone = others.is_none();
+        others.into_iter().for_each(|left| *left -= 1);
+        is_gone && !done
+    });
+    then.into_iter()
+        .map(|(item, _)| (Item { place: "was there at the beginning".to_owned(), ..item }, false))
+        .collect()
 }
 
 /// Returns the boxes of a text, and whether each is ticked.

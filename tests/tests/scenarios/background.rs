@@ -35,6 +35,26 @@ fn a_detached_run_goes_on_without_its_terminal_and_is_stopped_from_another_one()
 }
 
 #[test]
+fn a_run_that_lets_work_end_beside_a_step_that_is_blocked_can_be_stopped() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1");
+    let step = |command: &str| {
+        format!(
+            "worker: COMMAND, command: {command:?}, instructions: Go., capabilities: [EDIT], max_iterations: 2, \
+             completion_check: {{claim: true}}"
+        )
+    };
+    let blocked = step("cat >/dev/null; echo '{\"decision\":\"blocked\",\"needs\":\"a key\"}'");
+    let steps = format!("steps:\n  ask: {{{blocked}}}\n  long: {{{}}}\n", step(&worker("count.sh")));
+    stage.write("flow.yaml", format!("name: two\nversion: \"1\"\ntimeout: 5m\n{steps}"));
+    let live = stage.start(&["run", "flow.yaml"]);
+    wait_until("it needs a person", || stage.calls() == 1 && stage.facts("run_stopping").len() == 1);
+    stage.unstuck(&["stop"]).with_status(0).says("INTERRUPTED");
+    live.wait().with_status(130);
+    stage.verify();
+    stage.leaves_nothing_running();
+}
+
+#[test]
 fn a_detached_run_comes_to_its_own_end() {
     let stage = Stage::repository();
     let (fix, told) = (worker("fix.sh"), stage.scratch("told").display().to_string());

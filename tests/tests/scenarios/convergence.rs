@@ -172,7 +172,11 @@ fn s64_a_file_of_tests_that_could_not_be_loaded_has_to_stay_or_be_moved() {
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "a test"]);
     let check = "grep -qs ' }' tests/add_test.c && { echo 'tests/add_test.c:1:23: error: no semicolon'; exit 1; }; true";
-    let worker = "[ $n = 1 ] && rm tests/add_test.c; [ $n = 2 ] && git checkout -q tests && git mv tests/add_test.c src";
+    stage.write("src/add_test.c", "int main() { return 0; }\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "a file of the same name"]);
+    let worker = "[ $n = 1 ] && rm tests/add_test.c && echo >>src/add_test.c; \
+                  [ $n = 2 ] && git checkout -q tests && mkdir more && git mv tests/add_test.c more";
     let ended = run(&stage, worker, &["--check", check]).with_status(0);
     assert_eq!(stage.calls(), 2, "{ended:?}");
     let reasons = stage.verdicts()[0]["reasons"].to_string();

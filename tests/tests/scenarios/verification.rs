@@ -349,9 +349,12 @@ fn who_deletes_what_is_open_has_not_done_it() {
         json!({"stories": [{"id": "one", "passes": true}, {"id": "two", "passes": false}]}).to_string();
     let gone = json!({"stories": [{"id": "one", "passes": true}]}).to_string();
     let done = open.replace("false", "true");
+    // Another item with the same name.
+    let twice = open.replace("two", "one");
     for (path, pointer, open, now, said) in [
         ("prd.json", ", pointer: /stories/*/passes", open.as_str(), gone.as_str(), Some("two")),
         ("prd.json", ", pointer: /stories/*/passes", &open, &done, None),
+        ("prd.json", ", pointer: /stories/*/passes", &twice, &gone, Some("one")),
         // A plan that people write is kept tidy.
         ("PLAN.md", "", "- [x] one\n- [ ] two\n", "- [x] one\n", None),
     ] {

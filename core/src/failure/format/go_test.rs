@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
+use super::super::page::Page;
 use super::super::reason::indentation;
 use super::{Sheet, diagnostic, until, without_time};
 
@@ -152,9 +153,19 @@ pub(in crate::failure) fn is_in(test: &str, package: &str) -> bool {
 }
 
 /// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
-pub(in crate::failure) fn fails(lines: &[&str]) -> bool {
+pub(in crate::failure) fn fails(pages: &[Page<'_>; 2]) -> bool {
+    packages(pages).values().any(|fails| *fails)
+}
+
+/// Returns the packages of which the last word is that they passed, whatever was said before: they were tried again.
+pub(in crate::failure) fn mended<'a>(pages: &'a [Page<'_>; 2]) -> Vec<&'a str> {
+    let passed = packages(pages).into_iter().filter(|(_, fails)| !fails);
+    passed.map(|(package, _)| package).collect()
+}
+
+fn packages<'a>(pages: &'a [Page<'_>; 2]) -> BTreeMap<&'a str, bool> {
     let mut packages = BTreeMap::new();
-    for line in lines {
+    for line in pages.iter().flat_map(|page| page.lines()) {
         let failed = line.strip_prefix("FAIL\t");
         let package =
             failed.or_else(|| line.strip_prefix("ok  \t")).and_then(|rest| rest.split(['\t', ' ']).next());
@@ -162,7 +173,7 @@ pub(in crate::failure) fn fails(lines: &[&str]) -> bool {
             packages.insert(package, failed.is_some());
         }
     }
-    packages.values().any(|failed| *failed)
+    packages
 }
 
 /// Returns the name on a line `--- FAIL: Name (0.00s)`.

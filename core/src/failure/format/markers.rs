@@ -27,15 +27,19 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Says whether the last line that names a test says that it passed: it was tried again. What stands behind a colon is about
-/// its failure.
+/// Says whether the last line that names a test says that it passed, since it was tried again, or that it is meant to fail. What
+/// stands behind a colon is about its failure.
 pub(in crate::failure) fn passes_at_last(pages: &[Page<'_>; 2], name: &str) -> bool {
     const PASSED: [&str; 7] = ["PASS", "[PASS", "ok ", "OK ", "✓ ", "✔ ", "[       OK ]"];
     const ENDINGS: [&str; 6] = [" PASSED", " PASS", " ok", " OK", ": PASS", "...ok"];
+    const MEANT: [&str; 4] = ["(expected)", "expected fail", "known fail", "xfail"];
     let name = name.split_once(": ").map_or(name, |(name, _)| name);
     let last = pages.iter().rev().find_map(|page| last_line(page.text(), name));
     let last = last.map(|line| without_time(line.trim())).unwrap_or_default();
-    PASSED.iter().any(|mark| last.starts_with(mark)) || ENDINGS.iter().any(|mark| last.ends_with(mark))
+    let is_meant = || MEANT.iter().any(|words| last.to_ascii_lowercase().contains(words));
+    PASSED.iter().any(|mark| last.starts_with(mark))
+        || ENDINGS.iter().any(|mark| last.ends_with(mark))
+        || is_meant()
 }
 
 /// Returns the last line that a name stands in, and not as a part of another one.
