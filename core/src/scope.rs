@@ -3,9 +3,9 @@
 //! Patterns are those of section 6 of the workflow reference: without `*`, `?`, `[` or `{` a path and
 //! all below it; `*` and `?` stay within a segment, `**` does not; braces and brackets also stand for themselves.
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
 use std::collections::BTreeSet;
 
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
 use crate::id::Stage;
