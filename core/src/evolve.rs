@@ -24,10 +24,10 @@ use crate::event::{
 use crate::id::{Attempt, CheckId, Iteration, Seq, StepId, Timestamp};
 use crate::reading::{Reading, Trouble};
 use crate::rest::Rest;
-use crate::scope::Drift;
+use crate::scope::{self, Drift};
 use crate::snapshot::Snapshot;
 use crate::state::{
-    Changed, Child, Conversation, Feedback, InFlight, Phase, Plan, RunState, StepPhase, StepState,
+    Changed, Child, Conversation, Feedback, InFlight, Left, Phase, Plan, RunState, StepPhase, StepState,
 };
 use crate::verdict::Decision;
 use crate::weather::is_weather;
@@ -124,6 +124,11 @@ impl RunState {
         let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
         self.left_unseen = seen.is_none() && (self.left_unseen || ran);
         let Some(snapshot) = seen else { return };
+        // What a step has left is what is there before anybody else begins. Its own end does not count: a check comes
+        // after it, and what a process that outlives the worker changes is the work of the step, too.
+        if matches!(observation, Observation::WorkerStarted(_) | Observation::SnapshotTaken(_)) {
+            self.steps.iter_mut().for_each(|step| step.rest(&snapshot));
+        }
         self.first_snapshot.get_or_insert_with(|| Arc::clone(&snapshot));
         self.last_snapshot = Some(snapshot);
     }
@@ -155,6 +160,29 @@ impl RunState {
         Fold::Done
     }
 
+    /// The turn of a step is over: what changes from now on may be the work of others.
+    fn turn_ended(&mut self, id: &StepId) {
+        let Some((step, at)) = self.step(id) else { return };
+        let has_rules = step.convergence.as_ref().is_some_and(scope::has_rules);
+        if has_rules && at.began_with.is_some() && at.left == Left::Nothing {
+            self.with_step(id, |step| {
+                step.left = Left::Unseen;
+                Fold::Done
+            });
+        }
+    }
+
+    /// Returns what the workspace is now; `None` where something has run since somebody looked.
+    fn workspace_now(&self) -> Option<Arc<Snapshot>> {
+        self.last_snapshot.clone().filter(|_| !self.left_unseen)
+    }
+
+    /// Nobody works any more: what changes from now on is not the work of any step.
+    fn all_rest(&mut self) {
+        let Some(now) = self.workspace_now() else { return };
+        self.steps.iter_mut().for_each(|step| step.rest(&now));
+    }
+
     fn run_resumed(&mut self, event: &RunResumed, place: Place) -> Fold {
         if self.phase == Phase::Empty {
             return Fold::Impossible;
@@ -181,6 +209,7 @@ impl RunState {
     /// Starts the clock again and lets steps that were skipped wait for their turn again.
     fn run_goes_on(&mut self, place: Place, add_iterations: u32) {
         let reopens = self.reopens(add_iterations);
+        self.all_rest();
         if !matches!(self.phase, Phase::Ended(..)) {
             // The supervisor died: its time ran until the last thing that it recorded.
             let ran = self.clock.alive_until.since(self.clock.running_since);
@@ -215,6 +244,7 @@ impl RunState {
             step.phase = StepPhase::Working(begun(place, event.check_id.as_ref(), event.call.clone()));
             step.worker_calls = step.worker_calls.saturating_add(1);
             step.work_attempt = event.attempt;
+            step.goes_on(seen.clone());
             if step.began_with.is_none() {
                 step.began_with.clone_from(&seen);
             }
@@ -285,6 +315,7 @@ impl RunState {
         self.count_cost(&event.step, Some(&event.outcome));
         let tokens = self.ledger.spent().tokens.total().saturating_sub(before);
         let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
+        self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             step.tokens = tokens;
             step.child = child(step, &event.outcome, place).or(step.child.take());
@@ -318,10 +349,12 @@ impl RunState {
     }
 
     fn check_started(&mut self, event: &CheckStarted, place: Place) -> Fold {
+        let now = self.last_snapshot.clone();
         self.with_step(&event.step, |step| {
             if step.phase != StepPhase::CheckDue || !step.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
+            step.goes_on(now);
             step.phase = StepPhase::Checking(begun(place, Some(&event.check_id), event.call.clone()));
             Fold::Done
         })
@@ -340,6 +373,7 @@ impl RunState {
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
         self.count_cost(&event.step, Some(&event.outcome));
         let rest = self.rest(&event.step, Next::Check, &event.outcome, place.at);
+        self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
@@ -386,6 +420,7 @@ impl RunState {
             return Fold::Impossible;
         }
         self.count_cost(&event.step, None);
+        self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             if what == Next::Work {
                 step.changed = step.changed.max(Changed::Unknown);
@@ -532,6 +567,7 @@ impl RunState {
     }
 
     fn step_ended(&mut self, event: &StepEnded, place: Place) -> Fold {
+        let now = self.workspace_now();
         self.with_step(&event.step, |step| {
             let fits = match (&event.end, &step.phase) {
                 (StepEnd::Skipped(_), phase) => *phase == StepPhase::Pending,
@@ -542,6 +578,9 @@ impl RunState {
                 return Fold::Impossible;
             }
             step.phase = StepPhase::Ended(event.end.clone());
+            if let Some(now) = now {
+                step.rest(&now);
+            }
             step.ended = Some(place.seq);
             step.ended_at = Some(place.at);
             Fold::Done
@@ -563,6 +602,7 @@ impl RunState {
         }
         self.clock.used = self.clock.used.plus(place.at.since(self.clock.running_since));
         self.phase = Phase::Ended(event.outcome, place.seq);
+        self.all_rest();
         Fold::Done
     }
 
@@ -584,6 +624,21 @@ impl RunState {
 impl StepState {
     fn is_at(&self, iteration: Iteration, attempt: Attempt) -> bool {
         self.iteration == iteration && self.attempt == attempt
+    }
+
+    /// Somebody has looked since its turn, and nobody else had begun by then.
+    fn rest(&mut self, now: &Arc<Snapshot>) {
+        if self.left == Left::Unseen {
+            self.left = Left::Seen(Arc::clone(now));
+        }
+    }
+
+    /// Its next turn begins. What others have changed since the last one is not held against it. Who looks for the cause
+    /// of a failure works on a copy, finds nothing and leaves nothing.
+    fn goes_on(&mut self, found: Option<Arc<Snapshot>>) {
+        let Some(found) = found else { return };
+        self.gaps.extend(self.gap(found));
+        self.left = Left::Nothing;
     }
 
     /// Takes note of what the worker answered.

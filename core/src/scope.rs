@@ -24,7 +24,8 @@ const NAMED_MAX: usize = 10;
 /// What differs from the base of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
-    /// The commit that was compared with; `None` is the workspace when the step began.
+    /// The commit that was compared with; `None` is the workspace when the step began. What others changed between its
+    /// turns is in neither comparison, unless it was committed and a commit is compared with.
     pub base: Option<String>,
     /// Paths from the root of the workspace, without those that the repository ignores. A file that was
     /// renamed is there with both names.

@@ -122,6 +122,10 @@ pub struct StepState {
     /// The workspace before the work that has not come to its end yet: what an attempt that was lost has changed since
     /// counts with the one that ends.
     pub works_from: Option<Arc<Snapshot>>,
+    /// What it has left since its last turn; only of a step that has rules about what it changes.
+    pub left: Left,
+    /// What others have made of the workspace between its turns, oldest first.
+    pub gaps: Vec<Gap>,
     /// Since when an external job is waited for.
     pub waiting_since: Option<Timestamp>,
     /// Iterations beyond the bound that answers of a person have given.
@@ -176,6 +180,28 @@ pub struct StepState {
     pub child: Option<Child>,
 }
 
+/// What a step has left when its worker or its check had ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Left {
+    /// Nothing: it has not begun, or it is at work.
+    #[default]
+    Nothing,
+    /// Its turn is over, and nobody has looked since.
+    Unseen,
+    /// This. What differs from it when the step goes on was changed by somebody else.
+    Seen(Arc<Snapshot>),
+}
+
+/// A time in which a step was not at work, and others changed the workspace: other steps, or a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// What the step had left.
+    pub left: Arc<Snapshot>,
+    /// What it found when it went on.
+    pub found: Arc<Snapshot>,
+}
+
 /// A child run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
@@ -206,6 +232,13 @@ impl StepState {
             return step.diagnoser();
         }
         Some(step.first(turn)?.at(turn.place))
+    }
+
+    /// Returns the time since its last turn, if it goes on with this workspace; `None` where nobody has changed
+    /// anything.
+    pub fn gap(&self, found: Arc<Snapshot>) -> Option<Gap> {
+        let Left::Seen(left) = &self.left else { return None };
+        (left.id != found.id).then(|| Gap { left: Arc::clone(left), found })
     }
 
     /// Says whether its check passed before the work began, and nobody has changed anything since.
@@ -347,7 +380,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 8;
+    pub const REDUCER_VERSION: u32 = 9;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use unstuck_core::Observation;
 use unstuck_core::decide::Rejection;
 use unstuck_core::event::{
-    Conclusion, Exit, Fact, LogRepaired, Outcome, RunInterrupted, RunOutcome, RunResumed, SnapshotMoment,
-    SnapshotTaken, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
+    Conclusion, Exit, Fact, LogRepaired, Lost, Outcome, RunInterrupted, RunOutcome, RunResumed,
+    SnapshotMoment, SnapshotTaken, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
 };
-use unstuck_core::id::{Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
+use unstuck_core::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{Changed, Phase};
 use unstuck_core::testing::{Act, Script, World, script_worker, snapshot, step};
-use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
+use unstuck_core::workflow::{CheckBy, Convergence, Step, WorkerKind, Workflow};
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
 
@@ -34,6 +34,10 @@ fn resumed(add_iterations: u32) -> Observation {
 }
 
 fn begin(world: &mut World, id: &str) {
+    begin_with(world, id, None);
+}
+
+fn begin_with(world: &mut World, id: &str, content: Option<u8>) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let started = WorkerStarted {
         step: StepId::from(id),
@@ -45,12 +49,16 @@ fn begin(world: &mut World, id: &str) {
         moved_aside: None,
         templates: Vec::new(),
         call: None,
-        snapshot: None,
+        snapshot: content.map(|content| Box::new(snapshot(content))),
     };
     world.give(Observation::WorkerStarted(started)).expect("work is due");
 }
 
 fn stop(world: &mut World, id: &str, changed: Option<bool>) {
+    stop_with(world, id, changed, None);
+}
+
+fn stop_with(world: &mut World, id: &str, changed: Option<bool>, content: Option<u8>) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let (step, iteration, attempt) = (StepId::from(id), at.iteration, at.attempt);
     let outcome = Outcome::of(Exit::Stopped);
@@ -62,7 +70,7 @@ fn stop(world: &mut World, id: &str, changed: Option<bool>) {
         outcome,
         decision_file,
         changed,
-        snapshot: None,
+        snapshot: content.map(|content| Box::new(snapshot(content))),
         drift: None,
         diffstat: None,
         answer: None,
@@ -89,10 +97,7 @@ fn an_interrupted_run_goes_on_although_another_step_is_at_its_bound() {
     // Play a to its bound by hand: b stays in flight.
     for _ in 0..2 {
         begin(&mut world, "a");
-        let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
-        let due = unstuck_core::Due { step: StepId::from("a"), iteration: at.iteration, attempt: at.attempt };
-        let finished = unstuck_core::testing::finished(&due, false, &incomplete(), Some(&CheckId::new(ID)));
-        world.give(finished).expect("a worker is in flight");
+        finish(&mut world, "a", &incomplete());
     }
     world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("a run can be interrupted");
     stop(&mut world, "b", None);
@@ -118,6 +123,72 @@ fn what_a_worker_left_that_nobody_could_look_at_may_be_its_own() {
     assert!(world.state.may_have_changed_workspace(), "no snapshot was taken after it");
     world.give(look(2, SnapshotMoment::Ended)).expect("always");
     assert!(!world.state.may_have_changed_workspace(), "now somebody has looked");
+}
+
+#[test]
+fn what_others_changed_while_a_step_rested_is_told_from_what_it_left() {
+    let rules = Convergence { allowed_paths: vec!["src".to_owned()], ..Convergence::default() };
+    let ruled = Step { convergence: Some(rules), ..step("a") };
+    let look = |content, moment| {
+        Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(content)), moment })
+    };
+    for (what, first, left, at_rest, accepted, found, expected) in [
+        ("nobody changed anything", &ruled, Some(2), None, None, 2, &[][..]),
+        ("a person, accepted", &ruled, Some(2), None, Some(3), 3, &[(2, 3)]),
+        ("a person, found by the worker", &ruled, Some(2), None, None, 3, &[(2, 3)]),
+        ("nobody could look when it ended", &ruled, None, Some(2), Some(3), 3, &[(2, 3)]),
+        ("nobody looked, so it is the step's", &ruled, None, None, None, 3, &[]),
+        ("it has no rules", &step("a"), Some(2), None, Some(3), 3, &[]),
+    ] {
+        let mut world = World::start(Workflow::of_steps(vec![first.clone()]), Script::default());
+        begin_with(&mut world, "a", Some(1));
+        world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("it can be interrupted");
+        stop_with(&mut world, "a", None, left);
+        at_rest.into_iter().for_each(|it| world.give(look(it, SnapshotMoment::Ended)).expect("always"));
+        world.give(resumed(0)).expect("it was interrupted");
+        accepted.into_iter().for_each(|it| world.give(look(it, SnapshotMoment::Resumed)).expect("always"));
+        begin_with(&mut world, "a", Some(found));
+        assert_eq!(gaps(&world, "a"), named(expected), "{what}");
+    }
+
+    // What a lost attempt has left is its own.
+    let mut world = World::start(Workflow::of_steps(vec![ruled.clone()]), Script::default());
+    begin_with(&mut world, "a", Some(1));
+    world.give(resumed(0)).expect("its supervisor died");
+    world.give(look(2, SnapshotMoment::Resumed)).expect("always");
+    let (step_id, iteration, attempt) = (StepId::from("a"), Iteration(1), Attempt(1));
+    let lost = Lost { step: step_id, iteration, attempt, processes_ended: 0 };
+    world.give(Observation::WorkerLost(lost)).expect("it is in flight");
+    begin_with(&mut world, "a", Some(2));
+    assert_eq!(gaps(&world, "a"), []);
+
+    // Another step begins when it has ended.
+    let ruled = ruled.checked(CheckBy::Claim, 1);
+    let mut world = World::start(Workflow::of_steps(vec![ruled, step("b")]), Script::default());
+    begin_with(&mut world, "a", Some(1));
+    finish(&mut world, "a", &incomplete());
+    begin_with(&mut world, "b", Some(2));
+    finish(&mut world, "b", &complete());
+    world.give(look(3, SnapshotMoment::Ended)).expect("always");
+    world.give(resumed(1)).expect("it has an iteration more");
+    begin_with(&mut world, "a", Some(3));
+    assert_eq!(gaps(&world, "a"), named(&[(2, 3)]));
+}
+
+fn finish(world: &mut World, id: &str, act: &Act) {
+    let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
+    let due = unstuck_core::Due { step: StepId::from(id), iteration: at.iteration, attempt: at.attempt };
+    let finished = unstuck_core::testing::finished(&due, false, act, Some(&CheckId::new(ID)));
+    world.give(finished).expect("a worker is in flight");
+}
+
+fn gaps(world: &World, id: &str) -> Vec<(Digest, Digest)> {
+    let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
+    at.gaps.iter().map(|gap| (gap.left.work, gap.found.work)).collect()
+}
+
+fn named(gaps: &[(u8, u8)]) -> Vec<(Digest, Digest)> {
+    gaps.iter().map(|&(left, found)| (snapshot(left).work, snapshot(found).work)).collect()
 }
 
 #[test]

@@ -401,7 +401,9 @@ impl Runner<Machine> {
         let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
         let ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
         for (_, at) in ruled {
-            let mut bases = self.state.first_snapshot().into_iter().chain(at.began_with.as_deref());
+            let of_gaps = at.gaps.iter().flat_map(|gap| [&*gap.left, &*gap.found]);
+            let of_step = at.began_with.as_deref().into_iter().chain(of_gaps);
+            let mut bases = self.state.first_snapshot().into_iter().chain(of_step);
             bases.try_for_each(|base| keeper.find(base))?;
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! The workspace before and after a worker or a check: what was changed, how far the step has drifted from its base, and
 //! what of that is put back.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,12 +13,13 @@ use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
+use unstuck_core::state::Gap;
 use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
 
 use crate::machine::Machine;
 use crate::scratch::Scratch;
-use crate::snapshots::{Keeper, named, shown};
+use crate::snapshots::{Keeper, Since, named, shown};
 
 /// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
 const FILES_FEW: u64 = 1000;
@@ -30,6 +30,8 @@ pub(crate) struct Seen {
     first: Box<Snapshot>,
     /// When the step began.
     of_step: Box<Snapshot>,
+    /// What others have changed between the turns of the step.
+    gaps: Vec<Gap>,
     /// Just before.
     before: Box<Snapshot>,
     /// The same, but for what an attempt of the same work has changed that was lost.
@@ -93,9 +95,10 @@ pub(crate) fn before(
         |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
     let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
     let from = or_now(at.works_from.as_deref());
+    let gaps = at.gaps.iter().cloned().chain(at.gap(Arc::new((*before).clone()))).collect();
     let stage = at.convergence.stage();
     let undo = undo(state, due);
-    Ok(Some(Seen { first, of_step, before, from, rules, base, stage, is_check, undo }))
+    Ok(Some(Seen { first, of_step, gaps, before, from, rules, base, stage, is_check, undo }))
 }
 
 /// Returns the command that brings back the files as they were before an iteration, whatever came after it.
@@ -219,17 +222,29 @@ impl Seen {
         if strayed.is_empty() {
             return Ok(strayed);
         }
-        let applied = keeper.put_back(now, &self.of_step, &strayed).map_err(told)?;
-        for left in &applied.left {
-            notes.push(format!("{} was not put back: it {}", left.path.display(), left.why));
+        let since = self.since(keeper, rules, now)?;
+        let mut done = Vec::new();
+        for then in self.bases() {
+            let is_of = |path: &&str| since.get(*path).is_some_and(|it| std::ptr::eq(*it, then));
+            let files: Vec<&str> = strayed.iter().map(String::as_str).filter(is_of).collect();
+            if !files.is_empty() {
+                done.extend(put_back_to(keeper, now, then, &files, notes)?);
+            }
         }
-        let strayed: BTreeSet<String> = strayed.into_iter().collect();
-        let done = applied.written.iter().chain(&applied.removed).map(|path| shown(path));
-        let done: Vec<String> = done.filter(|path| strayed.contains(path)).collect();
         if !done.is_empty() {
             notes.push(format!("what was changed out of scope was put back: {}", named(&done)));
         }
         Ok(done)
+    }
+
+    /// Returns what the files of the step are compared with.
+    fn bases(&self) -> impl Iterator<Item = &Snapshot> {
+        std::iter::once(&*self.of_step).chain(self.gaps.iter().map(|gap| &*gap.found))
+    }
+
+    /// Returns the files that the step has changed, and what they were before.
+    fn since(&self, keeper: &Keeper, rules: &Convergence, now: &Snapshot) -> Result<Since<'_>, String> {
+        keeper.drift_since(rules, &self.of_step, &self.gaps, now).map_err(told)
     }
 
     /// Compares with the base of the step; `None` where that is as it was after the work before.
@@ -255,18 +270,51 @@ impl Seen {
             Some(commit) => Some(keeper.of_commit(commit, &world.artifacts.join("base"), &self.first)?),
             None => None,
         };
-        let from = of_base.as_ref().unwrap_or(&self.of_step);
-        let files = match of_base {
-            Some(_) => keeper.drift_from_commit(rules, from, &self.of_step, after),
-            None => keeper.drift_of_scope(rules, from, after),
-        };
-        let files = files.map_err(told)?;
+        let mut since = self.since(keeper, rules, after)?;
+        if let Some(of_base) = &of_base {
+            let files = keeper.drift_from_commit(rules, of_base, &since, after).map_err(told)?;
+            since = files.into_iter().map(|file| (file, of_base)).collect();
+        }
         let lines = match rules.max_changed_lines {
-            Some(_) => Some(keeper.lines(from, after, &scope::looked_at(rules, &files)).map_err(told)?),
+            Some(_) => Some(self.lines(keeper, rules, &since, (of_base.as_ref(), after))?),
             None => None,
         };
-        Ok(Some(Drift { base, files, lines, ..Drift::default() }))
+        Ok(Some(Drift { base, files: since.into_keys().collect(), lines, ..Drift::default() }))
     }
+
+    /// Counts the lines that were added and removed, of each file since what it is compared with.
+    fn lines(
+        &self,
+        keeper: &Keeper,
+        rules: &Convergence,
+        since: &Since<'_>,
+        (of_base, after): (Option<&Snapshot>, &Snapshot),
+    ) -> Result<u64, String> {
+        let files: Vec<String> = since.keys().cloned().collect();
+        let looked_at = scope::looked_at(rules, &files);
+        let counted = of_base.into_iter().chain(self.bases()).map(|then| {
+            let is_of = |path: &&str| since.get(*path).is_some_and(|it| std::ptr::eq(*it, then));
+            let files: Vec<&str> = looked_at.iter().copied().filter(is_of).collect();
+            if files.is_empty() { Ok(0) } else { keeper.lines(then, after, &files).map_err(told) }
+        });
+        counted.sum()
+    }
+}
+
+/// Makes some files what they were in a snapshot, and returns those that were not so.
+fn put_back_to(
+    keeper: &Keeper,
+    now: &Snapshot,
+    then: &Snapshot,
+    files: &[&str],
+    notes: &mut Vec<String>,
+) -> Result<Vec<String>, String> {
+    let applied = keeper.put_back(now, then, files).map_err(told)?;
+    for left in &applied.left {
+        notes.push(format!("{} was not put back: it {}", left.path.display(), left.why));
+    }
+    let done = applied.written.iter().chain(&applied.removed).map(|path| shown(path));
+    Ok(done.filter(|path| files.contains(&path.as_str())).collect())
 }
 
 /// Says that the workspace is not there, and how it comes back with all that was in it.

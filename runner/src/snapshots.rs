@@ -17,6 +17,7 @@ use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
 use unstuck_core::scope::{self, Protected};
 use unstuck_core::snapshot::Snapshot;
+use unstuck_core::state::Gap;
 use unstuck_core::workflow::{Convergence, Workflow};
 use unstuck_store::state_dir::Project;
 
@@ -65,6 +66,9 @@ struct Known {
     /// Those that held work that was in no commit.
     unsaved: BTreeSet<PathBuf>,
 }
+
+/// Files that a step has changed, each with the snapshot that it is compared with.
+pub type Since<'a> = BTreeMap<String, &'a Snapshot>;
 
 /// What a worker has made of the workspace.
 #[derive(Debug)]
@@ -212,8 +216,39 @@ impl Keeper {
         self.snapshots.checkout(snapshot, to)
     }
 
-    /// Returns the files that differ from a commit, but what was in no commit when the step began and is as it was
-    /// then.
+    /// Returns the files that a step has changed since it began, each with the snapshot that it is compared with. What
+    /// others changed in a gap between its turns is theirs: such a file is compared with what the step found after the
+    /// gap.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::changes`].
+    pub fn drift_since<'a>(
+        &self,
+        rules: &Convergence,
+        of_step: &'a Snapshot,
+        gaps: &'a [Gap],
+        after: &Snapshot,
+    ) -> Result<Since<'a>, Error> {
+        let files = self.drift_of_scope(rules, of_step, after)?;
+        let mut since: Since<'a> = files.into_iter().map(|file| (file, of_step)).collect();
+        for gap in gaps {
+            let by_others = self.drift_of_scope(rules, &gap.left, &gap.found)?;
+            let after_it: BTreeSet<String> =
+                self.drift_of_scope(rules, &gap.found, after)?.into_iter().collect();
+            for file in by_others {
+                if after_it.contains(&file) {
+                    since.insert(file, &gap.found);
+                } else {
+                    since.remove(&file);
+                }
+            }
+        }
+        Ok(since)
+    }
+
+    /// Returns the files that differ from a commit, but what was in no commit when the step began, or was taken up
+    /// again, and is as it was then.
     ///
     /// # Errors
     ///
@@ -222,17 +257,16 @@ impl Keeper {
         &self,
         rules: &Convergence,
         of_commit: &Snapshot,
-        of_step: &Snapshot,
+        since: &Since<'_>,
         after: &Snapshot,
     ) -> Result<Vec<String>, Error> {
         let mut files = self.drift_of_scope(rules, of_commit, after)?;
-        let since: BTreeSet<String> = self.drift_of_scope(rules, of_step, after)?.into_iter().collect();
         if let (Some(tracked), Some(unsaved)) = (self.snapshots.tracked(), self.snapshots.unsaved()) {
             let is_committed = |path: &Path| tracked.contains(path) && !unsaved.contains(path);
             let was_deleted = |path: &Path| !tracked.contains(path) && !self.workspace.join(path).exists();
             files.retain(|file| {
                 let path = Path::new(file);
-                since.contains(file) || is_committed(path) || was_deleted(path)
+                since.contains_key(file) || is_committed(path) || was_deleted(path)
             });
         }
         Ok(files)
@@ -297,8 +331,8 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::put_back`].
-    pub fn put_back(&self, now: &Snapshot, then: &Snapshot, files: &[String]) -> Result<Applied, Error> {
-        let files: BTreeSet<&str> = files.iter().map(String::as_str).collect();
+    pub fn put_back(&self, now: &Snapshot, then: &Snapshot, files: &[&str]) -> Result<Applied, Error> {
+        let files: BTreeSet<&str> = files.iter().copied().collect();
         self.snapshots.put_back(now, then, &|path| files.contains(&*path.to_string_lossy()))
     }
 

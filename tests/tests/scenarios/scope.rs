@@ -256,6 +256,83 @@ fn s63_from_stage_2_on_what_strayed_is_put_back_and_the_worker_is_told() {
     stage.verify();
 }
 
+/// Runs a step within these rules to its bound of two iterations, and a second step after it. Each call of the first one
+/// counts up in `src/a.rs`, which has to reach five, and does `extra`, which knows the number of the call as `$n`.
+fn bounded(stage: &Stage, rules: &str, extra: &str) -> Ended {
+    let work = format!(
+        "echo call >>\"$SCRATCH/calls\"; n=$(wc -l <\"$SCRATCH/calls\"); echo $n >src/a.rs\n{extra}\ntrue\n"
+    );
+    fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
+    let steps = format!(
+        "  work:\n    worker: COMMAND\n    command: sh {}\n    instructions: go\n    max_iterations: 2\n    \
+         completion_check: {{commands: [\"test $(cat src/a.rs) -ge 5\"]}}\n    \
+         convergence: {{enabled: true, stall_threshold: 2, fail_on_max_stage: false, {rules}}}\n  \
+         other: {{worker: CUSTOM, instructions: echo of-b >docs/b.md, capabilities: [EDIT]}}\n",
+        stage.scratch("work.sh").display()
+    );
+    let head = "name: flow\nversion: \"1\"\ntimeout: 5m\nsteps:\n";
+    let flow = stage.scratch("flow.yaml");
+    fs::write(&flow, format!("{head}{steps}")).expect("the scratch folder is ours");
+    stage.unstuck(&["run", &flow.to_string_lossy()]).with_status(2)
+}
+
+#[test]
+fn s63_what_another_step_did_while_a_step_rested_is_neither_held_against_it_nor_put_back() {
+    let reverts = "allowed_paths: [\"src/**\"], revert_out_of_scope: true";
+    for (rules, extra, status, strayed) in [
+        (reverts, "", 0, None),
+        (reverts, "[ $n -ge 3 ] && echo of-a >>docs/b.md", 0, None),
+        (reverts, "[ $n -ge 3 ] && rm docs/b.md", 0, None),
+        (SRC, "", 0, None),
+        (SRC, "[ $n -ge 5 ] && echo of-a >>docs/b.md", 2, Some("scope:file:docs/b.md")),
+        (SRC, "[ $n -ge 5 ] && rm docs/b.md", 2, Some("scope:file:docs/b.md")),
+        // What it has done itself before the other step counts, and is put back.
+        (reverts, "[ $n -le 1 ] && echo x >>docs/d.md", 0, None),
+        (SRC, "[ $n -le 1 ] && echo x >>docs/d.md", 2, Some("scope:file:docs/d.md")),
+    ] {
+        let stage = repository();
+        bounded(&stage, rules, extra);
+        let ended = stage.unstuck(&["resume", "--add-iterations", "3"]).with_status(status);
+        let file = |path: &str| fs::read_to_string(stage.workspace().join(path)).unwrap_or_default();
+        if rules == reverts {
+            assert_eq!((&*file("docs/b.md"), &*file("docs/d.md")), ("of-b\n", "d\n"), "{extra}: {ended:#?}");
+        }
+        let found = stage.verdicts().last().expect("verdicts")["fingerprints"].to_string();
+        match strayed {
+            Some(strayed) => assert!(found.contains(strayed), "{extra}: {found}"),
+            None => assert!(!found.contains("scope:"), "{extra}: {found}"),
+        }
+        stage.verify();
+    }
+}
+
+#[test]
+fn s63_what_a_person_changed_while_a_step_rested_and_accepted_stays() {
+    let reverts = "allowed_paths: [\"src/**\"], revert_out_of_scope: true";
+    for (rules, extra) in [
+        (reverts, ""),
+        (&*format!("{reverts}, diff_base_ref: work"), ""),
+        // The worker's own change of the person's file is put back to what the person made of it.
+        (reverts, "[ $n -ge 3 ] && echo of-a >>docs/notes.md"),
+        (reverts, "[ $n -ge 3 ] && rm docs/notes.md"),
+    ] {
+        let stage = repository();
+        bounded(&stage, rules, extra);
+        stage.write("docs/notes.md", "notes\n");
+        stage.write("docs/d.md", "edited\n");
+        fs::remove_file(stage.workspace().join("charts/c.yaml")).expect("it is there");
+        let ended = stage.unstuck(&["resume", "--add-iterations", "3", "--accept-drift"]).with_status(0);
+        let file = |path: &str| fs::read_to_string(stage.workspace().join(path)).unwrap_or_default();
+        assert_eq!(
+            (&*file("docs/notes.md"), &*file("docs/d.md"), &*file("docs/b.md")),
+            ("notes\n", "edited\n", "of-b\n"),
+            "{rules} {extra}: {ended:#?}"
+        );
+        assert!(!stage.workspace().join("charts/c.yaml").exists(), "{rules} {extra}");
+        stage.verify();
+    }
+}
+
 #[test]
 fn s28_before_a_run_ends_as_stuck_somebody_else_looks_once_for_the_cause() {
     let stage = Stage::repository();
