@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::branch::{self, git};
-use crate::folder;
+use crate::{folder, own_output};
 
 /// A checkout that was made for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, Strin
 }
 
 fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
-    let own = folder::own_output();
+    let own = own_output::files();
     if !own.is_empty() && !files.is_empty() {
         let root = branch::facts(workspace)?.map_or_else(|| workspace.to_owned(), |facts| facts.toplevel);
         let is_own = |path: &str| {

@@ -422,7 +422,8 @@ impl RunState {
         self.count_cost(&event.step, None);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
-            if what == Next::Work {
+            // Where it is known what was there before, the attempt that takes its place is compared with that.
+            if what == Next::Work && step.works_from.is_none() {
                 step.changed = step.changed.max(Changed::Unknown);
             }
             step.phase = StepPhase::due(what);

@@ -212,7 +212,8 @@ impl Site {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
         let snapshots = snapshots::open(project, Path::new(&started.workspace), &started.workflow)?;
-        let first = runner.state().first_snapshot().cloned();
+        let (first, last) =
+            (runner.state().first_snapshot().cloned(), runner.state().last_snapshot().cloned());
         let keeper = Keeper::new(snapshots, &started);
         keeper.find(snapshot)?;
         let mut record = |snapshot: Snapshot, moment| {
@@ -220,7 +221,7 @@ impl Site {
             runner.record(Observation::SnapshotTaken(taken)).map(|()| runner.state().version())
         };
         // Kept and recorded first: whatever happens now, nothing that is there is lost.
-        let before = record(keeper.take(first.as_ref(), None)?, SnapshotMoment::BeforeUndo)?;
+        let before = record(keeper.take(first.as_ref(), last.as_ref())?, SnapshotMoment::BeforeUndo)?;
         let restored = keeper.restore(snapshot, git)?;
         record(keeper.take(first.as_ref(), None)?, SnapshotMoment::Undone(seq))?;
         runner.save_checkpoint();

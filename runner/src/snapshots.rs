@@ -137,7 +137,7 @@ impl Keeper {
     ///
     /// As [`Snapshots::take`].
     pub fn take(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
-        let snapshot = self.snapshots.take(first)?;
+        let snapshot = self.snapshots.take_after(first, last)?;
         if last.is_none_or(|last| last.id != snapshot.id) {
             self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), &snapshot)?;
         }

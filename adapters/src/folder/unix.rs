@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
-use std::os::fd::OwnedFd;
+#[cfg(not(target_vendor = "apple"))]
+use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, Gid, Mode, OFlags, RawMode, Stat, Timespec, Timestamps, Uid, chownat, fchmod, fstat,
@@ -210,6 +212,24 @@ fn seen(stat: &Stat) -> Seen {
 pub(crate) fn own_output() -> Vec<(u64, u64)> {
     let seen = [fstat(io::stdout()), fstat(io::stderr())].into_iter().flatten().map(|stat| seen(&stat));
     seen.filter(|seen| seen.is(FILE)).map(|seen| (seen.stamp.device, seen.stamp.node)).collect()
+}
+
+/// Returns the paths of those files, as far as the system tells.
+pub(crate) fn own_output_paths() -> Vec<PathBuf> {
+    let (out, err) = (io::stdout(), io::stderr());
+    let is_file = |at: &BorrowedFd<'_>| fstat(at).is_ok_and(|stat| seen(&stat).is(FILE));
+    [out.as_fd(), err.as_fd()].into_iter().filter(is_file).filter_map(path_of).collect()
+}
+
+#[cfg(target_vendor = "apple")]
+fn path_of(file: BorrowedFd<'_>) -> Option<PathBuf> {
+    let path = rustix::fs::getpath(file).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(path.as_bytes())))
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn path_of(file: BorrowedFd<'_>) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
 /// Gives a folder the permissions of another, and its owner all.

@@ -175,6 +175,11 @@ pub(crate) fn own_output() -> Vec<(u64, u64)> {
     Vec::new()
 }
 
+/// Nor does it have a path.
+pub(crate) fn own_output_paths() -> Vec<PathBuf> {
+    Vec::new()
+}
+
 #[expect(unsafe_code, reason = "the standard library does not tell yet when the node of a file was changed")]
 fn times(file: &File) -> io::Result<FILE_BASIC_INFO> {
     let mut times = FILE_BASIC_INFO::default();

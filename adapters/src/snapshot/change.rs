@@ -69,7 +69,7 @@ pub(super) fn differences(
     Ok(differences)
 }
 
-/// Returns what differs between two snapshots, ordered by path.
+/// Returns what differs between two snapshots, ordered by path; but not what our own output is written to.
 pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Result<Vec<Change>, Error> {
     if before.id == after.id {
         return Ok(Vec::new());
@@ -79,6 +79,9 @@ pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Res
     let mut changes = Vec::new();
     for (path, Difference { pair, ignored }) in differences(store, &before, &after)? {
         let Some(kind) = kind(&pair) else { continue };
+        if unknown_before.is_own_output(&path) || unknown_after.is_own_output(&path) {
+            continue;
+        }
         let is_unknown = match kind {
             ChangeKind::Added => unknown_before.reason(&path).is_some(),
             ChangeKind::Deleted => unknown_after.reason(&path).is_some(),

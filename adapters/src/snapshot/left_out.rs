@@ -33,7 +33,8 @@ pub enum Reason {
     NoFile,
     /// The system does not let us read it.
     Unreadable,
-    /// It is what this process writes its own output to, such as `unstuck run ... >out.log`: nobody's work.
+    /// It is what Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has before in this run: nobody's
+    /// work.
     OwnOutput,
 }
 
@@ -144,6 +145,16 @@ impl Uncovered {
         let is_made_again =
             |reason: &Reason| matches!(reason, Reason::IgnoredFolder | Reason::NoFile | Reason::OwnOutput);
         self.0.iter().filter(move |(_, reason)| !is_made_again(reason)).map(|(path, _)| path)
+    }
+
+    /// Returns what our own output was written to.
+    pub(super) fn own_output(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.0.iter().filter(|(_, reason)| **reason == Reason::OwnOutput).map(|(path, _)| path)
+    }
+
+    /// Says whether our own output was written to a path.
+    pub(super) fn is_own_output(&self, path: &[u8]) -> bool {
+        self.0.get(path) == Some(&Reason::OwnOutput)
     }
 
     /// Returns why the snapshot knows nothing of a path; `None` if it does.

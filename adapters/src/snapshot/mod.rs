@@ -26,7 +26,9 @@
 //!
 //! **What is left out** is said in [`Snapshot::left_out`]: what exceeds [`Limits`], cannot be read, or is
 //! no file. The list is kept with the snapshot: what it does not cover is never deleted or
-//! overwritten. That a file changes while it is left out both before and after is not seen.
+//! overwritten. That a file changes while it is left out both before and after is not seen. What our own output
+//! is written to is left out too, for the whole run once a snapshot has found it, and never differs. A second name that it
+//! is given later is a file like others.
 //!
 //! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
 //! [`Snapshot::repository`]. If `.git` is a folder in the workspace, its small files (HEAD, refs, index,
@@ -72,15 +74,17 @@ use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::id::Digest;
 use unstuck_core::scope::Patterns;
 
-use crate::folder;
+use crate::{folder, own_output};
 use change::differences;
 use error::io;
 use folder::Folder;
 use index::Index;
+use left_out::Left;
 use parts::Parts;
 use restore::Unknown;
 use rules::Rules;
 use store::Store;
+use walk::OwnOutput;
 
 pub use change::{Change, ChangeKind};
 pub use diff::DiffOptions;
@@ -172,6 +176,8 @@ pub struct Snapshots {
     skipped: Skipped,
     /// The rules of the run whose snapshots are taken, and the first of those.
     rules: Mutex<Option<(Digest, Arc<Rules>)>>,
+    /// Where our own output is in the workspace; `None` before the first look.
+    own_output: Mutex<Option<BTreeSet<Vec<u8>>>>,
 }
 
 /// What of a workspace is not looked at.
@@ -207,7 +213,15 @@ impl Snapshots {
         let folder = folder.canonicalize().map_err(io("open", folder))?;
         paths.extend(folder.strip_prefix(&workspace).ok().map(plain));
         let skipped = Skipped { paths, patterns: options.skipped_patterns.clone() };
-        Ok(Self { store, workspace, own, limits: options.limits.clone(), skipped, rules: Mutex::default() })
+        Ok(Self {
+            store,
+            workspace,
+            own,
+            limits: options.limits.clone(),
+            skipped,
+            rules: Mutex::default(),
+            own_output: Mutex::default(),
+        })
     }
 
     /// Takes a snapshot. What is ignored is judged by the rules of `first`, the first snapshot of the
@@ -220,7 +234,17 @@ impl Snapshots {
     /// The workspace is not there, the store cannot be written, or another process has been writing for
     /// a minute. What cannot be read is no error but left out.
     pub fn take(&self, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
-        take::take(self, first)
+        take::take(self, first, None)
+    }
+
+    /// Takes a snapshot after another one, `last`. What our own output was written to in either of the two is left out
+    /// here too, whoever prints there now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::take`]; or `last` is damaged.
+    pub fn take_after(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
+        take::take(self, first, last)
     }
 
     /// Keeps a snapshot under a name like `<run>/<sequence number>`.
@@ -433,7 +457,15 @@ impl Snapshots {
         let own = store.own_folder(&workspace);
         fs::create_dir_all(&own).map_err(io("create", &own))?;
         let (limits, skipped) = (self.limits.clone(), self.skipped.clone());
-        let of_checkout = Self { store, workspace, own, limits, skipped, rules: Mutex::default() };
+        let of_checkout = Self {
+            store,
+            workspace,
+            own,
+            limits,
+            skipped,
+            rules: Mutex::default(),
+            own_output: Mutex::default(),
+        };
         let snapshot = of_checkout.take(Some(first))?;
         of_checkout.keep(name, &snapshot)?;
         fs::remove_dir_all(&of_checkout.own).map_err(io("remove", &of_checkout.own))?;
@@ -457,6 +489,27 @@ impl Snapshots {
 impl Snapshots {
     fn root(&self) -> Result<Folder, Error> {
         Folder::root(&self.workspace).map_err(io("open the workspace", &self.workspace))
+    }
+
+    /// Returns where our own output is written to: what this process prints into, and what it or another did before.
+    ///
+    /// Open files are asked for once only, before a worker can give one of them a second name.
+    fn own_output(&self, earlier: &[Option<&Snapshot>]) -> Result<OwnOutput, Error> {
+        let known = self.own_output.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let files = if known.is_none() { own_output::files() } else { Vec::new() };
+        let mut paths = known.unwrap_or_default();
+        let has_some = |it: &&Snapshot| it.left_out.iter().any(|left| left.reason == LeftOut::OWN_OUTPUT);
+        for snapshot in earlier.iter().copied().flatten().filter(has_some) {
+            let uncovered = Parts::of(&self.store, snapshot)?.uncovered(&self.store)?;
+            paths.extend(uncovered.own_output().cloned());
+        }
+        Ok(OwnOutput { files, paths })
+    }
+
+    fn remember_own_output(&self, known: OwnOutput, left: &[Left]) {
+        let found = left.iter().filter(|left| left.reason == Reason::OwnOutput).map(|left| left.path.clone());
+        let paths = known.paths.into_iter().chain(found).collect();
+        *self.own_output.lock().unwrap_or_else(PoisonError::into_inner) = Some(paths);
     }
 
     /// Returns the rules that the first snapshot of a run has kept, which are the same for all others.

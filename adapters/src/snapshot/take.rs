@@ -21,7 +21,11 @@ use super::tree::Node;
 use super::walk::{Area, Found, Walk};
 use super::{INDEX, OBJECTS, Snapshot, Snapshots, history, tracked};
 
-pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
+pub(super) fn take(
+    of: &Snapshots,
+    first: Option<&Snapshot>,
+    last: Option<&Snapshot>,
+) -> Result<Snapshot, Error> {
     let _lock = of.store.lock()?;
     let refused = |source| error::io("read the workspace", &of.workspace)(source);
     let root = Folder::root(&of.workspace).map_err(refused)?;
@@ -32,7 +36,7 @@ pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot,
         Some(first) => of.rules_of(first)?,
         None => Arc::new(rules_above(of, repository.as_ref(), &mut notes)),
     };
-    let own_output = folder::own_output();
+    let own_output = of.own_output(&[first, last])?;
     let walk = Walk {
         limits: &of.limits,
         skipped: &of.skipped,
@@ -61,6 +65,7 @@ pub(super) fn take(of: &Snapshots, first: Option<&Snapshot>) -> Result<Snapshot,
         keep_history(of, &root, &mut notes);
     }
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    of.remember_own_output(own_output, &left);
 
     let (work, id) = write(of, &mut writer, &files, &rules, &left)?;
     of.store.adopt(writer)?;

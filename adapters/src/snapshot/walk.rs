@@ -72,12 +72,26 @@ pub(super) struct Listing {
     pub(super) tracked: BTreeSet<Vec<u8>>,
 }
 
+/// Files that are not taken: those that our own output is written to.
+#[derive(Debug, Default)]
+pub(super) struct OwnOutput {
+    /// By device and node.
+    pub(super) files: Vec<(u64, u64)>,
+    /// From the root of the workspace.
+    pub(super) paths: BTreeSet<Vec<u8>>,
+}
+
+impl OwnOutput {
+    fn has(&self, path: &[u8], stamp: &Stamp) -> bool {
+        self.files.contains(&(stamp.device, stamp.node)) || self.paths.contains(path)
+    }
+}
+
 /// What to walk and how.
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
     pub(super) skipped: &'a Skipped,
-    /// Files that are not taken, by device and node: those that our own output is written to.
-    pub(super) own_output: &'a [(u64, u64)],
+    pub(super) own_output: &'a OwnOutput,
     pub(super) rules: &'a Rules,
     /// Whether the rules in the workspace are read, or those that are given hold.
     pub(super) reads_rules: bool,
@@ -251,7 +265,7 @@ impl Worker<'_> {
             Greater => return,
         }
         match seen.mode & TYPE {
-            FILE if self.walk.own_output.contains(&(seen.stamp.device, seen.stamp.node)) => {
+            FILE if self.walk.own_output.has(&path, &seen.stamp) => {
                 return self.leave(path, Reason::OwnOutput);
             }
             FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep),

@@ -1,13 +1,15 @@
 //! What counts as a change, whatever a repository says of it.
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use unstuck_adapters::snapshot::{DiffOptions, GitFolder, Options, Snapshots};
+use unstuck_adapters::own_output;
+use unstuck_adapters::snapshot::{DiffOptions, GitFolder, Options, Snapshot, Snapshots};
 
-use crate::world::{DIRTY, World, shown};
+use crate::world::{DIRTY, World, left_out, shown};
 
 const CLEAN: &str = "git init --quiet -b work; echo one >one; mkdir src; echo a >src/a.rs; ln -s one link
     echo '*.log' >.gitignore; git add -A; git commit --quiet -m init";
@@ -228,4 +230,49 @@ fn files_that_are_no_text_are_said_to_differ() {
         +other
     "#]]
     .assert_eq(&String::from_utf8(text).unwrap());
+}
+
+#[test]
+fn what_our_own_output_is_written_to_is_left_out_of_all_later_snapshots() {
+    const OURS: &str = "written by Unstuck itself: out";
+    let all = [
+        // Who prints into `out` (the process of the first, the second, the third snapshot), and what a worker does last.
+        ([true, false, false], "true", ["", ""], OURS),
+        ([false, true, false], "true", ["", ""], OURS),
+        ([false, false, false], "true", ["M out", "M out"], ""),
+        ([true, true, true], "rm out; mkdir out; echo x >out/x", ["", "? out/x"], ""),
+        ([true, false, false], "echo x >new", ["", "A new"], OURS),
+    ];
+    for (prints, work, expected, left) in all {
+        let world = World::new("echo 0 >out");
+        let out = world.workspace().join("out");
+        let mut taken: Vec<Snapshot> = Vec::new();
+        let mut found = Vec::new();
+        for prints in prints {
+            own_output::hold(if prints { std::slice::from_ref(&out) } else { &[] });
+            if taken.len() == 2 {
+                world.sh(work);
+            }
+            let snapshots = world.snapshots();
+            let now = snapshots.take_after(taken.first(), taken.last()).unwrap();
+            found.extend(taken.first().map(|first| shown(&snapshots.changes(first, &now).unwrap())));
+            taken.push(now);
+            world.sh("[ -d out ] || echo 1 >>out");
+        }
+        assert_eq!(
+            (&found[..], &*left_out(&taken[2])),
+            (&expected.map(str::to_owned)[..], left),
+            "{prints:?}, {work}"
+        );
+    }
+
+    // A second name that comes later hides nothing.
+    let world = World::new("echo 0 >out; echo a >a");
+    own_output::hold(&[world.workspace().join("out")]);
+    let snapshots = world.snapshots();
+    let first = snapshots.take(None).unwrap();
+    world.sh("ln out new; ln -f out a");
+    let now = snapshots.take_after(Some(&first), Some(&first)).unwrap();
+    assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "M a, A new");
+    own_output::hold::<PathBuf>(&[]);
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use unstuck_adapters::own_output;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_store::state_dir::Project as Runs;
@@ -19,6 +21,14 @@ use crate::{exit, system};
 
 /// What is typed before the arguments of the second start.
 pub const FLAG: &str = "--detached";
+
+/// What the second start is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    started: RunStarted,
+    /// The files that this command prints into. What it says is not the work of the run either.
+    own_output: Vec<String>,
+}
 
 /// How often it is looked whether the run has begun.
 const POLL: Duration = Duration::from_millis(20);
@@ -60,7 +70,10 @@ fn begin(output: &Path, started: &RunStarted, runs: &Runs) -> io::Result<Option<
     command.arg(FLAG).args(std::env::args_os().skip(1));
     command.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.spawn()?;
-    let order = serde_json::to_vec(started).expect("an event is plain data");
+    let own_output =
+        own_output::paths().into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    let order = Order { started: started.clone(), own_output: own_output.collect() };
+    let order = serde_json::to_vec(&order).expect("an event is plain data");
     // Who ends before it has read this says why.
     let _it_may_have_ended = child.stdin.take().map(|mut stdin| stdin.write_all(&order));
     until_begun(&mut child, &started.run, runs)
@@ -83,6 +96,8 @@ fn until_begun(child: &mut Child, run: &RunId, runs: &Runs) -> io::Result<Option
 /// Takes a run over from the command that was typed, and leaves its terminal.
 pub fn taken_over() -> Result<RunStarted> {
     system::own_session();
-    serde_json::from_reader(io::stdin().lock())
-        .map_err(|error| Error::usage(format!("nobody says how the run begins: {error}")))
+    let order: Order = serde_json::from_reader(io::stdin().lock())
+        .map_err(|error| Error::usage(format!("nobody says how the run begins: {error}")))?;
+    own_output::hold(&order.own_output);
+    Ok(order.started)
 }

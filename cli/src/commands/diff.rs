@@ -58,11 +58,12 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     };
     let (before, after) = (past.find(from, Side::Before)?, past.find(to, Side::After)?);
     let snapshots = driving::snapshots(project.runs(), found.started(&events)?)?;
-    let first = past.find(Moment::First, Side::Before)?.map(|seen| seen.snapshot);
+    let recorded = |moment| past.find(moment, Side::After).map(|seen| seen.map(|seen| seen.snapshot));
+    let (first, last) = (recorded(Moment::First)?, recorded(Moment::Last)?);
     let failed = |error| explained::of_snapshots(&error);
     let now = match (&before, &after) {
         (Some(_), Some(_)) => None,
-        _ => Some(snapshots.take(first).map_err(failed)?),
+        _ => Some(snapshots.take_after(first, last).map_err(failed)?),
     };
     let (before, after) =
         (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));

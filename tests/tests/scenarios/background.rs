@@ -67,6 +67,21 @@ fn a_detached_run_comes_to_its_own_end() {
 }
 
 #[test]
+fn what_the_command_prints_that_starts_it_is_nobody_s_change() {
+    let stage = Stage::repository();
+    let work = "until grep -q output d.log; do sleep 0.02; done; unstuck verdict complete";
+    let keys = format!(
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\nrequire_change: true\n\
+         completion_check: {{claim: true}}\nmax_iterations: 2"
+    );
+    stage.workflow("", &keys);
+    stage.shell(&stage.workspace(), "unstuck run -d flow.yaml >d.log");
+    wait_until("it is gone", || stage.processes().is_empty());
+    stage.unstuck(&["show"]).with_status(0).says("no_observable_change");
+    stage.verify();
+}
+
+#[test]
 fn a_run_that_cannot_begin_in_the_background_says_why_and_leaves_nothing() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1");
     detached(&stage, &[]);

@@ -165,6 +165,21 @@ fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
     stage.verify();
 }
 
+#[cfg(unix)]
+#[test]
+fn what_a_supervisor_that_died_has_printed_is_nobody_s_change() {
+    let stage = Stage::repository();
+    let work = "test -e \"$SCRATCH/go\" || { touch \"$SCRATCH/go\"; kill -9 $PPID; sleep 600; }; unstuck verdict complete";
+    let keys = format!(
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\nrequire_change: true\n\
+         completion_check: {{claim: true}}\nmax_iterations: 2"
+    );
+    stage.workflow("", &keys);
+    stage.shell(&stage.workspace(), "unstuck run flow.yaml >out.log 2>&1");
+    stage.unstuck(&["resume"]).with_status(2).says("no_observable_change");
+    stage.verify();
+}
+
 #[test]
 fn s45_just_three_iterations_are_three() {
     let stage = Stage::repository().with_variable("DONE_AT", "9");

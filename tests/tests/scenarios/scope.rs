@@ -384,3 +384,23 @@ fn a_pattern_on_the_command_line_is_what_it_is_in_a_file() {
         stage.unstuck(&run).with_status(64).complains(why);
     }
 }
+
+#[test]
+fn what_unstuck_prints_into_the_workspace_is_in_no_scope_whoever_looks() {
+    for (first, then) in [
+        ("unstuck run flow.yaml >out.txt", "unstuck resume --add-iterations 1"),
+        ("echo old >out.txt; unstuck run flow.yaml", "unstuck resume --add-iterations 1 >>out.txt"),
+        ("unstuck run flow.yaml", "unstuck resume --add-iterations 1 >out.txt"),
+    ] {
+        let stage = repository();
+        stage.workflow(
+            "",
+            "worker: CUSTOM\ncapabilities: [EDIT]\ninstructions: echo x >>src/a.rs\nmax_iterations: 2\n\
+             completion_check: {commands: ['test $(wc -l <src/a.rs) -ge 4']}\n\
+             convergence: {enabled: true, allowed_paths: [src/a.rs], max_changed_files: 1}",
+        );
+        let typed = |line: &str| stage.shell(&stage.workspace(), line).status.code();
+        assert_eq!((typed(first), typed(then)), (Some(2), Some(0)), "{first}; {then}");
+        assert_eq!(strayed(&stage, ""), [""; 0], "{first}; {then}");
+    }
+}
