@@ -311,9 +311,13 @@ impl RunState {
         if !self.is_in_flight(&event.step, Next::Work, (event.iteration, event.attempt)) {
             return Fold::Impossible;
         }
-        let before = self.ledger.spent().tokens.total();
+        let of_child = match &event.outcome.exit {
+            Exit::Child(child) => Some(&child.run),
+            _ => None,
+        };
+        let before = self.ledger.spent_in(of_child).tokens.total();
         self.count_cost(&event.step, Some(&event.outcome));
-        let tokens = self.ledger.spent().tokens.total().saturating_sub(before);
+        let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
         let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {

@@ -214,6 +214,11 @@ impl Ledger {
         self.children.values().fold(self.own, Spent::plus)
     }
 
+    /// Returns what has been spent by this child run, or by the run itself.
+    pub(crate) fn spent_in(&self, child: Option<&RunId>) -> Spent {
+        child.map_or(self.own, |run| self.children.get(run).copied().unwrap_or_default())
+    }
+
     /// Returns what has been spent by all but this child run.
     pub fn spent_beside(&self, child: &RunId) -> Spent {
         let others = self.children.iter().filter(|(run, _)| *run != child);

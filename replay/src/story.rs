@@ -329,8 +329,9 @@ impl Story {
                 }
                 let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) else { return };
                 iteration.changed = iteration.changed.max(e.changed);
-                iteration.changed_at =
-                    if e.changed == Some(true) { Some(event.seq) } else { iteration.changed_at };
+                if e.changed == Some(true) {
+                    iteration.changed_at = Some(event.seq);
+                }
                 iteration.files = files;
                 let now = e.diffstat.as_deref();
                 let before = iteration.diffstat.take();

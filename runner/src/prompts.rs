@@ -178,17 +178,13 @@ fn contrary(at: &StepState, completion: &Completion) -> Option<String> {
         DecisionSource::Validators => Some(at.verified.contrary(&at.verified.validators)?.text),
         DecisionSource::Closer => {
             let answer = at.verified.answer.as_deref()?.parsed()?;
+            let report = closer::Report::of(at.verified.closer.as_deref()).ok()?;
             let open: Vec<String> =
-                closers_report(at)?.open(required(completion)).iter().map(ToString::to_string).collect();
+                report.open(required(completion)).iter().map(ToString::to_string).collect();
             declaration::beside_open(&answer, &open)
         }
         _ => None,
     }
-}
-
-/// Returns what the closer answered.
-fn closers_report(at: &StepState) -> Option<closer::Report> {
-    closer::Report::read(&at.verified.closer.as_deref()?.parsed()?).ok()
 }
 
 /// Returns the items that a closer has to have on its list.
@@ -211,7 +207,7 @@ fn findings(
         }
         Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
         Some(DecisionSource::Closer) => {
-            let Some(report) = closers_report(at) else { return String::new() };
+            let Ok(report) = closer::Report::of(at.verified.closer.as_deref()) else { return String::new() };
             let open = report.retry_text(required(completion));
             format!("{open}\n\n{}", answering(at, completion, uv, &[], files))
         }

@@ -224,12 +224,9 @@ impl Seen {
         }
         let since = self.since(keeper, rules, now)?;
         let mut done = Vec::new();
-        for then in self.bases() {
-            let is_of = |path: &&str| since.get(*path).is_some_and(|it| std::ptr::eq(*it, then));
-            let files: Vec<&str> = strayed.iter().map(String::as_str).filter(is_of).collect();
-            if !files.is_empty() {
-                done.extend(put_back_to(keeper, now, then, &files, notes)?);
-            }
+        let strayed: Vec<&str> = strayed.iter().map(String::as_str).collect();
+        for (then, files) in by_base(self.bases(), &since, &strayed) {
+            done.extend(put_back_to(keeper, now, then, &files, notes)?);
         }
         if !done.is_empty() {
             notes.push(format!("what was changed out of scope was put back: {}", named(&done)));
@@ -292,13 +289,22 @@ impl Seen {
     ) -> Result<u64, String> {
         let files: Vec<String> = since.keys().cloned().collect();
         let looked_at = scope::looked_at(rules, &files);
-        let counted = of_base.into_iter().chain(self.bases()).map(|then| {
-            let is_of = |path: &&str| since.get(*path).is_some_and(|it| std::ptr::eq(*it, then));
-            let files: Vec<&str> = looked_at.iter().copied().filter(is_of).collect();
-            if files.is_empty() { Ok(0) } else { keeper.lines(then, after, &files).map_err(told) }
-        });
-        counted.sum()
+        let by_base = by_base(of_base.into_iter().chain(self.bases()), since, &looked_at);
+        by_base.iter().map(|(then, files)| keeper.lines(then, after, files).map_err(told)).sum()
     }
+}
+
+/// Returns the files that are compared with each of these snapshots, where there are any.
+fn by_base<'a, 'f>(
+    bases: impl Iterator<Item = &'a Snapshot>,
+    since: &Since<'_>,
+    files: &[&'f str],
+) -> Vec<(&'a Snapshot, Vec<&'f str>)> {
+    let of = |then: &'a Snapshot| {
+        let is_of = |path: &&str| since.get(*path).is_some_and(|it| std::ptr::eq(*it, then));
+        (then, files.iter().copied().filter(is_of).collect::<Vec<_>>())
+    };
+    bases.map(of).filter(|(_, files)| !files.is_empty()).collect()
 }
 
 /// Makes some files what they were in a snapshot, and returns those that were not so.

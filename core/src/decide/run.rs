@@ -15,16 +15,16 @@ impl Batch {
         let workflow = &plan.started.workflow;
         let is_active = self.state.phase == Phase::Active;
         let is_late = self.state.time_limit().is_some_and(|limit| self.at >= limit);
-        let runs = self.state.in_flight().next().is_some();
-        if is_late && (is_active || runs) {
+        let goes_on = is_active || self.state.in_flight().next().is_some();
+        if goes_on && is_late {
             self.stop(RunOutcome::TimeLimit, cause);
-        } else if !is_active && runs && self.state.is_broke() {
-            self.stop(RunOutcome::SpendLimit, cause);
-        } else if is_active {
-            self.skip_unreachable(workflow);
-            self.take_up_due(workflow);
-            self.start_ready(workflow);
-            if self.state.is_broke() {
+        } else {
+            if is_active {
+                self.skip_unreachable(workflow);
+                self.take_up_due(workflow);
+                self.start_ready(workflow);
+            }
+            if goes_on && self.state.is_broke() {
                 self.stop(RunOutcome::SpendLimit, cause);
             }
         }

@@ -70,13 +70,14 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
     let mut listing = Listing::default();
     let reports: Vec<Page<'_>> = output.reports.iter().map(|report| Page::new(report.bytes)).collect();
     for page in reports.iter().chain(pages) {
-        read(page, &mut |tool, name, ending| {
+        let lines = page.lines();
+        read(page.text(), &lines, &mut |tool, name, ending| {
             let name = TestName { tool: tool.to_owned(), name: normaliser.name(name.trim()) };
             if !is_none(&name.name) {
                 listing.endings.entry(name).or_default().insert(ending);
             }
         });
-        listing.empty.extend(go_test::empty(&page.lines()).map(str::to_owned));
+        listing.empty.extend(go_test::empty(&lines).map(str::to_owned));
     }
     listing
 }
@@ -253,15 +254,13 @@ fn ending(word: &str) -> Ending {
     }
 }
 
-fn read(page: &Page<'_>, tell: &mut Tell<'_>) {
-    let text = page.text();
+fn read(text: &str, lines: &[&str], tell: &mut Tell<'_>) {
     if text.contains("<testcase") {
         junit::endings(text, tell);
         return;
     }
-    let lines = page.lines();
     let mut before = "";
-    for line in &lines {
+    for line in lines {
         if let Some((tool, name, ending)) = named(line) {
             tell(tool, &name, ending);
         } else if let Some((name, ending)) = described(before, line) {
@@ -271,9 +270,9 @@ fn read(page: &Page<'_>, tell: &mut Tell<'_>) {
         }
         before = line;
     }
-    go_test::endings(&lines, tell);
-    tap::endings(&lines, tell);
-    node_test::endings(&lines, tell);
+    go_test::endings(lines, tell);
+    tap::endings(lines, tell);
+    node_test::endings(lines, tell);
 }
 
 /// Reads a line that tells how a test ended.

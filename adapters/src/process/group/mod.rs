@@ -15,13 +15,17 @@
 mod job;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(not(target_os = "linux"))]
+mod no_family;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(target_os = "linux")]
-use self::linux as platform;
+use self::linux::{self as family, self as platform};
+#[cfg(not(target_os = "linux"))]
+use self::no_family as family;
 #[cfg(all(unix, not(target_os = "linux")))]
 use self::unix as platform;
 #[cfg(windows)]
@@ -31,7 +35,8 @@ use self::windows as platform;
 use rustix::process::Signal;
 use unstuck_core::client::StopSignal;
 
-pub(super) use platform::{Family, Group, adopt_orphans, leave_terminal};
+pub(super) use family::Family;
+pub(super) use platform::{Group, adopt_orphans, leave_terminal};
 
 /// How a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +77,8 @@ pub fn end_leftovers(mark_prefix: &str) -> u32 {
 }
 
 /// Ends these processes, and of a family those that are left, whatever became of their marks.
-pub(super) fn end_family(mark_prefix: &str, family: &Family) -> u32 {
-    platform::end_family(&clean_mark(mark_prefix), Some(family))
+pub(super) fn end_family(mark_prefix: &str, of: &Family) -> u32 {
+    family::end_family(&clean_mark(mark_prefix), Some(of))
 }
 
 /// Returns how many such processes there are; nothing is done to them.

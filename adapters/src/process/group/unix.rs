@@ -76,21 +76,6 @@ pub(crate) fn end_leftovers(_mark_prefix: &str) -> u32 {
     0
 }
 
-/// Nothing is found by its family here.
-pub(crate) struct Family;
-
-impl Family {
-    pub(crate) fn of_parent() -> Self {
-        Self
-    }
-
-    pub(crate) fn look(&mut self) {}
-}
-
-pub(crate) fn end_family(mark_prefix: &str, _family: Option<&Family>) -> u32 {
-    end_leftovers(mark_prefix)
-}
-
 pub(crate) fn count_leftovers(_mark_prefix: &str) -> usize {
     0
 }
