@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -62,24 +62,31 @@ pub(super) async fn spawn(spec: &Spec) -> Result<Child, String> {
     let Some(program) = spec.argv.first() else { return Err("no program is named".to_owned()) };
     let (reply, answer) = oneshot::channel();
     let order = Order { program: Program::new(spec), reply };
-    let sent = spawner().is_some_and(|spawner| spawner.send(order).is_ok());
-    let result = if sent { answer.await.ok() } else { None };
-    match result {
-        Some(result) => result.and_then(Started::watch).map_err(|error| why_not(spec, program, &error)),
-        None => Err(format!("cannot start {}: the thread that starts processes is gone", program.display())),
-    }
+    let result = match spawner().map(|spawner| spawner.send(order)) {
+        Ok(Ok(())) => answer.await.unwrap_or_else(|_| Err(is_gone())),
+        Ok(Err(_)) => Err(is_gone()),
+        Err(error) => Err(error),
+    };
+    result.and_then(Started::watch).map_err(|error| why_not(spec, program, &error))
 }
 
-fn spawner() -> Option<&'static mpsc::Sender<Order>> {
-    static SPAWNER: OnceLock<Option<mpsc::Sender<Order>>> = OnceLock::new();
-    let start = || {
-        let (sender, orders) = mpsc::channel::<Order>();
-        let thread = thread::Builder::new().name("unstuck-spawn".to_owned());
-        thread.spawn(move || orders.into_iter().for_each(carry_out)).ok()?;
-        group::adopt_orphans();
-        Some(sender)
-    };
-    SPAWNER.get_or_init(start).as_ref()
+fn is_gone() -> io::Error {
+    io::Error::other("the thread that starts processes is gone")
+}
+
+/// Returns the way to the thread, which is begun with the first order; where the system had no
+/// room for it, the next order tries again.
+fn spawner() -> io::Result<mpsc::Sender<Order>> {
+    static SPAWNER: Mutex<Option<mpsc::Sender<Order>>> = Mutex::new(None);
+    let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(sender) = &*spawner {
+        return Ok(sender.clone());
+    }
+    let (sender, orders) = mpsc::channel::<Order>();
+    let thread = thread::Builder::new().name("unstuck-spawn".to_owned());
+    thread.spawn(move || orders.into_iter().for_each(carry_out))?;
+    group::adopt_orphans();
+    Ok(spawner.insert(sender).clone())
 }
 
 fn carry_out(order: Order) {
