@@ -43,8 +43,9 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
     for event in events {
         match &event.fact {
             Fact::Observed(Observation::RunStarted(_)) => whole = true,
-            Fact::Observed(Observation::WorkerStarted(e)) => {
-                touch(&mut touched, &e.step, is_first(e.iteration, e.attempt));
+            // The start of another one changes nothing: it counts from its request.
+            Fact::Observed(Observation::WorkerStarted(e)) if is_first(e.iteration, e.attempt) => {
+                touch(&mut touched, &e.step, true);
             }
             // How the run stands as a whole says how each step stands that has not ended.
             Fact::Observed(Observation::RunResumed(_) | Observation::AnswerGiven(_))
@@ -246,8 +247,14 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("errorClass", json!(class)),
         ("stage", json!(at.convergence.stage())),
         ("decision", decision(at)),
-        ("attemptsTotal", json!(at.worker_calls)),
+        ("attemptsTotal", json!(attempts_total(state, at))),
     ])
+}
+
+/// Returns how often a worker was started, the next one included where it is about to be.
+fn attempts_total(state: &RunState, at: &StepState) -> u32 {
+    let is_due = at.phase == StepPhase::WorkDue && state.outcome().is_none();
+    at.worker_calls.saturating_add(is_due.into())
 }
 
 /// Returns the artifacts of a step with paths from the workspace root: outputs as they are collected, exports of a

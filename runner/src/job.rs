@@ -1,7 +1,8 @@
 //! What is run for a step: a worker, a check, a closer, validators or a child run, and how it is started.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -332,11 +333,20 @@ fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     })
 }
 
+/// Writes a file for a worker, in a folder that is made where it is missing.
+///
+/// What is there is written over, and cut only where it is longer: file systems guard a file that is emptied first
+/// by writing it out at once, which a view that is made anew with every iteration does not need.
 pub(crate) fn write(file: &Path, text: &str) -> io::Result<()> {
-    match (std::fs::write(file, text), file.parent()) {
+    let over = || {
+        let mut file = File::options().write(true).create(true).truncate(false).open(file)?;
+        file.write_all(text.as_bytes())?;
+        if file.metadata()?.len() > text.len() as u64 { file.set_len(text.len() as u64) } else { Ok(()) }
+    };
+    match (over(), file.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
             std::fs::create_dir_all(folder)?;
-            std::fs::write(file, text)
+            over()
         }
         (result, _) => result,
     }
