@@ -222,18 +222,33 @@ pub fn quiet_site(runs: Runs) -> Site {
     site(&Driving::default(), Some(runs), Branches::default(), Arc::new(Nobody), nobody_interrupts)
 }
 
-/// Brings store and mirror of a run together where nobody works on it, so that a command acts on all of its events.
+/// Brings store and mirror of a run together where nobody works on it, so that a command acts on all of its events. Returns
+/// the log, open, for whoever goes on with it: nobody else can do so before it is dropped.
 ///
-/// What cannot be mended is said by whoever reads the events, or opens the log to go on.
-pub fn mend(project: &Project, found: &Found) {
+/// What cannot be mended is said by whoever reads the events, or [opens](opened) the log to go on.
+pub fn mend(project: &Project, found: &Found) -> Option<Arc<RunLog>> {
     if found.is_live() {
-        return;
+        return None;
     }
-    if let Err(error) = quiet_site(project.runs().clone()).mend(&found.folder) {
-        tracing::info!(error = with_causes(&error), "store and events.jsonl were not brought together");
-    } else if matches!(found.good_events(), Ok((_, Some(_)))) {
+    let mended = quiet_site(project.runs().clone()).mend(&found.folder).inspect_err(|error| {
+        tracing::info!(error = with_causes(error), "store and events.jsonl were not brought together");
+    });
+    let (log, _) = mended.ok()?;
+    if matches!(found.good_events(), Ok((_, Some(_)))) {
+        drop(log);
         let _said_by_whoever_reads = verify::check_store(found);
+        return None;
     }
+    Some(log)
+}
+
+/// Returns the log that [`mend`] has opened; where it has not, what keeps it from being opened.
+pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Result<Arc<RunLog>> {
+    if let Some(log) = log {
+        return Ok(log);
+    }
+    let mended = quiet_site(project.runs().clone()).mend(&found.folder);
+    mended.map(|(log, _)| log).map_err(|error| explained(&error, found.short(), Some(project.runs())))
 }
 
 /// Opens the snapshots of the workspace of a run.

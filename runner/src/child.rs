@@ -11,7 +11,6 @@ use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::workflow::{Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::RunLog;
 
 use crate::Interrupt;
 use crate::launch::{Ended, Error, Site, TakeUp, fold, program};
@@ -71,7 +70,9 @@ impl Site {
     /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
     /// did, or now for the money or the time that it lacks.
     async fn child_again(&self, folder: &RunFolder, place: Place) -> Result<Ended, Error> {
-        let refused = match self.take_up(folder, TakeUp::AsChild(Box::new(place)), true).await {
+        let (log, _) = self.mend(folder)?;
+        let how = TakeUp::AsChild(Box::new(place));
+        let refused = match self.take_up(Arc::clone(&log), how, true).await {
             Ok(ended) => return Ok(ended),
             Err(error) => error,
         };
@@ -81,7 +82,6 @@ impl Site {
             Rejection::NeedsTime => Some(RunOutcome::TimeLimit),
             _ => None,
         };
-        let (log, _) = RunLog::open_for_writing(folder)?;
         let state = fold(&log)?;
         let outcome = lacks.or(state.outcome()).ok_or(refused)?;
         Ok(Ended { outcome, state })

@@ -160,22 +160,22 @@ impl Site {
             Some(folder) => RunLog::create(&folder)?,
             None => RunLog::in_memory(),
         };
-        let mut runner = self.runner(log, &started, RunState::default());
+        let mut runner = self.runner(Arc::new(log), &started, RunState::default());
         runner.record(Observation::RunStarted(Box::new(started)))?;
         self.index(runner.state());
         finish(runner).await
     }
 
-    /// Takes a run up again and drives it to its end.
+    /// Takes a run up again, of which [`mend`](Self::mend) has opened the log, and drives it to its end.
     ///
     /// What is left of a supervisor that died is ended first; what was in flight is recorded as lost.
     ///
     /// # Errors
     ///
-    /// When the log cannot be opened, somebody works on it, the state does not admit it, files were changed
-    /// since the run came to rest and that is not accepted, or the store fails later.
-    pub async fn take_up(&self, folder: &RunFolder, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
-        let (mut runner, _workspace) = self.open(folder)?;
+    /// When somebody works in the workspace, the state does not admit it, files were changed since the run came
+    /// to rest and that is not accepted, or the store fails later.
+    pub async fn take_up(&self, log: Arc<RunLog>, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
+        let (mut runner, _workspace) = self.take_over(log)?;
         runner.find_base()?;
         let processes_ended = process::end_leftovers(&runner.mark());
         let drifted = self.drift(&runner, accept_drift)?;
@@ -196,16 +196,15 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// When the log cannot be opened, somebody works on the run or in its workspace, the snapshot is gone, or
-    /// the store fails.
+    /// When somebody works in the workspace, the snapshot is gone, or the store fails.
     pub fn undo(
         &self,
-        folder: &RunFolder,
+        log: Arc<RunLog>,
         seq: Seq,
         snapshot: &Snapshot,
         git: GitFolder,
     ) -> Result<Undone, Error> {
-        let (mut runner, _workspace) = self.open(folder)?;
+        let (mut runner, _workspace) = self.take_over(log)?;
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
         let started = runner.state().started().cloned();
         let (Some(project), Some(started)) = (&self.project, started) else {
@@ -228,13 +227,14 @@ impl Site {
         Ok(Undone { before, restored })
     }
 
-    /// Brings the store of a run and its mirror together. Damage that was mended is recorded.
+    /// Opens the log of a run, and brings its store and its mirror together. Damage that was mended is recorded.
     ///
     /// # Errors
     ///
     /// When the log cannot be opened, or somebody works on it.
-    pub fn mend(&self, folder: &RunFolder) -> Result<Opening, Error> {
-        self.open_log(folder).map(|(_, opening)| opening)
+    pub fn mend(&self, folder: &RunFolder) -> Result<(Arc<RunLog>, Opening), Error> {
+        let (log, opening) = RunLog::open_for_writing(folder)?;
+        Ok((self.record_repairs(log, &opening)?, opening))
     }
 
     /// Writes the store of a run anew from its mirror, and records that. The old store is kept aside.
@@ -244,38 +244,39 @@ impl Site {
     /// When the mirror is not whole, or somebody works on the run; nothing is changed then.
     pub fn rebuild_store(&self, folder: &RunFolder) -> Result<Opening, Error> {
         let (log, opening) = RunLog::rebuild_store(folder)?;
-        self.take_over(log, opening).map(|(_, opening)| opening)
+        self.record_repairs(log, &opening)?;
+        Ok(opening)
     }
 
-    /// Opens the log of a run and takes the right to work in its workspace.
-    fn open(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Option<Lease>), Error> {
-        let (runner, _) = self.open_log(folder)?;
-        let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
-        Ok((runner, workspace))
-    }
-
-    /// Opens the log of a run.
-    fn open_log(&self, folder: &RunFolder) -> Result<(Runner<Machine>, Opening), Error> {
-        let (log, opening) = RunLog::open_for_writing(folder)?;
-        self.take_over(log, opening)
-    }
-
-    /// Goes on with a log that was opened. Damage that was mended is recorded.
-    fn take_over(&self, log: RunLog, opening: Opening) -> Result<(Runner<Machine>, Opening), Error> {
-        let state = fold(&log)?;
-        let Some(started) = state.started().cloned() else {
-            return Err(crate::Error::Rejected(Rejection::NotStarted).into());
-        };
-        let mut runner = self.runner(log, &started, state);
+    /// Records the damage that was mended when a log was opened.
+    fn record_repairs(&self, log: RunLog, opening: &Opening) -> Result<Arc<RunLog>, Error> {
+        let log = Arc::new(log);
         let repaired: Vec<&Finding> = opening.findings.iter().filter(|it| it.concerns_events()).collect();
+        if repaired.is_empty() {
+            return Ok(log);
+        }
+        let mut runner = self.runner_of(Arc::clone(&log))?;
         for finding in &repaired {
             runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
         }
         // A checkpoint may be the only one that knew of what is lost. That is recorded now, and said once.
-        if !repaired.is_empty() {
-            runner.save_checkpoint();
-        }
-        Ok((runner, opening))
+        runner.save_checkpoint();
+        Ok(log)
+    }
+
+    /// Goes on with a log that was opened, with the right to work in the workspace.
+    fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Machine>, Option<Lease>), Error> {
+        let runner = self.runner_of(log)?;
+        let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
+        Ok((runner, workspace))
+    }
+
+    fn runner_of(&self, log: Arc<RunLog>) -> Result<Runner<Machine>, Error> {
+        let state = fold(&log)?;
+        let Some(started) = state.started().cloned() else {
+            return Err(crate::Error::Rejected(Rejection::NotStarted).into());
+        };
+        Ok(self.runner(log, &started, state))
     }
 
     /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, or what a
@@ -339,7 +340,7 @@ impl Site {
         Some(project.run(run))
     }
 
-    fn runner(&self, log: RunLog, started: &RunStarted, state: RunState) -> Runner<Machine> {
+    fn runner(&self, log: Arc<RunLog>, started: &RunStarted, state: RunState) -> Runner<Machine> {
         let artifacts = match log.folder() {
             Some(folder) => folder.artifacts(),
             None => std::env::temp_dir().join(format!("unstuck-{}", started.run)),
@@ -366,7 +367,7 @@ impl Site {
             kicks,
             clock,
         };
-        Runner::new(Arc::new(log), Arc::new(machine), state, clock, self.interrupts.clone())
+        Runner::new(log, Arc::new(machine), state, clock, self.interrupts.clone())
     }
 
     fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {

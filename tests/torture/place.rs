@@ -100,16 +100,7 @@ impl Place {
 
     /// Goes on with a run whose trouble is over.
     pub fn go_on(&self) -> Result<(), String> {
-        let mut went_on = self.unstuck(&["resume"]);
-        // A read that fails while sled opens its file may make it drop pages that it needs: whoever is told so does what the
-        // message says.
-        if says_to_rebuild(&went_on) {
-            let rebuilt = self.unstuck(&["verify", "--rebuild-store"]);
-            if !rebuilt.status.success() {
-                return Err(format!("verify --rebuild-store: {rebuilt:?}"));
-            }
-            went_on = self.unstuck(&["resume"]);
-        }
+        let went_on = self.unstuck(&["resume"]);
         match went_on.status.code() {
             Some(0) => Ok(()),
             // Nothing of the run was durable yet, so there is none; it is begun anew.
@@ -215,8 +206,4 @@ fn left_over(folder: &Path) -> usize {
         .filter_map(|process| fs::read(process.path().join("environ")).ok())
         .filter(|environ| environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes())))
         .count()
-}
-
-fn says_to_rebuild(output: &Output) -> bool {
-    output.status.code() == Some(6) && String::from_utf8_lossy(&output.stderr).contains("--rebuild-store")
 }

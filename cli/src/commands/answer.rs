@@ -32,8 +32,8 @@ fn words(text: &str) -> std::result::Result<String, String> {
 pub fn answer(global: &Global, args: Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: args.run })?;
-    driving::mend(&project, &found);
+    let log = driving::mend(&project, &found);
     let how = TakeUp::Answer(AnswerGiven { text: args.text });
     // Whoever answers may have done in the workspace what was needed.
-    resume::take_up(&project, &found, &found.begun()?, &args.driving, how, true)
+    resume::take_up(&project, &found, log, &found.begun()?, &args.driving, how, true)
 }

@@ -26,7 +26,7 @@ pub fn checkout(global: &Global, args: &Args) -> Result {
     let (run, event) = moment::split(&args.moment);
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: run.to_owned() })?;
-    driving::mend(&project, &found);
+    drop(driving::mend(&project, &found));
     let events = found.begun()?;
     let past = Past::of(found.short(), &events, None)?;
     let moment = event.map_or(Ok(Moment::Last), Moment::of_event)?;

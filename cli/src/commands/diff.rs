@@ -45,7 +45,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let (run, event) = moment::split(&args.run);
     let found = project.find(&RunArg { run: run.to_owned() })?;
-    driving::mend(&project, &found);
+    drop(driving::mend(&project, &found));
     let events = found.begun()?;
     let past = Past::of(found.short(), &events, args.step.as_deref())?;
     let from = args.from.as_deref().map(Moment::parse).transpose()?;

@@ -32,7 +32,7 @@ pub struct Args {
 pub fn export(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
-    driving::mend(&project, &found);
+    drop(driving::mend(&project, &found));
     let (good, error) = found.good_events()?;
     if let (Some(error), false) = (&error, args.salvage) {
         return Err(found.unreadable(error));

@@ -27,7 +27,7 @@ pub struct Args {
 pub fn kick(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
     let found = project.find(&args.run)?;
-    driving::mend(&project, &found);
+    let log = driving::mend(&project, &found);
     let events = found.begun()?;
     let state = RunState::of(&events);
     if !state.is_waiting() && !state.waits_when_resumed() {
@@ -37,11 +37,11 @@ pub fn kick(global: &Global, args: &Args) -> Result {
     }
     let artifacts = found.folder.artifacts();
     kick::leave(&artifacts, state.version()).map_err(|error| Error::store(&error))?;
-    if state.is_waiting() && found.is_live() {
+    if state.is_waiting() && log.is_none() && found.is_live() {
         println!("run {} tries now what it waits for", found.short());
         return Ok(exit::OK);
     }
     let order = RunResumed { program: launch::program(), ..RunResumed::default() };
-    resume::take_up(&project, &found, &events, &args.driving, TakeUp::Resume(order), false)
+    resume::take_up(&project, &found, log, &events, &args.driving, TakeUp::Resume(order), false)
         .inspect_err(|_| kick::take_back(&artifacts))
 }

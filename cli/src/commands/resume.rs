@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 
 use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
@@ -9,6 +10,7 @@ use unstuck_core::event::{RunOutcome, RunResumed};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
+use unstuck_store::run_log::RunLog;
 
 use crate::args::{self, Global};
 use crate::driving::{self, Driving, Shown};
@@ -65,7 +67,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
     } = args;
     let project = Project::open(global)?;
     let found = project.find(&run)?;
-    driving::mend(&project, &found);
+    let log = driving::mend(&project, &found);
     let events = found.begun()?;
     let story = Story::of(&events);
     if story.outcome == Some(RunOutcome::Complete) {
@@ -83,16 +85,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         workflow_digest: driving::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),
     };
-    let refused = match take_up(&project, &found, &events, &driving, TakeUp::Resume(order), accept_drift) {
-        Err(refused) => refused,
-        ended => return ended,
-    };
-    // Where a supervisor died after its last append, only opening the store shows that the run had ended.
-    let story = Story::of(&found.begun()?);
-    if story.outcome == Some(RunOutcome::Complete) {
-        return Ok(already_complete(&story, &found, &driving));
-    }
-    Err(refused)
+    take_up(&project, &found, log, &events, &driving, TakeUp::Resume(order), accept_drift)
 }
 
 fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {
@@ -105,10 +98,11 @@ fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {
     exit::OK
 }
 
-/// Takes a run up again, in the workspace that it began in. `events` are what its log holds.
+/// Takes a run up again, in the workspace that it began in. `log` is what [`driving::mend`] returned, `events` are what it holds.
 pub fn take_up(
     project: &Project,
     found: &Found,
+    log: Option<Arc<RunLog>>,
     events: &[Event],
     driving: &Driving,
     how: TakeUp,
@@ -138,9 +132,9 @@ pub fn take_up(
     }
     let before = Story::of(events);
     let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before };
-    let folder = found.folder.clone();
+    let log = driving::opened(project, found, log)?;
     driving::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
-        site.take_up(&folder, how, accept_drift).await
+        site.take_up(log, how, accept_drift).await
     })
 }
 

@@ -33,7 +33,7 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let (run, event) = moment::split(&args.run);
     let project = Project::open(global)?;
     let found = project.find(&RunArg { run: run.to_owned() })?;
-    driving::mend(&project, &found);
+    let log = driving::mend(&project, &found);
     let events = found.begun()?;
     let past = Past::of(found.short(), &events, args.step.as_deref())?;
     let moment = match (event, &args.iteration) {
@@ -46,8 +46,9 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         return Ok(exit::OK);
     };
     let git = if args.git { GitFolder::BringBack } else { GitFolder::Leave };
+    let log = driving::opened(&project, &found, log)?;
     let undone = driving::quiet_site(project.runs().clone())
-        .undo(&found.folder, seen.seq, seen.snapshot, git)
+        .undo(log, seen.seq, seen.snapshot, git)
         .map_err(|error| explained::explained(&error, found.short(), Some(project.runs())))?;
     let what = match seen.work.filter(|_| seen.before) {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),

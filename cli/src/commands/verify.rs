@@ -110,7 +110,7 @@ impl Failed {
 /// Checks the store, and mends what may be mended; a damaged store only where that is asked for.
 fn mend_store(project: &Project, found: &Found, rebuild: bool) -> Result<()> {
     let site = driving::quiet_site(project.runs().clone());
-    if let Ok(opening) = site.mend(&found.folder) {
+    if let Ok((_, opening)) = site.mend(&found.folder) {
         note(&opening);
     }
     match check_store(found) {
