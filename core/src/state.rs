@@ -225,6 +225,11 @@ pub struct Conversation {
 }
 
 impl StepState {
+    /// Says whether its last child run came to another end than COMPLETE.
+    pub fn has_open_child(&self) -> bool {
+        self.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete)
+    }
+
     /// Returns who is asked now; `None` where nobody is, or only commands.
     pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
         let turn = self.turn(self.phase.turn()?);
@@ -517,6 +522,17 @@ impl RunState {
             _ => usize::MAX,
         };
         effects.take(places).collect()
+    }
+
+    /// Returns the steps of which one at least has to end before this one can begin: those that it depends on, else those
+    /// that are at work. None where it has begun.
+    pub fn waits_for<'a>(&'a self, step: &'a Step) -> Vec<&'a StepId> {
+        if self.step(&step.id).is_none_or(|(_, at)| at.phase != StepPhase::Pending) {
+            return Vec::new();
+        }
+        let is_open = |id: &&StepId| self.step(id).is_some_and(|(_, at)| at.phase.end().is_none());
+        let before: Vec<&StepId> = step.depends_on.iter().filter(is_open).collect();
+        if before.is_empty() { self.active().map(|step| &step.id).collect() } else { before }
     }
 
     /// Says whether a step may run beside all of those.

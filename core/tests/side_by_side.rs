@@ -83,6 +83,24 @@ fn nor_does_it_work_beside_others_when_all_are_taken_up_again() {
     assert_eq!((world.most_in_flight, world.state.outcome()), (1, Some(RunOutcome::Complete)));
 }
 
+#[test]
+fn a_step_that_has_not_begun_waits_for_those_before_it_or_at_work() {
+    let after = |on: &str, id: &str| Step { depends_on: vec![StepId::from(on)], ..step(id) };
+    for (steps, concurrency, want) in [
+        (vec![step("a"), step("b"), after("b", "c")], None, ["", "", "b"]),
+        (vec![step("a"), step("b"), step("c")], Some(2), ["", "", "a b"]),
+        (vec![needs_change("a"), step("b"), after("b", "c")], None, ["", "a", "b"]),
+        (vec![step("a"), needs_change("b"), step("c")], None, ["", "a c", ""]),
+    ] {
+        let workflow = Workflow { concurrency, ..Workflow::of_steps(steps.clone()) };
+        let world = World::start(workflow, Script::default());
+        let waits = |step: &Step| {
+            world.state.waits_for(step).into_iter().map(StepId::as_str).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(steps.iter().map(waits).collect::<Vec<_>>(), want, "{steps:?}");
+    }
+}
+
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
 
 /// Lets the first attempt of a step end so.

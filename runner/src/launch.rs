@@ -285,13 +285,19 @@ impl Site {
         let state = runner.state();
         let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else { return Ok(None) };
         let Some(now) = runner.look() else { return Ok(None) };
+        let mut files = runner.drift(last, &now);
         // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken. It is recorded
         // while the attempt still counts as under way: if this supervisor dies too, the next one must not take it for
         // a person's.
         if state.may_have_changed_workspace() {
+            if !files.is_empty() {
+                let files = snapshots::named(&files);
+                tracing::warn!(
+                    "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
+                );
+            }
             return Ok(Some(now).filter(|now| **now != *last));
         }
-        let mut files = runner.drift(last, &now);
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));

@@ -22,6 +22,9 @@ pub enum Part {
     Meaning,
 }
 
+/// Where the meaning of all keys is told.
+const MEANING_PAGE: &str = "See docs/workers.md.";
+
 const TEXTS: Kind = Kind::List(&Kind::AnyText);
 const MEANINGS: Kind = Kind::List(&Kind::Map(Level::Client(Part::Meaning)));
 const PROBLEM: Kind = Kind::Map(Level::Client(Part::Problem));
@@ -34,7 +37,11 @@ pub const TROUBLES: &[&str] = &[
 ];
 
 const fn key(name: &'static str, kind: Kind) -> Key {
-    optional(name, kind, "", "")
+    optional(name, kind, "none", MEANING_PAGE)
+}
+
+const fn needed(name: &'static str, kind: Kind) -> Key {
+    required(name, kind, MEANING_PAGE)
 }
 
 const fn texts(name: &'static str) -> Key {
@@ -54,7 +61,7 @@ const fn part(name: &'static str, part: Part) -> Key {
     key(name, Kind::Map(Level::Client(part)))
 }
 
-const FILE: &[Key] = &[required("workers", Kind::Named(Level::Client(Part::Client)), "")];
+const FILE: &[Key] = &[needed("workers", Kind::Named(Level::Client(Part::Client)))];
 
 // `like` gives what is left out, so that nothing can be required before it was looked at.
 const CLIENT: &[Key] = &[
@@ -95,12 +102,12 @@ const LAUNCH: &[Key] = &[
     part("isolated", Part::Isolated),
 ];
 
-const GRANT: &[Key] = &[texts("args"), required("words", Kind::Text, ""), flag("any_command")];
+const GRANT: &[Key] = &[texts("args"), needed("words", Kind::Text), flag("any_command")];
 
 const ISOLATED: &[Key] = &[texts("args"), key("env", Kind::Texts)];
 
 const RULE: &[Key] = &[
-    required("when", Kind::Open, ""),
+    needed("when", Kind::Open),
     key("each", Kind::Text),
     key("item", Kind::Open),
     flag("begin"),
@@ -121,9 +128,9 @@ const RULE: &[Key] = &[
     part("failed", Part::Problem),
 ];
 
-const TOOL: &[Key] = &[required("name", Kind::Anything, ""), pick("detail")];
+const TOOL: &[Key] = &[needed("name", Kind::Anything), pick("detail")];
 
-const SCOPE: Key = required("scope", Kind::Word(&["request", "call", "session"]), "");
+const SCOPE: Key = needed("scope", Kind::Word(&["request", "call", "session"]));
 
 const USAGE: &[Key] = &[
     SCOPE,
@@ -135,7 +142,7 @@ const USAGE: &[Key] = &[
     flag("input_includes_cached"),
 ];
 
-const COST: &[Key] = &[SCOPE, required("usd", Kind::Anything, "")];
+const COST: &[Key] = &[SCOPE, needed("usd", Kind::Anything)];
 
 const RETRY: &[Key] = &[pick("attempt"), pick("most"), pick("delay_ms"), key("why", PROBLEM)];
 
@@ -143,7 +150,7 @@ const PROBLEM_KEYS: &[Key] =
     &[pick("message"), pick("code"), pick("status"), pick("retry_after"), pick("resets")];
 
 const MEANING: &[Key] =
-    &[required("re", Kind::Text, ""), required("trouble", Kind::Word(TROUBLES), ""), key("help", Kind::Text)];
+    &[needed("re", Kind::Text), needed("trouble", Kind::Word(TROUBLES)), key("help", Kind::Text)];
 
 impl Part {
     /// All of them.

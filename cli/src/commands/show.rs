@@ -1,7 +1,8 @@
 //! `unstuck show`: a run on one screen.
 
+use unstuck_core::RunState;
 use unstuck_core::event::StepEnd;
-use unstuck_core::id::{Millis, Timestamp};
+use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::verdict::Decision;
 use unstuck_replay::{IterationStory, StepStory, Story};
 
@@ -36,7 +37,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
         let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);
         println!("{:#}", screen::end_json(&story, status));
     } else {
-        print(&found, &story);
+        print(&found, &story, &RunState::of(&events));
     }
     match error {
         Some(error) => Err(found.unreadable(&error)),
@@ -44,7 +45,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
 }
 
-fn print(found: &Found, story: &Story) {
+fn print(found: &Found, story: &Story, state: &RunState) {
     let head = format!("run {} · {} in {}", found.short(), story.workflow, story.workspace);
     println!(
         "{}",
@@ -53,11 +54,12 @@ fn print(found: &Found, story: &Story) {
     println!("started {} UTC · {}", text::moment(story.started_at), text::count(story.last_seq.0, "event"));
     for step in &story.steps {
         let open = match (step.iterations.is_empty(), story.outcome) {
-            (true, _) => "not begun",
-            (false, Some(_)) => "not finished when the run ended",
-            (false, None) => "under way",
+            (true, Some(_)) => "not begun".to_owned(),
+            (true, None) => not_begun(state, &step.id),
+            (false, Some(_)) => "not finished when the run ended".to_owned(),
+            (false, None) => "under way".to_owned(),
         };
-        let end = step.end_sentence.as_deref().unwrap_or(open);
+        let end = step.end_sentence.as_ref().unwrap_or(&open);
         println!(
             "\n{}  {}",
             text::bold(step.id.as_str()),
@@ -81,6 +83,19 @@ fn print(found: &Found, story: &Story) {
         ),
     }
     println!("more: {UNSTUCK} report {}", found.short());
+}
+
+/// Says what a step waits for before it begins.
+fn not_begun(state: &RunState, id: &StepId) -> String {
+    let Some((step, _)) = state.step(id) else { return "not begun".to_owned() };
+    let others: Vec<&str> = state.waits_for(step).into_iter().map(StepId::as_str).collect();
+    match &others[..] {
+        [] => "not begun".to_owned(),
+        others if step.works_alone() => {
+            format!("not begun: it works alone, and waits for {}", others.join(", "))
+        }
+        others => format!("not begun: it waits for {}", others.join(", ")),
+    }
 }
 
 /// Says how long a run has been at work, or until when it waits, and what can be done.
