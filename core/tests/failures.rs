@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
+use serde_json::json;
 use unstuck_core::failure::registry::{self, FORMATS};
 use unstuck_core::failure::{
     Confidence, Extraction, FailureSet, Output, Report, UNPARSED, count, extract, extract_as,
@@ -112,6 +113,7 @@ samples! {
     "golangci.txt"
     "gradle.txt"
     "green.txt"
+    "gtest-report.json"
     "gtest.txt"
     "jasmine-suite.txt"
     "jasmine.txt"
@@ -151,6 +153,7 @@ samples! {
     "perl-main.txt"
     "php-main.txt"
     "phpunit-data.txt"
+    "phpunit-testdox.txt"
     "phpunit.txt"
     "playwright-step.txt"
     "playwright.txt"
@@ -872,6 +875,29 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
                 &format!(
                     "<testsuites><testsuite name=\"a.bats\" tests=\"1\">{case}</testsuite></testsuites>"
                 ),
+            ],
+        ],
+    );
+    let told = "t.cc:3\nValue of: false\n  Actual: false\nExpected: true";
+    let (ran, escaped) = (told.replacen('\n', ": Failure\n", 1), told.replace('\n', "&#x0A;"));
+    check_forms(
+        "gtest",
+        &[
+            [&format!("[ RUN      ] Cart.Adds\n{ran}\n[  FAILED  ] Cart.Adds (0 ms)\n"), "", ""],
+            [
+                "",
+                "",
+                &format!(
+                    "<testsuites name=\"AllTests\"><testsuite name=\"Cart\"><testcase name=\"Adds\" file=\"t.cc\" line=\"3\" classname=\"Cart\"><failure message=\"{escaped}\" type=\"\"></failure></testcase></testsuite></testsuites>"
+                ),
+            ],
+            [
+                &json!({"testsuites": [{"name": "Cart", "testsuite": [
+                    {"name": "Adds", "classname": "Cart", "file": "t.cc", "line": 3, "failures": [{"failure": told, "type": ""}]},
+                ]}]})
+                .to_string(),
+                "",
+                "",
             ],
         ],
     );

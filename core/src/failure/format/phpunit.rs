@@ -1,11 +1,11 @@
-//! PHPUnit, and Pest in its list.
+//! PHPUnit, also with `--testdox`, and Pest in its list.
 
 use super::super::draft::{Draft, Found};
 use super::{Sheet, numbered};
 
 /// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let lines = sheet.lines;
+    let (lines, before) = (sheet.lines, found.len());
     for (at, line) in sheet.marked() {
         let counted = line.starts_with("There was ") || line.starts_with("There were ");
         if !counted
@@ -28,6 +28,34 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft.headed(item.head));
         }
     }
+    if found.len() == before {
+        testdox(lines, found);
+    }
+}
+
+/// Reads sentences: below each class its tests, and below a test that failed what it said, behind a bar.
+fn testdox(lines: &[&str], found: &mut Found<'_>) {
+    let mut class = "";
+    for (at, line) in lines.iter().enumerate() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            class = line.split(" (").next().unwrap_or(line);
+        }
+        // In its verbose form the time stands behind the name.
+        let Some(name) = line.strip_prefix(" ✘ ").and_then(|rest| rest.split("  ").next()) else {
+            continue;
+        };
+        let told: Vec<&str> = lines[at + 1..].iter().map_while(|line| behind_bar(line)).collect();
+        let said = told.iter().copied().skip_while(|line| line.is_empty());
+        let block: Vec<&str> = said.take_while(|line| !is_place(line)).collect();
+        let draft = Draft::test("phpunit", &format!("{class}::{name}"), &block);
+        let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
+        found.push(place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok())));
+    }
+}
+
+fn behind_bar(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix(['│', '┐', '├', '┴', '┊', '╵', '╷'])?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest).trim_end())
 }
 
 /// The stack of PHPUnit is bare: a path and a line.

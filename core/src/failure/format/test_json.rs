@@ -1,4 +1,4 @@
-//! JSON reports of test runners: jest and vitest, mocha, RSpec.
+//! JSON reports of test runners: jest and vitest, mocha, RSpec, GoogleTest.
 
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         list(&document["testResults"]).iter().for_each(|file| jest(file, found));
         list(&document["failures"]).iter().for_each(|test| mocha(test, found));
         list(&document["examples"]).iter().for_each(|example| ruby(example, found));
+        list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
         for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
             let lines: Vec<&str> = message.trim().lines().collect();
             if let Some(file) =
@@ -83,6 +84,17 @@ fn ruby(example: &Value, found: &mut Found<'_>) {
             .within(text(&example["file_path"]))
             .at(text(&example["file_path"]), number),
     );
+}
+
+/// Of what a test failed at, the first counts, as in its XML.
+fn googletest(suite: &Value, found: &mut Found<'_>) {
+    for test in list(&suite["testsuite"]) {
+        let Some(first) = list(&test["failures"]).first() else { continue };
+        let name = format!("{}.{}", text(&test["classname"]), text(&test["name"]));
+        let block: Vec<&str> = text(&first["failure"]).lines().collect();
+        let number = test["line"].as_u64().and_then(|line| u32::try_from(line).ok());
+        found.push(Draft::test("gtest", &name, &block).at(text(&test["file"]), number));
+    }
 }
 
 /// Messages keep their colours within JSON.
