@@ -15,7 +15,7 @@ use super::running;
 use super::text::{Line, head, is_cjk, lines};
 use super::words::Word;
 use super::{Source, line_of};
-use crate::echo;
+use crate::echo::Echo;
 
 /// Characters of a line that are looked at beside an object, so that a line of many objects does not
 /// cost a square of its length.
@@ -26,20 +26,20 @@ const BESIDE_CHARS_MAX: usize = 300;
 /// An echo is a repeated place, not a repeated word: a prompt that names the words must not make a worker
 /// complete that only repeats it, and must not keep one from answering with such a word either. Decoration
 /// does not count: only letters and digits are compared. Nor does a prompt that quotes what the worker said last
-/// time keep it from ending in the same words: of those, [`echo::Echo`] tells a quotation from the same answer again.
+/// time keep it from ending in the same words: of those, [`Echo`] tells a quotation from the same answer again.
 #[derive(Default)]
-pub(crate) struct Echo {
+pub(crate) struct Prompted {
     asked: Places,
     own: Places,
-    quotation: echo::Echo,
+    quotation: Echo,
 }
 
-impl Echo {
+impl Prompted {
     /// Reads the prompt, if there is one, and what in there are the worker's own words.
     pub(crate) fn new(prompt: Option<&str>, own: &str) -> Self {
         let Some(prompt) = prompt else { return Self::default() };
         let own_places = if own.is_empty() { Places::default() } else { Places::of(own) };
-        Self { asked: Places::of(prompt), own: own_places, quotation: echo::Echo::of(prompt, own) }
+        Self { asked: Places::of(prompt), own: own_places, quotation: Echo::of(prompt, own) }
     }
 
     /// Tells whether the line at this offset of a text stood in the prompt behind the same line.

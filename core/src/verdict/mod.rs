@@ -354,11 +354,11 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
     let text = unquoted.as_deref().unwrap_or(raw);
     let lines = text::lines(text);
     let found = json::find(text);
-    let echo = context::Echo::new(channel.prompt, channel.said);
-    let scan = scan_markers(text, &lines, &found, &echo);
-    let verdicts = verdicts(text, &lines, &found, channel, &echo, &mut problems);
+    let prompted = context::Prompted::new(channel.prompt, channel.said);
+    let scan = scan_markers(text, &lines, &found, &prompted);
+    let verdicts = verdicts(text, &lines, &found, channel, &prompted, &mut problems);
     let objection = |json_from, lines_from| {
-        let is_echo = |span| echo.has_object(text, &lines, span);
+        let is_echo = |span| prompted.has_object(text, &lines, span);
         let unread = unread::objection(text, &found, json_from, channel.expected, is_echo);
         unread.or_else(|| scan.doubt.as_ref().filter(|doubt| doubt.start >= lines_from).map(Doubt::quoted))
     };
@@ -422,7 +422,7 @@ fn verdicts(
     lines: &[Line<'_>],
     found: &json::Found,
     channel: &Channel<'_>,
-    echo: &context::Echo,
+    prompted: &context::Prompted,
     problems: &mut Vec<Problem>,
 ) -> Vec<Verdict> {
     /// Objects that are passed over are named up to this number.
@@ -446,7 +446,7 @@ fn verdicts(
             Reading::Other => continue,
         };
         let literal = &text[object.span.clone()];
-        if echo.has_object(text, lines, object.span.clone()) {
+        if prompted.has_object(text, lines, object.span.clone()) {
             notes.push(Problem::EchoOfPrompt { text: text::quote(literal) });
         } else if !contexts.is_asserted(index, &verdict) {
             let line = line_of(lines, object.span.start) + 1;
@@ -612,13 +612,13 @@ fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
 // ---------------------------------------------------------------------------------------------
 // Marker lines
 
-fn scan_markers(text: &str, lines: &[Line<'_>], found: &json::Found, echo: &context::Echo) -> Scan {
+fn scan_markers(text: &str, lines: &[Line<'_>], found: &json::Found, prompted: &context::Prompted) -> Scan {
     let masks = masks(found);
     let is_masked = |start: usize, end: usize| {
         let next = masks.partition_point(|mask| mask.end <= start);
         masks.get(next).is_some_and(|mask| mask.start < end)
     };
-    marker::scan(lines, is_masked, |before, start, line| echo.has_line(text, before, start, line))
+    marker::scan(lines, is_masked, |before, start, line| prompted.has_line(text, before, start, line))
 }
 
 /// The parts of a text that belong to JSON, or to braces that are none, in order.
