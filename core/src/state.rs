@@ -225,11 +225,6 @@ pub struct Conversation {
 }
 
 impl StepState {
-    /// Says whether its last child run came to another end than COMPLETE.
-    pub fn has_open_child(&self) -> bool {
-        self.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete)
-    }
-
     /// Returns who is asked now; `None` where nobody is, or only commands.
     pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
         let turn = self.turn(self.phase.turn()?);

@@ -83,12 +83,6 @@ fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_
     for (ended, outcome, on) in [
         (RunOutcome::Blocked, RunOutcome::Blocked, answer()),
         (RunOutcome::IterationLimit, RunOutcome::IterationLimit, more()),
-        // It was given more by itself.
-        (
-            RunOutcome::IterationLimit,
-            RunOutcome::IterationLimit,
-            Observation::RunResumed(RunResumed::default()),
-        ),
         (RunOutcome::NotComplete, RunOutcome::WorkerFailed, Observation::RunResumed(RunResumed::default())),
     ] {
         let state = end(end(begin(parent(100)), "a", ended, 40), "b", RunOutcome::Complete, 0);

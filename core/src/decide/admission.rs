@@ -141,16 +141,14 @@ impl RunState {
         at.phase.end().is_some_and(|end| !end.lets_dependents_run(continues))
     }
 
-    /// Says whether a step can only go on with an iteration that it does not have. One whose child run is open goes on
-    /// with that.
+    /// Says whether a step can only go on with an iteration that it does not have.
     pub(super) fn needs_iterations(&self, step: &Step, at: &StepState) -> bool {
-        let goes_on_in_next = !at.has_open_child()
-            && matches!(
-                at.phase,
-                StepPhase::Ended(
-                    StepEnd::IterationsExhausted | StepEnd::AttemptsExhausted(_) | StepEnd::Stuck(_)
-                )
-            );
+        let goes_on_in_next = matches!(
+            at.phase,
+            StepPhase::Ended(
+                StepEnd::IterationsExhausted | StepEnd::AttemptsExhausted(_) | StepEnd::Stuck(_)
+            )
+        );
         goes_on_in_next && at.iteration >= self.max_iterations(step, at)
     }
 

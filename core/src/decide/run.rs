@@ -147,14 +147,15 @@ impl Batch {
                 continue;
             }
             let (iteration, attempt) = (at.iteration, at.attempt);
+            // A child run is taken up again as the one that it is; the next iteration has another one.
+            let has_open_child = at.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
             // Who was asked last is asked again; a worker that is its own check has to work again.
             let claim = at.inquiry == Inquiry::Check
                 && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
                 StepEnd::Blocked(_) if !answered => {}
-                // A child run is taken up again as the one that it is; the next iteration has another one.
-                _ if at.has_open_child() => self.request_work(&step.id, iteration, attempt),
+                _ if has_open_child => self.request_work(&step.id, iteration, attempt),
                 StepEnd::Blocked(_)
                 | StepEnd::IterationsExhausted
                 | StepEnd::AttemptsExhausted(_)
