@@ -88,6 +88,18 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     Ok(within(root, workspace, &toplevel))
 }
 
+/// Returns the name of the tree of the last commit, and which folder of it `workspace` is.
+///
+/// # Errors
+///
+/// There is no repository, no commit, or git refuses.
+pub fn tree(workspace: &Path) -> Result<(String, PathBuf), Error> {
+    let (toplevel, commit) = commit_of(workspace)?;
+    let name = run(workspace, ["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?;
+    let within = workspace.strip_prefix(&toplevel).unwrap_or(Path::new("")).to_owned();
+    Ok((String::from_utf8_lossy(&name).trim().to_owned(), within))
+}
+
 /// Which files of a checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

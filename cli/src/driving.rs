@@ -45,6 +45,11 @@ pub struct Driving {
     /// Also take the values of these variables for secrets.
     #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
     secrets: Vec<String>,
+    /// Take the baseline over from an earlier run, where commands and commit are the same.
+    ///
+    /// What else they depend on, such as tools, services or the time of day, is taken to be the same, too.
+    #[arg(long, env = "UNSTUCK_REUSE_BASELINE")]
+    reuse_baseline: bool,
     /// What is asked of branches.
     #[command(flatten)]
     pub branches: BranchArgs,
@@ -198,6 +203,7 @@ fn site(
         branch_lock: branches.lock,
         protected_branches: branches.protected,
         allow_protected_branch: branches.allow_protected,
+        reuse_baseline: driving.reuse_baseline,
         verbose: typed::is_verbose(),
         grace: Spec::GRACE,
         parent: None,

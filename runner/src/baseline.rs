@@ -26,6 +26,13 @@ pub(crate) async fn take(
     suite: Suite,
     stop: StopSignal,
 ) -> (Outcome, Vec<CommandResult>) {
+    let earlier = {
+        let (world, step, suite) = (Arc::clone(world), step.id.clone(), suite.clone());
+        blocking(move || world.baselines.as_ref()?.earlier(&world, &step, &suite)).await
+    };
+    if let Some(taken) = earlier {
+        return taken;
+    }
     let show = |line: &str| world.watcher.line(&step.id, line);
     let made = {
         let world = Arc::clone(world);

@@ -26,6 +26,7 @@ use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
 
+use crate::baselines::Baselines;
 use crate::branch_lock::BranchLock;
 use crate::child::as_child;
 use crate::clock::Clock;
@@ -53,6 +54,8 @@ pub struct Site {
     pub protected_branches: Vec<String>,
     /// Work on them is allowed all the same.
     pub allow_protected_branch: bool,
+    /// A baseline of an earlier run is taken over, where the commands and the tree are the same.
+    pub reuse_baseline: bool,
     /// Much is to be said.
     pub verbose: bool,
     /// Time between TERM and KILL.
@@ -361,6 +364,10 @@ impl Site {
             redactor: self.redactor.clone(),
             watcher: Arc::clone(&self.watcher),
             children: Arc::new(self.clone()),
+            baselines: self
+                .project
+                .clone()
+                .map(|project| Baselines::new(project, started.run.clone(), self.reuse_baseline)),
             snapshots: self.keeper(started),
             branch: self.branch.clone(),
             branch_lock: self.branch_lock.clone(),

@@ -6,6 +6,7 @@
 //! again, in [`launch`]; how a person ends a wait in [`kick`].
 
 mod baseline;
+pub mod baselines;
 pub mod branch_lock;
 mod call;
 mod child;

@@ -21,6 +21,7 @@ use unstuck_core::{Due, Event, Observation, RunState};
 use unstuck_store::blobs::BlobStore;
 
 use crate::Watcher;
+use crate::baselines::Baselines;
 use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
 use crate::kick::Kicks;
@@ -47,6 +48,8 @@ pub struct Machine {
     pub watcher: Arc<dyn Watcher>,
     /// Runs subworkflows.
     pub children: Arc<dyn Children>,
+    /// Baselines of earlier runs; `None` for a run in memory.
+    pub baselines: Option<Baselines>,
     /// Takes snapshots of the workspace; `None` where they cannot be kept.
     pub snapshots: Option<Arc<Keeper>>,
     /// What is known of the branch; `None` outside git.
@@ -140,6 +143,7 @@ impl World for Machine {
 
     fn recorded(&self, batch: &[Event], state: &RunState) {
         self.kicks.recorded(batch, state);
+        self.baselines.iter().for_each(|baselines| baselines.recorded(batch));
         self.watcher.recorded(batch, state);
         self.write_views(state, batch);
     }

@@ -10,7 +10,7 @@ use crate::system::{owner_only, sync_folder};
 
 /// Creates `folder` and what is missing above it, and makes the new names durable. Only the owner may look in:
 /// what workers print and what their workspaces hold is nobody else's business.
-pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
+pub fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }

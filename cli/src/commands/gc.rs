@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::error::with_causes;
 use unstuck_core::id::Millis;
+use unstuck_runner::baselines;
 use unstuck_store::lease::{AcquireError, Lease};
 use unstuck_store::run_log::RunLog;
 
@@ -107,6 +108,7 @@ fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Re
     }
     let runs = project.runs();
     runs.remove_unfinished().map_err(|error| cannot("remove what is left of forgotten runs", &error))?;
+    baselines::forget_lost(runs).map_err(|error| cannot("forget the baselines of forgotten runs", &error))?;
     runs.rebuild_index().map_err(|error| cannot("write the index", &error))?;
     Ok(done)
 }

@@ -50,6 +50,37 @@ fn s21_a_folder_without_git_has_its_baseline_as_it_is() {
 }
 
 #[test]
+fn a_baseline_is_taken_over_from_an_earlier_run_of_the_same_commit_where_that_is_wanted() {
+    let stage = Stage::repository();
+    let counted = format!("echo run >>\"$SCRATCH/checks\"; {TESTS}");
+    let mut before = 0;
+    // What fails is run twice, and on a clean checkout first, then in the workspace.
+    let mut check = |more: &[&str], runs_for_baseline: usize| {
+        let ended = run(&stage, MENDED, &[&["--check", &counted], more].concat()).with_status(0);
+        let runs = stage.noted("checks").lines().count();
+        assert_eq!(runs - before, runs_for_baseline + 1, "{more:?} {ended:?}");
+        before = runs;
+        let (baseline, verdict) = (stage.facts("check_finished"), stage.verdict());
+        assert_eq!(baseline[0]["commands"][0]["failures"].as_array().map(Vec::len), Some(1), "{baseline:?}");
+        assert_eq!(verdict["decision"], "complete");
+        stage.verify();
+        stage.git(&["checkout", "-q", "."]);
+        ended
+    };
+    check(&[], 4);
+    check(&["--reuse-baseline"], 0).says("the same commands on the same tree");
+    check(&["--reuse-baseline"], 0);
+    check(&[], 4);
+    check(&["--reuse-baseline", "--report", "report.xml"], 4);
+    stage.write("README.md", "more\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "more"]);
+    check(&["--reuse-baseline"], 4);
+    stage.unstuck(&["gc", "--older-than", "1ms", "--yes"]).with_status(0);
+    check(&["--reuse-baseline"], 4);
+}
+
+#[test]
 fn s22_the_same_failure_each_time_raises_the_stage_and_then_stops() {
     let stage = Stage::repository();
     let ended =
