@@ -88,18 +88,6 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     Ok(within(root, workspace, &toplevel))
 }
 
-/// Returns the name of the tree of the last commit, and which folder of it `workspace` is.
-///
-/// # Errors
-///
-/// There is no repository, no commit, or git refuses.
-pub fn tree(workspace: &Path) -> Result<(String, PathBuf), Error> {
-    let (toplevel, commit) = commit_of(workspace)?;
-    let name = run(workspace, ["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?;
-    let within = workspace.strip_prefix(&toplevel).unwrap_or(Path::new("")).to_owned();
-    Ok((String::from_utf8_lossy(&name).trim().to_owned(), within))
-}
-
 /// Which files of a checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -127,12 +115,15 @@ pub fn uncommitted(workspace: &Path, part: Part) -> io::Result<usize> {
 ///
 /// Git cannot be run, or does not read the checkout.
 pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, String>> {
-    const ASK: [&str; 5] = ["status", "--porcelain", "-z", "--no-renames", "--"];
-    let [ask, porcelain, zero, renames, paths] = ASK;
+    // A setting of the user's may hide files that are not tracked, and a check reads them all the same.
+    const ASK: [&str; 6] = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--"];
+    let [ask, porcelain, zero, renames, untracked, paths] = ASK;
     let output = match part {
         Part::Whole => git(workspace, ASK)?,
-        Part::Workspace => git(workspace, [ask, porcelain, zero, renames, paths, "."])?,
-        Part::Outside => git(workspace, [ask, porcelain, zero, renames, paths, ":(top)", ":(exclude)."])?,
+        Part::Workspace => git(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?,
+        Part::Outside => {
+            git(workspace, [ask, porcelain, zero, renames, untracked, paths, ":(top)", ":(exclude)."])?
+        }
     };
     if !output.status.success() {
         return said(output).map(|_| BTreeMap::new()).map_err(io::Error::other);

@@ -45,9 +45,9 @@ pub struct Driving {
     /// Also take the values of these variables for secrets.
     #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
     secrets: Vec<String>,
-    /// Take the baseline over from an earlier run, where commands and commit are the same.
+    /// Share the baseline with other runs that are given this, where the commands and the files are the same.
     ///
-    /// What else they depend on, such as tools, services or the time of day, is taken to be the same, too.
+    /// What else they depend on, such as tools, services and ignored folders, is taken to be the same, too.
     #[arg(long, env = "UNSTUCK_REUSE_BASELINE")]
     reuse_baseline: bool,
     /// What is asked of branches.

@@ -519,8 +519,8 @@ impl RunState {
         effects.take(places).collect()
     }
 
-    /// Returns the steps of which one at least has to end before this one can begin: those that it depends on, else those
-    /// that are at work. None where it has begun.
+    /// Returns the steps that keep this one from beginning: those that it depends on, all of which have to end, else those
+    /// at work, of which some have to. None where it has begun.
     pub fn waits_for<'a>(&'a self, step: &'a Step) -> Vec<&'a StepId> {
         if self.step(&step.id).is_none_or(|(_, at)| at.phase != StepPhase::Pending) {
             return Vec::new();

@@ -14,25 +14,47 @@ use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::gate::CommandResult;
+use unstuck_core::id::Digest;
 use unstuck_core::workflow::Step;
 
+use crate::baselines;
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 
-/// Runs the commands of a check before the first iteration.
+/// Runs the commands of a check before the first iteration, or takes over what an earlier run found, where that is wanted.
 pub(crate) async fn take(
     world: &Arc<Machine>,
     step: &Step,
     suite: Suite,
     stop: StopSignal,
 ) -> (Outcome, Vec<CommandResult>) {
+    let Some(baselines) = &world.baselines else { return run(world, step, suite, stop).await };
+    let before = named(world, &suite).await;
     let earlier = {
-        let (world, step, suite) = (Arc::clone(world), step.id.clone(), suite.clone());
-        blocking(move || world.baselines.as_ref()?.earlier(&world, &step, &suite)).await
+        let world = Arc::clone(world);
+        blocking(move || world.baselines.as_ref()?.take_over(before?, &world)).await
     };
     if let Some(taken) = earlier {
         return taken;
     }
+    let taken = run(world, step, suite.clone(), stop).await;
+    // What was changed meanwhile was seen by some of the commands only.
+    let after = named(world, &suite).await;
+    before.filter(|before| after == Some(*before)).iter().for_each(|of| baselines.taken(&step.id, *of));
+    taken
+}
+
+async fn named(world: &Arc<Machine>, suite: &Suite) -> Option<Digest> {
+    let (world, suite) = (Arc::clone(world), suite.clone());
+    blocking(move || baselines::of(&world, &suite)).await
+}
+
+async fn run(
+    world: &Arc<Machine>,
+    step: &Step,
+    suite: Suite,
+    stop: StopSignal,
+) -> (Outcome, Vec<CommandResult>) {
     let show = |line: &str| world.watcher.line(&step.id, line);
     let made = {
         let world = Arc::clone(world);

@@ -54,7 +54,7 @@ pub struct Site {
     pub protected_branches: Vec<String>,
     /// Work on them is allowed all the same.
     pub allow_protected_branch: bool,
-    /// A baseline of an earlier run is taken over, where the commands and the tree are the same.
+    /// Baselines are shared with other runs, where the commands and the files are the same.
     pub reuse_baseline: bool,
     /// Much is to be said.
     pub verbose: bool,
@@ -367,7 +367,8 @@ impl Site {
             baselines: self
                 .project
                 .clone()
-                .map(|project| Baselines::new(project, started.run.clone(), self.reuse_baseline)),
+                .filter(|_| self.reuse_baseline)
+                .map(|project| Baselines::new(project, started.run.clone())),
             snapshots: self.keeper(started),
             branch: self.branch.clone(),
             branch_lock: self.branch_lock.clone(),

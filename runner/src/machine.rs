@@ -48,7 +48,7 @@ pub struct Machine {
     pub watcher: Arc<dyn Watcher>,
     /// Runs subworkflows.
     pub children: Arc<dyn Children>,
-    /// Baselines of earlier runs; `None` for a run in memory.
+    /// Baselines that are shared with other runs; `None` where that is not wanted.
     pub baselines: Option<Baselines>,
     /// Takes snapshots of the workspace; `None` where they cannot be kept.
     pub snapshots: Option<Arc<Keeper>>,

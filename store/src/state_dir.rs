@@ -1,6 +1,6 @@
 //! Where the runs of a workspace are kept, outside of it, and how a person names one of them.
 //!
-//! `<state>/unstuck/<project>/` holds `runs/<id>/` and `index`, one line of JSON per run. The index is a
+//! `<state>/unstuck/<project>/` holds `runs/<id>/`, what they share, and `index`, one line of JSON per run. The index is a
 //! convenience: what it lacks is read from the runs themselves, and it can be written anew at any time.
 
 use std::collections::BTreeMap;

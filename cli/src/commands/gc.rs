@@ -108,8 +108,8 @@ fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Re
     }
     let runs = project.runs();
     runs.remove_unfinished().map_err(|error| cannot("remove what is left of forgotten runs", &error))?;
-    baselines::forget_lost(runs).map_err(|error| cannot("forget the baselines of forgotten runs", &error))?;
     runs.rebuild_index().map_err(|error| cannot("write the index", &error))?;
+    baselines::forget_lost(runs).map_err(|error| cannot("forget the baselines of forgotten runs", &error))?;
     Ok(done)
 }
 

@@ -50,34 +50,52 @@ fn s21_a_folder_without_git_has_its_baseline_as_it_is() {
 }
 
 #[test]
-fn a_baseline_is_taken_over_from_an_earlier_run_of_the_same_commit_where_that_is_wanted() {
-    let stage = Stage::repository();
+fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
+    let stage = Stage::repository().with_variable("WORD", "expected 5, got");
+    stage.git(&["config", "status.showUntrackedFiles", "no"]);
     let counted = format!("echo run >>\"$SCRATCH/checks\"; {TESTS}");
     let mut before = 0;
     // What fails is run twice, and on a clean checkout first, then in the workspace.
-    let mut check = |more: &[&str], runs_for_baseline: usize| {
-        let ended = run(&stage, MENDED, &[&["--check", &counted], more].concat()).with_status(0);
+    let mut check = |command: &str, more: &[&str], runs_for_baseline: usize| {
+        let ended = run(&stage, MENDED, &[&["--check", command], more].concat()).with_status(0);
         let runs = stage.noted("checks").lines().count();
         assert_eq!(runs - before, runs_for_baseline + 1, "{more:?} {ended:?}");
         before = runs;
-        let (baseline, verdict) = (stage.facts("check_finished"), stage.verdict());
-        assert_eq!(baseline[0]["commands"][0]["failures"].as_array().map(Vec::len), Some(1), "{baseline:?}");
-        assert_eq!(verdict["decision"], "complete");
+        let baseline = &stage.facts("check_finished")[0];
+        assert_eq!(baseline["commands"][0]["failures"].as_array().map(Vec::len), Some(1), "{baseline:?}");
+        let notes = baseline["outcome"]["notes"].as_array().expect("notes").iter();
+        let taken_over = notes.filter(|note| note.as_str().is_some_and(|it| it.contains("taken over")));
+        assert_eq!(taken_over.count(), usize::from(runs_for_baseline == 0), "{baseline:?}");
         stage.verify();
         stage.git(&["checkout", "-q", "."]);
-        ended
     };
-    check(&[], 4);
-    check(&["--reuse-baseline"], 0).says("the same commands on the same tree");
-    check(&["--reuse-baseline"], 0);
-    check(&[], 4);
-    check(&["--reuse-baseline", "--report", "report.xml"], 4);
-    stage.write("README.md", "more\n");
-    stage.git(&["add", "-A"]);
-    stage.git(&["commit", "-qm", "more"]);
-    check(&["--reuse-baseline"], 4);
+    let reuse = ["--reuse-baseline"];
+    check(&counted, &[], 4);
+    check(&counted, &reuse, 4);
+    check(&counted, &reuse, 0);
+    check(&counted, &reuse, 0);
+    check(&counted, &[], 4);
+    check(&counted, &["--reuse-baseline", "--report", "report.xml"], 4);
+    check(&counted, &["--reuse-baseline", "--secret", "WORD"], 4);
+    stage.write("untracked", "it may be read by the check\n");
+    // There is no clean checkout that is what the workspace is.
+    check(&counted, &reuse, 2);
+    check(&counted, &reuse, 0);
+    let changing = format!("{counted}; r=$?; date +%N >changed; exit $r");
+    check(&changing, &reuse, 2);
+    check(&changing, &reuse, 2);
     stage.unstuck(&["gc", "--older-than", "1ms", "--yes"]).with_status(0);
-    check(&["--reuse-baseline"], 4);
+    check(&counted, &reuse, 2);
+}
+
+#[test]
+fn a_baseline_that_could_not_be_used_is_not_shared() {
+    let stage = Stage::repository();
+    let needs = format!("test -e \"$SCRATCH/up\" || exit 127; {TESTS}");
+    let more = ["--no-worse", &needs, "--reuse-baseline"];
+    run(&stage, MENDED, &more).with_status(5);
+    fs::write(stage.scratch("up"), "").expect("the scratch folder is ours");
+    run(&stage, MENDED, &more).with_status(0);
 }
 
 #[test]

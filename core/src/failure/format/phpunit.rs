@@ -33,12 +33,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Reads sentences: below each class its tests, and below a test that failed what it said, behind a bar.
+/// Reads sentences: below each class, behind an empty line, its tests, and below a test that failed what it said, behind a bar.
 fn testdox(lines: &[&str], found: &mut Found<'_>) {
     let mut class = "";
     for (at, line) in lines.iter().enumerate() {
-        if !line.is_empty() && !line.starts_with(' ') {
-            class = line.split(" (").next().unwrap_or(line);
+        let begins = at == 0 || lines[at - 1].trim().is_empty();
+        if begins && !line.is_empty() && !line.starts_with(' ') {
+            class = line.split_once(" (").map_or(line, |(_, name)| name.trim_end_matches(')'));
         }
         // In its verbose form the time stands behind the name.
         let Some(name) = line.strip_prefix(" ✘ ").and_then(|rest| rest.split("  ").next()) else {
