@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use unstuck_adapters::clients;
 use unstuck_core::client::Decoder;
 use unstuck_core::event::Exit;
+use unstuck_core::reading::{CallEnd, Trouble};
 
 fn check(exit: i32, output: &str, expected: &Expect) {
     let mut decoder = Decoder::new(clients::find("claude").unwrap());
@@ -94,6 +95,32 @@ fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
 
         COMPLETE"#]],
     );
+}
+
+#[test]
+fn an_error_in_the_place_of_an_answer_is_none_where_nothing_was_written() {
+    let ends = |tokens: &str, says: &str| {
+        let mut decoder = Decoder::new(clients::find("qwen").unwrap());
+        let end =
+            format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{says}"{tokens}}}"#);
+        decoder.push(format!("{BEGIN}\n{end}\n").as_bytes());
+        let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
+        (reading.end, reading.trouble, answer)
+    };
+    let (none, some) = (r#","usage":{"output_tokens":0}"#, r#","usage":{"output_tokens":9}"#);
+    let (refused, cut) =
+        ("[API Error: 401 bad key]", "I am going to[API Error: terminated (cause: other side closed)]");
+    for (tokens, says, trouble) in [
+        (none, refused, Some(Trouble::Auth)),
+        (none, cut, Some(Trouble::Network)),
+        (none, "Done.", None),
+        (some, "It said [API Error: 401 bad key]", None),
+        ("", "It said [API Error: 401 bad key]", None),
+    ] {
+        let end = if trouble.is_some() { CallEnd::Failed } else { CallEnd::Done };
+        let answer = trouble.is_none().then(|| says.to_owned());
+        assert_eq!(ends(tokens, says), (end, trouble, answer), "{tokens} {says}");
+    }
 }
 
 #[test]
