@@ -68,7 +68,7 @@ impl Marks {
     }
 }
 
-/// Reads a file that says it is empty: with room from the start, it takes one call and not six.
+/// Reads a file that says it is empty: with room from the start, it is read in two calls and not in six.
 fn contents(file: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1024);
     File::open(file)?.take(u64::MAX).read_to_end(&mut bytes)?;

@@ -1,9 +1,9 @@
 //! `unstuck show`: a run on one screen.
 
-use unstuck_core::RunState;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::verdict::Decision;
+use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
 use super::runs::waiting;
@@ -37,7 +37,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
         let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);
         println!("{:#}", screen::end_json(&story, status));
     } else {
-        print(&found, &story, &RunState::of(&events));
+        print(&found, &story, &events);
     }
     match error {
         Some(error) => Err(found.unreadable(&error)),
@@ -45,7 +45,9 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
 }
 
-fn print(found: &Found, story: &Story, state: &RunState) {
+fn print(found: &Found, story: &Story, events: &[Event]) {
+    // What a step waits for is of interest only while the run is open.
+    let state = story.outcome.is_none().then(|| RunState::of(events));
     let head = format!("run {} · {} in {}", found.short(), story.workflow, story.workspace);
     println!(
         "{}",
@@ -53,11 +55,11 @@ fn print(found: &Found, story: &Story, state: &RunState) {
     );
     println!("started {} UTC · {}", text::moment(story.started_at), text::count(story.last_seq.0, "event"));
     for step in &story.steps {
-        let open = match (step.iterations.is_empty(), story.outcome) {
-            (true, Some(_)) => "not begun".to_owned(),
-            (true, None) => not_begun(state, &step.id),
-            (false, Some(_)) => "not finished when the run ended".to_owned(),
-            (false, None) => "under way".to_owned(),
+        let open = match (step.iterations.is_empty(), &state) {
+            (true, None) => "not begun".to_owned(),
+            (true, Some(state)) => not_begun(state, &step.id),
+            (false, None) => "not finished when the run ended".to_owned(),
+            (false, Some(_)) => "under way".to_owned(),
         };
         let end = step.end_sentence.as_ref().unwrap_or(&open);
         println!(

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::schema;
-use crate::stage::{Stage, repository, tell, wait_until, worker};
+use crate::stage::{Stage, claims, repository, tell, wait_until, worker};
 
 /// Starts a run in the background whose worker waits, and returns when it does.
 fn detached(stage: &Stage, options: &[&str]) {
@@ -70,10 +70,7 @@ fn a_detached_run_comes_to_its_own_end() {
 fn what_the_command_prints_that_starts_it_is_nobody_s_change() {
     let stage = Stage::repository();
     let work = "until grep -q output d.log; do sleep 0.02; done; unstuck verdict complete";
-    let keys = format!(
-        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\nrequire_change: true\n\
-         completion_check: {{claim: true}}\nmax_iterations: 2"
-    );
+    let keys = claims(&format!("{work:?}"), "require_change: true\nmax_iterations: 2");
     stage.workflow("", &keys);
     stage.shell(&stage.workspace(), "unstuck run -d flow.yaml >d.log");
     wait_until("it is gone", || stage.processes().is_empty());

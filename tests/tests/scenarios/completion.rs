@@ -3,14 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::stage::{Stage, kind, wait_until, worker};
-
-/// Returns the keys of a step whose worker judges itself.
-fn claims(command: &str, more: &str) -> String {
-    format!(
-        "worker: COMMAND\ncommand: {command}\ninstructions: Make it so.\ncompletion_check: {{claim: true}}\n{more}"
-    )
-}
+use crate::stage::{Stage, claims, kind, wait_until, worker};
 
 fn texts(list: &Value) -> String {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Stage, kind, tell, wait_until, worker};
+use crate::stage::{Stage, claims, kind, tell, wait_until, worker};
 
 /// Returns the iterations that were judged, in their order.
 fn judged(stage: &Stage) -> Vec<u64> {
@@ -147,9 +147,8 @@ fn a_child_run_that_was_taken_up_by_itself_leaves_no_drift_for_its_parent() {
 #[test]
 fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
     let stage = Stage::repository();
-    let keys = "worker: COMMAND\ncommand: unstuck verdict complete\ninstructions: Go.\nrequire_change: true\n\
-                completion_check: {claim: true}\nmax_iterations: 2";
-    stage.workflow("", keys);
+    let keys = claims("unstuck verdict complete", "require_change: true\nmax_iterations: 2");
+    stage.workflow("", &keys);
     stage.git(&["add", "-A"]);
     stage.git(&["commit", "-qm", "flow"]);
     let typed = |line: &str| stage.shell(&stage.workspace(), line).status.code();
@@ -170,10 +169,7 @@ fn what_a_run_prints_into_its_workspace_is_nobody_s_change() {
 fn what_a_supervisor_that_died_has_printed_is_nobody_s_change() {
     let stage = Stage::repository();
     let work = "test -e \"$SCRATCH/go\" || { touch \"$SCRATCH/go\"; kill -9 $PPID; sleep 600; }; unstuck verdict complete";
-    let keys = format!(
-        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\nrequire_change: true\n\
-         completion_check: {{claim: true}}\nmax_iterations: 2"
-    );
+    let keys = claims(&format!("{work:?}"), "require_change: true\nmax_iterations: 2");
     stage.workflow("", &keys);
     stage.shell(&stage.workspace(), "unstuck run flow.yaml >out.log 2>&1");
     stage.unstuck(&["resume"]).with_status(2).says("no_observable_change");

@@ -58,6 +58,13 @@ pub fn worker(name: &str) -> String {
     format!("sh {}", path.display())
 }
 
+/// Returns the keys of a step whose worker judges itself.
+pub fn claims(command: &str, more: &str) -> String {
+    format!(
+        "worker: COMMAND\ncommand: {command}\ninstructions: Make it so.\ncompletion_check: {{claim: true}}\n{more}"
+    )
+}
+
 /// Returns a file of the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::stage::{Stage, repository, tell, wait_until, worker};
+use crate::stage::{Stage, claims, repository, tell, wait_until, worker};
 
 /// Returns what `unstuck runs --json` says of a run.
 fn listed(stage: &Stage, run: &str) -> Value {
@@ -47,9 +47,7 @@ fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
 fn what_a_lost_attempt_has_changed_counts_with_the_one_that_takes_its_place() {
     let stage = Stage::repository();
     let work = "test -e \"$SCRATCH/go\" || { echo x >made; echo call >>\"$SCRATCH/calls\"; sleep 600; }; unstuck verdict complete";
-    let keys = format!(
-        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\nrequire_change: true"
-    );
+    let keys = claims(&format!("{work:?}"), "require_change: true\nmax_iterations: 2");
     stage.workflow("", &keys);
     let live = stage.start(&["run", "flow.yaml"]);
     wait_until("it works", || stage.calls() == 1);

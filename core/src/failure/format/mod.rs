@@ -86,6 +86,7 @@ pub(super) mod xctest;
 pub(super) mod zig;
 
 use memchr::memmem;
+use serde_json::Value;
 
 /// One stream or one report, cleaned.
 pub(super) struct Sheet<'a> {
@@ -139,7 +140,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Returns the JSON documents that begin at the start of a line.
-    fn documents(&self) -> impl Iterator<Item = serde_json::Value> {
+    fn documents(&self) -> impl Iterator<Item = Value> {
         let mut end = 0;
         self.starting(b"{[").flat_map(move |(at, line)| {
             let mut start = self.offset(line);
@@ -182,6 +183,11 @@ fn python_place(line: &str) -> Option<(&str, Option<u32>, &str)> {
     let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
     let (number, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
     Some((file, number.parse().ok(), rest))
+}
+
+/// Reads a number of JSON, such as that of a line.
+fn number(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|number| u32::try_from(number).ok())
 }
 
 /// Takes a time in brackets off the end of a name: `(12.3ms)`, `[0.01s]`, `12ms`.

@@ -22,10 +22,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let data = item.head[name.len()..].split(" with data (").next().unwrap_or_default();
             let data = data.split(" (").next().unwrap_or_default();
             let draft = Draft::test("phpunit", &format!("{name}{data}"), &block);
-            let place =
-                item.body.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
-            let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
-            found.push(draft.headed(item.head));
+            found.push(placed(draft, item.body).headed(item.head));
         }
     }
     if found.len() == before {
@@ -48,15 +45,22 @@ fn testdox(lines: &[&str], found: &mut Found<'_>) {
         let told: Vec<&str> = lines[at + 1..].iter().map_while(|line| behind_bar(line)).collect();
         let said = told.iter().copied().skip_while(|line| line.is_empty());
         let block: Vec<&str> = said.take_while(|line| !is_place(line)).collect();
-        let draft = Draft::test("phpunit", &format!("{class}::{name}"), &block);
-        let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
-        found.push(place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok())));
+        found.push(placed(Draft::test("phpunit", &format!("{class}::{name}"), &block), &told));
     }
 }
 
 fn behind_bar(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix(['│', '┐', '├', '┴', '┊', '╵', '╷'])?;
     Some(rest.strip_prefix(' ').unwrap_or(rest).trim_end())
+}
+
+/// Says where it failed: the last place that is told.
+fn placed(draft: Draft, told: &[&str]) -> Draft {
+    let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
+    match place {
+        Some((file, number)) => draft.at(file, number.parse().ok()),
+        None => draft,
+    }
 }
 
 /// The stack of PHPUnit is bare: a path and a line.

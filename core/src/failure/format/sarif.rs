@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, number};
 
 /// Reads every result.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -45,10 +45,10 @@ fn level<'r>(result: &'r Value, rule: &'r Value) -> &'r str {
 fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
     let place = &result["locations"][0]["physicalLocation"];
     let file = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
-    let line = place["region"]["startLine"].as_u64().and_then(|line| u32::try_from(line).ok());
+    let line = number(&place["region"]["startLine"]);
     let message =
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
-    let column = place["region"]["startColumn"].as_u64().and_then(|column| u32::try_from(column).ok());
+    let column = number(&place["region"]["startColumn"]);
     Draft::diagnostic("sarif", file, line, message)
         .kind(result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default())
         .shown_at(column, "")

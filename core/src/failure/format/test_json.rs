@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, node_test, rspec};
+use super::{Sheet, node_test, number, rspec};
 
 /// Reads every document.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -40,9 +40,9 @@ fn jest(file: &Value, found: &mut Found<'_>) {
         let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
         let block: Vec<&str> = told.lines().collect();
         let draft = Draft::test("jest", &format!("{path} › {name}"), &block);
-        let number = test["location"]["line"].as_u64().and_then(|line| u32::try_from(line).ok());
-        let number = number.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
-        found.push(draft.at(path, number));
+        let at = number(&test["location"]["line"]);
+        let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
+        found.push(draft.at(path, at));
     }
     // A file that could not be run has no tests; where a hook failed, none of them did.
     if file["status"] == "failed" && !tests.iter().any(|test| test["status"] == "failed") {
@@ -78,11 +78,10 @@ fn ruby(example: &Value, found: &mut Found<'_>) {
     let exception = &example["exception"];
     let told = format!("{}: {}", text(&exception["class"]), text(&exception["message"]).trim());
     let block: Vec<&str> = told.lines().map(str::trim).filter(|line| *line != "Diff:").collect();
-    let number = example["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
     found.push(
         Draft::test("rspec", text(&example["full_description"]), &block)
             .within(text(&example["file_path"]))
-            .at(text(&example["file_path"]), number),
+            .at(text(&example["file_path"]), number(&example["line_number"])),
     );
 }
 
@@ -92,8 +91,7 @@ fn googletest(suite: &Value, found: &mut Found<'_>) {
         let Some(first) = list(&test["failures"]).first() else { continue };
         let name = format!("{}.{}", text(&test["classname"]), text(&test["name"]));
         let block: Vec<&str> = text(&first["failure"]).lines().collect();
-        let number = test["line"].as_u64().and_then(|line| u32::try_from(line).ok());
-        found.push(Draft::test("gtest", &name, &block).at(text(&test["file"]), number));
+        found.push(Draft::test("gtest", &name, &block).at(text(&test["file"]), number(&test["line"])));
     }
 }
 
