@@ -1113,6 +1113,26 @@ mod subworkflows {
     }
 
     #[test]
+    fn a_step_beside_a_child_run_may_not_share_a_decision_file_with_a_step_of_it() {
+        let check = "max_iterations: 2\ncompletion_check: {claim: true, decision_file: v.json}";
+        let beside = |name: &str| format!("{name}: {{workflow: c.yaml}}");
+        let of_parent = format!("a: {{{GOOD}, {}}}", check.replace('\n', ", "));
+        for lines in
+            [[beside("a"), of_parent.replacen('a', "b", 1)], [of_parent, beside("b")], ["a", "b"].map(beside)]
+        {
+            let report = report(&read_with(
+                &steps(&lines.join("\n")),
+                &Options::default(),
+                &[("c.yaml", &step(check))],
+            ));
+            assert!(
+                report.contains("steps.b") && report.contains("step a may run at the same time"),
+                "{lines:?}: {report}"
+            );
+        }
+    }
+
+    #[test]
     fn a_child_that_is_not_there_is_named() {
         with(
             &[],
@@ -1670,7 +1690,7 @@ mod plans {
     #[test]
     fn who_works_alone_is_named_where_others_could_run_beside_it() {
         let yaml = format!(
-            "a: {{{GOOD}, require_change: true}}\nb: {{{GOOD}}}\nc: {{{GOOD}, require_change: true, depends_on: [a, b]}}\n"
+            "a: {{{GOOD}, require_change: true}}\nb: {{{GOOD}}}\nc: {{{GOOD}, require_change: true, depends_on: [a]}}\n"
         );
         let workflow = accepted(&steps(&yaml));
         expect![[r#"
@@ -1684,7 +1704,8 @@ mod plans {
                  bounds     5 min an attempt
 
               2. c: CUSTOM
-                 after      a, b
+                 alone      judged by what changes, so no other step runs meanwhile
+                 after      a
                  bounds     5 min an attempt
 
             worst case: 3 worker calls, 0 check calls, 5 min, and 26 h of waiting for limited services

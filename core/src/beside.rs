@@ -5,10 +5,10 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::id::StepId;
 use crate::interpolate;
-use crate::workflow::Step;
+use crate::workflow::{Step, Work};
 
-/// Returns the steps that may run at the same time as this one and have the same file for their verdict: what is in it
-/// without a check id may be from any of them.
+/// Returns the steps that may run at the same time as this one and where its verdict is written theirs is, too, or that
+/// of a step of their child runs: what is in that file without a check id may be from any of them.
 ///
 /// The steps are those of a workflow with this bound of steps at a time; edges that lead nowhere count for nothing.
 pub fn shares_decision_file<'a>(
@@ -16,10 +16,36 @@ pub fn shares_decision_file<'a>(
     concurrency: Option<u32>,
     step: &'a Step,
 ) -> impl Iterator<Item = &'a Step> {
-    let own = file(step).filter(|_| concurrency != Some(1));
-    let others = steps.iter().filter(|other| other.id != step.id);
-    let sharing = others.filter(move |other| own.is_some() && file(other) == own);
-    sharing.filter(move |other| may_meet(steps, step, other))
+    shares(steps, concurrency, step, BTreeSet::from_iter(file(step)))
+}
+
+/// Returns the steps that [share](shares_decision_file) the decision file of this one, or one of a step of its child runs.
+pub fn shares_some_decision_file<'a>(
+    steps: &'a [Step],
+    concurrency: Option<u32>,
+    step: &'a Step,
+) -> impl Iterator<Item = &'a Step> {
+    shares(steps, concurrency, step, files(step))
+}
+
+fn shares<'a>(
+    steps: &'a [Step],
+    concurrency: Option<u32>,
+    step: &'a Step,
+    own: BTreeSet<PathBuf>,
+) -> impl Iterator<Item = &'a Step> {
+    let can_share = concurrency != Some(1) && !step.works_alone() && !own.is_empty();
+    let others = can_share.then(|| peers(steps, step)).into_iter().flatten();
+    others.filter(move |other| !other.works_alone() && !files(other).is_disjoint(&own))
+}
+
+/// Returns where verdicts are written, of a step and of those of its child runs, which have the same workspace.
+fn files(step: &Step) -> BTreeSet<PathBuf> {
+    let of_children = match &step.work {
+        Work::Worker(_) => &[],
+        Work::Subworkflow(child) => child.workflow.steps.as_slice(),
+    };
+    file(step).into_iter().chain(of_children.iter().flat_map(files)).collect()
 }
 
 /// Returns where a verdict is written, however that is put; `None` where each check has a file of its own.
@@ -29,27 +55,27 @@ fn file(step: &Step) -> Option<PathBuf> {
     is_fixed.then(|| Path::new(path).components().filter(|it| *it != Component::CurDir).collect())
 }
 
-/// Says whether two steps may run at the same time, as far as their order and what they are judged by tell.
-fn may_meet(steps: &[Step], one: &Step, other: &Step) -> bool {
-    if one.works_alone() || other.works_alone() {
-        return false;
-    }
-    let edges = steps.iter().map(|step| (&step.id, &step.depends_on)).collect();
-    !comes_after(&edges, &one.id, &other.id) && !comes_after(&edges, &other.id, &one.id)
-}
-
-fn comes_after(edges: &BTreeMap<&StepId, &Vec<StepId>>, step: &StepId, other: &StepId) -> bool {
-    let mut seen = BTreeSet::from([step]);
-    let mut open = vec![step];
-    while let Some(at) = open.pop() {
-        for next in edges.get(at).into_iter().copied().flatten() {
-            if next == other {
-                return true;
-            }
-            if seen.insert(next) {
-                open.push(next);
-            }
+/// Returns the steps that come neither before nor after this one.
+fn peers<'a>(steps: &'a [Step], step: &'a Step) -> impl Iterator<Item = &'a Step> {
+    let mut before: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
+    let mut after: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
+    for step in steps {
+        for needed in &step.depends_on {
+            before.entry(&step.id).or_default().push(needed);
+            after.entry(needed).or_default().push(&step.id);
         }
     }
-    false
+    let ordered: BTreeSet<&StepId> =
+        [before, after].iter().flat_map(|edges| reached(edges, &step.id)).collect();
+    steps.iter().filter(move |other| !ordered.contains(&other.id))
+}
+
+/// Returns where the edges lead from a step, which is one of those.
+fn reached<'a>(edges: &BTreeMap<&'a StepId, Vec<&'a StepId>>, from: &'a StepId) -> BTreeSet<&'a StepId> {
+    let mut seen = BTreeSet::from([from]);
+    let mut open = vec![from];
+    while let Some(at) = open.pop() {
+        open.extend(edges.get(at).into_iter().flatten().copied().filter(|next| seen.insert(next)));
+    }
+    seen
 }

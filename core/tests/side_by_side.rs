@@ -120,6 +120,8 @@ fn a_verdict_without_an_id_in_a_file_of_two_is_nobodys() {
         (bare(), claims("b"), Some(1), RunOutcome::Complete),
         (bare(), after("a", "b"), None, RunOutcome::Complete),
         (bare(), Step { require_change: true, ..claims("b") }, None, RunOutcome::Complete),
+        (bare(), calls("b", vec![claims("x")]), None, RunOutcome::IterationLimit),
+        (says("complete"), calls("b", vec![claims("x")]), None, RunOutcome::Complete),
     ] {
         let steps = vec![claims("a"), second];
         let workflow = Workflow { concurrency, ..Workflow::of_steps(steps) };

@@ -54,7 +54,7 @@ fn check_decision_files(
 ) {
     for (at, (step, (_, view))) in steps.iter().zip(views).enumerate() {
         let is_earlier = |other: &&Step| steps[..at].iter().any(|it| it.id == other.id);
-        let mut others = beside::shares_decision_file(steps, concurrency, step);
+        let mut others = beside::shares_some_decision_file(steps, concurrency, step);
         let Some(other) = others.find(is_earlier) else { continue };
         let other = named(other.id.as_str());
         let what = format!("step {other} may run at the same time and writes its verdict to the same file");

@@ -285,15 +285,16 @@ impl fmt::Display for Plan {
 impl Plan {
     fn write_steps(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = "  ".repeat(depth);
+        // Two of a level are beside each other, and either may be beside what comes after the other.
+        let is_chain = self.steps.windows(2).all(|pair| pair[0].level != pair[1].level);
         for step in &self.steps {
-            let has_peer = self.steps.iter().any(|it| it.id != step.id && it.level == step.level);
             write!(f, "\n{indent}{}. {}: {}", step.level, step.id, step.worker)?;
             if let Some(detail) = &step.detail {
                 write!(f, " ({})", one_line(detail))?;
             }
             writeln!(f)?;
             let facts = format!("{indent}   ");
-            if step.alone && has_peer && self.concurrency != Some(1) {
+            if step.alone && !is_chain && self.concurrency != Some(1) {
                 writeln!(f, "{facts}alone      judged by what changes, so no other step runs meanwhile")?;
             }
             step.write_facts(f, &facts)?;
