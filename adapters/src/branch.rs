@@ -13,6 +13,29 @@ use crate::folder::as_path;
 /// Protected branches where nothing else is said.
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
+/// Branches that are not worked on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Protected {
+    /// Their names, or patterns of them.
+    pub patterns: Vec<String>,
+    /// Where those come from: `cli`, `env` or `default`.
+    pub source: &'static str,
+}
+
+impl Protected {
+    /// Takes those given on the command line, else a list with commas from the environment, else the usual ones. An empty
+    /// variable says nothing.
+    pub fn resolve(cli: Option<&[String]>, env: Option<&str>) -> Self {
+        let of = |source, patterns: Vec<String>| Self { patterns, source };
+        let given = cli.map(|patterns| of("cli", patterns.to_vec()));
+        let listed = || {
+            let names = env?.split(',').map(str::trim).filter(|name| !name.is_empty());
+            Some(of("env", names.map(str::to_owned).collect())).filter(|it| !it.patterns.is_empty())
+        };
+        given.or_else(listed).unwrap_or_else(|| of("default", DEFAULT_PROTECTED.map(str::to_owned).to_vec()))
+    }
+}
+
 /// Variables that would lead git to another repository than that of the workspace.
 pub(crate) const MISLEADING: [&str; 7] = [
     "GIT_DIR",

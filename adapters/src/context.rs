@@ -17,6 +17,7 @@ use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::view::{self, object};
 use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
 
+use crate::branch::Protected;
 use crate::environment::BranchFacts;
 
 /// What the views say besides the state.
@@ -24,8 +25,8 @@ use crate::environment::BranchFacts;
 pub struct Facts {
     /// What is known of the branch; `None` outside git.
     pub branch: Option<BranchFacts>,
-    /// Patterns of protected branches.
-    pub protected_branches: Vec<String>,
+    /// Branches that are not worked on.
+    pub protected_branches: Protected,
     /// Work on them is allowed.
     pub allow_protected_branch: bool,
     /// The run is held to its branch.
@@ -167,7 +168,8 @@ fn workflow(state: &RunState, facts: &Facts) -> Value {
         ("abortReason", failed.map_or(Value::Null, |outcome| json!(outcome.as_str()))),
         ("incompleteSteps", if incomplete.is_empty() { Value::Null } else { json!(incomplete) }),
         ("create_branch", json!(workflow.branch.create_branch)),
-        ("protected_branches", json!(facts.protected_branches)),
+        ("protected_branches", json!(facts.protected_branches.patterns)),
+        ("protected_branches_source", json!(facts.protected_branches.source)),
         ("allow_protected_branch", json!(facts.allow_protected_branch)),
         ("branch_lock_enabled", json!(facts.branch_lock)),
     ]);

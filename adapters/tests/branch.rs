@@ -6,7 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use unstuck_adapters::branch::{
-    BaseSource, DEFAULT_PROTECTED, GitFacts, check_expected, commit_of, facts, protected_match, resolve_base,
+    BaseSource, DEFAULT_PROTECTED, GitFacts, Protected, check_expected, commit_of, facts, protected_match,
+    resolve_base,
 };
 
 #[test]
@@ -46,6 +47,24 @@ fn only_the_star_is_special() {
     }
     assert_eq!(protected_match("release/2", &DEFAULT_PROTECTED), Some("release/*"));
     assert_eq!(protected_match("work", &DEFAULT_PROTECTED), None);
+}
+
+#[test]
+fn the_command_line_goes_before_the_environment_and_that_before_the_usual() {
+    for (cli, env, patterns, source) in [
+        (None, None, DEFAULT_PROTECTED.as_slice(), "default"),
+        (None, Some(" , "), DEFAULT_PROTECTED.as_slice(), "default"),
+        (None, Some("trunk, rel/*"), &["trunk", "rel/*"], "env"),
+        (Some(["live"]), Some("trunk"), &["live"], "cli"),
+        (Some([""]), Some("trunk"), &[""], "cli"),
+    ] {
+        let cli = cli.map(|names| names.map(str::to_owned));
+        let found = Protected::resolve(cli.as_ref().map(<[String; 1]>::as_slice), env);
+        assert_eq!(
+            (found.patterns.iter().map(String::as_str).collect::<Vec<_>>(), found.source),
+            (patterns.to_vec(), source)
+        );
+    }
 }
 
 #[test]

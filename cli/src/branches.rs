@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unstuck_adapters::branch::{self, DEFAULT_PROTECTED, GitFacts};
+use unstuck_adapters::branch::{self, GitFacts, Protected};
 use unstuck_adapters::environment::BranchFacts;
 use unstuck_core::workflow::BranchRules;
 use unstuck_runner::branch_lock::BranchLock;
@@ -30,8 +30,8 @@ pub struct Branches {
     pub facts: Option<BranchFacts>,
     /// Holds the run to its branch; `None` where nobody asks for that.
     pub lock: Option<BranchLock>,
-    /// Patterns of protected branches.
-    pub protected: Vec<String>,
+    /// Branches that are not worked on.
+    pub protected: Protected,
     /// Work on them is allowed.
     pub allow_protected: bool,
 }
@@ -40,7 +40,8 @@ impl BranchArgs {
     /// Looks at the workspace. `rules` are those of a workflow file; a run without a file has none, and
     /// is held to no branch.
     pub fn look(&self, workspace: &Path, rules: Option<&BranchRules>, resumed: bool) -> Result<Branches> {
-        let protected = self.protected();
+        let listed = variable("PROTECTED_BRANCHES");
+        let protected = Protected::resolve(self.protected_branches.as_deref(), listed.as_deref());
         let allow_protected = self.allow_protected_branch || flag("ALLOW_PROTECTED_BRANCH");
         let mut branches = Branches { protected, allow_protected, ..Branches::default() };
         let now = branch::facts(workspace)
@@ -85,15 +86,6 @@ impl BranchArgs {
             expected_current_branch: now.branch.clone(),
         })
     }
-
-    fn protected(&self) -> Vec<String> {
-        let from_environment = variable("PROTECTED_BRANCHES")
-            .map(|list| list.split(',').map(|it| it.trim().to_owned()).collect());
-        self.protected_branches
-            .clone()
-            .or(from_environment)
-            .unwrap_or_else(|| DEFAULT_PROTECTED.map(str::to_owned).to_vec())
-    }
 }
 
 fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result<()> {
@@ -104,7 +96,7 @@ fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result
         ))
         .hint(format!("git switch {expected}")));
     }
-    let pattern = branch::protected_match(on, &branches.protected);
+    let pattern = branch::protected_match(on, &branches.protected.patterns);
     match pattern {
         Some(pattern) if !rules.create_branch && !branches.allow_protected => Err(Error::usage(format!(
             "the workspace is on branch {on}, which is protected (pattern {pattern})"

@@ -303,7 +303,7 @@ fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts>
         verbose: world.verbose,
         create_branch: rules.is_some_and(|rules| rules.create_branch),
         allow_protected_branch: world.allow_protected_branch,
-        protected_branches: world.protected_branches.clone(),
+        protected_branches: world.protected_branches.patterns.clone(),
         branch: world.branch.clone().map(|facts| BranchFacts {
             expected_current_branch: world
                 .branch_lock

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use unstuck_adapters::branch::Protected;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process;
 use unstuck_adapters::redact::Redactor;
@@ -50,8 +51,8 @@ pub struct Site {
     pub branch: Option<BranchFacts>,
     /// Holds runs to their branch; `None` where nobody asks for that.
     pub branch_lock: Option<BranchLock>,
-    /// Patterns of branches that are not worked on.
-    pub protected_branches: Vec<String>,
+    /// Branches that are not worked on.
+    pub protected_branches: Protected,
     /// Work on them is allowed all the same.
     pub allow_protected_branch: bool,
     /// Baselines are shared with other runs, where the commands and the files are the same.

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_adapters::branch::Protected;
 use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::StopSignal;
@@ -56,8 +57,8 @@ pub struct Machine {
     pub branch: Option<BranchFacts>,
     /// Holds the run to its branch; `None` where nobody asks for that.
     pub branch_lock: Option<BranchLock>,
-    /// Patterns of branches that are not worked on.
-    pub protected_branches: Vec<String>,
+    /// Branches that are not worked on.
+    pub protected_branches: Protected,
     /// Work on them is allowed all the same.
     pub allow_protected_branch: bool,
     /// The step that this run is a part of.

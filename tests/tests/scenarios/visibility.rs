@@ -7,13 +7,11 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::schema;
-use crate::stage::{Ended, Live, Stage, kind, repository, tell, wait_until, worker};
+use crate::stage::{Ended, Live, Stage, claims, kind, repository, tell, wait_until, worker};
 
-/// Returns the keys of a step whose worker judges itself.
-fn claims(command: &str, more: &str) -> String {
-    format!(
-        "worker: COMMAND\ncommand: {command}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 3\n{more}"
-    )
+/// Returns the keys of a step whose worker judges itself, three times at most.
+fn claims_thrice(command: &str, more: &str) -> String {
+    claims(command, &format!("max_iterations: 3\n{more}"))
 }
 
 fn summary_schema() -> Value {
@@ -79,16 +77,16 @@ fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     let convergence = "convergence: {enabled: true, stall_threshold: 1, max_stage: 2}";
     explains(
         &stage,
-        of_file(claims(&worker("same-failure.sh"), convergence)),
+        of_file(claims_thrice(&worker("same-failure.sh"), convergence)),
         3,
         "STUCK",
         "unstuck artifacts",
     );
-    let blocked = claims("unstuck verdict blocked --needs 'npm login'", "");
+    let blocked = claims_thrice("unstuck verdict blocked --needs 'npm login'", "");
     let ended = of_file(blocked);
     assert!(ended.last_lines().contains("npm login"), "{ended:#?}");
     explains(&stage, ended, 4, "BLOCKED", "unstuck answer");
-    explains(&stage, of_file(claims("echo no luck >&2; exit 9", "")), 5, "FAILED", "unstuck resume");
+    explains(&stage, of_file(claims_thrice("echo no luck >&2; exit 9", "")), 5, "FAILED", "unstuck resume");
 
     let bad = run(&["x", "--claim", "--with", "true", "--iterations", "0"]).with_status(64);
     assert!(bad.err.contains("--iterations"), "{bad:#?}");
@@ -161,7 +159,7 @@ fn a_worker_is_told_whether_much_is_to_be_said() {
 #[test]
 fn s71_the_last_lines_are_about_the_run_and_not_about_a_child_of_it() {
     let stage = Stage::repository();
-    stage.workflow("", &claims(&worker("same-failure.sh"), ""));
+    stage.workflow("", &claims_thrice(&worker("same-failure.sh"), ""));
     let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n";
     stage.write("parent.yaml", top);
     let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(2);
@@ -183,7 +181,7 @@ fn s71_the_steps_of_a_child_run_are_shown_below_their_prefix_where_that_is_asked
     let named = ", bubble_subworkflow_events: true, subworkflow_event_prefix: inner";
     for (more, want) in [("", None), (bubbles, Some("outer/work")), (named, Some("inner/work"))] {
         let stage = Stage::repository();
-        stage.workflow("", &claims(&worker("same-failure.sh"), ""));
+        stage.workflow("", &claims_thrice(&worker("same-failure.sh"), ""));
         let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n";
         stage.write("parent.yaml", format!("{top}  outer: {{workflow: flow.yaml{more}}}\n"));
         let ended = stage.unstuck(&["run", "parent.yaml"]).with_status(2);
@@ -237,7 +235,7 @@ fn s72_a_script_gets_json_lines_and_a_summary_that_keeps_its_shape() {
         assert_eq!(serde_json::from_str::<Value>(&shown.out).expect("JSON"), *last, "show says the same");
     }
     let stage = Stage::repository();
-    let step = claims("unstuck verdict blocked --needs 'npm login'", "convergence: {enabled: true}");
+    let step = claims_thrice("unstuck verdict blocked --needs 'npm login'", "convergence: {enabled: true}");
     stage.workflow("", &step);
     let ended = stage.unstuck(&["run", "flow.yaml", "--json"]).with_status(4);
     let last: Value = serde_json::from_str(ended.out.lines().last().expect("lines")).expect("JSON");
@@ -260,19 +258,41 @@ fn s72_a_script_gets_json_lines_and_a_summary_that_keeps_its_shape() {
 #[test]
 fn s75_a_bad_base_branch_ends_the_run_before_it_begins() {
     let stage = Stage::repository();
-    stage.workflow("", &claims(&worker("claim.sh"), ""));
+    stage.workflow("", &claims_thrice(&worker("claim.sh"), ""));
     let ended = stage.unstuck(&["run", "flow.yaml", "--base-branch", "no-such-branch"]).with_status(64);
     assert!(ended.err.contains("no-such-branch") && ended.err.contains("next: "), "{ended:#?}");
     stage.unstuck(&["run", "flow.yaml", "--base-branch=-x"]).with_status(64).complains("-x");
 
-    stage.workflow("expected_work_branch: elsewhere\n", &claims(&worker("claim.sh"), ""));
+    stage.workflow("expected_work_branch: elsewhere\n", &claims_thrice(&worker("claim.sh"), ""));
     stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains("git switch elsewhere");
 
     assert_eq!((stage.calls(), stage.processes()), (0, Vec::new()), "nothing has run");
     assert!(stage.unstuck(&["runs"]).with_status(0).out.contains("nothing has run here yet"));
     // What is in the way of one run is not in the way of the next.
-    stage.workflow("", &claims(&worker("claim.sh"), ""));
+    stage.workflow("", &claims_thrice(&worker("claim.sh"), ""));
     stage.unstuck(&["run", "flow.yaml", "--base-branch", "work"]).with_status(0);
+    let view = fs::read(stage.workspace().join("context/_workflow.json")).expect("a view");
+    let view: Value = serde_json::from_slice(&view).expect("JSON");
+    let of_branch = [
+        "create_branch",
+        "expected_current_branch",
+        "startup_toplevel",
+        "startup_branch",
+        "startup_head_sha",
+        "effective_base_branch",
+        "effective_base_branch_source",
+        "effective_base_sha",
+        "protected_branches",
+        "protected_branches_source",
+        "allow_protected_branch",
+        "branch_lock_enabled",
+    ];
+    assert_eq!(of_branch.into_iter().find(|key| view.get(key).is_none()), None, "{view:#}");
+    let source = |of: &str| view[format!("{of}_source")].clone();
+    assert_eq!(
+        (source("effective_base_branch"), source("protected_branches")),
+        ("cli".into(), "default".into())
+    );
 }
 
 #[test]
@@ -409,7 +429,7 @@ fn s85_a_run_whose_supervisor_is_gone_is_shown_as_interrupted() {
 #[test]
 fn s85_a_child_of_a_dead_run_is_not_taken_for_a_run() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "3");
-    stage.workflow("", &claims(&worker("count.sh"), ""));
+    stage.workflow("", &claims_thrice(&worker("count.sh"), ""));
     let top = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  outer: {workflow: flow.yaml}\n";
     stage.write("parent.yaml", top);
     let live = stage.start(&["run", "parent.yaml"]);
