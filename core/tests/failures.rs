@@ -1131,6 +1131,109 @@ fn what_a_failed_test_printed_is_no_failure_of_another_tool() {
     }
 }
 
+/// What a program or a test prints that looks like the failure of another, before what it really says.
+#[test]
+fn what_only_looks_like_the_last_words_is_not_taken_for_them() {
+    for (bait, real, expected) in [
+        (
+            "panic: this is only a log line\n",
+            "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/p/m.go:3 +0x1\nexit status 2\n",
+            "traceback | - | panic | /p/m.go:3\n",
+        ),
+        (
+            "Traceback (most recent call last): none today\n",
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\nValueError: no\n",
+            "traceback | - | ValueError | a.py:3\n",
+        ),
+        (
+            "Exception in thread \"fake\": only a log line\n",
+            "Exception in thread \"main\" java.lang.Boom: no\n\tat p.A.main(A.java:3)\n",
+            "traceback | - | Boom | A.java:3\n",
+        ),
+        (
+            "ERROR: AddressSanitizer: not really, a log line\n",
+            "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60\n    #0 0x1 in f x.c:3:1\n",
+            "sanitizer | - | heap-use-after-free | x.c:3\n",
+        ),
+        (
+            "There was 1 failure:\n\n1) Fake::testFake\nno\n\n/p/F.php:3\n\n",
+            "Time: 00:00.1, Memory: 4.00 MB\n\nThere was 1 failure:\n\n1) A::testB\nno\n\n/p/A.php:3\n\nFAILURES!\nTests: 2, Assertions: 2, Failures: 1.\n",
+            "phpunit | A::testB |  | /p/A.php:3\n",
+        ),
+        (
+            "Failures:\n\n  1) Fake fails\n     Failure/Error: no\n\n",
+            "Pending:\n  1) Kite FAILED - later\n\nFinished in 0.1 seconds\n2 examples, 0 failures, 1 pending\n",
+            "process | - | unparsed | -\n",
+        ),
+        (
+            "TAP version 13\n1..2\nok 1 a\n  ---\n  message: |\n    not ok 1 fake\n  ...\n",
+            "not ok 2 b\n  ---\n  message: |\n    not ok 1 fake\n  ...\n",
+            "tap | b |  | -\n",
+        ),
+    ] {
+        let found = read(format!("{bait}{real}").as_bytes());
+        assert_eq!(shown(&found), expected, "{bait}{real}");
+        if !expected.contains("unparsed") && !bait.starts_with("TAP") {
+            assert_eq!(found.set(), read(real.as_bytes()).set(), "{bait}");
+        }
+    }
+}
+
+#[test]
+fn what_runners_say_twice_is_one_and_what_they_stream_is_read() {
+    let stream = r#"["start",{"total":2}]
+["pass",{"title":"a","fullTitle":"s a","file":"/p/t.js","duration":1}]
+["fail",{"title":"b","fullTitle":"s b","file":"/p/t.js","err":"no","stack":"Error: no\n    at Context.<anonymous> (t.js:3:1)"}]
+["end",{"failures":1}]
+"#;
+    assert_eq!(shown(&read(stream.as_bytes())), "mocha | s b | Error | /p/t.js\n");
+    let json = r#"{"testResults":[{"name":"/p/w.test.js","status":"failed","assertionResults":[{"ancestorTitles":[],"title":"a","status":"failed","failureMessages":["Error: no"]}]}]}"#;
+    let text = "FAIL ./w.test.js\n  ● a\n\n    no\n\nTest Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\n";
+    let both = read_streams([json, text, ""]);
+    assert_eq!(shown(&both), "jest | w.test.js › a |  | w.test.js\n");
+}
+
+#[test]
+fn a_warning_of_a_linter_is_none_in_any_form_that_it_has() {
+    for text in [
+        "/p/a.js:3:1: Unexpected console statement. [Warning/no-console]\n/p/a.js:4:1: 'x' is not defined. [Error/no-undef]\n\n2 problems\n",
+        "a.js(3,1): warning no-console : Unexpected console statement.\na.js(4,1): error no-undef : 'x' is not defined.\n\n2 problems\n",
+        "TAP version 13\n1..1\nnot ok 1 - /p/a.js\n  ---\n  message: Unexpected console statement.\n  severity: warning\n  data:\n    line: 3\n    ruleId: no-console\n  messages:\n    - message: '''x'' is not defined.'\n      severity: error\n      data:\n        line: 4\n        ruleId: no-undef\n  ...\n",
+    ] {
+        let found = read(text.as_bytes());
+        let kinds: Vec<&str> = found.failures.iter().map(|it| it.kind.as_str()).collect();
+        assert_eq!(kinds, ["no-undef"], "{text}");
+        assert_eq!(found.failures[0].location.as_ref().and_then(|it| it.line), Some(4), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_could_not_be_run_has_its_own_reason() {
+    let printed = |why: &str| {
+        let other = "# AssertionError [ERR_ASSERTION]: fake\n# Subtest: a\nok 1 - a\n  ---\n  duration_ms: 1\n  ...\nok 2 - b\n  ---\n  ...\nok 3 - c\n  ---\n  ...\n";
+        let own = "# Subtest: /srv/ci/shop/t/two.mjs\nnot ok 2 - /srv/ci/shop/t/two.mjs\n  ---\n  failureType: 'testCodeFailure'\n  exitCode: 1\n  error: 'test failed'\n  ...\n1..4\n";
+        format!("TAP version 13\n{other}{why}{own}")
+    };
+    let syntax =
+        read(printed("# file:///srv/ci/shop/t/two.mjs:5\n# SyntaxError: Unexpected token\n").as_bytes());
+    assert_eq!(shown(&syntax), "tap | - | SyntaxError | t/two.mjs\n");
+    assert_ne!(read(printed("").as_bytes()).set(), syntax.set());
+}
+
+#[test]
+fn two_errors_without_a_symbol_are_two() {
+    let error = |line: u32, source: &str| {
+        format!(
+            "error: variable does not need to be mutable\n --> src/lib.rs:{line}:9\n  |\n{line} |     {source}\n  |         ----^^^^\n  |         |\n  |         help: remove this `mut`\n\n"
+        )
+    };
+    let (left, right) = (error(6, "let mut left = 1;"), error(7, "let mut right = 2;"));
+    let both = read(format!("{left}{right}").as_bytes());
+    assert_eq!(both.failures.len(), 2, "{both:#?}");
+    assert_ne!(read(left.as_bytes()).set(), read(right.as_bytes()).set());
+    assert_eq!(read(left.as_bytes()).set(), read(error(60, "let mut left = 1;").as_bytes()).set());
+}
+
 #[test]
 fn a_set_has_no_order() {
     let prints: Vec<_> = read(SAMPLES[0].1).failures.into_iter().map(|it| it.fingerprint).collect();

@@ -238,7 +238,8 @@ impl<'a> Found<'a> {
 
     /// Says whether what was found behind the first `reported` are files that cannot be parsed, and nothing else.
     pub(super) fn are_unreadable(&self, reported: usize) -> bool {
-        self.failures[reported..].iter().all(|failure| failure.test.is_none() && failure.kind == "syntax")
+        let read = &self.failures[reported..];
+        !read.is_empty() && read.iter().all(|failure| failure.test.is_none() && failure.kind == "syntax")
     }
 
     /// Says whether a test in this file was found.

@@ -59,7 +59,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "unittest", title: "Python unittest", stage: Runner, marks: &["FAILED ("], read: format::unittest::read },
     Format { name: "green", title: "green (Python)", stage: Runner, marks: &["\nFailure in ", "\nError in "], read: format::green::read },
     Format { name: "subunit", title: "subunit, version 1: cmocka and others", stage: Runner, marks: &["\nfailure: ", "\nerror: "], read: format::subunit::read },
-    Format { name: "node-test", title: "node --test (spec)", stage: Tool, marks: &["✖ failing tests:"], read: format::node_test::read },
+    Format { name: "node-test", title: "node --test (spec)", stage: Tool, marks: &["✖ failing tests:", "\nFailed tests:\n"], read: format::node_test::read },
     Format { name: "vitest", title: "vitest", stage: Tool, marks: &["⎯ Failed ", "⎯ Unhandled ", "⎯⎯ Unhandled "], read: format::vitest::read },
     Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
     Format { name: "mocha", title: "mocha, jasmine, cypress", stage: Tool, marks: &[" failing\n", " failing (", "\nFailures:", "Failures: \n"], read: format::mocha::read },

@@ -54,13 +54,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         // ruff says of a file that is not formatted where that begins.
         let class = if code == "unformatted" { Class::Format } else { draft.class };
         let draft = Draft { class, ..draft };
-        found.push(draft.about(&about(&head["what"], label)).message(&shown.join("\n")));
+        let body = if tool == "rustc" { body } else { &[] };
+        found.push(draft.about(&about(&head["what"], label, body)).message(&shown.join("\n")));
     }
 }
 
-/// Returns what tells a diagnostic from another: the message and the label of its span.
-pub(super) fn about(message: &str, label: &str) -> String {
-    format!("{message} {}", label.split("help:").next().unwrap_or_default().trim()).trim().to_owned()
+/// Returns what tells a diagnostic from another: the message and the label of its span; without a symbol in either, the
+/// line that it points at, too.
+pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
+    let label = label.split("help:").next().unwrap_or_default().trim();
+    let has_symbol = message.contains('`') || label.contains('`');
+    let source = if has_symbol { "" } else { pointed_at(body) };
+    [message, label, source].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// By this rustc and cargo end what they say of a crate.
@@ -105,6 +110,12 @@ fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<regex::Captures<'a>
     const LINES: usize = 4;
     let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
     above.take_while(|line| !line.trim().is_empty()).find_map(|line| HEAD.captures(line))
+}
+
+/// Returns the line of the source that the first carets point at.
+fn pointed_at<'a>(body: &[&'a str]) -> &'a str {
+    let pointing = body.windows(2).find(|pair| pair[1].contains('^') && pair[1].contains('|'));
+    pointing.and_then(|pair| pair[0].split_once('|')).map_or("", |(_, source)| source.trim())
 }
 
 /// Returns the text behind the carets of the first span that has them.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::super::draft::{Draft, Found};
+use super::super::plain;
 use super::{Sheet, arrow, libtest};
 
 #[derive(Deserialize)]
@@ -91,7 +92,9 @@ impl Diagnostic {
         let code = if is_code(&rule) { rule.as_str() } else { "" };
         let draft = Draft::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
         let draft = draft.kind(code).shown_at(primary.column_start, &rule);
-        found.push(draft.about(&arrow::about(&self.message, label)).message(&rendered));
+        let shown = plain(rendered.as_bytes());
+        let shown: Vec<&str> = shown.lines().collect();
+        found.push(draft.about(&arrow::about(&self.message, label, &shown)).message(&rendered));
     }
 }
 

@@ -35,7 +35,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
     let severity = r"(?P<severity>(?i:fatal error|internal compiler error|error|warning|note|info|style|remark|hint|help|convention|refactor)|E|W|C|R|F)";
     // With a colon, or before a code that stands for it: `error[code] message`, `error MD022/name message`.
-    let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +)";
+    let behind = r"(?:(?:\[(?P<code1>[\w-]+)\]| (?P<code2>[A-Z]+\d+))?:(?: +|$)|\[(?P<code3>[\w-]+)\] +| (?P<code4>[A-Z]+\d+)(?:/[\w/-]+)? +|(?: (?P<code9>[a-z@][\w/-]*))? +: +)";
     let code = r"(?P<code5>[A-Z]{1,4}\d{2,5}|SC\d+):? +|\[(?P<code6>[A-Z]\d{4})\([\w-]+\), \S*\] +|\[(?P<code7>[A-Z]{1,5}-?\d{2,5}|[a-z]+(?:-[a-z]+)+)\](?: +|$)|(?P<code8>[a-z]+(?:-[a-z]+)+): +";
     let pattern = format!(
         r"^(?P<dash>- )?(?:\[(?P<level>error|warning)\] +|{severity}{behind})?(?:{code})?(?P<what>.*)$"
@@ -44,19 +44,19 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The groups of the two above that hold a code.
-const CODES: [&str; 8] = ["code1", "code2", "code3", "code4", "code5", "code6", "code7", "code8"];
+const CODES: [&str; 9] = ["code1", "code2", "code3", "code4", "code5", "code6", "code7", "code8", "code9"];
 
 /// The rule at the end of a message: `[-Wunused]`, `[return-value]`, `(unused-import)`.
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?P<what>.*\S)\s+(?:\[(?:(?i:error|warning)/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|\w+/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
+        r"^(?P<what>.*\S)\s+(?:\[(?:(?P<level>(?i:error|warning))/)?(?P<rule>-W[\w=+,-]+|[A-Za-z]\w*(?:[-/:.,][\w-]+)*(?:\([\w/-]+\))?)\]|\((?P<rule2>[a-z][a-z\d]*(?:[-/:][\w-]+)*|\w+/[\w/-]+|[A-Z]{1,5}\d{2,5})\))$",
     )
     .expect("well formed")
 });
 
 /// How much it weighs, behind the rule: a word, or a number that says how sure the tool is.
 static WEIGHT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<what>.*\S)\s+\[(?:(?P<level>error|warning)|\d)\]$").expect("well formed")
+    Regex::new(r"^(?P<what>.*\S)\s+\[(?:(?P<level>(?i:error|warning))|\d)\]$").expect("well formed")
 });
 
 /// Takes a line apart, if it is a diagnostic.
@@ -76,7 +76,8 @@ pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     let file = text(&place, "file");
     // Without a blank it might be what a search found, which tells no column.
     let is_found = text(&place, "gap") == ":" && place.name("column").is_none();
-    if is_found || !is_path(file) {
+    // So RSpec says what to run again.
+    if is_found || !is_path(file) || file.starts_with("rspec ") {
         return None;
     }
     let said = SAID.captures(text(&place, "rest"))?;
@@ -90,6 +91,7 @@ pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     }
     if let Some(rule) = message.ends_with([']', ')']).then(|| RULE.captures(message)).flatten() {
         message = text(&rule, "what");
+        levels.push(text(&rule, "level"));
         if code.is_empty() {
             code = [text(&rule, "rule"), text(&rule, "rule2")].concat();
         }

@@ -21,6 +21,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if let Some(package) = line.strip_prefix("# ") {
             built(package, &lines[at + 1..], found);
         } else if line.starts_with("ok  \t") || line.starts_with("?   \t") {
+            found.printed(printed(&lines[start..at], start > 0));
             start = at + 1;
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
             let own = &lines[start..at];

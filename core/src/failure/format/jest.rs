@@ -20,7 +20,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.starting(b" FP") {
         let bare = line.strip_prefix(' ').unwrap_or(line);
         if let Some(name) = bare.strip_prefix("FAIL ") {
-            file = Some(name.trim().split(" (").next().unwrap_or_default());
+            file = Some(file_of(name, lines));
         } else if bare.starts_with("PASS ") {
             file = None;
         } else if line.starts_with("  ● ")
@@ -34,6 +34,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Returns the file of a headline: behind the name of its project, if there is one, and without the time.
+fn file_of<'a>(headline: &'a str, lines: &[&str]) -> &'a str {
+    let headline = headline.trim().split(" (").next().unwrap_or_default();
+    let behind = headline.match_indices(' ').map(|(at, _)| headline[at + 1..].trim_start());
+    // A name may hold blanks, and so may a path, but a frame names the path alone.
+    let is_named = |file: &&str| lines.iter().any(|line| line.contains(&format!("({file}:")));
+    let file = Some(headline).filter(|file| !file.contains(' ')).or_else(|| behind.clone().find(is_named));
+    let file = file.or_else(|| headline.rsplit_once("  ").map(|(_, file)| file)).unwrap_or(headline);
+    file.strip_prefix("./").unwrap_or(file)
+}
+
 fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
     if name == "Console"
         || name.starts_with("Cannot log after tests are done")
@@ -45,7 +56,7 @@ fn push(file: &str, name: &str, block: &[&str], found: &mut Found<'_>) {
     let full = format!("{file} › {name}");
     let mut draft = Draft::test(TOOL, &full, block);
     let message = format!("FAIL {file}\n● {name}\n{}", draft.message);
-    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file.trim_start_matches("./")));
+    let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
     if whole_file {
         draft.test = None;
     } else if let Some(source) = asserted(block) {

@@ -238,7 +238,11 @@ impl Case {
             return Some(super::ctest::draft(&self.name, status, &body.lines().collect::<Vec<_>>()));
         }
         let whole_file = dialect == "node-test" && super::node_test::is_file(&self.name, message);
-        if is_parent(message) || whole_file || (message.is_empty() && body.trim().is_empty()) {
+        if is_parent(message)
+            || whole_file
+            || is_warning(dialect, body)
+            || (message.is_empty() && body.trim().is_empty())
+        {
             return None;
         }
         let lines: Vec<&str> = block(dialect, message, body);
@@ -290,6 +294,12 @@ impl Case {
             _ => format!("{}.{}", self.class, self.name),
         }
     }
+}
+
+/// Says whether the text of a case is a warning of ESLint: `line 1, col 2, Warning - ...`.
+fn is_warning(dialect: &str, body: &str) -> bool {
+    let place = body.trim_start().strip_prefix("line ").and_then(|rest| rest.split_once(", Warning - "));
+    dialect == "junit" && place.is_some_and(|(place, _)| place.contains(", col ") && place.len() < 40)
 }
 
 /// Says whether a case failed only because one below it did.

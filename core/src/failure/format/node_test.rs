@@ -12,7 +12,8 @@ const TOOL: &str = "node-test";
 /// Reads the list at the end; the tree above it knows the parents of each test.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let Some(list) = lines.iter().rposition(|line| *line == "✖ failing tests:") else { return };
+    let is_list = |line: &&str| matches!(*line, "✖ failing tests:" | "Failed tests:");
+    let Some(list) = lines.iter().rposition(is_list) else { return };
     let mut names = names(&lines[..list]);
     for (at, line) in sheet.starting(&["✖".as_bytes()[0]]).skip_while(|(at, _)| *at <= list) {
         let Some(name) = line.strip_prefix("✖ ").map(without_time) else { continue };
@@ -57,7 +58,13 @@ pub(super) fn is_file(name: &str, reason: &str) -> bool {
     ends.iter().any(|end| name.ends_with(end)) && reason.contains("test failed")
 }
 
-/// A file that could not be run says why before the tree.
+/// Says whether a line tells how a test ended.
+fn is_point(line: &str) -> bool {
+    let entry = line.trim_start();
+    ["✔ ", "✖ ", "﹣ ", "ok ", "not ok "].iter().any(|mark| entry.starts_with(mark))
+}
+
+/// A file that could not be run says why before its own point.
 pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft {
     /// So far above its point a file may say why.
     const LINES: usize = 2000;
@@ -66,9 +73,13 @@ pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft
     }
     let draft = Draft { test: None, ..draft }.at(name, None);
     let near = &lines[lines.len().saturating_sub(LINES)..];
-    let told: Vec<&str> = near.iter().map(|line| line.trim_start_matches("# ").trim_start()).collect();
+    // What stands above another point is of that one.
+    let own = near.iter().rposition(|line| line.contains(name) && is_point(line)).unwrap_or(near.len());
+    let above = near[..own].iter().rposition(|line| is_point(line)).map_or(0, |at| at + 1);
+    let told: Vec<&str> =
+        near[above..own].iter().map(|line| line.trim_start_matches("# ").trim_start()).collect();
     let raised = |line: &&str| exception(line).is_some_and(|(kind, _)| kind.ends_with("Error"));
-    let Some(at) = told.iter().position(raised) else { return draft };
+    let Some(at) = told.iter().rposition(raised) else { return draft };
     let why = Draft::process(TOOL, "", until(&told, at, str::is_empty));
     let message = format!("{}\n{}", draft.message, why.message);
     Draft { kind: why.kind, about: why.about, values: why.values, style: Style::Diagnostic, ..draft }

@@ -6,7 +6,15 @@ use super::{Sheet, numbered};
 /// Reads the numbered lists of errors and failures; those of warnings and risky tests fail nothing.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let (lines, before) = (sheet.lines, found.len());
-    for (at, line) in sheet.marked() {
+    // Tests may print such lists, too: its own stand below the time that all of them took.
+    let took = |lines: &[&str]| {
+        lines.iter().rposition(|line| line.starts_with("Time: ") && line.contains("Memory: "))
+    };
+    let own = match (took(lines), took(sheet.beside)) {
+        (None, Some(_)) => return,
+        (own, _) => own.unwrap_or_default(),
+    };
+    for (at, line) in sheet.marked().skip_while(|(at, _)| *at < own) {
         let counted = line.starts_with("There was ") || line.starts_with("There were ");
         if !counted
             || !["failure", "error"].iter().any(|word| line.trim_end_matches([':', 's']).ends_with(word))

@@ -13,7 +13,7 @@ const TOOL: &str = "pytest";
 
 /// A line of the summary: `FAILED tests/a.py::test_b[1] - assert ...`.
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))? (?P<id>\S.*)$").expect("well formed")
+    Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) (?P<id>\S.*)$").expect("well formed")
 });
 
 /// Reads the blocks under the headings and takes the names from the summary, where there is one.
@@ -127,10 +127,12 @@ fn id<'a>(found: &regex::Captures<'a>) -> Option<Id<'a>> {
     });
     let (name, reason) = end.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 3..]));
     let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
-    let message = found.name("message").map(|it| format!(" [{}]", it.as_str()));
-    let params = found.name("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
+    // Older versions say which subtest it was before the word.
+    let named = |name: &str| found.name(name).or_else(|| found.name(&format!("{name}1")));
+    let message = named("message").map(|it| format!(" [{}]", it.as_str()));
+    let params = named("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
     let sub = message.into_iter().chain(params).collect();
-    Some(Id { status: found.name("status")?.as_str(), file: file.trim(), test, sub, reason })
+    Some(Id { status: named("status")?.as_str(), file: file.trim(), test, sub, reason })
 }
 
 /// What a block is about.

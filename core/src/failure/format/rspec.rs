@@ -16,10 +16,17 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // An example may print the headline, too; the list is behind all that they print, and before the summary.
     let summary = [" examples, ", " example, "].iter().flat_map(|said| sheet.with(said));
     let end = summary.map(|(at, _)| at).max().unwrap_or(lines.len());
+    // What looks like a failure was printed, or is pending.
+    let is_green =
+        lines.get(end).is_some_and(|said| said.contains(", 0 failures") && !said.contains("outside"));
+    if is_green {
+        return;
+    }
     let mut headlines = sheet.starting(b"F").filter(|(at, line)| *at < end && line.trim_end() == "Failures:");
     if let Some((start, _)) = headlines.next_back() {
         let items = numbered::items(lines, start + 1, |line| {
-            line.starts_with("Finished in ") || line.starts_with("Failed examples:")
+            let ends = ["Finished in ", "Failed examples:", "Pending:", "Top "];
+            ends.iter().any(|end| line.starts_with(end))
         });
         // To be run again they are listed in the same order.
         let reruns = sheet.starting(b"r").skip_while(|(at, _)| *at < start);

@@ -13,7 +13,8 @@ const TOOL: &str = "sanitizer";
 const REPORT_LINES: usize = 500;
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:ERROR|WARNING): (?P<who>(?:Address|Leak|Thread|Memory|HWAddress)Sanitizer): (?P<what>[a-z][\w-]*(?: [a-z]+){0,3})").expect("well formed")
+    // The number of the process stands before it, or behind.
+    Regex::new(r"^(?:==\d+==\s?(?:ERROR|WARNING): (?:Address|Leak|Memory|HWAddress)Sanitizer|(?:ERROR|WARNING|FATAL): ThreadSanitizer): (?P<what>[a-z][\w-]*(?: [a-z]+){0,3})").expect("well formed")
 });
 
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {

@@ -13,14 +13,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let lines = stream(sheet.lines);
-    let strays = strays(lines);
+    let points = without_said(lines);
+    let strays = strays(lines, &points);
     let bats =
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
     let are_plain = sheet.has("operator: ") && is_tape(lines);
     let mut parents = Parents { are_plain, ..Parents::default() };
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in points.iter().enumerate() {
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
         }
@@ -41,6 +42,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let before = &sheet.lines[..sheet.lines.len() - lines.len() + at];
         push(tool, &parents.path(depth, name), line, body, before, found);
     }
+    let is_said = |(at, line): (usize, &&str)| line.is_empty() && !lines[at].is_empty();
+    points.iter().enumerate().filter(|it| is_said(*it)).for_each(|(at, _)| found.printed(&lines[at..=at]));
 }
 
 /// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
@@ -51,7 +54,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let lines = stream(lines);
     let mut parents = Parents::default();
     let timed = is_timed(lines);
-    for line in lines {
+    for line in &without_said(lines) {
         let (depth, point) = parents.take(line);
         let failed = point.strip_prefix("not ok ").map(|rest| (rest, Ending::Failed));
         let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, Ending::Passed)));
@@ -84,13 +87,31 @@ pub(in crate::failure) fn stream<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] 
     &lines[start.unwrap_or_default()..]
 }
 
+/// Returns the lines with those empty that stand in a block of YAML below a point: whatever is in it is about that point.
+fn without_said<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let mut points = lines.to_vec();
+    let mut at = 1;
+    while at < lines.len() {
+        let above = lines[at - 1].trim_start();
+        let opens = lines[at].trim() == "---" && (above.starts_with("ok ") || above.starts_with("not ok "));
+        let depth = indentation(lines[at]);
+        let closes = |line: &&str| line.trim() == "..." && indentation(line) == depth;
+        if opens && let Some(length) = lines[at..].iter().position(closes) {
+            points[at..=at + length].fill("");
+            at += length;
+        }
+        at += 1;
+    }
+    points
+}
+
 /// Returns where points stand that a test printed: nothing is told of them, and their number is above the plan, or it is that of
 /// a point that stands where it has to, for points are numbered in their order. Whatever else is out of order may be the
 /// tool's own: node numbers each file by itself.
-fn strays(lines: &[&str]) -> BTreeSet<usize> {
+fn strays(lines: &[&str], points: &[&str]) -> BTreeSet<usize> {
     let planned = lines.iter().filter(|line| is_plan(line)).map(|line| leading(&line["1..".len()..])).max();
     let (mut strays, mut out_of_order, mut next) = (BTreeSet::new(), Vec::new(), 1);
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in points.iter().enumerate() {
         if is_tap(line) {
             // Another stream begins, or one has ended.
             strays.extend(out_of_order.drain(..).filter(|(_, number)| *number < next).map(|(at, _)| at));
@@ -237,6 +258,9 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
             .map(|line| line.strip_prefix("# ").or(line.strip_prefix('#')).unwrap_or(line))
             .collect(),
     };
+    if yaml.is_some() && block.iter().any(|line| line.trim_start().starts_with("ruleId:")) {
+        return found.push_errors(of_linter(name, &block));
+    }
     let draft = if yaml.is_some() { of_yaml(tool, name, &block) } else { of_comments(tool, name, &block) };
     let Some(draft) = draft else { return };
     let draft = draft.headed(line.trim());
@@ -246,6 +270,24 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
     if !is_told {
         found.push(draft);
     }
+}
+
+/// Reads what ESLint found in a file: the first problem in the fields themselves, the others in a list below.
+fn of_linter(file: &str, block: &[&str]) -> Vec<Draft> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    for line in block {
+        let line = line.trim_start();
+        let Some((key, value)) = line.strip_prefix("- ").unwrap_or(line).split_once(": ") else { continue };
+        let value = unquoted(value).replace("''", "'");
+        match (key, drafts.last_mut()) {
+            ("message", _) => drafts.push(Draft::diagnostic("eslint", file, None, &value).message(&value)),
+            ("severity", Some(draft)) => draft.is_warning = value == "warning",
+            ("line", Some(draft)) => draft.line = value.parse().ok(),
+            ("ruleId", Some(draft)) => draft.kind = value,
+            _ => {}
+        }
+    }
+    drafts
 }
 
 /// Reads the fields that say why; a block of a field is indented below it.

@@ -7,8 +7,11 @@ use super::{Sheet, node_test, number, rspec};
 
 /// Reads every document.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    // Beside its JSON, jest tells all of it in words, and more.
+    let is_told = sheet.beside.iter().any(|line| line.starts_with("Test Suites: "));
     for document in sheet.documents() {
-        list(&document["testResults"]).iter().for_each(|file| jest(file, found));
+        let files = list(&document["testResults"]).iter().filter(|_| !is_told);
+        files.for_each(|file| jest(file, found));
         list(&document["failures"]).iter().for_each(|test| mocha(test, found));
         list(&document["examples"]).iter().for_each(|example| ruby(example, found));
         list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
@@ -21,7 +24,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
         }
     }
+    // As a stream, mocha writes a list for each event.
+    for (_, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with(STREAMED)) {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        mocha(&event[1], found);
+    }
 }
+
+/// How a failed test begins in the stream of mocha.
+const STREAMED: &str = "[\"fail\",{";
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
@@ -59,7 +70,8 @@ fn jest(file: &Value, found: &mut Found<'_>) {
 }
 
 fn mocha(test: &Value, found: &mut Found<'_>) {
-    let told = [text(&test["err"]["stack"]), text(&test["err"]["message"])]
+    let told = [&test["err"]["stack"], &test["err"]["message"], &test["stack"], &test["err"]]
+        .map(text)
         .into_iter()
         .find(|told| !told.is_empty())
         .unwrap_or_default();

@@ -36,7 +36,7 @@ fn python(lines: &[&str], found: &mut Found<'_>) {
     if let Some(at) = lines.iter().rposition(begins) {
         return push("", &lines[at..], found);
     }
-    let last = lines.iter().rposition(|line| line.starts_with("Traceback (most recent call last):"));
+    let last = lines.iter().rposition(|line| line.trim_end() == "Traceback (most recent call last):");
     if let Some(at) = last {
         push("", &lines[at..], found);
     } else if let Some(at) =
@@ -66,15 +66,23 @@ fn rust(lines: &[&str], found: &mut Found<'_>) {
 
 fn go(lines: &[&str], found: &mut Found<'_>) {
     let dies = |line: &str| line.starts_with("panic: ") || line.starts_with("fatal error: ");
-    let Some(at) = lines.iter().position(|line| dies(line)) else { return };
-    if lines[at..].iter().any(|line| line.starts_with("goroutine ")) {
-        push("", &lines[at..], found);
+    // A program may log such a line, too; the stacks stand below the one that it died of.
+    let first = lines.iter().position(|line| dies(line)).unwrap_or(lines.len());
+    let Some(stacks) = lines[first..].iter().position(|line| line.starts_with("goroutine ")) else { return };
+    if let Some(at) = lines[first..first + stacks].iter().rposition(|line| dies(line)) {
+        push("", &lines[first + at..], found);
     }
 }
 
 fn java(lines: &[&str], found: &mut Found<'_>) {
-    let Some(at) = lines.iter().position(|line| line.starts_with("Exception in thread \"")) else { return };
-    let rest = lines[at].splitn(3, '"').nth(2).unwrap_or_default().trim();
+    let thrown = |line: &'_ str| {
+        let rest = line.strip_prefix("Exception in thread \"")?.split_once('"')?.1.trim();
+        exception(rest).map(|_| rest.to_owned())
+    };
+    let Some((at, rest)) = lines.iter().enumerate().find_map(|(at, line)| Some((at, thrown(line)?))) else {
+        return;
+    };
+    let rest = &*rest;
     let block: Vec<&str> = std::iter::once(rest).chain(lines[at + 1..].iter().copied()).collect();
     push("", &block, found);
 }
@@ -115,13 +123,25 @@ fn node(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.push(Draft::process("traceback", "heap out of memory", &[]).message(line));
         return;
     }
+    /// So many lines may be between what was raised and its stack: a difference, a message of several lines.
+    const BETWEEN: usize = 40;
     let lines = sheet.lines;
+    let is_of_stack = |line: &&str| is_frame(line) || line.starts_with("    at ");
     let raised = |(at, line): &(usize, &&str)| {
-        exception(line).is_some()
-            && lines.get(at + 1).is_some_and(|next| is_frame(next) || next.starts_with("    at "))
+        let Some((kind, _)) = exception(said(line)) else { return false };
+        let between = if kind.ends_with("Error") { BETWEEN } else { 0 };
+        let below = &lines[at + 1..lines.len().min(at + 2 + between)];
+        below.iter().take_while(|line| exception(line).is_none()).any(is_of_stack)
     };
     let Some((at, _)) = lines.iter().enumerate().rfind(raised) else { return };
-    push("", until(lines, at, |line| line.starts_with("Node.js v")), found);
+    let block = until(lines, at, |line| line.starts_with("Node.js v"));
+    let block: Vec<&str> = std::iter::once(said(block[0])).chain(block[1..].iter().copied()).collect();
+    push("", &block, found);
+}
+
+/// Takes off what mocha says before an exception of its own.
+fn said(line: &str) -> &str {
+    line.trim_start().strip_prefix("Exception during run: ").unwrap_or(line)
 }
 
 /// Rollup and vite: the error, behind `[!] ` or below a headline, and a stack that is their own.

@@ -119,7 +119,7 @@ pub(super) fn is_epilogue(line: &str) -> bool {
 }
 
 static PASSES_ON: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm warn |npm (?:ERR!|error)(?: (?:Lifecycle|code (?:ELIFECYCLE|\d)|errno|syscall|spawn|path|workspace|location|command|Exit status|Failed at|This is probably|There is likely|Test failed|A complete log|    /).*)?$|yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\])").expect("well formed")
+    Regex::new(r"^(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*|\*\*\* Waiting.*|Target .*|Entering .*|Leaving .*)$|npm warn |npm (?:ERR!|error)(?: (?:Lifecycle|code (?:ELIFECYCLE|\d)|errno|syscall|spawn|path|workspace|location|command|Exit status|Failed at|This is probably|There is likely|Test failed|A complete log|    /).*)?$|yarn |error Command failed|ELIFECYCLE|Error: Process completed with exit code|##\[error\]|(?:real|user|sys)\s+\d+m?[\d.]+s?$|\S*sh: line \d+: +\d+ (?:Aborted|Done|Segmentation fault|Killed|Terminated)\b)").expect("well formed")
 });
 
 /// What npm says before it runs a script: its package with the version, and the name of the script.

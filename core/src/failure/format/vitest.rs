@@ -48,6 +48,8 @@ fn push(name: &str, block: &[&str], found: &mut Found<'_>) {
     // A project's name stands before the file in brackets or bars.
     let name = name.trim_start_matches('|').trim_start();
     let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
+    let place = name.split(" > ").next().unwrap_or(name);
+    let name = place.rsplit_once("  ").map_or(name, |(project, _)| name[project.len()..].trim_start());
     let (file, rest) = name.split_once(" > ").unwrap_or((name.split(" [ ").next().unwrap_or(name), ""));
     let draft = Draft::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
