@@ -804,6 +804,25 @@ fn answers_have_the_form_that_is_said() {
 }
 
 #[test]
+fn the_bound_of_a_step_is_that_of_its_end_else_that_of_its_prompt() {
+    let of = |check: Value, end: Value| {
+        let step = json!({"c2": "initial", "c3": "issue", "check": {"onFail": check}});
+        let registry = with(
+            example(),
+            &[("/steps/initial.issue", step), ("/completionSteps/complete.issue/onFailure", end)],
+        );
+        loaded(&registry, PROMPTS).completion(&step_ref("issue")).expect("it is defined").max_attempts
+    };
+    for (check, end, want) in [
+        (json!({"maxRetries": 1}), json!({"action": "retry"}), 2),
+        (json!({"maxRetries": 1}), json!({"action": "retry", "maxAttempts": 5}), 5),
+        (json!({}), json!({"action": "retry"}), 3),
+    ] {
+        assert_eq!(of(check.clone(), end.clone()), want, "{check} {end}");
+    }
+}
+
+#[test]
 fn a_broken_schema_is_told_with_its_place() {
     let step =
         json!({"c2": "initial", "c3": "issue", "outputSchemaRef": {"file": "a.json", "schema": "wrk"}});

@@ -304,6 +304,14 @@ fn objects_are_closed_where_that_changes_nothing_else() {
     check(none(), json!({"not": branch("a")}), json!({"not": branch("a")}));
     check(
         none(),
+        json!({"type": "object", "properties": {"sumary": true}, "required": ["summary"], "dependentRequired": {"summary": ["why"]}}),
+        json!({
+            "type": "object", "properties": {"sumary": true, "summary": true, "why": true}, "required": ["summary"],
+            "dependentRequired": {"summary": ["why"]}, "additionalProperties": false,
+        }),
+    );
+    check(
+        none(),
         json!({"type": "object", "unevaluatedProperties": true}),
         json!({"type": "object", "unevaluatedProperties": true}),
     );
@@ -352,6 +360,15 @@ fn what_has_to_be_there_and_cannot_is_met_by_nothing() {
     refused(json!({"s": object(json!(["x"]))}), nothing);
     refused(json!({"s": {"required": ["y"], "properties": {"y": object(json!(["x"]))}}}), nothing);
     assert!(resolve(json!({"s": object(json!([]))}), "s").is_ok());
+    let closed = |more: Value| {
+        let mut schema = json!({"type": "object", "required": ["x"], "additionalProperties": false});
+        schema.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        json!({"s": schema})
+    };
+    refused(closed(json!({})), nothing);
+    refused(closed(json!({"properties": {"y": true}})), nothing);
+    assert!(resolve(closed(json!({"properties": {"x": true}})), "s").is_ok());
+    assert!(resolve(closed(json!({"patternProperties": {"^x": true}})), "s").is_ok());
 }
 
 #[test]
@@ -383,7 +400,7 @@ fn two_schemas_of_one_answer_are_closed_together() {
         [
             closed(json!({"a": any, "b": any, "c": any, "d": any})),
             json!({
-                "required": ["b"], "properties": {"a": any}, "additionalProperties": false,
+                "required": ["b"], "properties": {"a": any, "b": any}, "additionalProperties": false,
                 "anyOf": [{"properties": {"c": any}}, {"required": ["d"]}],
             }),
         ],

@@ -261,6 +261,8 @@ pub fn match_text(pattern: &str, sources: &Sources<'_>) -> Result<AnswerSeen, re
     let regex = regex::Regex::new(pattern)?;
     let mut seen = AnswerSeen::default();
     for (from, text) in messages_last_first(sources.messages) {
+        // What prints a line ends it, and `$` is the end of what was said.
+        let text = text.trim_end_matches(['\n', '\r']);
         let Some(found) = regex.captures_iter(text).find(|found| {
             let whole = found.get_match();
             !sources.repeats_at(text, whole.start(), whole.as_str())
@@ -401,8 +403,16 @@ fn bare(text: &str, first_line: u32) -> Vec<Candidate<'_>> {
         return vec![Candidate { stands: Stands::Bare, line: first_line, text: whole, broken: None }];
     }
     let found = json::find(text);
+    let cut = json::cut_off(text);
     let mut out = Vec::new();
-    for object in found.objects.iter().rev().take(REFUSED_MAX * 50) {
+    out.extend(cut.map(|start| Candidate {
+        stands: Stands::Bare,
+        line: 0,
+        text: &text[start..],
+        broken: Some("not JSON: it is cut off".to_owned()),
+    }));
+    let is_whole = |object: &&json::Object| cut.is_none_or(|cut| object.span.end <= cut);
+    for object in found.objects.iter().filter(is_whole).rev().take(REFUSED_MAX * 50) {
         let lenient: Vec<&str> = object.leniencies.iter().map(|leniency| leniency.as_str()).collect();
         let broken = (!lenient.is_empty()).then(|| format!("not strict JSON: {}", lenient.join(", ")));
         out.push(Candidate { stands: Stands::Bare, line: 0, text: &text[object.span.clone()], broken });
@@ -477,7 +487,9 @@ impl<'a> Parts<'a> {
                 }
                 // Who opens a block of a kind has forgotten to close the one before, which has none.
                 Some((opening, first, start)) if opening.tag.is_empty() => {
-                    if let Some(next) = Opening::read(line).filter(|next| !next.tag.is_empty()) {
+                    let is_another =
+                        |next: &Opening<'_>| !next.tag.is_empty() && opening.could_open_with(next);
+                    if let Some(next) = Opening::read(line).filter(is_another) {
                         parts.fences.push(Fence { line: *first, tag: opening.tag, text: &text[*start..at] });
                         open = Some((next, number, end));
                     }
@@ -511,6 +523,11 @@ impl<'a> Opening<'a> {
         let length = line.len() - tag.len();
         // Backticks behind it: code within a line.
         (length >= 3 && !(mark == '`' && tag.contains('`'))).then(|| Self { mark, length, tag: tag.trim() })
+    }
+
+    /// Says whether another line may open a block like this one: a shorter fence is a part of the block.
+    fn could_open_with(&self, other: &Self) -> bool {
+        other.mark == self.mark && other.length >= self.length
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
@@ -595,6 +612,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cut_off_has_no_answer_in_it() {
+        let cut = |text: &str| {
+            let refused = "the answer: it holds no JSON object that can be read: not JSON: it is cut off";
+            check(&[text], Some("s"), Err(refused));
+            check_last(&text.replace("\"s\"", "\"a\":1,\"s\""), None);
+        };
+        cut(r#"{"x":1,"child":{"s":1}"#);
+        cut(r#"[{"s":1},{"s":2}"#);
+        cut("{\n  \"x\": 1,\n  \"all\": [\n    {\"s\": 1},\n    {\"s\": 2},\n    {\"s");
+        cut("Here it is:\n[ {\"s\":1}, {\"s\"");
+        check(&["{\"s\":1}\nNo, wait.\n{\"x\":{\"s\":2}"], Some("s"), Ok(r#"{"s":1}"#));
+        check(&["function f() {\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
+        check(&["as in [1\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
+    }
+
+    #[test]
+    fn an_example_in_a_longer_fence_is_a_part_of_it() {
+        let example = "``````\n```json\n{\"s\":1}\n```\n``````\n";
+        check(&[example], Some("s"), Err("the answer: it holds no JSON object"));
+        check(&[&format!("{example}{{\"s\":2}}")], Some("s"), Ok(r#"{"s":2}"#));
+    }
+
+    #[test]
     fn a_fence_is_read_in_every_shape() {
         for fence in ["```", "~~~~", "`````", "  ```"] {
             for tag in ["json", "JSON", "", "json title"] {
@@ -621,7 +661,7 @@ mod tests {
             None,
             Err("the answer: it holds no JSON that can be read: expected an object, got a list"),
         );
-        check(&["{\"s\":"], Some("s"), Err(&none("not JSON: the text ends where a value was expected")));
+        check(&["{\"s\":"], Some("s"), Err(&none("not JSON: it is cut off")));
         check(&["{\"x\":1}"], Some("s"), Err("the answer: s is missing"));
         check(&[], Some("s"), Err("the answer: it holds no JSON object"));
     }

@@ -523,6 +523,16 @@ fn formatters_that_speak_on_standard_error_are_heard() {
         "",
         expect![[r#""--- a.go.orig\n+++ a.go\n@@ -1 +1 @@\n-x\n+y""#]],
     );
+    let rustfmt =
+        "Diff in /p/src/a.rs:1:\n-fn  a() {}\n+fn a() {}\nDiff in /p/src/a.rs:6:\n-fn  b() {}\n+fn b() {}\n";
+    check_extracted(
+        Extractor::Diff,
+        rustfmt,
+        "",
+        expect![[
+            r#""Diff in /p/src/a.rs:1:\n-fn  a() {}\n+fn a() {}\nDiff in /p/src/a.rs:6:\n-fn  b() {}\n+fn b() {}""#
+        ]],
+    );
     check_extracted(
         Extractor::Diff,
         "a.go\nb.go\n",

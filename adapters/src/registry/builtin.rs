@@ -125,6 +125,7 @@ const KINDS: &[Kind] = &[
         description: "The linter complains",
         command: |project| {
             script(project, &["lint"])
+                .filter(|_| !mends(project, "lint"))
                 .or_else(|| first(project, LINTS))
                 .or_else(|| target(project, &["lint"]))
         },
@@ -210,7 +211,17 @@ fn target(project: &Project<'_>, names: &[&str]) -> Option<String> {
 
 /// Returns the command for the first of these scripts that `package.json` has, by the package manager of the project.
 fn script(project: &Project<'_>, names: &[&str]) -> Option<String> {
-    let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
-    let name = names.iter().find(|name| manifest["scripts"][**name].is_string())?;
+    let name = names.iter().find(|name| script_text(project, name).is_some())?;
     Some(format!("{} run {name}", test_command::package_manager(project)))
+}
+
+fn script_text(project: &Project<'_>, name: &str) -> Option<String> {
+    let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
+    manifest["scripts"][name].as_str().map(str::to_owned)
+}
+
+/// Says whether a script changes files, or goes on for ever. A validator that edits the work is none.
+fn mends(project: &Project<'_>, name: &str) -> bool {
+    let text = script_text(project, name).unwrap_or_default();
+    text.split_whitespace().any(|word| matches!(word, "--fix" | "--write" | "--watch" | "-w"))
 }

@@ -256,7 +256,7 @@ impl Loader<'_> {
             fallback: fallback.map(|file| file.template),
             guesses,
             on_failure: raw.on_failure.unwrap_or_default(),
-            max_attempts: raw.max_attempts.unwrap_or(ATTEMPTS),
+            max_attempts: raw.max_attempts,
             answer: self.answer(raw),
             closer,
             variables: raw.uv.clone(),
@@ -540,6 +540,7 @@ impl Loader<'_> {
             repeats,
             bounded: raw.chain.is_some() || raw.newest,
             variables,
+            max_attempts: raw.max_attempts,
             answer: self.answer(raw),
         }
     }

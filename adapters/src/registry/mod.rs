@@ -59,6 +59,7 @@ struct Own {
     bounded: bool,
     /// Those that it declares, and those that its prompt has.
     variables: BTreeSet<String>,
+    max_attempts: Option<u32>,
     answer: Option<Answer>,
 }
 
@@ -69,7 +70,7 @@ struct End {
     fallback: Option<Template>,
     guesses: Vec<Pattern>,
     on_failure: OnFailed,
-    max_attempts: u32,
+    max_attempts: Option<u32>,
     answer: Option<Answer>,
     closer: Option<CloserSpec>,
     variables: Vec<String>,
@@ -321,19 +322,22 @@ impl Found<'_> {
         let later = initial.and(continuation).map(|own| own.answer.as_ref());
         let forms = answers::forms(own.flatten(), later, end.and_then(|end| end.answer.as_ref()))
             .map_err(|(what, help)| Refused::new(format!("{name}: {what}"), help))?;
+        // Of the step that ends it, else of the one that begins it, since it has one bound.
+        let bounds = [initial, continuation].into_iter().flatten().map(|own| own.max_attempts);
+        let max_attempts =
+            std::iter::once(end.and_then(|end| end.max_attempts)).chain(bounds).flatten().next();
         let completion = Completion {
             prompts: load::step_prompts(initial, continuation, end),
             answer: forms.first,
             later_answer: forms.later,
             final_answer: forms.last,
-            max_attempts: ATTEMPTS,
+            max_attempts: max_attempts.unwrap_or(ATTEMPTS),
             ..Completion::default()
         };
         let Some(end) = end else { return Ok(completion) };
         Ok(Completion {
             conditions: end.conditions.clone(),
             on_failure: end.on_failure,
-            max_attempts: end.max_attempts,
             fallback: end.fallback.clone(),
             guesses: end.guesses.clone(),
             ..completion

@@ -525,7 +525,8 @@ fn reference(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm>
     let at = At::value(view, key);
     if let Some(text) = entry.value.text() {
         let (file, name) = text.split_once('#').unwrap_or((text, ""));
-        let shown = serde_json::json!({ "file": file, "schema": format!("#{name}") });
+        let schema = if name.starts_with('/') { format!("#{name}") } else { name.to_owned() };
+        let shown = serde_json::json!({ "file": file, "schema": schema });
         at.error(report, format!("found the text {}", quoted(text)), format!("write it as {shown}"));
         return None;
     }

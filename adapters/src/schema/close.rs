@@ -147,6 +147,7 @@ impl Closer {
             && (names_properties || !branches_name_properties(map))
         {
             self.warn_of_branches(map);
+            self.admit_required(map);
             map.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
         let bounded = map.contains_key("maxContains");
@@ -158,6 +159,29 @@ impl Closer {
             each_schema(keyword, value, &mut |schema| self.close(schema, open));
             self.way.pop();
         }
+    }
+
+    /// A property that is asked for and that nobody describes is allowed: without it the closed schema would be met by nothing.
+    fn admit_required(&mut self, map: &mut Map<String, Value>) {
+        let mut asked: BTreeSet<String> = required(map).map(str::to_owned).collect();
+        for part in ["then", "else"].into_iter().filter_map(|it| map.get(it)?.as_object()) {
+            asked.extend(required(part).map(str::to_owned));
+        }
+        let dependent =
+            map.get("dependentRequired").and_then(Value::as_object).into_iter().flat_map(Map::values);
+        let dependent = dependent.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+        asked.extend(dependent.map(str::to_owned));
+        let own = map.get("properties").and_then(Value::as_object);
+        asked.retain(|name| own.is_none_or(|own| !own.contains_key(name)));
+        if asked.is_empty() || has_entries(map, "patternProperties") {
+            return;
+        }
+        let place = place(&self.way);
+        let names = asked.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        self.notes.push(format!(
+            "{place} requires {names}, which its properties do not name: they may be anything"
+        ));
+        add_missing(map, "properties", asked.into_iter().map(|name| (name, Value::Bool(true))).collect());
     }
 
     /// A property that only a branch names is refused by the closed schema around it.

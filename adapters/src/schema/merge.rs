@@ -26,11 +26,15 @@ fn is_object(schema: &Value) -> bool {
     schema.get("type").is_some_and(|it| it == "object")
 }
 
-/// Says whether an object has to have a property that nothing meets.
+/// Says whether an object has to have a property that nothing meets: none may be there, or none but others.
 pub(super) fn requires_the_impossible(schema: &Value) -> bool {
+    let is_object = schema.get("type").is_some_and(|it| it == "object");
+    let is_closed = is_object
+        && schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none();
     let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let property = |name: &Value| schema.get("properties")?.get(name.as_str()?);
-    required.any(|name| property(name) == Some(&Value::Bool(false)))
+    required.any(|name| property(name).map_or(is_closed, |it| *it == Value::Bool(false)))
 }
 
 /// Calls `visit` for each schema directly behind a keyword.

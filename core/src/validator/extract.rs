@@ -240,11 +240,16 @@ impl<'a> Facts<'a> {
     /// Returns the difference that a formatter printed, else which files it named.
     fn diff(&self) -> String {
         let formatted = || self.records(&[Class::Format]);
+        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
+        // Of rustfmt: a file is one record, and each of its differences begins so.
+        let rustfmt = streams.iter().find_map(|text| Some((text, text.find("Diff in ")?)));
+        if let Some((text, at)) = rustfmt.filter(|(_, at)| *at == 0 || formatted().next().is_some()) {
+            return text[at..].trim_end().to_owned();
+        }
         let blocks: Vec<&str> = formatted().map(|record| record.block.as_str()).collect();
         if blocks.iter().any(|block| block.contains('\n')) {
             return blocks.join("\n");
         }
-        let streams = [self.raw.stdout, self.raw.stderr].map(failure::plain);
         let is_diff = |text: &&String| text.contains("\n+++ ") && text.contains("\n@@ ");
         if let Some(text) = streams.iter().find(is_diff) {
             return text.trim_end().to_owned();

@@ -247,7 +247,10 @@ fn error_of(facts: &Facts<'_>) -> String {
         return facts.error_output();
     }
     let raw = facts.raw();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &[u8]| {
+        let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+        failure::plain(bytes).chars().filter(is_text).collect::<String>()
+    };
     if text(raw.stderr).trim().is_empty() { text(raw.stdout) } else { text(raw.stderr) }
 }
 

@@ -91,7 +91,7 @@ pub(crate) struct Found {
 /// Finds the objects of a text, in their order.
 pub(crate) fn find(text: &str) -> Found {
     let mut found = Found::default();
-    let closings = closings(text);
+    let closings = closings(text, b'{', b'}');
     let budget = STEPS_PER_BYTE * text.len() + 4096;
     let mut next_closing = closings.iter().peekable();
     let mut at = 0;
@@ -134,22 +134,30 @@ fn note_failure(found: &mut Found, failure: Failure) {
     }
 }
 
-/// For each opening brace, in order, where its closing brace ends, counting braces only.
-fn closings(text: &str) -> Vec<(usize, Option<usize>)> {
+/// Returns where JSON begins that is cut off, if any does: an object or a list that goes on like one and never closes. What
+/// is behind it is a part of it, and none of it stands for itself. A brace or a bracket of prose is no such beginning.
+pub(crate) fn cut_off(text: &str) -> Option<usize> {
+    let goes_on = |open: usize, like: &[char]| text[open + 1..].trim_start().starts_with(like);
+    let unclosed = |opening: u8, closing: u8, like: &'static [char]| {
+        let all = closings(text, opening, closing).into_iter();
+        all.filter(|(_, end)| end.is_none()).map(|(open, _)| open).find(|open| goes_on(*open, like))
+    };
+    let object = unclosed(b'{', b'}', &['"']);
+    object.into_iter().chain(unclosed(b'[', b']', &['{', '[', '"'])).min()
+}
+
+/// For each opening bracket, in order, where its closing one ends, counting these brackets only.
+fn closings(text: &str, opening: u8, closing: u8) -> Vec<(usize, Option<usize>)> {
     let mut out: Vec<(usize, Option<usize>)> = Vec::new();
     let mut open = Vec::new();
     for (index, byte) in text.bytes().enumerate() {
-        match byte {
-            b'{' => {
-                open.push(out.len());
-                out.push((index, None));
-            }
-            b'}' => {
-                if let Some(position) = open.pop() {
-                    out[position].1 = Some(index + 1);
-                }
-            }
-            _ => {}
+        if byte == opening {
+            open.push(out.len());
+            out.push((index, None));
+        } else if byte == closing
+            && let Some(position) = open.pop()
+        {
+            out[position].1 = Some(index + 1);
         }
     }
     out
