@@ -119,6 +119,17 @@ pub fn facts(workspace: &Path) -> io::Result<Option<GitFacts>> {
     Ok(Some(GitFacts { toplevel: toplevel.into(), branch: Some(branch), head_sha: None }))
 }
 
+/// Says why nothing is known of the repository of a workspace.
+pub fn unknown(workspace: &Path) -> &'static str {
+    let has_repository = workspace.ancestors().any(|folder| folder.join(".git").exists());
+    let is_installed = || Command::new("git").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if has_repository && !is_installed() {
+        "in a repository, but git is not installed"
+    } else {
+        "in no git repository"
+    }
+}
+
 /// Returns the base branch: the one given on the command line, else in `BASE_BRANCH`, else the current one.
 ///
 /// # Errors

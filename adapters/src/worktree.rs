@@ -29,7 +29,7 @@ pub struct Worktree {
 #[non_exhaustive]
 pub enum Error {
     /// There is no repository.
-    #[error("{} is in no git repository, and only those can be checked out a second time", .0.display())]
+    #[error("{} is {}, and only with git can a repository be checked out a second time", .0.display(), branch::unknown(.0))]
     NoRepository(PathBuf),
     /// There is nothing to check out.
     #[error("the repository has no commit yet, so there is nothing to check out")]

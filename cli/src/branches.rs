@@ -88,6 +88,14 @@ impl BranchArgs {
     }
 }
 
+/// Returns the option that `unstuck run FILE` needs on the branch that a workspace is on; nothing where it needs none.
+pub fn needed(workspace: &Path) -> &'static str {
+    let protected = Protected::resolve(None, variable("PROTECTED_BRANCHES").as_deref());
+    let on = branch::facts(workspace).ok().flatten().and_then(|facts| facts.branch);
+    let is_free = on.is_none_or(|on| branch::protected_match(&on, &protected.patterns).is_none());
+    if is_free || flag("ALLOW_PROTECTED_BRANCH") { "" } else { " --allow-protected-branch" }
+}
+
 fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result<()> {
     let on = now.branch.as_deref().unwrap_or("a detached HEAD");
     if let Some(expected) = rules.expected_work_branch.as_deref().filter(|expected| *expected != on) {

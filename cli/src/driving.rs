@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunStarted, StepEnd};
@@ -136,7 +137,7 @@ where
     let story = screen.finish();
     let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
     let status = ended.outcome.exit_status();
-    let summary = screen::end_json(&story, status);
+    let summary = screen::end_json(&story, false);
     let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
     if driving.json {
         println!("{summary}");
@@ -260,7 +261,12 @@ pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Res
 /// Opens the snapshots of the workspace of a run.
 pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     let workspace = Path::new(&started.workspace);
-    unstuck_runner::snapshots::open(runs, workspace, &started.workflow).map_err(|error| of_snapshots(&error))
+    unstuck_runner::snapshots::open(runs, workspace, &started.workflow).map_err(|error| {
+        // What was there is kept beside the log; the folder has to be there, and may be empty.
+        let is_gone = !workspace.exists();
+        let hint = is_gone.then(|| format!("mkdir -p {}    then the same again", quoted(&started.workspace)));
+        of_snapshots(&error).hint_if(hint)
+    })
 }
 
 /// Looks whether there are descriptors: what listens to signals panics where it gets none.

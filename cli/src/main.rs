@@ -29,6 +29,7 @@ mod programs;
 mod project;
 mod report;
 mod screen;
+mod standing;
 mod system;
 mod text;
 mod typed;
@@ -74,7 +75,17 @@ fn main() -> ExitCode {
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
 fn say(out: &mut dyn Write, text: fmt::Arguments<'_>) {
-    wrote(out.write_fmt(text));
+    wrote(out.write_all(text::shown(&text.to_string()).as_bytes()));
+}
+
+/// Prints what others may have written: byte for byte where it is read on, and for the eye on a terminal.
+fn print_exactly(bytes: &[u8]) {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        say(&mut out, format_args!("{}", String::from_utf8_lossy(bytes)));
+    } else {
+        wrote(out.write_all(bytes));
+    }
 }
 
 /// Remembers a failed write to an output. Returns whether it is worth writing more.
@@ -97,8 +108,8 @@ fn log_to_stderr(verbose: bool) {
     // The engine says on its own what opening says better.
     let filter = EnvFilter::try_from_env("UNSTUCK_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},sled=off")));
-    let colours =
-        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colours = io::stderr().is_terminal() && text::may_be_coloured();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    log.with_ansi(colours).with_target(false).init();
+    // Where standard error is gone, there is nowhere to say that either.
+    log.with_ansi(colours).with_target(false).log_internal_errors(false).init();
 }

@@ -25,6 +25,8 @@ pub enum Moment {
     First,
     /// At the last snapshot.
     Last,
+    /// At the last snapshot that no undo has taken.
+    WorkOver,
     /// The workspace as it is now.
     Now,
 }
@@ -90,9 +92,13 @@ pub fn known_step(events: &[Event], name: &str) -> Result<StepId> {
 }
 
 /// Returns the error for an event that a run does not have.
-pub fn no_event(short: &str, events: &[Event], seq: Seq) -> Error {
-    let last = events.last().map_or(Seq(0), |event| event.seq);
+pub fn no_event(short: &str, last: Seq, seq: Seq) -> Error {
     Error::usage(format!("run {short} has no event {seq}; its last is {last}"))
+}
+
+/// Returns the number of the last event; 0 where there is none.
+pub fn last_of(events: &[Event]) -> Seq {
+    events.last().map_or(Seq(0), |event| event.seq)
 }
 
 impl<'a> Past<'a> {
@@ -116,8 +122,9 @@ impl<'a> Past<'a> {
             Moment::Now => return Ok(None),
             Moment::First => seen(self.events).next(),
             Moment::Last => seen(self.events).next_back(),
+            Moment::WorkOver => seen(self.events).rfind(|seen| !seen.of_undo),
             Moment::Event(seq) if self.events.last().is_none_or(|last| last.seq < seq) => {
-                return Err(no_event(self.short, self.events, seq));
+                return Err(no_event(self.short, last_of(self.events), seq));
             }
             Moment::Event(seq) => seen_at(self.events, seq),
             Moment::Iteration(iteration) => {

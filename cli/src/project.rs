@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use unstuck_adapters::shell::quoted;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
@@ -74,6 +75,31 @@ impl Project {
         }
         let runs = Runs::locate(root(&directory(global)?));
         runs.map(Some).map_err(|error| Error::usage(with_causes(&error)).hint_if(error.hint()))
+    }
+
+    /// Returns commands that list the runs of other projects whose last workspace is gone, or lies in this folder: of this
+    /// project before it was moved, or of a second checkout of another. Of many the first.
+    pub fn elsewhere(global: &Global) -> Vec<String> {
+        const MOST: usize = 3;
+        let (None, Ok(here), Ok(Some(runs))) = (&global.store, directory(global), Self::locate(global))
+        else {
+            return Vec::new();
+        };
+        let all = runs.path().parent().and_then(|all| std::fs::read_dir(all).ok());
+        let others = all.into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut found: Vec<(RunEntry, PathBuf)> = others
+            .filter_map(|path| Some((Runs::at(path.clone()).runs().ok()?.into_iter().next()?, path)))
+            .collect();
+        found.retain(|(last, _)| {
+            let workspace = Path::new(&last.workspace);
+            workspace.starts_with(&here) || !workspace.exists()
+        });
+        found.sort_by_key(|(last, _)| std::cmp::Reverse(last.started_at));
+        let listed = |(last, path): &(RunEntry, PathBuf)| {
+            let store = quoted(&format!("sled:{}", path.display()));
+            format!("unstuck --store {store} runs    what ran in {}", last.workspace)
+        };
+        found.iter().take(MOST).map(listed).collect()
     }
 
     /// Opens the runs that a command is about.

@@ -66,7 +66,7 @@ struct Inner {
 impl Screen {
     /// Shows a run whose log is at `mirror`.
     pub fn new(mode: Mode, mirror: Option<PathBuf>, header: String, before: Story) -> Self {
-        let live = (mode == Mode::Plain && io::stderr().is_terminal()).then(Live::new);
+        let live = (mode == Mode::Plain && io::stderr().is_terminal() && !text::is_dumb()).then(Live::new);
         let known = before.last_seq;
         let inner = Inner { story: before, live, log: None, known, began: false };
         Self { mode, mirror, header, inner: Mutex::new(inner) }
@@ -86,7 +86,7 @@ impl Screen {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { live: Some(live), story, .. } = &mut *inner else { return };
         // There is little room for what is the same in every path.
-        live.line(name, &line.replace(&format!("{}/", story.workspace), ""));
+        live.line(name, &text::plain(&line.replace(&format!("{}/", story.workspace), "")));
     }
 
     /// Prints the lines of the log that are new.
@@ -120,9 +120,7 @@ impl Watcher for Screen {
             Mode::Json => self.print_log(&mut inner, events),
             Mode::Plain => {
                 let first = (!std::mem::replace(&mut inner.began, true)).then(|| self.header.clone());
-                let rest = events
-                    .iter()
-                    .filter_map(|event| line_of(event, &inner.story, state).map(|line| text::plain(&line)));
+                let rest = events.iter().filter_map(|event| line_of(event, &inner.story, state));
                 let lines: Vec<String> = first.into_iter().chain(rest).collect();
                 inner.show(&lines, StepId::to_string, events, state);
             }
@@ -147,11 +145,7 @@ impl Inner {
         events: &[Event],
         state: &RunState,
     ) {
-        let print = || {
-            for line in lines {
-                let _nobody_may_listen = writeln!(io::stdout(), "{line}");
-            }
-        };
+        let print = || lines.iter().for_each(|line| println!("{line}"));
         let Some(live) = &mut self.live else { return print() };
         live.suspend(print);
         live.update(state, &name);

@@ -74,7 +74,17 @@ pub fn width() -> usize {
 
 /// Says whether standard output is a terminal on which colours are wanted.
 pub fn colours() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stdout().is_terminal() && may_be_coloured()
+}
+
+/// Says whether a terminal may be shown colours: it knows them, and nobody has asked for none.
+pub fn may_be_coloured() -> bool {
+    !is_dumb() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Says whether the terminal knows nothing but lines.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name == "dumb")
 }
 
 /// Paints the word for an end; the word alone says it, too.
@@ -87,9 +97,15 @@ pub fn painted(outcome: RunOutcome) -> String {
     styled(outcome.as_str(), colour)
 }
 
-/// Returns a text in a style of the terminal (`1` is bold, `31` is red), where there are colours.
+const ESCAPE: char = '\u{1b}';
+const END_OF_STYLE: &str = "\u{1b}[0m";
+/// Bold, faint, red, yellow, and bold in red, green and yellow, as terminals number them.
+const STYLES: [&str; 7] = ["1", "2", "31", "33", "1;31", "1;32", "1;33"];
+
+/// Returns a text in one of the [`STYLES`], where there are colours.
 pub fn styled(text: &str, style: &str) -> String {
-    if colours() { format!("\u{1b}[{style}m{text}\u{1b}[0m") } else { text.to_owned() }
+    debug_assert!(STYLES.contains(&style), "{style} would not be shown");
+    if colours() { format!("{ESCAPE}[{style}m{text}{END_OF_STYLE}") } else { text.to_owned() }
 }
 
 /// Returns a text in bold, where there are colours.
@@ -100,15 +116,40 @@ pub fn bold(text: &str) -> String {
 /// Returns a text of others without what would steer a terminal or turn the direction of reading: control
 /// characters, but for line feeds and tabs, become signs that stand for them.
 pub fn plain(text: &str) -> String {
-    let sign = |character: char| match character {
+    text.chars().map(sign).collect()
+}
+
+fn sign(character: char) -> char {
+    match character {
         '\n' | '\t' => character,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
         '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
         _ => character,
-    };
-    text.chars().map(sign).collect()
+    }
+}
+
+/// Returns a text for the screen: [`plain()`], but for words in one of our [styles](styled()).
+pub fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(ESCAPE) {
+        shown += &plain(&rest[..at]);
+        rest = &rest[at..];
+        let taken = styled_word(rest).unwrap_or(1);
+        shown += &(if taken > 1 { rest[..taken].to_owned() } else { plain(&rest[..taken]) });
+        rest = &rest[taken..];
+    }
+    shown + &plain(rest)
+}
+
+/// Returns the length of the word in one of our styles with which a text begins, to its end within the line.
+fn styled_word(text: &str) -> Option<usize> {
+    let word = STYLES.iter().find_map(|style| text.strip_prefix(&format!("{ESCAPE}[{style}m")))?;
+    let length = word.find(END_OF_STYLE)?;
+    let is_plain = word[..length].chars().all(|c| c != '\n' && sign(c) == c);
+    is_plain.then(|| text.len() - word.len() + length + END_OF_STYLE.len())
 }
 
 /// Wraps a text into lines of at most `columns`, each after the first indented.
@@ -165,7 +206,16 @@ mod tests {
             ("\r\0\u{7f}", "␍␀␡"),
             ("\u{202e}x\u{9b}", "\u{fffd}x\u{fffd}"),
         ] {
-            assert_eq!(plain(text), want);
+            assert_eq!((plain(text), shown(text)), (want.to_owned(), want.to_owned()));
+        }
+        for (text, want) in [
+            ("a \u{1b}[1;32mCOMPLETE\u{1b}[0m b", "a \u{1b}[1;32mCOMPLETE\u{1b}[0m b"),
+            ("\u{1b}[1;32mopen", "␛[1;32mopen"),
+            ("\u{1b}[8mhidden\u{1b}[0m", "␛[8mhidden␛[0m"),
+            ("\u{1b}[1ma\u{1b}[2Jb\u{1b}[0m", "␛[1ma␛[2Jb␛[0m"),
+            ("\u{1b}[1ma\nb\u{1b}[0m", "␛[1ma\nb␛[0m"),
+        ] {
+            assert_eq!(shown(text), want);
         }
     }
 

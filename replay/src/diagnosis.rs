@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use unstuck_core::diffstat::Diffstat;
-use unstuck_core::event::{Conclusion, StageRaised, StallCause};
+use unstuck_core::event::{Conclusion, StageRaised, StallCause, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::plural::count;
 use unstuck_core::prompt::fenced;
@@ -98,6 +98,10 @@ fn current(step: &StepStory) -> Vec<(&CommandStory, &FailureStory)> {
 
 fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &FailureStory)]) {
     text.push_str("\n## What fails\n");
+    if step.end == Some(StepEnd::Complete) {
+        text.push_str("\nNothing: the step is complete.\n");
+        return;
+    }
     if failures.is_empty() {
         let reasons = step.iterations.last().map_or(&[][..], |it| &it.reasons);
         reasons.iter().for_each(|reason| {
@@ -153,7 +157,7 @@ fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
         };
         let stage = raised.iter().find(|(_, it, _)| it.iteration == iteration.iteration);
         let stage = stage.map_or_else(String::new, |(_, it, _)| format!("; stage {} from here", it.to));
-        let why = cell(iteration.why().unwrap_or("incomplete"));
+        let why = cell(iteration.why().unwrap_or_else(|| step.judged(iteration)));
         let why: String = why.chars().take(160).collect();
         let _infallible =
             writeln!(text, "| #{} | {changed} | {failures} | {why}{stage} |", iteration.iteration);
@@ -208,6 +212,10 @@ fn next(
     short: &str,
 ) {
     text.push_str("\n## What to try next\n\n");
+    if step.end == Some(StepEnd::Complete) {
+        let _infallible = writeln!(text, "    unstuck show {short}            # what was done");
+        return;
+    }
     let old: BTreeSet<&str> =
         step.baseline.iter().flat_map(|it| &it.failures).map(|it| it.fingerprint.as_str()).collect();
     let all_old =

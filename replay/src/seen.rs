@@ -1,6 +1,6 @@
 //! What the workspace was, as the events of a run tell.
 
-use unstuck_core::event::{Event, Fact, Observation};
+use unstuck_core::event::{Event, Fact, Observation, SnapshotMoment, SnapshotTaken};
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::snapshot::Snapshot;
 
@@ -15,6 +15,8 @@ pub struct Seen<'a> {
     pub work: Option<(&'a StepId, Iteration)>,
     /// It was taken before that work.
     pub before: bool,
+    /// It was taken before or after the files were put back, and not of work.
+    pub of_undo: bool,
 }
 
 /// Returns all snapshots of a run, in order.
@@ -28,7 +30,14 @@ pub fn seen(events: &[Event]) -> impl DoubleEndedIterator<Item = Seen<'_>> {
             Observation::SnapshotTaken(e) => (&*e.snapshot, None, false),
             _ => return None,
         };
-        Some(Seen { seq, snapshot, work, before })
+        let of_undo = matches!(
+            observation,
+            Observation::SnapshotTaken(SnapshotTaken {
+                moment: SnapshotMoment::BeforeUndo | SnapshotMoment::Undone(_),
+                ..
+            })
+        );
+        Some(Seen { seq, snapshot, work, before, of_undo })
     })
 }
 
@@ -52,7 +61,6 @@ pub fn around<'a>(
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::event::{SnapshotMoment, SnapshotTaken};
     use unstuck_core::id::Timestamp;
 
     use super::*;

@@ -567,6 +567,12 @@ impl StepStory {
         };
         Self { waits, id: step.id.clone(), max_iterations, baseline, iterations, end, end_sentence, script }
     }
+
+    /// Returns the word for what one of its iterations was judged.
+    pub fn judged(&self, iteration: &IterationStory) -> &'static str {
+        let unjudged = if self.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
+        iteration.decision.map_or(unjudged, Decision::in_words)
+    }
 }
 
 impl IterationStory {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
+use unstuck_adapters::branch;
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::worktree::{self, Part};
@@ -98,7 +99,7 @@ fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
         },
         Ok(1) => Err("1 file holds something that is in no commit".to_owned()),
         Ok(files) => Err(format!("{files} files hold something that is in no commit")),
-        Err(_) => Err("it is in no git repository".to_owned()),
+        Err(_) => Err(format!("it is {}", branch::unknown(&world.workspace))),
     }
 }
 

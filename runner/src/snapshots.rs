@@ -478,8 +478,12 @@ fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
     if was.branch != is.branch {
         said.push(format!("went from {} to {}", name(&was.branch), name(&is.branch)));
     }
-    if was.stash != is.stash && is.stash.is_some() {
-        said.push("put work on the stash".to_owned());
+    match (&was.stash, &is.stash) {
+        (None, Some(_)) => said.push("put work on the stash".to_owned()),
+        (Some(was), now) if Some(was) != now.as_ref() => said.push(format!(
+            "changed the stash, of which {was} was the newest; if it is gone: git stash store {was}"
+        )),
+        _ => {}
     }
     for (checkout, commit) in &is.elsewhere {
         if was.elsewhere.get(checkout).is_some_and(|it| it != commit) {

@@ -33,13 +33,15 @@ pub enum Reason {
     NoFile,
     /// The system does not let us read it.
     Unreadable,
+    /// It is the repository of a folder in the workspace, whose objects may be in it alone. The files beside it are covered.
+    Repository,
     /// It is what Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has before in this run: nobody's
     /// work.
     OwnOutput,
 }
 
 impl Reason {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::TooLarge,
         Self::TooMuch,
         Self::TooMany,
@@ -48,6 +50,7 @@ impl Reason {
         Self::IgnoredFolder,
         Self::NoFile,
         Self::Unreadable,
+        Self::Repository,
         Self::OwnOutput,
     ];
 
@@ -62,6 +65,7 @@ impl Reason {
             Self::IgnoredFolder => b'f',
             Self::NoFile => b'p',
             Self::Unreadable => b'u',
+            Self::Repository => b'r',
             Self::OwnOutput => b'o',
         }
     }
@@ -78,6 +82,7 @@ impl fmt::Display for Reason {
             Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
             Self::NoFile => "a pipe, socket or device",
             Self::Unreadable => "not readable",
+            Self::Repository => "the history of a repository within",
             Self::OwnOutput => LeftOut::OWN_OUTPUT,
         })
     }

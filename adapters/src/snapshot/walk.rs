@@ -144,6 +144,11 @@ pub(super) fn threads() -> usize {
     *THREADS.get_or_init(|| thread::available_parallelism().map_or(2, |count| count.get().min(THREADS_MAX)))
 }
 
+/// Says whether something is the repository of a folder within the workspace.
+fn is_repository_within(job: &Job, path: &[u8]) -> bool {
+    job.area != Area::Repository && !job.path.is_empty() && folder::split(path).1 == b".git"
+}
+
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
 struct Job {
     parent: Arc<Folder>,
@@ -258,6 +263,9 @@ impl Worker<'_> {
             Ok(seen) => seen,
             Err(error) => return self.leave_unreadable(&path, &error),
         };
+        if seen.is(FOLDER) && is_repository_within(job, &path) {
+            return self.leave(path, Reason::Repository);
+        }
         let Some((area, group)) = self.belongs(job, level, &path, seen.is(FOLDER)) else { return };
         match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
             Less => {}

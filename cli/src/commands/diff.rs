@@ -1,6 +1,5 @@
 //! `unstuck diff`: what an iteration, or the whole run, changed.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
@@ -50,7 +49,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let past = Past::of(found.short(), &events, args.step.as_deref())?;
     let from = args.from.as_deref().map(Moment::parse).transpose()?;
     let (from, to) = match (event.map(Moment::of_event).transpose()?, from, &args.to) {
-        (None, None, _) => (Moment::First, Moment::Last),
+        (None, None, _) => (Moment::First, Moment::WorkOver),
         (None, Some(from @ Moment::Iteration(_)), None) => (from, from),
         (None, Some(from), None) | (Some(from), None, _) => (from, Moment::Last),
         (None, Some(from), Some(to)) => (from, Moment::parse(to)?),
@@ -77,7 +76,10 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let options = DiffOptions { paths: args.path.clone(), ignored: args.ignored };
     let mut text = Vec::new();
     snapshots.diff(before, after, &options, &mut text).map_err(failed)?;
-    crate::wrote(io::stdout().lock().write_all(&text));
+    if text.is_empty() {
+        eprintln!("no difference");
+    }
+    crate::print_exactly(&text);
     Ok(exit::OK)
 }
 

@@ -102,7 +102,7 @@ fn open(found: &Found) -> Result<std::fs::File> {
 fn print(event: &Event) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let (moment, kind) = (text::moment(event.at), unstuck_replay::kind(event));
-    let what = unstuck_replay::describe(event);
+    let what = text::plain(&unstuck_replay::describe(event));
     let head = format!("{:>5}  {moment}  {kind:<16}", event.seq);
     let (columns, room) = (head.chars().count() + 2, text::width());
     if columns + 30 <= room {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use unstuck_core::error::with_causes;
 use unstuck_core::id::Seq;
-use unstuck_store::exchange;
+use unstuck_store::{exchange, hint};
 
 use crate::args::Global;
 use crate::driving;
@@ -37,12 +37,15 @@ pub fn export(global: &Global, args: &Args) -> Result {
     if let (Some(error), false) = (&error, args.salvage) {
         return Err(found.unreadable(error));
     }
-    let failed = |error: io::Error| Error::usage(format!("cannot write the export: {error}"));
+    let failed = |error: io::Error| {
+        Error::damaged(format!("cannot write the export: {error}"))
+            .hint(format!("{}, then try again", hint::for_io(&error)))
+    };
     let mut out: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(File::create_new(path).map_err(|error| {
             let is_there = error.kind() == io::ErrorKind::AlreadyExists;
             let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
-            failed(error).hint_if(hint)
+            Error::usage(format!("cannot write the export to {}: {error}", path.display())).hint_if(hint)
         })?),
         None => Box::new(io::stdout().lock()),
     };

@@ -8,7 +8,7 @@ use unstuck_adapters::registry::starter;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, project};
+use crate::{branches, exit, project};
 
 /// Arguments of `unstuck init`.
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub fn init(global: &Global, args: &Args) -> Result {
         (probe, "try one alone"),
         (Some("unstuck check unstuck.yaml".to_owned()), "what it may cost"),
         (add, "commit them: git-clean asks for that"),
-        (Some("unstuck run unstuck.yaml".to_owned()), ""),
+        (Some(format!("unstuck run unstuck.yaml{}", branches::needed(&root))), ""),
     ];
     for (command, what) in next.into_iter().filter_map(|(command, what)| Some((command?, what))) {
         println!("{}", format!("  {command:<36} {what}").trim_end());
@@ -71,8 +71,16 @@ pub fn init(global: &Global, args: &Args) -> Result {
 }
 
 /// A file of a project, and the folder that its tools write.
-const WRITTEN: &[(&str, &str)] =
-    &[("Cargo.toml", "target/"), ("package.json", "node_modules/"), ("pyproject.toml", "__pycache__/")];
+const WRITTEN: &[(&str, &str)] = &[
+    ("Cargo.toml", "target/"),
+    ("package.json", "node_modules/"),
+    ("pyproject.toml", "__pycache__/"),
+    ("setup.py", "__pycache__/"),
+    ("setup.cfg", "__pycache__/"),
+    ("requirements.txt", "__pycache__/"),
+    ("pytest.ini", "__pycache__/"),
+    ("tox.ini", "__pycache__/"),
+];
 
 /// Returns the folders that tools of the project write and git does not ignore.
 fn unignored(root: &Path) -> Vec<&'static str> {
@@ -82,7 +90,9 @@ fn unignored(root: &Path) -> Vec<&'static str> {
         asked.is_ok_and(|asked| asked.status.code() == Some(1))
     };
     let written = WRITTEN.iter().filter(|(file, _)| root.join(file).exists()).map(|(_, folder)| *folder);
-    written.filter(|folder| is_shown(folder)).collect()
+    let mut folders: Vec<&str> = written.filter(|folder| is_shown(folder)).collect();
+    folders.dedup();
+    folders
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

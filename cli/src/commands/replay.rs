@@ -18,7 +18,7 @@ use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
 use crate::typed::UNSTUCK;
-use crate::{exit, text};
+use crate::{exit, moment, text};
 
 /// Arguments of `unstuck replay`.
 #[derive(Debug, clap::Args)]
@@ -58,6 +58,9 @@ pub fn replay(global: &Global, args: &Args) -> Result {
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let recheck =
         unstuck_replay::recheck(events, args.to.map(Seq)).map_err(|error| found.unreadable(&error))?;
+    if let Some(to) = args.to.filter(|to| recheck.events < *to) {
+        return Err(moment::no_event(found.short(), Seq(recheck.events), Seq(to)));
+    }
     if args.json {
         println!(
             "{:#}",

@@ -41,7 +41,7 @@ pub fn report(global: &Global, args: &Args) -> Result {
     let name = if args.html.is_some() || args.md { found.entry.run.as_str() } else { found.short() };
     let page = match &error {
         Some(error) if events.is_empty() => return Err(found.unreadable(error)),
-        _ => found.started(&events).map(|_| report::of_log(&events, name))?,
+        _ => found.started(&events).map(|_| report::of_log(&events, name, found.is_live()))?,
     };
     match &args.html {
         Some(file) => write(file, &report::html(&report::gather(page, &project, &found, &events)?))?,

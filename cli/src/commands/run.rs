@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
+use unstuck_adapters::branch;
 use unstuck_adapters::prices;
 use unstuck_adapters::workflow_file::{self, Loaded, Options};
 use unstuck_adapters::worktree::{self, Part};
@@ -259,6 +260,9 @@ pub fn run(global: &Global, args: Args) -> Result {
         if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
     started.workspace = workspace.to_string_lossy().into_owned();
+    if let Some(error) = runs.as_ref().and_then(|runs| driving::snapshots(runs, &started).err()) {
+        started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error.message()));
+    }
     crew::acknowledged(&started.workflow, runs.as_ref(), args.means.yes)?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = args.driving.branches.look(&workspace, rules, false).inspect_err(|_| {
@@ -315,6 +319,9 @@ fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (St
     (header, short)
 }
 
+/// How the warning begins of a run whose workspace is not kept.
+const NOT_KEPT: &str = "no snapshots of the workspace are taken";
+
 /// Says how much of the workspace is in no commit, and how all of it comes back.
 fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
     let count = |part| {
@@ -322,7 +329,7 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
         asked.map(|_| worktree::uncommitted(Path::new(&started.workspace), part))
     };
     let what = match count(Part::Workspace) {
-        None => "in no git repository; ".to_owned(),
+        None => format!("{}; ", branch::unknown(Path::new(&started.workspace))),
         Some(Ok(0)) => "all committed; ".to_owned(),
         Some(Ok(files)) => format!("{files} uncommitted; "),
         Some(Err(_)) => String::new(),
@@ -331,6 +338,9 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
         Some(Ok(files)) if files > 0 => format!(" · not kept: {files} uncommitted outside of the workspace"),
         _ => String::new(),
     };
+    if started.warnings.iter().any(|warning| warning.starts_with(NOT_KEPT)) {
+        return format!("{what}not kept: see the warning");
+    }
     format!("{what}kept as they are now: {UNSTUCK} undo {short}@first{outside}")
 }
 
@@ -349,6 +359,11 @@ fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
 }
 
 fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
+    if args.what.trim().is_empty() {
+        return Err(Error::usage("the goal is empty").hint(
+            "unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'",
+        ));
+    }
     let option = args.for_goals();
     let is_file = workspace.join(&args.what).is_file() || looks_like_file(workspace, &args.what);
     let mut started = match option {
@@ -397,7 +412,8 @@ fn save(workflow: &Workflow, workspace: &Path, file: &Path) -> Result<()> {
         }
         _ => Error::usage(format!("cannot write {}: {error}", file.display())),
     })?;
-    eprintln!("saved: {0}; the next time: unstuck run {0}", file.display());
+    let more = branches::needed(workspace);
+    eprintln!("saved: {0}; the next time: unstuck run {0}{more}", file.display());
     Ok(())
 }
 

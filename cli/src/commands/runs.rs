@@ -1,6 +1,5 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
-use unstuck_core::event::RunOutcome;
 use unstuck_core::id::Timestamp;
 use unstuck_core::money::{self, Spent};
 use unstuck_replay::Story;
@@ -9,6 +8,7 @@ use unstuck_store::state_dir::RunEntry;
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project};
+use crate::standing::Standing;
 use crate::typed::UNSTUCK;
 use crate::{exit, screen, text};
 
@@ -26,21 +26,6 @@ pub struct Args {
 /// How many runs the overview shows.
 const OVERVIEW: usize = 10;
 
-/// What a run is doing, those that need a person first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
-    /// Its log is of a newer version, or cannot be opened.
-    Unreadable,
-    Damaged,
-    Blocked,
-    Interrupted,
-    /// It has ended, and is not complete.
-    Short,
-    Waiting,
-    Running,
-    Complete,
-}
-
 struct Row {
     entry: RunEntry,
     short: String,
@@ -51,38 +36,54 @@ struct Row {
     next: String,
 }
 
+impl Row {
+    fn word(&self) -> &'static str {
+        self.standing.word(self.story.outcome)
+    }
+}
+
 /// What a person sees who types `unstuck` and nothing else.
 pub fn overview(global: &Global) -> Result {
-    let rows = rows(global, OVERVIEW)?;
+    let rows = rows(global)?;
     if rows.is_empty() {
-        println!("nothing has run here yet");
+        nothing(global);
         println!(
             "next: unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'"
         );
         return Ok(exit::OK);
     }
-    println!("{}", table(&rows, text::now(), text::width()));
+    println!("{}", table(&rows, OVERVIEW, text::now(), text::width()));
     println!("\nmore: {UNSTUCK} show RUN    {UNSTUCK} why RUN    unstuck --help");
     Ok(exit::OK)
 }
 
 /// Lists runs.
 pub fn runs(global: &Global, args: &Args) -> Result {
-    let rows = rows(global, usize::try_from(args.number).unwrap_or(usize::MAX))?;
+    let rows = rows(global)?;
+    let most = usize::try_from(args.number).unwrap_or(usize::MAX);
     if args.json {
-        let list: Vec<serde_json::Value> = rows.iter().map(as_json).collect();
+        let list: Vec<serde_json::Value> = rows.iter().take(most).map(as_json).collect();
         println!("{:#}", serde_json::Value::from(list));
     } else if rows.is_empty() {
-        println!("nothing has run here yet");
+        nothing(global);
     } else {
-        println!("{}", table(&rows, text::now(), text::width()));
+        println!("{}", table(&rows, most, text::now(), text::width()));
     }
     Ok(exit::OK)
 }
 
-fn rows(global: &Global, most: usize) -> Result<Vec<Row>> {
+/// Says that nothing has run, and where else something has.
+fn nothing(global: &Global) {
+    println!("nothing has run here yet");
+    for listed in Project::elsewhere(global) {
+        println!("elsewhere: {listed}");
+    }
+}
+
+/// Returns all runs. One that needs a person may be old.
+fn rows(global: &Global) -> Result<Vec<Row>> {
     let project = Project::open(global)?;
-    let mut rows: Vec<Row> = project.latest(most)?.into_iter().map(row).collect();
+    let mut rows: Vec<Row> = project.latest(usize::MAX)?.into_iter().map(row).collect();
     rows.sort_by_key(|row| row.standing);
     Ok(rows)
 }
@@ -92,16 +93,10 @@ fn row(found: Found) -> Row {
     let is_unreadable = read.is_err();
     let (events, error) = read.unwrap_or_default();
     let story = Story::of(&events);
-    let standing = match story.outcome {
+    let standing = match error {
         _ if is_unreadable => Standing::Unreadable,
-        _ if error.is_some() => Standing::Damaged,
-        Some(RunOutcome::Complete) => Standing::Complete,
-        Some(RunOutcome::Blocked) => Standing::Blocked,
-        Some(RunOutcome::Interrupted(_)) => Standing::Interrupted,
-        Some(_) => Standing::Short,
-        None if !found.is_live() => Standing::Interrupted,
-        None if story.waits().is_some_and(|(until, _)| *until > text::now()) => Standing::Waiting,
-        None => Standing::Running,
+        Some(_) => Standing::Damaged,
+        None => Standing::of(&story, found.is_live()),
     };
     let short = found.short().to_owned();
     let next = match standing {
@@ -115,17 +110,6 @@ fn row(found: Found) -> Row {
         }
     };
     Row { entry: found.entry, short, spent: story.spent(), story, standing, next }
-}
-
-fn word(row: &Row) -> &'static str {
-    match (row.standing, row.story.outcome) {
-        (Standing::Unreadable, _) => "UNREADABLE",
-        (Standing::Damaged, _) => "DAMAGED",
-        (Standing::Waiting, _) => "WAITING",
-        (Standing::Running, _) => "RUNNING",
-        (_, Some(outcome)) => outcome.as_str(),
-        (_, None) => "INTERRUPTED",
-    }
 }
 
 /// Returns until when a run waits, and for what.
@@ -149,9 +133,13 @@ fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
     }
 }
 
-/// A run in a few lines, and what they have come to together.
-fn table(rows: &[Row], now: Timestamp, width: usize) -> String {
-    let mut lines: Vec<String> = rows.iter().flat_map(|row| lines(row, now, width)).collect();
+/// So many runs at most, each in a few lines, and what all have come to together.
+fn table(rows: &[Row], most: usize, now: Timestamp, width: usize) -> String {
+    let mut lines: Vec<String> = rows.iter().take(most).flat_map(|row| lines(row, now, width)).collect();
+    if rows.len() > most {
+        let more = format!("and {} more: {UNSTUCK} runs -n {}", rows.len() - most, rows.len());
+        lines.push(text::wrap(&more, width, 2));
+    }
     if rows.len() > 1 {
         let iterations: usize = rows.iter().map(|row| row.story.iterations().count()).sum();
         let parts = spent(rows).into_iter().chain([text::count(iterations, "iteration")]);
@@ -172,7 +160,7 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let took = text::span(row.story.took);
     let when = text::ago(row.entry.started_at, now);
     let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
-    let head = format!("  {:<6} {}", row.short, word(row));
+    let head = format!("  {:<6} {}", row.short, row.word());
     let numbers = || format!("{iterations:>3} it  {took:>9}  {cost:<14}  {when:<12}");
     let below = |said: &str| below(said, width);
     let mut lines = match width {
@@ -204,7 +192,7 @@ fn below(said: &str, width: usize) -> String {
 fn as_json(row: &Row) -> serde_json::Value {
     serde_json::json!({
         "run": row.entry.run,
-        "status": word(row),
+        "status": row.word(),
         "workflow": row.entry.workflow,
         "workspace": row.entry.workspace,
         "started_at": row.entry.started_at,
@@ -220,6 +208,7 @@ fn as_json(row: &Row) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use unstuck_core::event::RunOutcome;
     use unstuck_core::id::Millis;
     use unstuck_core::money::Sum;
 
@@ -256,7 +245,7 @@ mod tests {
     }
 
     fn check(rows: &[Row], width: usize, expected: &Expect) {
-        let table = table(rows, Timestamp(8 * 3_600_000), width);
+        let table = table(rows, 10, Timestamp(8 * 3_600_000), width);
         assert!(table.lines().all(|line| line.chars().count() <= width), "{table}");
         expected.assert_eq(&table);
     }
@@ -317,7 +306,14 @@ mod tests {
 
     #[test]
     fn one_run_has_no_total() {
-        let table = table(&night()[2..], Timestamp(0), 100);
+        let table = table(&night()[2..], 10, Timestamp(0), 100);
         assert!(!table.contains("total") && table.contains("COMPLETE"), "{table}");
+    }
+
+    #[test]
+    fn what_is_not_shown_counts_and_is_told() {
+        let table = table(&night(), 1, Timestamp(0), 130);
+        let last: Vec<&str> = table.lines().skip(1).collect();
+        assert_eq!(last, ["and 2 more: unstuck runs -n 3", "total of 3 runs: at least $4.08 · 0 iterations"]);
     }
 }

@@ -1,8 +1,6 @@
 //! `unstuck show`: a run on one screen.
 
-use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Millis, StepId, Timestamp};
-use unstuck_core::verdict::Decision;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
@@ -34,8 +32,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
     let story = Story::of(&events);
     if args.json {
-        let status = story.outcome.map_or(0, unstuck_core::event::RunOutcome::exit_status);
-        println!("{:#}", screen::end_json(&story, status));
+        println!("{:#}", screen::end_json(&story, found.is_live()));
     } else {
         print(&found, &story, &events);
     }
@@ -112,14 +109,8 @@ fn running(waits: Option<&(Timestamp, String)>, took: Millis, short: &str, now: 
     }
 }
 
-/// Returns the word for what an iteration was judged.
-pub fn judged(step: &StepStory, iteration: &IterationStory) -> &'static str {
-    let unjudged = if step.end == Some(StepEnd::Complete) { "done" } else { "not judged" };
-    iteration.decision.map_or(unjudged, Decision::in_words)
-}
-
 fn row(step: &StepStory, iteration: &IterationStory) -> String {
-    let decision = judged(step, iteration);
+    let decision = step.judged(iteration);
     let why = iteration.why().map_or_else(String::new, |why| format!(": {why}"));
     let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
     let calls = iteration.worker_calls.max(1);

@@ -34,7 +34,7 @@ pub fn why(global: &Global, args: &Args) -> Result {
     let why = match args.at.map(Seq) {
         Some(seq) => Some(
             unstuck_replay::why_at(&events, seq)
-                .ok_or_else(|| moment::no_event(found.short(), &events, seq))?,
+                .ok_or_else(|| moment::no_event(found.short(), moment::last_of(&events), seq))?,
         ),
         None => unstuck_replay::why(&events, step.as_ref()),
     };

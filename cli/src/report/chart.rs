@@ -100,12 +100,7 @@ impl Shape {
     }
 
     fn line(&self, name: &str, cells: impl Iterator<Item = String>) -> String {
-        let line = format!(
-            "  {:<1$} {2}",
-            text::cut(&text::plain(name), self.name),
-            self.name,
-            cells.collect::<String>()
-        );
+        let line = format!("  {:<1$} {2}", text::cut(name, self.name), self.name, cells.collect::<String>());
         line.trim_end().to_owned()
     }
 }

@@ -19,6 +19,7 @@ use crate::driving;
 use crate::error::Result;
 use crate::project::{Found, Project};
 use crate::screen;
+use crate::standing::Standing;
 use crate::typed::UNSTUCK;
 
 /// Most bytes of a prompt, and of all of them, that a report holds.
@@ -50,11 +51,12 @@ pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]
     Ok(page)
 }
 
-/// Returns what the log alone tells. `name` is what the run is called in commands.
-pub fn of_log(events: &[Event], name: &str) -> Page {
+/// Returns what the log alone tells. `name` is what the run is called in commands; a supervisor works on it or not.
+pub fn of_log(events: &[Event], name: &str, is_live: bool) -> Page {
     let report = Report::of(events);
     Page {
-        next: next(&report, name),
+        standing: Standing::of(&report.story, is_live),
+        next: next(&report, name, is_live),
         changes: BTreeMap::new(),
         prompts: BTreeMap::new(),
         diagnoses: diagnoses(&report, events, name),
@@ -64,11 +66,13 @@ pub fn of_log(events: &[Event], name: &str) -> Page {
     }
 }
 
-fn next(report: &Report, name: &str) -> Vec<(String, String)> {
+fn next(report: &Report, name: &str, is_live: bool) -> Vec<(String, String)> {
     let mut next = screen::next(&report.story, name);
     if next.is_empty() {
-        next.push((format!("{UNSTUCK} events {name} -f"), "follow it, if somebody works on it".to_owned()));
-        next.push((format!("{UNSTUCK} resume {name}"), "go on, if nobody does".to_owned()));
+        next.push(match is_live {
+            true => (format!("{UNSTUCK} events {name} -f"), "follow it".to_owned()),
+            false => (format!("{UNSTUCK} resume {name}"), "go on from here".to_owned()),
+        });
         next.push((format!("{UNSTUCK} why {name}"), "the latest decision, event by event".to_owned()));
     }
     next.push((format!("{UNSTUCK} replay {name}"), "decide all of it again".to_owned()));

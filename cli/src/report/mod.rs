@@ -27,12 +27,13 @@ pub use self::markdown::markdown;
 pub use self::screen::screen;
 
 use self::changes::Changes;
-use crate::commands::show;
+use crate::standing::Standing;
 use crate::text;
 
 /// All that a report shows.
 pub struct Page {
     report: Report,
+    standing: Standing,
     /// What can be typed next, each command with what it is good for.
     next: Vec<(String, String)>,
     /// What each iteration changed, as far as that was read and can still be told.
@@ -80,10 +81,10 @@ impl Page {
         })
     }
 
-    /// Says how the run ended, and why.
+    /// Says how the run ended or stands, and why.
     fn outcome(&self) -> (&'static str, String) {
         let story = &self.report.story;
-        let word = story.outcome.map_or("NOT ENDED", unstuck_core::event::RunOutcome::as_str);
+        let word = self.standing.word(story.outcome);
         let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
         let took = text::span(story.took);
         let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
@@ -144,7 +145,7 @@ impl Row<'_> {
     }
 
     fn judged(&self) -> &'static str {
-        show::judged(self.step, self.story)
+        self.step.judged(self.story)
     }
 }
 

@@ -40,5 +40,5 @@ pub fn page() -> Page {
 
 /// The page of a log alone.
 pub fn bare(events: &[Event]) -> Page {
-    of_log(events, "a984")
+    of_log(events, "a984", false)
 }

@@ -22,12 +22,12 @@ pub fn screen(page: &Page, short: &str, width: usize) -> String {
     let story = &page.report.story;
     let (word, sentence) = page.outcome();
     let painted = story.outcome.map_or_else(|| text::bold(word), text::painted);
-    let title = format!("· {} in {}", text::plain(&story.workflow), text::plain(&story.workspace));
+    let title = format!("· {} in {}", story.workflow, story.workspace);
     let mut parts = vec![
         format!("run {} {}", text::bold(short), text::wrap(&title, width, short.len() + 5)),
         format!("started {} UTC", text::moment(story.started_at)),
         String::new(),
-        format!("{painted} {}", text::wrap(&text::plain(&sentence), width, word.len() + 1)),
+        format!("{painted} {}", text::wrap(&sentence, width, word.len() + 1)),
     ];
     for (step, report) in page.report.steps() {
         parts.extend(of_step(page, step, report, width));
@@ -48,7 +48,7 @@ fn notes(page: &Page, width: usize) -> Vec<String> {
     let all: Vec<String> = screen::notes(&page.report.story).collect();
     let more = all.len().saturating_sub(NOTES_MAX);
     let more = (more > 0).then(|| format!("note  and {more} more: --json has them all"));
-    let line = |note: &String| format!("note  {}", text::wrap(&text::plain(note), width, 6));
+    let line = |note: &String| format!("note  {}", text::wrap(note, width, 6));
     all.iter().take(NOTES_MAX).map(line).chain(more).collect()
 }
 
@@ -72,11 +72,7 @@ fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
         _ => format!(", at most {}", text::count(step.max_iterations, "iteration")),
     };
     let indent = step.id.as_str().chars().count() + 2;
-    format!(
-        "{}  {}",
-        text::bold(step.id.as_str()),
-        text::wrap(&text::plain(&format!("{end}{at}{bound}")), width, indent)
-    )
+    format!("{}  {}", text::bold(step.id.as_str()), text::wrap(&format!("{end}{at}{bound}"), width, indent))
 }
 
 /// The columns before the verdict.
@@ -114,7 +110,7 @@ fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
 /// The verdict with its reason: behind the other columns where there is room for it, else below them.
 fn judged(head: &str, row: &Row<'_>, room: usize, width: usize) -> Vec<String> {
     let verdict = row.judged();
-    let because = row.story.why().map(|why| text::plain(&format!("{verdict}: {why}")));
+    let because = row.story.why().map(|why| format!("{verdict}: {why}"));
     match because {
         Some(because) if room >= REASON_MIN => vec![format!("{head}  {}", text::cut(&because, room))],
         Some(because) => {
@@ -259,7 +255,7 @@ mod tests {
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
                 started 2026-11-23 08:37:15 UTC
 
-                NOT ENDED after 2 iterations, 1.3 s, cost unknown
+                INTERRUPTED after 2 iterations, 1.3 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff             fail   stage  verdict
@@ -277,7 +273,6 @@ mod tests {
                 note  work: the baseline was taken in the workspace: it is in no git repository
                       (event 4)
                 next:
-                  unstuck events a984 -f
                   unstuck resume a984
                   unstuck why a984
                   unstuck replay a984
@@ -290,12 +285,11 @@ mod tests {
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
                 started 2026-11-23 08:37:15 UTC
 
-                NOT ENDED after 0 iterations, 0.0 s
+                INTERRUPTED after 0 iterations, 0.0 s
 
                 work  not begun, at most 25 iterations
 
                 next:
-                  unstuck events a984 -f
                   unstuck resume a984
                   unstuck why a984
                   unstuck replay a984

@@ -43,7 +43,7 @@ impl Watcher for ChildView {
             .iter()
             .filter_map(|event| line_of(event, &story, state))
             .filter(|line| state.steps().any(|(step, _)| line.starts_with(step.id.as_str())))
-            .map(|line| below(prefix, &text::plain(&line)))
+            .map(|line| below(prefix, &line))
             .collect();
         let mut inner = self.screen.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.show(&lines, |step| self.name(step), events, state);

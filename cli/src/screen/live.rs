@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use console::Term;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use unstuck_core::RunState;
 use unstuck_core::id::{Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::StepPhase;
@@ -28,6 +30,67 @@ struct Active {
     heard: Arc<Heard>,
 }
 
+/// How often the view is drawn in a second at most.
+const REDRAWN_HZ: u8 = 20;
+
+/// A terminal that may be closed while the run goes on. Nobody sees what is written then, and nothing fails for that.
+#[derive(Debug)]
+struct Terminal {
+    term: Term,
+    is_gone: AtomicBool,
+}
+
+impl Terminal {
+    fn tell(&self, write: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
+        if !self.is_gone.load(Ordering::Relaxed) && write(&self.term).is_err() {
+            self.is_gone.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl TermLike for Terminal {
+    fn width(&self) -> u16 {
+        self.term.size().1
+    }
+
+    fn height(&self) -> u16 {
+        self.term.size().0
+    }
+
+    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
+        self.tell(|term| term.move_cursor_up(lines))
+    }
+
+    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
+        self.tell(|term| term.move_cursor_down(lines))
+    }
+
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        self.tell(|term| term.move_cursor_right(columns))
+    }
+
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        self.tell(|term| term.move_cursor_left(columns))
+    }
+
+    fn write_line(&self, line: &str) -> io::Result<()> {
+        self.tell(|term| term.write_line(line))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.tell(|term| term.write_str(text))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.tell(Term::clear_line)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.tell(Term::flush)
+    }
+}
+
 /// What was heard of a process last.
 #[derive(Default)]
 struct Heard {
@@ -40,7 +103,9 @@ struct Heard {
 impl Live {
     /// Makes an empty view on standard error.
     pub fn new() -> Self {
-        Self { bars: MultiProgress::new(), steps: BTreeMap::new() }
+        let terminal = Terminal { term: Term::buffered_stderr(), is_gone: AtomicBool::new(false) };
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(terminal), REDRAWN_HZ);
+        Self { bars: MultiProgress::with_draw_target(target), steps: BTreeMap::new() }
     }
 
     /// Prints lines that stay, above the view.

@@ -5,13 +5,14 @@ use std::path::Path;
 use unstuck_adapters::environment::BranchFacts;
 use unstuck_adapters::shell::quoted;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
-use unstuck_core::id::{Iteration, StepId, Timestamp};
+use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::state::Child;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
 
+use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
 use crate::{crew, driving, text};
 
@@ -331,18 +332,18 @@ pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
     }
 }
 
-/// The same as data, for scripts.
-pub fn end_json(story: &Story, exit_status: i32) -> serde_json::Value {
-    let ended_at: Timestamp = story.over_at();
+/// The same as data, for scripts. A supervisor works on the run or not.
+pub fn end_json(story: &Story, is_live: bool) -> serde_json::Value {
     serde_json::json!({
         "type": "summary",
         "v": 1,
         "run": story.run,
         "workflow": story.workflow,
+        "status": Standing::of(story, is_live).word(story.outcome),
         "outcome": story.outcome.map(RunOutcome::as_str),
-        "exit": exit_status,
+        "exit": story.outcome.map(RunOutcome::exit_status),
         "started_at": story.started_at,
-        "ended_at": ended_at,
+        "ended_at": story.outcome.and(Some(story.over_at())),
         "last_event": story.last_seq,
         "deciding_step": story.deciding_step,
         "needs": story.needs(),

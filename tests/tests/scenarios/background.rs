@@ -15,6 +15,19 @@ fn detached(stage: &Stage, options: &[&str]) {
     wait_until("a worker works", || stage.calls() == 1);
 }
 
+#[test]
+fn a_run_goes_on_when_its_terminal_is_closed_and_nobody_tells_it() {
+    let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "2");
+    let (live, terminal) =
+        stage.start_on_terminal(&["run", "count", "--claim", "--with", &worker("count.sh")]);
+    wait_until("a worker works", || stage.calls() == 1);
+    drop(terminal);
+    stage.write("../scratch/go", "");
+    live.wait().with_status(0);
+    assert_eq!(stage.verdicts().len(), 2);
+    stage.verify();
+}
+
 fn output(stage: &Stage) -> String {
     let path = stage.kept().into_iter().find(|path| path.ends_with("artifacts/output.log"));
     fs::read_to_string(path.expect("its output is kept")).expect("it is text")

@@ -319,6 +319,63 @@ fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told()
 }
 
 #[test]
+fn the_history_of_a_repository_within_is_not_promised_to_be_kept_and_its_loss_is_told() {
+    let stage = Stage::repository();
+    stage.git(&["init", "-q", "vendor"]);
+    stage.write("vendor/v.txt", "v\n");
+    let ended =
+        stage.unstuck(&["run", "go", "--claim", "--with", "rm -rf vendor; echo COMPLETE"]).with_status(0);
+    let ended = ended.says("vendor/.git (the history of a repository within)");
+    ended.says("removed what no snapshot holds and nothing brings back: vendor/.git");
+    stage
+        .unstuck(&["undo"])
+        .with_status(1)
+        .says("but for what is named here")
+        .says("lost 1 file: vendor/.git");
+    assert!(stage.workspace().join("vendor/v.txt").exists());
+}
+
+#[test]
+fn a_stash_that_is_dropped_is_named() {
+    let stage = Stage::repository();
+    stage.write("src/add.sh", "add() { echo on the stash; }\n");
+    stage.git(&["stash", "-q"]);
+    let stash = stage.git(&["rev-parse", "refs/stash"]);
+    stage
+        .unstuck(&["run", "go", "--claim", "--with", "git stash drop -q; echo n >n.txt; echo COMPLETE"])
+        .with_status(0);
+    let command = format!("git stash store {}", stash.trim());
+    assert!(notes(&stage).contains(&command), "{}", notes(&stage));
+}
+
+#[test]
+fn what_a_run_changed_is_shown_after_it_was_undone_too() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--claim", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
+    stage.unstuck(&["artifacts"]).with_status(0).says("| complete |").says("unstuck show");
+    stage.unstuck(&["undo"]).with_status(0);
+    stage.unstuck(&["diff", "--name-only"]).with_status(0).says("n.txt");
+    stage.unstuck(&["diff", "@last", "@last", "@now"]).with_status(0).complains("no difference");
+}
+
+#[test]
+fn the_runs_of_a_project_that_was_moved_are_found_again() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--claim", "--with", "echo n >n.txt; echo COMPLETE"]).with_status(0);
+    let moved = stage.scratch("moved");
+    fs::rename(stage.workspace(), &moved).expect("the scratch folder is ours");
+    let shown = stage.unstuck_in(&moved, &["runs"]).with_status(0);
+    let (_, command) = shown.out.split_once("elsewhere: unstuck ").expect("it is named");
+    let words: Vec<&str> = command.split_whitespace().take(3).collect();
+    stage.unstuck_in(&moved, &words).with_status(0).says("COMPLETE");
+    let diff = [&words[..2], &["diff"]].concat();
+    let refused = stage.unstuck_in(&moved, &diff).with_status(6);
+    let (_, command) = refused.err.split_once("next: ").expect("it is named");
+    stage.shell(&moved, command.split_once("    ").expect("and what then").0);
+    stage.unstuck_in(&moved, &diff).with_status(0).says("+++ b/n.txt");
+}
+
+#[test]
 fn work_outside_of_the_workspace_is_not_promised_to_be_kept_and_its_loss_is_told() {
     let stage = Stage::repository();
     stage.write("part/a", "a\n");

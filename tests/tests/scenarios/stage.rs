@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -281,6 +282,14 @@ impl Stage {
         let child = self.command(name, &words).stdout(stdout).stderr(stderr).spawn();
         let child = child.expect("it was just tried");
         Some(Live { child, out, err, deadline: self.deadline }.wait())
+    }
+
+    /// Starts `unstuck` on a terminal of its own, which is closed when the other end of it is dropped.
+    pub fn start_on_terminal(&self, arguments: &[&str]) -> (Live, OwnedFd) {
+        let pair = nix::pty::openpty(None, None).expect("a terminal");
+        let slave = || pair.slave.try_clone().expect("room for a descriptor");
+        let live = self.start_with(arguments, |command| command.stdout(slave()).stderr(slave()));
+        (live, pair.master)
     }
 
     /// The same, where nobody reads what it prints.

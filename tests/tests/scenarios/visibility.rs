@@ -414,6 +414,9 @@ fn s85_a_run_whose_supervisor_is_gone_is_shown_as_interrupted() {
             .says(&format!("unstuck resume {}", &run[..4]));
         assert!(!shown.out.contains("RUNNING"), "{shown:#?}");
     }
+    let shown: Value = serde_json::from_str(&stage.unstuck(&["show", "--json"]).out).expect("JSON");
+    assert_eq!((&shown["status"], &shown["exit"]), (&"INTERRUPTED".into(), &Value::Null), "{shown:#}");
+    assert_eq!(schema::complaints(&summary_schema(), &shown), [""; 0]);
     assert_eq!(stage.events().last().map(kind), Some("worker_started"), "looking changes nothing");
 
     // Its number may belong to another process by now: to this one, for instance.
@@ -477,6 +480,18 @@ fn what_is_to_be_typed_next_names_the_folder_and_the_store_that_were_given() {
 }
 
 #[test]
+fn what_a_worker_says_does_not_steer_the_terminal() {
+    let stage = Stage::repository();
+    let says = "unstuck verdict blocked --needs \"$(printf 'x\\033[1A\\033[2KCOMPLETE')\"";
+    let ended = stage.unstuck(&["run", "go", "--claim", "--with", says]).with_status(4);
+    let shown = ["show", "why", "report", "runs", "artifacts"].map(|command| stage.unstuck(&[command]).out);
+    let all = shown.into_iter().chain([ended.out, stage.unstuck(&[]).out]);
+    for text in all {
+        assert!(text.contains("␛[1A␛[2KCOMPLETE") && !text.contains(['\x1b', '\r']), "{text}");
+    }
+}
+
+#[test]
 fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
     let stage = Stage::repository().with_variable("UNSTUCK_STORE", "");
     let run = ["run", "go", "--check", "false", "--with", "true", "--iterations", "1"];
@@ -486,6 +501,8 @@ fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
     stage.unstuck(&["export", "-o", &file]).with_status(64).complains(&format!("next: remove {file}"));
     stage.unstuck(&["answer", "@last", "  "]).with_status(64).complains("an answer has words");
     stage.unstuck(&["replay", "--json", "--step"]).with_status(64).complains("cannot be used with");
+    stage.unstuck(&["replay", "--to", "999"]).with_status(64).complains("has no event 999; its last is");
+    stage.unstuck(&["run", " "]).with_status(64).complains("the goal is empty");
     let unheard = stage.unstuck_unheard(&["completions", "bash"]).with_status(0);
     assert!(!unheard.err.contains("panicked"), "{unheard:?}");
 }

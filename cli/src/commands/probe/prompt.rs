@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
@@ -91,17 +90,16 @@ fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPro
 /// Prints the prompt, and on standard error where it comes from.
 fn print(prompt: &RetryPrompt, as_json: bool) {
     let RetryPrompt { text, files, complaints } = prompt;
-    // Nobody may read any more.
-    let _ignored = if as_json {
-        writeln!(io::stdout(), "{:#}", json!({ "text": text, "files": files, "complaints": complaints }))
-    } else {
-        for complaint in complaints {
-            eprintln!("warning: {complaint}");
-        }
-        let from = if files.is_empty() { "the built-in text".to_owned() } else { files.join(", ") };
-        eprintln!("from: {from}");
-        write!(io::stdout(), "{text}")
-    };
+    if as_json {
+        println!("{:#}", json!({ "text": text, "files": files, "complaints": complaints }));
+        return;
+    }
+    for complaint in complaints {
+        eprintln!("warning: {complaint}");
+    }
+    let from = if files.is_empty() { "the built-in text".to_owned() } else { files.join(", ") };
+    eprintln!("from: {from}");
+    crate::print_exactly(text.as_bytes());
 }
 
 fn text(value: Option<Value>) -> String {
