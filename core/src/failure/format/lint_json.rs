@@ -36,6 +36,7 @@ fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
             let inner = inner
                 .or_else(|| value["Pos"]["Filename"].as_str())
                 .or_else(|| value["location"]["path"].as_str())
+                .or_else(|| Some(posn(value)?.0))
                 .or_else(|| place["caret"]["file"].as_str())
                 .or_else(|| place["symbolic"]["key"]["Local"]["verbatim_path"].as_str())
                 .filter(|it| !it.contains('\n'));
@@ -52,6 +53,13 @@ fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
         }
         _ => {}
     }
+}
+
+/// Returns file and line of `"posn": "a.go:3:5"`, as go vet writes it.
+fn posn(value: &Value) -> Option<(&str, u64)> {
+    let mut parts = value["posn"].as_str()?.rsplitn(3, ':').skip(1);
+    let line = parts.next()?.parse().ok()?;
+    Some((parts.next()?, line))
 }
 
 fn problem(value: &Value, file: &str) -> Option<Problem> {
@@ -82,7 +90,8 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let first = u64::from(start["bytePos"].is_null());
     let ranged = || start["line"].as_u64().map(|line| line + first);
     let counted = || place["concrete"]["location"]["start_point"]["row"].as_u64().map(|line| line + 1);
-    let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged).or_else(counted)?;
+    let line = positions.into_iter().find_map(Value::as_u64).or_else(ranged).or_else(counted);
+    let line = line.or_else(|| Some(posn(value)?.1))?;
     let rules = [
         "ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "cop_name",
         "symbol", "test_id", "ident", "ruleNames", "option", "type",

@@ -22,8 +22,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut ids = Ids::new(summary(sheet));
     let mut section = "";
     let mut placed = VecDeque::new();
+    let mut width = 0;
+    let mut end = 0;
     for (at, line) in sheet.starting(b"=_") {
+        // What a test printed is a part of its block, whatever it looks like.
+        if at < end {
+            continue;
+        }
         if let Some(title) = framed(line, b'=') {
+            width = line.chars().count();
             section = if matches!(title, "FAILURES" | "ERRORS") { title } else { "" };
             if section == "FAILURES" {
                 let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
@@ -33,12 +40,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         } else if !section.is_empty()
             && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
         {
-            let ends = |line: &str| {
-                is_framed(line, b'=')
-                    || framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty())
-            };
-            found.printed(until(lines, at + 1, ends));
-            let block = until(lines, at + 1, |line| ends(line) || is_framed(line, b'-'));
+            let own = own_lines(lines, at + 1, width);
+            end = at + 1 + own.len();
+            found.printed(own);
+            let block = until(own, 0, |line| is_framed(line, b'-'));
             let entry = entry(title, section, &mut ids);
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 continue;
@@ -108,6 +113,19 @@ fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
         }
     }
     entries
+}
+
+/// Returns the lines below a title, to the next one. In what a test printed, a title is as wide as the frames of the report.
+fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&'a str] {
+    let mut is_captured = false;
+    let mut ends = |line: &str| {
+        is_captured |= framed(line, b'-').is_some_and(|title| title.starts_with("Captured "));
+        let is_title = framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty());
+        let is_wide = !line.is_ascii() || line.chars().count() + 1 >= width;
+        is_framed(line, b'=') || (is_title && (is_wide || !is_captured))
+    };
+    let below = &lines[start..];
+    &below[..below.iter().position(|line| ends(line)).unwrap_or(below.len())]
 }
 
 fn summary<'a>(sheet: &Sheet<'a>) -> Vec<Id<'a>> {

@@ -41,14 +41,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if let Some(file) = line.trim_start().strip_prefix("An error occurred while loading ") {
             load(file, &lines[at..], found);
         } else if line.starts_with("An error occurred in ") {
-            let block = until(lines, at + 1, |line| {
-                line.starts_with("An error occurred ") || line.starts_with("Finished in ")
-            });
-            let draft = Draft::process(TOOL, "", block);
-            let kind = format!("hook {}", draft.kind);
-            found.push(draft.kind(&kind));
+            hook(&lines[at..], found);
         }
     }
+}
+
+/// A hook that failed outside of the examples: what it says stands below its headline.
+pub(super) fn hook(lines: &[&str], found: &mut Found<'_>) {
+    let block =
+        until(lines, 1, |line| line.starts_with("An error occurred ") || line.starts_with("Finished in "));
+    let draft = Draft::process(TOOL, "", block);
+    let kind = format!("hook {}", draft.kind);
+    found.push(draft.kind(&kind));
 }
 
 /// Reads the file of an example to run again: `rspec ./spec/a_spec.rb:3 # a does`, `rspec './spec/a_spec.rb[1:2]'`.

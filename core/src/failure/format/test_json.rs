@@ -21,6 +21,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 lines.first().and_then(|line| line.strip_prefix("An error occurred while loading "))
             {
                 rspec::load(file, &lines, found);
+            } else if lines.first().is_some_and(|line| line.starts_with("An error occurred in ")) {
+                rspec::hook(&lines, found);
             }
         }
     }

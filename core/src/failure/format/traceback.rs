@@ -75,13 +75,13 @@ fn go(lines: &[&str], found: &mut Found<'_>) {
 }
 
 fn java(lines: &[&str], found: &mut Found<'_>) {
-    let thrown = |line: &'_ str| {
+    // A program may print the first words, too.
+    let thrown = |(at, line): (usize, &&'_ str)| {
         let rest = line.strip_prefix("Exception in thread \"")?.split_once('"')?.1.trim();
-        exception(rest).map(|_| rest.to_owned())
+        let has_stack = || lines.get(at + 1).is_some_and(|next| next.starts_with("\tat "));
+        (exception(rest).is_some() || has_stack()).then(|| (at, rest.to_owned()))
     };
-    let Some((at, rest)) = lines.iter().enumerate().find_map(|(at, line)| Some((at, thrown(line)?))) else {
-        return;
-    };
+    let Some((at, rest)) = lines.iter().enumerate().find_map(thrown) else { return };
     let rest = &*rest;
     let block: Vec<&str> = std::iter::once(rest).chain(lines[at + 1..].iter().copied()).collect();
     push("", &block, found);
