@@ -1151,7 +1151,7 @@ fn what_only_looks_like_the_last_words_is_not_taken_for_them() {
             "traceback | - | Boom | A.java:3\n",
         ),
         (
-            "============ FAILURES ============\n____________ test_b ______________\n\n>       assert f() == 2\nE       assert 1 == 2\n\nt.py:3: AssertionError\n------ Captured stdout call ------\n____ test_fake ____\nE   assert 3 == 4\n\nu.py:3: AssertionError\n",
+            "============ FAILURES ============\n____________ test_b ______________\n\n>       assert f() == 2\nE       assert 1 == 2\n\nt.py:3: AssertionError\n------ Captured stdout call ------\n=== FAILURES ===\n____ test_fake ____\nE   assert 3 == 4\n\nu.py:3: AssertionError\n",
             "==================================\nFAILED t.py::test_b - assert 1 == 2\n======== 1 failed in 0.1s ========\n",
             "pytest | test_b | AssertionError | t.py:3\n",
         ),

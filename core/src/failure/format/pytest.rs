@@ -115,14 +115,14 @@ fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
     entries
 }
 
-/// Returns the lines below a title, to the next one. In what a test printed, a title is as wide as the frames of the report.
+/// Returns the lines below a title, to the next one. Within what a test printed, only what is as wide as the report is one.
 fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&'a str] {
     let mut is_captured = false;
     let mut ends = |line: &str| {
         is_captured |= framed(line, b'-').is_some_and(|title| title.starts_with("Captured "));
         let is_title = framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty());
         let is_wide = !line.is_ascii() || line.chars().count() + 1 >= width;
-        is_framed(line, b'=') || (is_title && (is_wide || !is_captured))
+        (is_framed(line, b'=') || is_title) && (is_wide || !is_captured)
     };
     let below = &lines[start..];
     &below[..below.iter().position(|line| ends(line)).unwrap_or(below.len())]
