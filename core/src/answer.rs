@@ -403,16 +403,14 @@ fn bare(text: &str, first_line: u32) -> Vec<Candidate<'_>> {
         return vec![Candidate { stands: Stands::Bare, line: first_line, text: whole, broken: None }];
     }
     let found = json::find(text);
-    let cut = json::cut_off(text);
     let mut out = Vec::new();
-    out.extend(cut.map(|start| Candidate {
+    out.extend(found.cut_off.map(|start| Candidate {
         stands: Stands::Bare,
         line: 0,
         text: &text[start..],
         broken: Some("not JSON: it is cut off".to_owned()),
     }));
-    let is_whole = |object: &&json::Object| cut.is_none_or(|cut| object.span.end <= cut);
-    for object in found.objects.iter().filter(is_whole).rev().take(REFUSED_MAX * 50) {
+    for object in found.objects.iter().rev().take(REFUSED_MAX * 50) {
         let lenient: Vec<&str> = object.leniencies.iter().map(|leniency| leniency.as_str()).collect();
         let broken = (!lenient.is_empty()).then(|| format!("not strict JSON: {}", lenient.join(", ")));
         out.push(Candidate { stands: Stands::Bare, line: 0, text: &text[object.span.clone()], broken });
@@ -625,6 +623,9 @@ mod tests {
         check(&["{\"s\":1}\nNo, wait.\n{\"x\":{\"s\":2}"], Some("s"), Ok(r#"{"s":1}"#));
         check(&["function f() {\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
         check(&["as in [1\n{\"s\":1}"], Some("s"), Ok(r#"{"s":1}"#));
+        for text in [r#"{"s":"a brace {\"b and [{ in a text"}"#, r#"[{"x":1}, {"y":["a"]}] {"s":"["}"#] {
+            check(&[text], Some("s"), Ok(&text[text.find(r#"{"s""#).unwrap_or_default()..]));
+        }
     }
 
     #[test]

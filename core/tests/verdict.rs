@@ -1830,3 +1830,21 @@ fn good_news_about_bad_things_does_not_limit_a_complete() {
         ],
     );
 }
+
+#[test]
+fn what_is_cut_off_has_no_verdict_in_it() {
+    let inner = r#"{"decision":"complete","check_id":"@"}"#;
+    for text in [
+        format!(r#"{{"decision":"incomplete","check_id":"@","before":{inner}"#),
+        format!(r#"{{"summary":"x","verdicts":[{inner},{{"deci"#),
+        format!(r#"[{{"decision":"incomplete","check_id":"@"}},{inner}"#),
+        format!("Here:\n[{inner}, {inner}"),
+    ] {
+        for found in [answer(&text), file(&text)] {
+            assert_ne!(found.decision.as_str(), "complete", "{text}: {found:#?}");
+        }
+    }
+    for whole in [format!("as in [1 and function() {{\n{inner}"), format!("[{inner}]")] {
+        assert_eq!(answer(&whole).decision.as_str(), "complete", "{whole}");
+    }
+}

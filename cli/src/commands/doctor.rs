@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde::Serialize;
 use unstuck_adapters::process;
+use unstuck_adapters::shell::quoted;
+use unstuck_adapters::snapshot::{Options, Snapshots};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
@@ -168,7 +170,8 @@ fn limits() -> Finding {
 
 fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     let mut findings = vec![state_folder(project.runs().path())];
-    findings.extend(workspace(&project::directory(global)?));
+    let directory = project::directory(global)?;
+    findings.extend(workspace(&directory));
     let found = project.latest(RUNS_MAX)?;
     let before = findings.len();
     for found in &found {
@@ -187,7 +190,13 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     if snapshots.exists() {
         let size = gc::size_of(&snapshots);
         let what = format!("{} in {}", gc::bytes(size), snapshots.display());
-        findings.push(Finding::ok("snapshots", what));
+        findings.push(match Snapshots::open(&snapshots, &directory, &Options::default()) {
+            Ok(_) => Finding::ok("snapshots", what),
+            Err(error) => {
+                let place = quoted(&snapshots.display().to_string());
+                Finding::bad("snapshots", with_causes(&error), format!("mv {place} {place}.aside"))
+            }
+        });
     }
     Ok(findings)
 }

@@ -54,16 +54,16 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
         None => format!("at event {}", seen.seq),
     };
-    let vanished = driving::snapshots(project.runs(), found.started(&events)?)?
-        .vanished(seen.snapshot, seen.snapshot)
-        .map_err(|error| explained::of_snapshots(&error))?;
-    let is_whole = undone.restored.files.left.is_empty() && vanished.is_empty();
+    let vanished = driving::snapshots(project.runs(), found.started(&events)?)
+        .and_then(|it| it.vanished(seen.snapshot, seen.snapshot).map_err(|it| explained::of_snapshots(&it)));
+    let is_whole = undone.restored.files.left.is_empty() && vanished.as_ref().is_ok_and(Vec::is_empty);
     let but = if is_whole { "" } else { ", but for what is named here" };
     println!("the files of the workspace are as they were {what}{but}");
     print(&undone.restored);
     if let Some(lacks) = seen.snapshot.lacks() {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }
+    let vanished = vanished?;
     if !vanished.is_empty() {
         println!("  lost     {}", listed(&vanished));
     }

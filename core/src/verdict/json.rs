@@ -82,6 +82,9 @@ pub(crate) struct Found {
     pub broken: Vec<Range<usize>>,
     /// Where braces open that are no JSON and never close.
     pub cut: Vec<usize>,
+    /// Where JSON begins that is cut off: an object or a list that goes on like one and never closes. What is behind it is a
+    /// part of it, and stands for nothing by itself.
+    pub cut_off: Option<usize>,
     /// The budget ran out before the end of the text.
     pub tangled: bool,
     /// Steps taken, for tests.
@@ -91,11 +94,18 @@ pub(crate) struct Found {
 /// Finds the objects of a text, in their order.
 pub(crate) fn find(text: &str) -> Found {
     let mut found = Found::default();
-    let closings = closings(text, b'{', b'}');
+    let closings = closings(text);
     let budget = STEPS_PER_BYTE * text.len() + 4096;
     let mut next_closing = closings.iter().peekable();
-    let mut at = 0;
+    let (mut at, mut lists_until) = (0, 0);
     while let Some(start) = text[at..].find('{').map(|offset| at + offset) {
+        if lists_until < start {
+            (found.cut_off, lists_until) = cut_list(text, at.max(lists_until), start, &mut found.steps);
+            if let Some(open) = found.cut_off {
+                found.cut.push(open);
+                break;
+            }
+        }
         while next_closing.next_if(|(open, _)| *open < start).is_some() {}
         let mut parser = Parser { text, at: start, steps: 0, leniencies: BTreeSet::new() };
         let parsed = parser.object(1);
@@ -115,6 +125,10 @@ pub(crate) fn find(text: &str) -> Found {
                     }
                     _ => {
                         found.cut.push(start);
+                        if goes_on(text, start, &['"']) {
+                            found.cut_off = Some(start);
+                            break;
+                        }
                         start + 1
                     }
                 }
@@ -134,30 +148,48 @@ fn note_failure(found: &mut Found, failure: Failure) {
     }
 }
 
-/// Returns where JSON begins that is cut off, if any does: an object or a list that goes on like one and never closes. What
-/// is behind it is a part of it, and none of it stands for itself. A brace or a bracket of prose is no such beginning.
-pub(crate) fn cut_off(text: &str) -> Option<usize> {
-    let goes_on = |open: usize, like: &[char]| text[open + 1..].trim_start().starts_with(like);
-    let unclosed = |opening: u8, closing: u8, like: &'static [char]| {
-        let all = closings(text, opening, closing).into_iter();
-        all.filter(|(_, end)| end.is_none()).map(|(open, _)| open).find(|open| goes_on(*open, like))
-    };
-    let object = unclosed(b'{', b'}', &['"']);
-    object.into_iter().chain(unclosed(b'[', b']', &['{', '[', '"'])).min()
+/// Says whether what follows an opening bracket is what follows one in JSON: prose has brackets, too.
+fn goes_on(text: &str, open: usize, like: &[char]) -> bool {
+    text[open + 1..].trim_start().starts_with(like)
 }
 
-/// For each opening bracket, in order, where its closing one ends, counting these brackets only.
-fn closings(text: &str, opening: u8, closing: u8) -> Vec<(usize, Option<usize>)> {
+/// Looks for a list that is cut off, from a place on to where an object begins. Returns its beginning, and up to where lists
+/// are known to end.
+fn cut_list(text: &str, from: usize, to: usize, steps: &mut usize) -> (Option<usize>, usize) {
+    let mut at = from;
+    while let Some(open) = text[at.min(to)..to].find('[').map(|offset| at + offset) {
+        at = open + 1;
+        if !goes_on(text, open, &['{', '[', '"']) {
+            continue;
+        }
+        let mut parser = Parser { text, at: open, steps: 0, leniencies: BTreeSet::new() };
+        let parsed = parser.list(1);
+        *steps += parser.steps;
+        match parsed {
+            Ok(_) => at = parser.at,
+            Err(_) if parser.at == text.len() => return (Some(open), at),
+            Err(_) => {}
+        }
+    }
+    (None, at.max(to))
+}
+
+/// For each opening brace, in order, where its closing brace ends, counting braces only.
+fn closings(text: &str) -> Vec<(usize, Option<usize>)> {
     let mut out: Vec<(usize, Option<usize>)> = Vec::new();
     let mut open = Vec::new();
     for (index, byte) in text.bytes().enumerate() {
-        if byte == opening {
-            open.push(out.len());
-            out.push((index, None));
-        } else if byte == closing
-            && let Some(position) = open.pop()
-        {
-            out[position].1 = Some(index + 1);
+        match byte {
+            b'{' => {
+                open.push(out.len());
+                out.push((index, None));
+            }
+            b'}' => {
+                if let Some(position) = open.pop() {
+                    out[position].1 = Some(index + 1);
+                }
+            }
+            _ => {}
         }
     }
     out
