@@ -41,6 +41,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory as _, Parser as _};
+use serde::Serialize;
 
 use crate::args::Args;
 
@@ -86,6 +87,12 @@ fn print_exactly(bytes: &[u8]) {
     } else {
         wrote(out.write_all(bytes));
     }
+}
+
+/// Prints data for scripts.
+fn print_json(value: &impl Serialize) {
+    let text = serde_json::to_string_pretty(value).expect("what is printed is plain data");
+    print_exactly(format!("{text}\n").as_bytes());
 }
 
 /// Remembers a failed write to an output. Returns whether it is worth writing more.

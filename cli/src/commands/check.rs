@@ -56,7 +56,7 @@ pub fn check(global: &Global, args: &Args) -> Result {
     }
     let plan = workflow_file::plan(&loaded.workflow);
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&plan).expect("a plan is plain data"));
+        crate::print_json(&plan);
     } else {
         print!("{plan}");
     }

@@ -100,7 +100,7 @@ fn list(changes: &[Change], json: bool) {
                 })
             })
             .collect();
-        println!("{:#}", serde_json::Value::from(all));
+        crate::print_json(&all);
         return;
     }
     for change in changes {

@@ -81,7 +81,7 @@ pub fn doctor(global: &Global, args: &Args) -> Result {
         Err(error) => findings.push(Finding::bad("state", error.to_string(), "see above")),
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
+        crate::print_json(&findings);
     } else {
         print(&findings);
     }

@@ -53,7 +53,7 @@ pub fn gc(global: &Global, args: &Args) -> Result {
     let of_snapshots = snapshots_before.saturating_sub(size_of(&snapshots));
     if args.json {
         let runs: Vec<_> = old.iter().map(|(found, _)| found.entry.run.to_string()).collect();
-        println!("{:#}", serde_json::json!({"runs": runs, "bytes": size + of_snapshots, "done": args.yes}));
+        crate::print_json(&serde_json::json!({"runs": runs, "bytes": size + of_snapshots, "done": args.yes}));
     } else {
         print(&old, size, of_snapshots, snapshots_before, args);
     }

@@ -62,13 +62,10 @@ pub fn replay(global: &Global, args: &Args) -> Result {
         return Err(moment::no_event(found.short(), Seq(recheck.events), Seq(to)));
     }
     if args.json {
-        println!(
-            "{:#}",
-            serde_json::json!({
-                "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
-                "first_difference": recheck.first_difference, "state": recheck.state,
-            })
-        );
+        crate::print_json(&serde_json::json!({
+            "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
+            "first_difference": recheck.first_difference, "state": recheck.state,
+        }));
     } else {
         println!(
             "run {}: {} folded, the chain is unbroken",
@@ -198,7 +195,9 @@ fn what_if(found: &Found, args: &Args) -> Result {
         Failed::Read(error) => found.unreadable(&error),
     })?;
     if args.json {
-        println!("{:#}", serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }));
+        crate::print_json(
+            &serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }),
+        );
     } else {
         let again = args.read_again.then(|| "what failed read again".to_owned());
         print_answer(&answer, &changes.iter().cloned().chain(again).collect::<Vec<_>>());

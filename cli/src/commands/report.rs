@@ -46,7 +46,7 @@ pub fn report(global: &Global, args: &Args) -> Result {
     match &args.html {
         Some(file) => write(file, &report::html(&report::gather(page, &project, &found, &events)?))?,
         None if args.md => println!("{}", report::markdown(&page)),
-        None if args.json => println!("{:#}", report::json(&page)),
+        None if args.json => crate::print_json(&report::json(&page)),
         None => println!("{}", report::screen(&page, found.short(), text::width())),
     }
     match error {

@@ -90,7 +90,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
 
 fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {
     if driving.mode() == Mode::Json {
-        println!("{}", screen::end_json(story, false));
+        crate::print_exactly(format!("{}\n", screen::end_json(story, false)).as_bytes());
     } else {
         println!("run {} is complete: there is nothing to go on with", found.short());
         println!("next: {UNSTUCK} show {}", found.short());

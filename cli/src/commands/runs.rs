@@ -63,7 +63,7 @@ pub fn runs(global: &Global, args: &Args) -> Result {
     let most = usize::try_from(args.number).unwrap_or(usize::MAX);
     if args.json {
         let list: Vec<serde_json::Value> = rows.iter().take(most).map(as_json).collect();
-        println!("{:#}", serde_json::Value::from(list));
+        crate::print_json(&list);
     } else if rows.is_empty() {
         nothing(global);
     } else {

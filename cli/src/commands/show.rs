@@ -32,7 +32,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
     let story = Story::of(&events);
     if args.json {
-        println!("{:#}", screen::end_json(&story, found.is_live()));
+        crate::print_json(&screen::end_json(&story, found.is_live()));
     } else {
         print(&found, &story, &events);
     }

@@ -57,16 +57,13 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let recheck =
         unstuck_replay::recheck(checked, None).map_err(|failed: Failed| failed.explained(&found))?;
     if args.json {
-        println!(
-            "{:#}",
-            serde_json::json!({
-                "run": found.entry.run, "events": recheck.events, "payloads": payloads, "payloads_missing": missing,
-                "decisions": recheck.decisions, "store_checked": stored,
-                "anomalies": recheck.state.anomalies(),
-                "outcome": recheck.state.outcome().map(RunOutcome::as_str),
-                "first_difference": recheck.first_difference,
-            })
-        );
+        crate::print_json(&serde_json::json!({
+            "run": found.entry.run, "events": recheck.events, "payloads": payloads, "payloads_missing": missing,
+            "decisions": recheck.decisions, "store_checked": stored,
+            "anomalies": recheck.state.anomalies(),
+            "outcome": recheck.state.outcome().map(RunOutcome::as_str),
+            "first_difference": recheck.first_difference,
+        }));
     } else {
         let what =
             if stored { "store and events.jsonl agree" } else { "events.jsonl is whole (the run is live)" };

@@ -43,7 +43,7 @@ pub fn why(global: &Global, args: &Args) -> Result {
         return Ok(exit::OK);
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&why).expect("a chain is plain data"));
+        crate::print_json(&why);
     } else {
         print(&why);
         if let Some(prompt) = &why.prompt {

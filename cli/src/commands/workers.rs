@@ -113,16 +113,12 @@ pub fn workers(global: &Global, args: &Args) -> Result {
     }
     let workers = look(&known, project.as_ref());
     match (args.json, workers.as_slice()) {
-        (true, [one]) if args.name.is_some() => print_json(one),
-        (true, workers) => print_json(&workers),
+        (true, [one]) if args.name.is_some() => crate::print_json(one),
+        (true, workers) => crate::print_json(&workers),
         (false, [one]) if args.name.is_some() => print!("{}", in_full(one, text::width())),
         (false, workers) => print!("{}", list(workers, text::width())),
     }
     Ok(exit::OK)
-}
-
-fn print_json(value: &impl Serialize) {
-    println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
 /// Puts the built-in ones first, the best known first.

@@ -489,6 +489,8 @@ fn what_a_worker_says_does_not_steer_the_terminal() {
     for text in all {
         assert!(text.contains("␛[1A␛[2KCOMPLETE") && !text.contains(['\x1b', '\r']), "{text}");
     }
+    // Data is as it is, since JSON has its own way to write that.
+    assert!(stage.unstuck(&["show", "--json"]).out.contains("x\\u001b[1A"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub fn explore(loaded: &Loaded, json: bool) -> Result {
     let (name, micro_usd_max) = (workflow.name.clone(), workflow.budget.micro_usd);
     let report = Report { name, steps, micro_usd_max, cost: cost(workflow), contradictions };
     if json {
-        println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data"));
+        crate::print_json(&report);
     } else {
         report.print(&loaded.path.file_name().unwrap_or_default().to_string_lossy());
     }

@@ -42,7 +42,7 @@ pub fn import(global: &Global, args: &Args) -> Result {
         let Imported { kind, workflow, carried, left } = &imported;
         let out = out.filter(|_| !is_output).map(|out| out.display().to_string());
         let whole = json!({"kind": kind, "file": path, "out": out, "carried": carried, "left": left, "workflow": workflow});
-        println!("{}", serde_json::to_string_pretty(&whole).expect("an import is plain data"));
+        crate::print_json(&whole);
     } else if is_output {
         print!("{}", imported.workflow);
         eprint!("{}", told(&path, &imported, None));

@@ -91,7 +91,7 @@ fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPro
 fn print(prompt: &RetryPrompt, as_json: bool) {
     let RetryPrompt { text, files, complaints } = prompt;
     if as_json {
-        println!("{:#}", json!({ "text": text, "files": files, "complaints": complaints }));
+        crate::print_json(&json!({ "text": text, "files": files, "complaints": complaints }));
         return;
     }
     for complaint in complaints {

@@ -51,7 +51,7 @@ pub fn validator(global: &Global, args: &Args) -> Result {
     };
     let result = run(condition, workspace)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&result).expect("a result is plain data"));
+        crate::print_json(&result);
     } else {
         print(condition, &result);
     }
