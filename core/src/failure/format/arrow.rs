@@ -63,8 +63,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// line that it points at, too.
 pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
     let label = label.split("help:").next().unwrap_or_default().trim();
-    let has_symbol = message.contains('`') || label.contains('`');
-    let source = if has_symbol { "" } else { pointed_at(body) };
+    let source = if has_symbol(message, label) { "" } else { pointed_at(body) };
     [message, label, source].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -110,6 +109,11 @@ fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<regex::Captures<'a>
     const LINES: usize = 4;
     let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
     above.take_while(|line| !line.trim().is_empty()).find_map(|line| HEAD.captures(line))
+}
+
+/// Says whether a diagnostic names what it is about.
+pub(super) fn has_symbol(message: &str, label: &str) -> bool {
+    message.contains('`') || label.contains('`')
 }
 
 /// Returns the line of the source that the first carets point at.

@@ -92,7 +92,10 @@ impl Diagnostic {
         let code = if is_code(&rule) { rule.as_str() } else { "" };
         let draft = Draft::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
         let draft = draft.kind(code).shown_at(primary.column_start, &rule);
-        let shown = plain(rendered.as_bytes());
+        let shown = match arrow::has_symbol(&self.message, label) {
+            true => String::new(),
+            false => plain(rendered.as_bytes()),
+        };
         let shown: Vec<&str> = shown.lines().collect();
         found.push(draft.about(&arrow::about(&self.message, label, &shown)).message(&rendered));
     }

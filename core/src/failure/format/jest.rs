@@ -20,7 +20,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.starting(b" FP") {
         let bare = line.strip_prefix(' ').unwrap_or(line);
         if let Some(name) = bare.strip_prefix("FAIL ") {
-            file = Some(file_of(name, lines));
+            let is_headline = |line: &str| {
+                let line = line.strip_prefix(' ').unwrap_or(line);
+                line.starts_with("FAIL ") || line.starts_with("PASS ")
+            };
+            file = Some(file_of(name, until(lines, at + 1, is_headline)));
         } else if bare.starts_with("PASS ") {
             file = None;
         } else if line.starts_with("  ● ")
@@ -34,13 +38,20 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// Returns the file of a headline: behind the name of its project, if there is one, and without the time.
-fn file_of<'a>(headline: &'a str, lines: &[&str]) -> &'a str {
+/// Returns the file of a headline: behind the name of its project, if there is one, and without the time. `below` is what
+/// stands below the headline.
+fn file_of<'a>(headline: &'a str, below: &[&str]) -> &'a str {
+    /// The name of a project has so many words at most.
+    const WORDS_MAX: usize = 4;
     let headline = headline.trim().split(" (").next().unwrap_or_default();
     let behind = headline.match_indices(' ').map(|(at, _)| headline[at + 1..].trim_start());
     // A name may hold blanks, and so may a path, but a frame names the path alone.
-    let is_named = |file: &&str| lines.iter().any(|line| line.contains(&format!("({file}:")));
-    let file = Some(headline).filter(|file| !file.contains(' ')).or_else(|| behind.clone().find(is_named));
+    let is_named = |file: &&str| {
+        let frame = format!("({file}:");
+        below.iter().any(|line| line.contains(&frame))
+    };
+    let file = Some(headline).filter(|file| !file.contains(' '));
+    let file = file.or_else(|| behind.take(WORDS_MAX).find(is_named));
     let file = file.or_else(|| headline.rsplit_once("  ").map(|(_, file)| file)).unwrap_or(headline);
     file.strip_prefix("./").unwrap_or(file)
 }
