@@ -119,11 +119,16 @@ pub fn facts(workspace: &Path) -> io::Result<Option<GitFacts>> {
     Ok(Some(GitFacts { toplevel: toplevel.into(), branch: Some(branch), head_sha: None }))
 }
 
+/// Says whether a folder, or one above it, holds a repository, without asking git.
+pub(crate) fn is_in_repository(folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    folder.ancestors().any(|folder| folder.join(".git").exists())
+}
+
 /// Says why nothing is known of the repository of a workspace.
 pub fn unknown(workspace: &Path) -> &'static str {
-    let has_repository = workspace.ancestors().any(|folder| folder.join(".git").exists());
     let is_installed = || Command::new("git").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if has_repository && !is_installed() {
+    if is_in_repository(workspace) && !is_installed() {
         "in a repository, but git is not installed"
     } else {
         "in no git repository"

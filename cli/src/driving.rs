@@ -140,7 +140,7 @@ where
     let summary = screen::end_json(&story, false);
     let diagnosis = diagnosis_of(&ended, folder.as_ref(), short);
     if driving.json {
-        crate::print_exactly(format!("{summary}\n").as_bytes());
+        crate::print_json_line(&summary);
     } else {
         println!("\n{}", screen::end(&story, short, diagnosis.as_deref()));
     }

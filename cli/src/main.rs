@@ -95,6 +95,11 @@ fn print_json(value: &impl Serialize) {
     print_exactly(format!("{text}\n").as_bytes());
 }
 
+/// The same on one line.
+fn print_json_line(value: &serde_json::Value) {
+    print_exactly(format!("{value}\n").as_bytes());
+}
+
 /// Remembers a failed write to an output. Returns whether it is worth writing more.
 fn wrote(result: io::Result<()>) -> bool {
     let lost = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);

@@ -137,9 +137,16 @@ pub fn shown(text: &str) -> String {
     while let Some(at) = rest.find(ESCAPE) {
         shown += &plain(&rest[..at]);
         rest = &rest[at..];
-        let taken = styled_word(rest).unwrap_or(1);
-        shown += &(if taken > 1 { rest[..taken].to_owned() } else { plain(&rest[..taken]) });
-        rest = &rest[taken..];
+        match styled_word(rest) {
+            Some(length) => {
+                shown += &rest[..length];
+                rest = &rest[length..];
+            }
+            None => {
+                shown.push(sign(ESCAPE));
+                rest = &rest[ESCAPE.len_utf8()..];
+            }
+        }
     }
     shown + &plain(rest)
 }

@@ -8,6 +8,7 @@ use unstuck_core::validator::{Extractor, SuccessWhen};
 
 use super::Refused;
 use super::load::{TIMEOUT, near_or_list};
+use crate::branch::is_in_repository;
 use crate::prompt_template::Params;
 use crate::test_command::{self, Project};
 
@@ -143,11 +144,6 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-fn is_in_repository(root: &Path) -> bool {
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    root.ancestors().any(|folder| folder.join(".git").exists())
-}
-
 /// A file of a project, what it has to hold, and the command that follows from it; the most specific first.
 type Rule = (&'static str, &'static str, &'static str);
 
@@ -211,17 +207,20 @@ fn target(project: &Project<'_>, names: &[&str]) -> Option<String> {
 
 /// Returns the command for the first of these scripts that `package.json` has, by the package manager of the project.
 fn script(project: &Project<'_>, names: &[&str]) -> Option<String> {
-    let name = names.iter().find(|name| script_text(project, name).is_some())?;
+    let scripts = scripts(project);
+    let name = names.iter().find(|name| scripts[**name].is_string())?;
     Some(format!("{} run {name}", test_command::package_manager(project)))
 }
 
-fn script_text(project: &Project<'_>, name: &str) -> Option<String> {
-    let manifest: Value = serde_json::from_str(&project.text("package.json")?).ok()?;
-    manifest["scripts"][name].as_str().map(str::to_owned)
+/// Returns the scripts of `package.json`; null where there is none.
+fn scripts(project: &Project<'_>) -> Value {
+    let manifest = project.text("package.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    manifest.map(|manifest| manifest["scripts"].clone()).unwrap_or_default()
 }
 
 /// Says whether a script changes files, or goes on for ever. A validator that edits the work is none.
 fn mends(project: &Project<'_>, name: &str) -> bool {
-    let text = script_text(project, name).unwrap_or_default();
-    text.split_whitespace().any(|word| matches!(word, "--fix" | "--write" | "--watch" | "-w"))
+    let scripts = scripts(project);
+    let mut words = scripts[name].as_str().unwrap_or_default().split_whitespace();
+    words.any(|word| matches!(word, "--fix" | "--write" | "--watch" | "-w"))
 }

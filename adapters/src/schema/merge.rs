@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Number, Value, json};
 
 use super::check;
+use super::close::excluded;
 
 /// Merges every `allOf` in a schema, from the inside out. Nothing can meet the result `false`.
 pub(super) fn merge(schema: Value) -> Value {
@@ -28,13 +29,10 @@ fn is_object(schema: &Value) -> bool {
 
 /// Says whether an object has to have a property that nothing meets: none may be there, or none but others.
 pub(super) fn requires_the_impossible(schema: &Value) -> bool {
-    let is_object = schema.get("type").is_some_and(|it| it == "object");
-    let is_closed = is_object
-        && schema.get("additionalProperties") == Some(&Value::Bool(false))
-        && schema.get("patternProperties").is_none();
     let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let property = |name: &Value| schema.get("properties")?.get(name.as_str()?);
-    required.any(|name| property(name).map_or(is_closed, |it| *it == Value::Bool(false)))
+    let is_forbidden = |name| property(name) == Some(&Value::Bool(false));
+    required.any(is_forbidden) || (is_object(schema) && excluded(schema, schema).is_some())
 }
 
 /// Calls `visit` for each schema directly behind a keyword.

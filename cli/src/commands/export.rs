@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use unstuck_core::error::with_causes;
-use unstuck_core::id::Seq;
 use unstuck_store::{exchange, hint};
 
 use crate::args::Global;
 use crate::driving;
 use crate::error::{Error, Result};
 use crate::exit;
+use crate::moment;
 use crate::project::{Project, RunArg};
 
 /// Arguments of `unstuck export`.
@@ -49,7 +49,7 @@ pub fn export(global: &Global, args: &Args) -> Result {
         })?),
         None => Box::new(io::stdout().lock()),
     };
-    let last = good.last().map_or(Seq(0), |event| event.seq);
+    let last = moment::last_of(&good);
     match exchange::export(&found.log()?, last, &mut out) {
         // Nobody reads any more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),

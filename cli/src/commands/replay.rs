@@ -147,7 +147,7 @@ fn step(found: &Found, to: Option<Seq>) -> Result {
         }
         state = batch.events.iter().fold(state, RunState::evolve);
         print_state(&state);
-        let last = batch.events.last().map_or(Seq(0), |event| event.seq);
+        let last = moment::last_of(&batch.events);
         if to.is_some_and(|to| last >= to) || !go_on() {
             break;
         }

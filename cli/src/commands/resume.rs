@@ -90,7 +90,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
 
 fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {
     if driving.mode() == Mode::Json {
-        crate::print_exactly(format!("{}\n", screen::end_json(story, false)).as_bytes());
+        crate::print_json_line(&screen::end_json(story, false));
     } else {
         println!("run {} is complete: there is nothing to go on with", found.short());
         println!("next: {UNSTUCK} show {}", found.short());

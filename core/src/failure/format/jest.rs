@@ -18,15 +18,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
     let mut file = None;
     for (at, line) in sheet.starting(b" FP") {
-        let bare = line.strip_prefix(' ').unwrap_or(line);
-        if let Some(name) = bare.strip_prefix("FAIL ") {
-            let is_headline = |line: &str| {
-                let line = line.strip_prefix(' ').unwrap_or(line);
-                line.starts_with("FAIL ") || line.starts_with("PASS ")
-            };
-            file = Some(file_of(name, until(lines, at + 1, is_headline)));
-        } else if bare.starts_with("PASS ") {
-            file = None;
+        if let Some((failed, name)) = headline(line) {
+            file = failed.then(|| file_of(name, until(lines, at + 1, |line| headline(line).is_some())));
         } else if line.starts_with("  ● ")
             && !line.ends_with(" ● Console")
             && let Some(file) = file
@@ -36,6 +29,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             push(file, name, until(lines, at + 1, ends), found);
         }
     }
+}
+
+/// Returns whether the tests of a file failed, and what names it; `None` for any other line.
+fn headline(line: &str) -> Option<(bool, &str)> {
+    let line = line.strip_prefix(' ').unwrap_or(line);
+    let failed = line.strip_prefix("FAIL ").map(|name| (true, name));
+    failed.or_else(|| Some((false, line.strip_prefix("PASS ")?)))
 }
 
 /// Returns the file of a headline: behind the name of its project, if there is one, and without the time. `below` is what
