@@ -129,6 +129,12 @@ impl Command {
     }
 }
 
+/// Takes text that says something, without the blanks around it. A command that is blank would succeed whatever is there.
+pub fn words(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() { Err("it is blank".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// Reads an amount of money: `2.50`; in millionths of a US dollar, above zero.
 pub fn usd(text: &str) -> Result<u64, String> {
     unstuck_core::money::micro_usd(text)

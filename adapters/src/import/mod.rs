@@ -43,7 +43,7 @@ pub struct Source<'a> {
 /// What is not for the file to say.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// The command line that works; by default what the file names, else Claude Code.
+    /// The command line that works, not blank; by default what the file names, else Claude Code.
     pub with: Option<String>,
     /// How the project is tested.
     pub tests: Option<TestCommand>,

@@ -774,7 +774,7 @@ proptest! {
             "\\{\"(stories|a/b|~)\": ?\\[(\\{\"passes\": (true|false|1)\\},?){0,3}\\]\\}",
             "(event_loop|cli|hats|agent|prompt|prompt_file):( [a-z0-9\"]{0,6}|\n  (max_iterations|prompt): [a-z0-9]{1,5})\n(prompt: [a-z]{1,9}\nmax_iterations: 3\n)?",
         ],
-        with in prop::option::of("[ -~]{1,20}"),
+        with in prop::option::of("[!-~][ -~]{0,19}"),
     ) {
         match import_in(path, text.as_bytes(), &[], &Wishes { with, tests: None }) {
             Ok(imported) => prop_assert!(!imported.workflow.is_empty()),

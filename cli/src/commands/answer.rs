@@ -3,7 +3,7 @@
 use unstuck_core::event::AnswerGiven;
 use unstuck_runner::launch::TakeUp;
 
-use crate::args::Global;
+use crate::args::{self, Global};
 use crate::commands::resume;
 use crate::driving::{self, Driving};
 use crate::error::Result;
@@ -15,17 +15,11 @@ pub struct Args {
     /// The run: its id, the beginning of it, or @last.
     run: String,
     /// The answer; goes into the next prompt.
-    #[arg(value_parser = words)]
+    #[arg(value_parser = args::words)]
     text: String,
     /// How the run is shown.
     #[command(flatten)]
     driving: Driving,
-}
-
-/// An answer that says nothing would be used up as one.
-fn words(text: &str) -> std::result::Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() { Err("an answer has words".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// Records the answer and goes on.

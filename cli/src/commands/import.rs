@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 use unstuck_core::error::with_causes;
 use unstuck_core::id::{RunId, Seq};
@@ -14,7 +13,7 @@ use unstuck_store::exchange;
 use unstuck_store::opening::OpenError;
 use unstuck_store::state_dir::RunEntry;
 
-use crate::args::Global;
+use crate::args::{self, Global};
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::project::{self, Project};
@@ -36,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The command line that works: it reads a prompt on standard input [default: what the file names, else Claude Code].
-    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     with: Option<String>,
     /// Print the workflow and what was carried over as JSON.
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use unstuck_adapters::registry::starter;
 
-use crate::args::Global;
+use crate::args::{self, Global};
 use crate::error::{Error, Result};
 use crate::{branches, exit, project};
 
@@ -14,10 +14,10 @@ use crate::{branches, exit, project};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What is to be done; can be written into the file later.
-    #[arg(default_value = "Say here what is to be done.")]
+    #[arg(default_value = "Say here what is to be done.", value_parser = args::words)]
     goal: String,
     /// The command line that works: it reads a prompt on standard input.
-    #[arg(long, value_name = "COMMAND", default_value = "claude --print")]
+    #[arg(long, value_name = "COMMAND", default_value = "claude --print", value_parser = args::words)]
     with: String,
     /// Write over files that are there.
     #[arg(long)]

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use clap::builder::NonEmptyStringValueParser;
 use unstuck_adapters::branch;
 use unstuck_adapters::prices;
 use unstuck_adapters::workflow_file::{self, Loaded, Options};
@@ -45,16 +44,16 @@ pub struct Args {
     /// The worker: a client such as claude; several with commas between, of which the later take over from the
     /// earlier; or a command line that reads a prompt on standard input and prints its answer [default: the first
     /// client that is installed].
-    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "WHO", value_parser = args::words)]
     with: Option<String>,
     /// A command that must succeed; may be given more than once [default: how the project is tested].
-    #[arg(long = "check", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "check", value_name = "COMMAND", value_parser = args::words)]
     checks: Vec<String>,
     /// A command that must show no failure that it did not show before the work began; may be given more than once.
-    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     no_worse: Vec<String>,
     /// Machine reports that the checks write, such as 'target/**/TEST-*.xml'; may be given more than once.
-    #[arg(long = "report", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "report", value_name = "PATTERN", value_parser = args::words)]
     reports: Vec<String>,
     /// Take the worker's own word for it: no command is run, and something must have changed.
     #[arg(long, conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
@@ -62,13 +61,13 @@ pub struct Args {
     /// Who has the last word when all checks pass, or judges alone where there are none: a client or a command line.
     /// It works in a copy of the workspace, and is told the form of its answer. The log calls it the closer, or the checker
     /// where it judges alone.
-    #[arg(long, value_name = "WHO", conflicts_with = "claim", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "WHO", conflicts_with = "claim", value_parser = args::words)]
     judge: Option<String>,
     /// The model that the worker is to use.
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = args::words)]
     model: Option<String>,
     /// A command line that the worker is run by, such as 'docker run ...'.
-    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     wrap: Option<String>,
     /// Keep the client from your own configuration, where it can be.
     #[arg(long)]
@@ -95,7 +94,7 @@ pub struct Args {
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
     /// A command that is run when the run has ended, but for Ctrl-C; it reads a summary as JSON [default: as the file says].
-    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
     notify: Option<String>,
     /// What the run may spend, and what the workers may do.
     #[command(flatten)]

@@ -501,7 +501,16 @@ fn small_mistakes_at_the_keyboard_are_answered_with_what_to_do() {
     let file = stage.scratch("run.jsonl").display().to_string();
     stage.unstuck(&["export", "-o", &file]).with_status(0);
     stage.unstuck(&["export", "-o", &file]).with_status(64).complains(&format!("next: remove {file}"));
-    stage.unstuck(&["answer", "@last", "  "]).with_status(64).complains("an answer has words");
+    // A check that is blank would always pass, an answer that is would be used up.
+    for blank in [
+        &["answer", "@last", "  "][..],
+        &["run", "go", "--check", " "],
+        &["run", "go", "--claim", "--with", " "],
+        &["init", "--with", "\t"],
+        &["import", "PROMPT.md", "--with", " "],
+    ] {
+        stage.unstuck(blank).with_status(64).complains("it is blank");
+    }
     stage.unstuck(&["replay", "--json", "--step"]).with_status(64).complains("cannot be used with");
     stage.unstuck(&["replay", "--to", "999"]).with_status(64).complains("has no event 999; its last is");
     stage.unstuck(&["run", " "]).with_status(64).complains("the goal is empty");

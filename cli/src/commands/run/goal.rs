@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use clap::builder::NonEmptyStringValueParser;
 use unstuck_adapters::test_command::{self, TestCommand};
 use unstuck_adapters::workflow_file::{self, Clients, QuickOptions};
 use unstuck_core::workflow::{Baseline, Capability, Convergence, Session, Worker, Workflow};
 
 use super::{Args, note};
+use crate::args;
 use crate::crew;
 use crate::error::{Error, Result};
 
@@ -30,7 +30,7 @@ pub(super) struct ScopeArgs {
     #[arg(long)]
     revert_out_of_scope: bool,
     /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
-    #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "WHO", value_parser = args::words)]
     diagnose_with: Option<String>,
 }
 
