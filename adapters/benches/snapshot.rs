@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use unstuck_adapters::snapshot::{GitFolder, Options, Snapshots};
+use unstuck_adapters::snapshot::{Git, Options, Snapshots};
 
 const FOLDERS: usize = 1000;
 const FILES: usize = 50;
@@ -55,7 +55,7 @@ fn main() {
     let mut changes = 0;
     let span = timed(|| changes = snapshots.changes(&first, &last).expect("changes").len());
     println!("changes ({changes} files): {}", ms(span));
-    let span = timed(|| drop(snapshots.restore(&first, GitFolder::Leave).expect("a restored workspace")));
+    let span = timed(|| drop(snapshots.restore(&first, Git::Leave).expect("a restored workspace")));
     println!("restore of {changes} files, with the snapshot before it: {}", ms(span));
     let span = timed(|| drop(snapshots.checkout(&first, &scratch.path().join("copy")).expect("a copy")));
     println!("checkout of everything: {}", ms(span));

@@ -40,6 +40,22 @@ pub struct Standing {
     pub elsewhere: BTreeMap<String, String>,
 }
 
+impl Standing {
+    /// Says where HEAD is: `main, at 1a2b3c4d5e6f`.
+    pub fn head(&self) -> String {
+        let branch = self.branch.as_deref().unwrap_or("no branch");
+        match &self.commit {
+            Some(commit) => format!("{branch}, at {}", short_name(commit)),
+            None => format!("{branch}, without a commit"),
+        }
+    }
+}
+
+/// Returns the beginning of the name of a commit, as people write it.
+pub fn short_name(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
 /// What was left out for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {

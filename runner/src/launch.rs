@@ -9,7 +9,7 @@ use unstuck_adapters::branch::Protected;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process;
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::snapshot::{GitFolder, Restored};
+use unstuck_adapters::snapshot::{Git, Restored};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{
     AnswerGiven, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StepEnd,
@@ -201,13 +201,7 @@ impl Site {
     /// # Errors
     ///
     /// When somebody works in the workspace, the snapshot is gone, or the store fails.
-    pub fn undo(
-        &self,
-        log: Arc<RunLog>,
-        seq: Seq,
-        snapshot: &Snapshot,
-        git: GitFolder,
-    ) -> Result<Undone, Error> {
+    pub fn undo(&self, log: Arc<RunLog>, seq: Seq, snapshot: &Snapshot, git: Git) -> Result<Undone, Error> {
         let (mut runner, _workspace) = self.take_over(log)?;
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
         let started = runner.state().started().cloned();

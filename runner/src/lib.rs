@@ -17,6 +17,7 @@ pub mod launch;
 pub mod machine;
 mod perform;
 mod prompts;
+mod repository;
 mod scratch;
 mod seen;
 pub mod snapshots;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unstuck_adapters::branch;
 use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, GitFolder, Options, Restored, Snapshots,
+    Applied, Change, ChangeKind, Error, Git, Options, Restored, Snapshots, Staged,
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
@@ -22,6 +22,7 @@ use unstuck_core::workflow::{Convergence, Workflow};
 use unstuck_store::state_dir::Project;
 
 use crate::machine::OWN_FOLDER;
+use crate::repository;
 use crate::scratch::Scratch;
 
 /// Takes snapshots for one run.
@@ -65,6 +66,8 @@ struct Known {
     tracked: BTreeSet<PathBuf>,
     /// Those that held work that was in no commit.
     unsaved: BTreeSet<PathBuf>,
+    /// Those of them that were staged in a form that neither a commit nor the workspace had, and still are.
+    staged: Mutex<Staged>,
 }
 
 /// Files that a step has changed, each with the snapshot that it is compared with.
@@ -163,7 +166,7 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::restore`].
-    pub fn restore(&self, snapshot: &Snapshot, git: GitFolder) -> Result<Restored, Error> {
+    pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
         self.snapshots.restore(snapshot, git)
     }
 
@@ -341,7 +344,11 @@ impl Keeper {
         self.known.get_or_init(|| {
             before.repository.as_ref()?;
             *self.outside.lock().unwrap_or_else(PoisonError::into_inner) = Outside::of(&self.workspace);
-            Some(Known { tracked: self.snapshots.tracked()?, unsaved: self.snapshots.unsaved()? })
+            let (tracked, unsaved) = (self.snapshots.tracked()?, self.snapshots.unsaved()?);
+            let mut staged = if unsaved.is_empty() { Staged::new() } else { self.snapshots.staged()? };
+            // What the workspace has, too, is in the snapshots.
+            staged.retain(|path, _| unsaved.contains(path));
+            Some(Known { tracked, unsaved, staged: Mutex::new(staged) })
         });
     }
 
@@ -373,7 +380,11 @@ impl Keeper {
         changes: &[Change],
         undo: &str,
     ) -> Result<Vec<String>, Error> {
-        let mut said = moved(before, after, undo);
+        let mut said = repository::moved(before, after, undo);
+        let branches = self.snapshots.moved_branches(before, after)?;
+        said.extend(repository::branches(&branches, before, after, undo));
+        said.extend(repository::commits(&self.workspace, first, before, after, undo));
+        said.extend(self.unstaged(before, after, undo));
         if let Some(file) = &self.workflow_file
             && changes.iter().any(|change| change.path == *file)
         {
@@ -396,6 +407,25 @@ impl Keeper {
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
         said.extend(self.lost_outside());
         Ok(said)
+    }
+
+    /// Says which files were staged in a form that nothing else has, and are not any more. Whoever commits has what was
+    /// staged.
+    fn unstaged(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Option<String> {
+        let known = self.known.get()?.as_ref()?;
+        let mut staged = known.staged.lock().unwrap_or_else(PoisonError::into_inner);
+        if staged.is_empty() || commit_of(before) != commit_of(after) {
+            return None;
+        }
+        let index = self.snapshots.index()?;
+        let lost: Vec<String> = staged
+            .extract_if(.., |path, id| index.get(path) != Some(id))
+            .map(|(path, _)| shown(&path))
+            .collect();
+        (!lost.is_empty()).then(|| {
+            let files = named(&lost);
+            format!("threw away what was staged in a form of its own: {files}; put it back: {undo} --git")
+        })
     }
 
     /// Says which files outside of the workspace held work that was in no commit, and do not any more, or in another
@@ -430,8 +460,7 @@ impl Keeper {
         let known = self.known.get().and_then(Option::as_ref);
         let committed =
             |path: &Path| known.is_some_and(|it| it.tracked.contains(path) && !it.unsaved.contains(path));
-        let commit = |it: &Snapshot| it.repository.as_ref().and_then(|it| it.commit.clone());
-        let same_commit = commit(before) == commit(after);
+        let same_commit = commit_of(before) == commit_of(after);
         // Asks git, which few iterations need.
         let still_unsaved = LazyCell::new(|| self.snapshots.unsaved().unwrap_or_default());
         let is_lost = |change: &Change| match change.kind {
@@ -449,6 +478,10 @@ impl Keeper {
     }
 }
 
+fn commit_of(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.repository.as_ref()?.commit.as_deref()
+}
+
 /// Says whether a change is one of the work: not of what is ignored, nor of what cannot be looked at.
 fn is_work(change: &Change) -> bool {
     !change.ignored && change.kind != ChangeKind::NotCovered
@@ -463,33 +496,4 @@ pub(crate) fn shown(path: &Path) -> String {
 pub(crate) fn named(files: &[String]) -> String {
     let more = if files.len() > NAMED_MAX { ", ..." } else { "" };
     format!("{}{more}", files[..files.len().min(NAMED_MAX)].join(", "))
-}
-
-/// Says where the repository stands now, if that is not where it stood. Commits are work.
-///
-/// Of all this an undo brings back a deleted `.git` only: it touches no branch, no stash and no other checkout.
-fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
-    let Some(was) = &before.repository else { return Vec::new() };
-    let Some(is) = &after.repository else {
-        return vec![format!("removed .git; put it back: {undo} --git")];
-    };
-    let mut said = Vec::new();
-    let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "no branch".to_owned());
-    if was.branch != is.branch {
-        said.push(format!("went from {} to {}", name(&was.branch), name(&is.branch)));
-    }
-    match (&was.stash, &is.stash) {
-        (None, Some(_)) => said.push("put work on the stash".to_owned()),
-        (Some(was), now) if Some(was) != now.as_ref() => said.push(format!(
-            "changed the stash, of which {was} was the newest; if it is gone: git stash store {was}"
-        )),
-        _ => {}
-    }
-    for (checkout, commit) in &is.elsewhere {
-        if was.elsewhere.get(checkout).is_some_and(|it| it != commit) {
-            let name = if checkout.is_empty() { "the main checkout" } else { checkout };
-            said.push(format!("moved {name} of the repository, which is not its workspace, to {commit}"));
-        }
-    }
-    said
 }

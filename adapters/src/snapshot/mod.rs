@@ -5,7 +5,7 @@
 //! Unstuck walks the folders and reads the files itself. So no hook, filter, attribute, `fsmonitor`,
 //! `textconv` or exclude of a repository can run or hide anything, a workspace without a repository
 //! or a machine without git is no special case, and names are bytes. Nothing is written to the
-//! workspace but by [`Snapshots::restore`]; the index, HEAD and branches are never touched.
+//! workspace but by [`Snapshots::restore`]; the index, HEAD and branches are touched by it only if it is asked to.
 //!
 //! **Where it is kept.** In a bare git directory of our own, in git's format with SHA-256 names, which
 //! any git since 2.29 can look into (`git --git-dir=... ls-tree -r unstuck/<run>/<n>`). It has no
@@ -31,9 +31,10 @@
 //! is given later is a file like others.
 //!
 //! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
-//! [`Snapshot::repository`]. If `.git` is a folder in the workspace, its small files (HEAD, refs, index,
-//! configuration) are a part of the snapshot, and its objects get a second name (`history`); so a
-//! `.git` that a worker has deleted can be [brought back](GitFolder::BringBack) with all commits. Not kept:
+//! [`Snapshot::repository`], and all branches are a part of the snapshot. If `.git` is a folder in the workspace, its
+//! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`history`); so a
+//! `.git` that a worker has deleted can be [put back](Git::PutBack) with all commits, and what was staged as well
+//! (`rewind`). Not kept: what is staged where `.git` is no folder in the workspace,
 //! `.git` of submodules and nested repositories, a `.git` above the workspace, and what `git lfs` and
 //! `git annex` store. A bare repository as workspace is a folder like others.
 //!
@@ -42,13 +43,15 @@
 //! does so. Owners and extended attributes are not kept, nor permissions of folders.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `parts`; `change`, `diff`, `restore`; `repository`, `history`, `tracked`.
+//! `store`, `tree`, `parts`; `change`, `diff`, `restore`; `repository`, `history`, `git`, `tracked`,
+//! `rewind`.
 
 mod change;
 mod content;
 mod cover;
 mod diff;
 mod error;
+mod git;
 mod history;
 mod index;
 mod left_out;
@@ -57,6 +60,7 @@ mod pack;
 mod parts;
 mod repository;
 mod restore;
+mod rewind;
 mod rules;
 mod store;
 mod take;
@@ -64,7 +68,7 @@ mod tracked;
 mod tree;
 mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -145,13 +149,32 @@ impl Default for Options {
     }
 }
 
-/// What becomes of a `.git` that is gone.
+/// The branches of a repository, without `refs/heads/`, and their commits.
+pub type Branches = BTreeMap<String, String>;
+
+/// A branch that is not where it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedBranch {
+    /// Its name, without `refs/heads/`.
+    pub name: String,
+    /// The commit that it was at.
+    pub from: String,
+    /// The commit that it is at; `None` where it is gone.
+    pub to: Option<String>,
+}
+
+/// Files that are staged, and the names that git has for what is staged.
+pub type Staged = BTreeMap<PathBuf, String>;
+
+/// What becomes of the repository when files are put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GitFolder {
+pub enum Git {
     /// Nothing.
     Leave,
-    /// It comes back as it was at the snapshot. One that is there is never touched.
-    BringBack,
+    /// A `.git` that is gone comes back. In one that is there, branches that were deleted come back, HEAD and its branch
+    /// are where they were, and the same is staged, if that was kept. Objects, configuration, other branches, tags and
+    /// the stash stay.
+    PutBack,
 }
 
 /// What [`Snapshots::restore`] did.
@@ -161,8 +184,8 @@ pub struct Restored {
     pub before: Snapshot,
     /// What was done in the workspace.
     pub files: Applied,
-    /// Whether `.git` was brought back.
-    pub repository: bool,
+    /// What was done to the repository: sentences of which it is the subject.
+    pub repository: Vec<String>,
 }
 
 /// The snapshots of one workspace, in a folder that several workspaces may share.
@@ -351,6 +374,24 @@ impl Snapshots {
         Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
     }
 
+    /// Returns the branches of a snapshot that are not so in a later one.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn moved_branches(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<MovedBranch>, Error> {
+        let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
+        if before.same_branches(&after) {
+            return Ok(Vec::new());
+        }
+        let mut after = after.branches(&self.store)?;
+        let moved = before.branches(&self.store)?.into_iter().map(|(name, from)| {
+            let to = after.remove(&name);
+            MovedBranch { name, from, to }
+        });
+        Ok(moved.filter(|it| it.to.as_ref() != Some(&it.from)).collect())
+    }
+
     /// Finds a snapshot.
     ///
     /// # Errors
@@ -402,6 +443,16 @@ impl Snapshots {
         tracked::unsaved(&self.workspace).ok().map(paths)
     }
 
+    /// Returns the files that are staged in another form than the last commit has; `None` where git cannot tell.
+    pub fn staged(&self) -> Option<Staged> {
+        tracked::staged(&self.workspace).ok()
+    }
+
+    /// Returns all files of git's index; `None` where git cannot tell.
+    pub fn index(&self) -> Option<Staged> {
+        tracked::index(&self.workspace).ok()
+    }
+
     /// Makes the files of the workspace as they were, untracked ones too. A snapshot of what is there now
     /// is taken first; it is for the caller to [keep](Self::keep). Files that are as they were are not
     /// written; ignored files that were not there stay, as does everything that one of the two snapshots
@@ -411,19 +462,16 @@ impl Snapshots {
     ///
     /// The snapshot is gone or damaged, or none can be taken of what is there now; then nothing was changed.
     /// What the system refuses in the workspace is told by what is returned.
-    pub fn restore(&self, snapshot: &Snapshot, git: GitFolder) -> Result<Restored, Error> {
+    pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
         let mut files = self.put_back(&before, snapshot, &|_| true)?;
-        let brought = match Parts::of(&self.store, snapshot)?.repository() {
-            Some(item) if git == GitFolder::BringBack => {
-                let objects = self.own.join(OBJECTS);
-                restore::bring_repository_back(&self.store, &self.root()?, item, &objects)?
-            }
-            _ => None,
-        };
-        let repository = brought.is_some();
-        files.left.extend(brought.into_iter().flat_map(|applied| applied.left));
+        let mut repository = Vec::new();
+        if git == Git::PutBack {
+            let rewound = rewind::rewind(self, &before, snapshot)?;
+            repository = rewound.done;
+            files.left.extend(rewound.left);
+        }
         Ok(Restored { before, files, repository })
     }
 

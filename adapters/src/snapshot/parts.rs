@@ -12,7 +12,7 @@ use super::pack::{Squeezer, Writer};
 use super::rules::{self, Rules};
 use super::store::Store;
 use super::tree::{self, Node};
-use super::{Snapshot, error, object};
+use super::{Branches, Snapshot, error, object};
 
 const WORK: &[u8] = b"work";
 const IGNORED: &[u8] = b"ignored";
@@ -21,6 +21,7 @@ const RULES: &[u8] = b"rules";
 const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
 const LEFT_OUT: &[u8] = b"left-out";
+const BRANCHES: &[u8] = b"branches";
 /// Permissions mean nothing for what is not a file of the workspace.
 const PLAIN_FILE: u32 = FILE | 0o644;
 
@@ -47,12 +48,30 @@ impl Parts {
         self.0.get(REPOSITORY)
     }
 
+    /// The tree of `.git`, where it is a folder.
+    pub(super) fn repository_folder(&self) -> Option<Digest> {
+        self.repository().filter(|item| item.is_folder()).map(|item| item.id)
+    }
+
     pub(super) fn rules(&self, store: &Store) -> Result<Rules, Error> {
         let texts = self.id(RULES).map_or(Ok(BTreeMap::new()), |id| tree::contents(store, id))?;
         let texts = texts.into_iter().map(|(path, text)| (folder::split(&path).0.to_vec(), text)).collect();
         let tracked = self.blob(store, TRACKED)?;
         let tracked = tracked.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
         Ok(Rules { prefix: self.blob(store, PREFIX)?, texts, tracked: tracked.collect() })
+    }
+
+    /// Returns the branches of the repository; none where there is none.
+    pub(super) fn branches(&self, store: &Store) -> Result<Branches, Error> {
+        let bytes = self.blob(store, BRANCHES)?;
+        let text = String::from_utf8(bytes).map_err(|_| store.damaged("the branches cannot be read"))?;
+        let pairs = text.lines().filter_map(|line| line.split_once(' '));
+        Ok(pairs.map(|(target, name)| (name.to_owned(), target.to_owned())).collect())
+    }
+
+    /// Says whether the branches are those of another snapshot.
+    pub(super) fn same_branches(&self, other: &Self) -> bool {
+        self.id(BRANCHES) == other.id(BRANCHES)
     }
 
     pub(super) fn uncovered(&self, store: &Store) -> Result<Uncovered, Error> {
@@ -119,6 +138,11 @@ impl<'a> Root<'a> {
         self.tree(RULES, &nodes)?;
         self.blob(PREFIX, &rules.prefix)?;
         self.blob(TRACKED, &joined(&rules.tracked))
+    }
+
+    pub(super) fn branches(&mut self, branches: &Branches) -> Result<(), Error> {
+        let lines: String = branches.iter().map(|(name, target)| format!("{target} {name}\n")).collect();
+        self.blob(BRANCHES, lines.as_bytes())
     }
 
     pub(super) fn left_out(&mut self, left: &[Left]) -> Result<(), Error> {

@@ -2,8 +2,9 @@
 //! whatever a worker has put in their place.
 //!
 //! A switched branch, a moved HEAD, a new stash, a deleted `.git` and a switch in another checkout of
-//! the same repository show as a difference between two [`Standing`]s. Repositories that keep their
-//! refs in tables (`reftable`) show that they are there, but neither branch nor commit.
+//! the same repository show as a difference between two [`Standing`]s, all else that happens to branches between two
+//! lists of them. Repositories that keep their refs in tables (`reftable`) show that they are there, but neither branch
+//! nor commit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Standing;
 
-use super::folder;
+use super::{Branches, folder};
 
 /// A repository that a workspace is in.
 #[derive(Debug)]
@@ -30,6 +31,12 @@ const PACKED_REFS_SIZE_MAX: u64 = 64 * 1024 * 1024;
 const LINE_SIZE_MAX: u64 = 4096;
 /// How many other checkouts are looked at.
 const CHECKOUTS_MAX: usize = 50;
+/// How many branches are looked at.
+const BRANCHES_MAX: usize = 20_000;
+/// How many folders may be in the name of a branch.
+const BRANCH_DEPTH_MAX: usize = 20;
+/// Where branches are.
+const BRANCHES: &str = "refs/heads";
 
 impl Repository {
     /// Finds the repository of a workspace: in it, or in a folder above.
@@ -69,6 +76,20 @@ impl Repository {
         }
     }
 
+    /// Returns the branches and their commits.
+    pub(super) fn branches(&self) -> Branches {
+        let mut branches = Branches::new();
+        let packed = text(&self.common.join("packed-refs"), PACKED_REFS_SIZE_MAX).unwrap_or_default();
+        for (target, name) in packed.lines().filter_map(|line| line.split_once(' ')) {
+            let name = name.strip_prefix(BRANCHES).and_then(|name| name.strip_prefix('/'));
+            if let Some(name) = name.filter(|_| is_object_name(target) && branches.len() < BRANCHES_MAX) {
+                branches.insert(name.to_owned(), target.to_owned());
+            }
+        }
+        add_loose(&self.common.join(BRANCHES), "", 0, &mut branches);
+        branches
+    }
+
     fn resolve(&self, name: &str) -> Option<String> {
         let leads_out = name.split('/').any(|part| part == "..");
         if leads_out || name.starts_with('/') {
@@ -105,6 +126,22 @@ impl Repository {
     }
 }
 
+/// Adds the branches that have a file of their own, which goes before what is packed.
+fn add_loose(folder: &Path, prefix: &str, depth: usize, branches: &mut Branches) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+        let name = format!("{prefix}{name}");
+        if kind.is_dir() && depth < BRANCH_DEPTH_MAX {
+            add_loose(&entry.path(), &format!("{name}/"), depth + 1, branches);
+        } else if kind.is_file()
+            && branches.len() < BRANCHES_MAX
+            && let Some(target) = line(&entry.path()).filter(|target| is_object_name(target))
+        {
+            branches.insert(name, target);
+        }
+    }
+}
+
 /// Says whether a path below `.git` is kept with a snapshot: small files that make up the repository,
 /// but not its objects, which have a place of their own, nor what only a running git needs.
 pub(super) fn keeps(path: &[u8]) -> bool {
@@ -129,6 +166,7 @@ fn text(path: &Path, size_max: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn is_object_name(text: &str) -> bool {
+/// Says whether a text is the name of an object of git, written out.
+pub(super) fn is_object_name(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -19,7 +19,7 @@ use super::repository::Repository;
 use super::rules::{self, Rules};
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
-use super::{INDEX, OBJECTS, Snapshot, Snapshots, history, tracked};
+use super::{Branches, INDEX, OBJECTS, Snapshot, Snapshots, history, tracked};
 
 pub(super) fn take(
     of: &Snapshots,
@@ -60,6 +60,7 @@ pub(super) fn take(
     let index = Index::read(&of.own.join(INDEX));
     let files = read(of, &root, &index, &mut writer, found, &mut left)?;
     let standing = repository.as_ref().map(Repository::standing);
+    let branches = repository.as_ref().map(Repository::branches).unwrap_or_default();
     let is_ours = files.iter().any(|file| file.path == b".git" && file.mode & TYPE == FOLDER);
     if is_ours {
         keep_history(of, &root, &mut notes);
@@ -67,7 +68,7 @@ pub(super) fn take(
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     of.remember_own_output(own_output, &left);
 
-    let (work, id) = write(of, &mut writer, &files, &rules, &left)?;
+    let (work, id) = write(of, &mut writer, &files, &branches, &rules, &left)?;
     of.store.adopt(writer)?;
     of.store.tidy()?;
     remember(of, index, id, &files)?;
@@ -171,6 +172,7 @@ fn write(
     of: &Snapshots,
     writer: &mut Writer,
     files: &[Taken],
+    branches: &Branches,
     rules: &Rules,
     left: &[Left],
 ) -> Result<(Digest, Digest), Error> {
@@ -182,6 +184,7 @@ fn write(
     let work = root.work(&nodes(Area::Work))?;
     root.ignored(&nodes(Area::Ignored))?;
     root.repository(&nodes(Area::Repository))?;
+    root.branches(branches)?;
     root.rules(rules)?;
     root.left_out(left)?;
     Ok((work, root.finish()?))

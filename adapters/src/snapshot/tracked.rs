@@ -1,19 +1,11 @@
-//! Asks git which files it tracks, for there may be some that the rules ignore, and which of them hold
-//! work that no commit has.
-//!
-//! The only place where a program is started. Nothing that the repository, the system or the user
-//! has configured runs, nothing is waited for on a terminal or a network, and git has an end.
+//! Asks git which files it tracks, for there may be some that the rules ignore, which of them hold
+//! work that no commit has, and what is staged.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
-/// How long git may take. It reads one file.
-const PATIENCE: Duration = Duration::from_secs(10);
+use super::{Staged, folder, git};
 
 /// Returns the tracked files of the workspace, or a sentence that says why they are not known.
 pub(super) fn files(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
@@ -26,62 +18,40 @@ pub(super) fn unsaved(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     asked(workspace, &["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules"])
 }
 
+/// Returns the files that are staged in another form than the last commit has, and the names of what is staged.
+pub(super) fn staged(workspace: &Path) -> Result<Staged, String> {
+    let question = ["diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative"];
+    let fields = list(workspace, &[&question[..], &["--ignore-submodules", "--no-ext-diff"]].concat())?;
+    // `:100644 100644 OLD NEW M`, then the path.
+    let pairs = fields.chunks_exact(2).filter_map(|pair| {
+        let name = String::from_utf8_lossy(&pair[0]).split(' ').nth(3)?.to_owned();
+        Some((folder::as_path(&pair[1]).into_owned(), name))
+    });
+    Ok(pairs.filter(|(_, name)| name.bytes().any(|byte| byte != b'0')).collect())
+}
+
+/// Returns the files of the index, and the names of what it has of them.
+pub(super) fn index(workspace: &Path) -> Result<Staged, String> {
+    let entries = list(workspace, &["ls-files", "-z", "--stage"])?;
+    // `100644 NAME 0`, a tab, then the path.
+    let pairs = entries.iter().filter_map(|entry| {
+        let at = entry.iter().position(|&byte| byte == b'\t')?;
+        let name = String::from_utf8_lossy(&entry[..at]).split(' ').nth(1)?.to_owned();
+        Some((folder::as_path(&entry[at + 1..]).into_owned(), name))
+    });
+    Ok(pairs.collect())
+}
+
 fn asked(workspace: &Path, question: &[&str]) -> Result<BTreeSet<Vec<u8>>, String> {
-    let list = list(workspace, question).map_err(|error| match error.kind() {
+    Ok(list(workspace, question)?.into_iter().collect())
+}
+
+/// Returns what git lists, each ended by a NUL.
+fn list(workspace: &Path, question: &[&str]) -> Result<Vec<Vec<u8>>, String> {
+    let list = git::run(workspace, question).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "git is not installed".to_owned(),
         _ => error.to_string(),
     })?;
-    let paths = list.split(|&byte| byte == 0).filter(|path| !path.is_empty());
-    Ok(paths.map(<[u8]>::to_vec).collect())
-}
-
-fn list(workspace: &Path, question: &[&str]) -> io::Result<Vec<u8>> {
-    let mut child = command(workspace, question).spawn()?;
-    let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(io::Error::other("git cannot be read from"));
-    };
-    let (send, received) = mpsc::channel();
-    let reader = thread::Builder::new().spawn(move || {
-        let (mut output, mut complaint) = (Vec::new(), Vec::new());
-        let read = stdout.read_to_end(&mut output).and_then(|_| stderr.read_to_end(&mut complaint));
-        let _nobody_waits = send.send(read.map(|_| (output, complaint)));
-    });
-    // Without a thread the channel is closed, and git is ended at once.
-    let received = received.recv_timeout(if reader.is_ok() { PATIENCE } else { Duration::ZERO });
-    if received.is_err() {
-        child.kill()?;
-    }
-    let status = child.wait()?;
-    let (output, complaint) =
-        received.map_err(|_| io::Error::other(format!("git did not end in {} s", PATIENCE.as_secs())))??;
-    if status.success() {
-        Ok(output)
-    } else {
-        let complaint = String::from_utf8_lossy(&complaint);
-        let line = complaint.lines().next().unwrap_or("git failed");
-        Err(io::Error::other(line.chars().take(300).collect::<String>()))
-    }
-}
-
-fn command(workspace: &Path, question: &[&str]) -> Command {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(workspace).args(["--no-optional-locks", "--no-pager"]);
-    for setting in ["core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.directory=*"] {
-        command.args(["-c", setting]);
-    }
-    command.args(question);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
-        command.env_remove(name);
-    }
-    command
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_NO_REPLACE_OBJECTS", "1")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
+    let listed = list.split(|&byte| byte == 0).filter(|it| !it.is_empty());
+    Ok(listed.map(<[u8]>::to_vec).collect())
 }

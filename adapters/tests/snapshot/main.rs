@@ -5,6 +5,7 @@
 mod ignored;
 mod model;
 mod restored;
+mod rewound;
 mod seen;
 mod stored;
 mod surroundings;

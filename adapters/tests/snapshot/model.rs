@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use unstuck_adapters::snapshot::GitFolder;
+use unstuck_adapters::snapshot::Git;
 
 use crate::world::World;
 
@@ -103,7 +103,7 @@ proptest! {
 
         // What is new and ignored stays, and with it the folders that it is in; all else is as it was.
         let ignores = then.keys().any(|path| path.ends_with(".gitignore"));
-        let restored = snapshots.restore(&first, GitFolder::Leave).unwrap();
+        let restored = snapshots.restore(&first, Git::Leave).unwrap();
         let mut found = world.listing();
         if ignores {
             found.retain(|path, _| then.contains_key(path));

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use unstuck_adapters::snapshot::{Error, GitFolder, Limits};
+use unstuck_adapters::snapshot::{Error, Git, Limits};
 
 use crate::world::{DIRTY, World, left_out, listing};
 
@@ -143,15 +143,15 @@ fn a_deleted_repository_comes_back_with_its_commits_when_asked() {
         world.snapshots().take(Some(&first)).unwrap();
         world.sh("rm -rf .git src one");
         let snapshots = world.snapshots();
-        let restored = snapshots.restore(&first, GitFolder::Leave).unwrap();
-        assert!(!restored.repository && restored.before.repository.is_none());
-        let restored = snapshots.restore(&first, GitFolder::BringBack).unwrap();
-        assert_eq!((restored.repository, restored.files.left), (true, vec![]));
+        let restored = snapshots.restore(&first, Git::Leave).unwrap();
+        assert!(restored.repository.is_empty() && restored.before.repository.is_none());
+        let restored = snapshots.restore(&first, Git::PutBack).unwrap();
+        assert_eq!((restored.repository, restored.files.left), (vec!["is back".to_owned()], vec![]));
         assert_eq!(world.listing(), files);
         assert_eq!(world.sh(state), before, "{setup}, {then}");
         world.sh("git fsck --strict --no-dangling >&2");
-        let again = snapshots.restore(&first, GitFolder::BringBack).unwrap();
-        assert!(!again.repository, "one that is there is not touched");
+        let again = snapshots.restore(&first, Git::PutBack).unwrap();
+        assert!(!again.repository.contains(&"is back".to_owned()), "one that is there is not replaced");
     }
 }
 
@@ -163,7 +163,7 @@ fn the_file_that_leads_a_linked_checkout_to_its_repository_comes_back() {
     );
     let first = world.first();
     world.sh("rm .git");
-    assert!(world.snapshots().restore(&first, GitFolder::BringBack).unwrap().repository);
+    assert_eq!(world.snapshots().restore(&first, Git::PutBack).unwrap().repository, ["is back"]);
     assert_eq!(world.sh("git status --porcelain; git rev-parse --abbrev-ref HEAD"), "workspace\n");
 }
 
@@ -224,7 +224,7 @@ fn what_a_snapshot_does_not_cover_is_never_deleted_or_overwritten() {
         "echo less >large; echo less >large.log; echo more >big/5; rm one; mkfifo one; mkdir d; mkfifo d/pipe
          echo built >new.log; head -c 2000 /dev/zero >two; rm small.log; echo x >added; git init --quiet nested",
     );
-    let restored = snapshots.restore(&first, GitFolder::Leave).unwrap();
+    let restored = snapshots.restore(&first, Git::Leave).unwrap();
     let left: Vec<_> =
         restored.files.left.iter().map(|left| format!("{} {}", left.path.display(), left.why)).collect();
     assert_eq!(
@@ -248,7 +248,7 @@ fn a_folder_that_cannot_be_emptied_stays_with_what_is_in_it() {
     let world = World::new(DIRTY);
     let first = world.first();
     world.sh("rm -r src; git init --quiet src; echo x >src/x");
-    let restored = world.snapshots().restore(&first, GitFolder::Leave).unwrap();
+    let restored = world.snapshots().restore(&first, Git::Leave).unwrap();
     assert_eq!(restored.files.left, []);
     assert_eq!(world.sh("ls -A src"), ".git\na.rs\nb.rs\n");
 }

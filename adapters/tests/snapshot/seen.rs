@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_adapters::own_output;
-use unstuck_adapters::snapshot::{DiffOptions, GitFolder, Options, Snapshot, Snapshots};
+use unstuck_adapters::snapshot::{DiffOptions, Git, Options, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, shown};
 
@@ -164,7 +164,7 @@ fn nothing_that_a_repository_has_configured_runs_or_changes_a_byte() {
     let now = snapshots.take(Some(&first)).unwrap();
     assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "M one, D sub/bytes");
     snapshots.diff(&first, &now, &DiffOptions::default(), &mut Vec::new()).unwrap();
-    snapshots.restore(&first, GitFolder::Leave).unwrap();
+    snapshots.restore(&first, Git::Leave).unwrap();
     snapshots.checkout(&first, &world.folder().join("copy")).unwrap();
     assert_eq!(fs::read(&file).unwrap(), bytes);
     assert_eq!(world.listing(), before);

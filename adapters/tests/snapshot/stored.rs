@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use unstuck_adapters::snapshot::{Error, GitFolder, Limits, Options, Snapshot, Snapshots};
+use unstuck_adapters::snapshot::{Error, Git, Limits, Options, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, sh};
 
@@ -116,7 +116,7 @@ fn many_snapshots_do_not_make_many_packs() {
     let packs = fs::read_dir(world.store().join("objects/pack")).unwrap().flatten();
     assert!(packs.filter(|pack| pack.path().extension().is_some_and(|it| it == "pack")).count() <= 33);
     for (round, snapshot) in taken.iter().enumerate().step_by(7) {
-        snapshots.restore(snapshot, GitFolder::Leave).unwrap();
+        snapshots.restore(snapshot, Git::Leave).unwrap();
         assert_eq!(fs::read_to_string(world.workspace().join("one")).unwrap(), format!("round {round}"));
     }
 }
@@ -215,7 +215,7 @@ fn objects_on_another_file_system_are_copied_up_to_a_bound() {
     let first = snapshots.take(None).unwrap();
     let before = world.sh("git log --format=%H; git status --porcelain");
     world.sh("rm -rf .git");
-    assert!(snapshots.restore(&first, GitFolder::BringBack).unwrap().repository);
+    assert_eq!(snapshots.restore(&first, Git::PutBack).unwrap().repository, ["is back"]);
     assert_eq!(world.sh("git fsck >&2; git log --format=%H; git status --porcelain"), before);
 }
 
@@ -289,7 +289,7 @@ fn several_workspaces_share_a_store_and_take_turns() {
                         assert_eq!(Snapshots::forget(store, &format!("run-{number}")).unwrap(), 3);
                     }
                 }
-                snapshots.restore(&first, GitFolder::Leave).unwrap();
+                snapshots.restore(&first, Git::Leave).unwrap();
                 assert_eq!(world.listing(), before);
             });
         }
@@ -311,7 +311,7 @@ fn limits_leave_out_what_is_beyond_and_say_so() {
         assert_eq!((left_out(&first).as_str(), first.files), (expected, files), "{limits:?}");
         // Nothing is deleted that may have been there.
         world.sh("echo x >f9");
-        snapshots.restore(&first, GitFolder::Leave).unwrap();
+        snapshots.restore(&first, Git::Leave).unwrap();
         assert_eq!(world.sh("ls f9 2>/dev/null || true") == "f9\n", limits.files_max == 3);
     }
 }

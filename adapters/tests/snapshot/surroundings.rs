@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use unstuck_adapters::snapshot::{GitFolder, Options, Snapshots, Standing};
+use unstuck_adapters::snapshot::{Git, Options, Snapshots, Standing};
 
 use crate::world::{DIRTY, World, left_out, listing, sh, shown};
 
@@ -65,8 +65,8 @@ fn every_kind_of_repository_will_do() {
         sh(&folder, "echo x >>s; echo x >new; rm -f one; mkdir d; echo x >d/x");
         let now = snapshots.take(Some(&first)).unwrap();
         assert!(shown(&snapshots.changes(&first, &now).unwrap()).contains("A d/x"), "{kind}");
-        let restored = snapshots.restore(&first, GitFolder::BringBack).unwrap();
-        assert_eq!((restored.files.left.as_slice(), restored.repository), (&[][..], false), "{kind}");
+        let restored = snapshots.restore(&first, Git::PutBack).unwrap();
+        assert_eq!((restored.files.left.as_slice(), restored.repository), (&[][..], vec![]), "{kind}");
         assert_eq!(listing(&folder), before, "{kind}");
     }
 }
@@ -104,7 +104,7 @@ fn folders_may_be_deep_but_not_without_end() {
     let first = world.first();
     assert!(left_out(&first).starts_with("too deep: d/d/d"), "{}", left_out(&first));
     world.sh("rm -rf d/d/d/d/d");
-    let restored = world.snapshots().restore(&first, GitFolder::Leave).unwrap();
+    let restored = world.snapshots().restore(&first, Git::Leave).unwrap();
     assert_eq!(restored.files.left, []);
     assert_eq!(world.sh("find d -type d | wc -l"), "256\n");
 }
@@ -125,7 +125,7 @@ fn another_process() {
     fs::write(folder.join("workspace/more.log"), "x").unwrap();
     fs::write(folder.join("workspace/more"), "x").unwrap();
     let now = snapshots.take(Some(&first)).unwrap();
-    let restored = snapshots.restore(&first, GitFolder::Leave).unwrap();
+    let restored = snapshots.restore(&first, Git::Leave).unwrap();
     println!("> changes: {}", shown(&snapshots.changes(&first, &now).unwrap()));
     println!("> left out: {:?}", left_out(&first));
     println!("> notes: {:?}", first.notes);

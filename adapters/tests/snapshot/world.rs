@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, GitFolder, Limits, Options, Snapshot, Snapshots,
-};
+use unstuck_adapters::snapshot::{Applied, Change, ChangeKind, Git, Limits, Options, Snapshot, Snapshots};
 
 /// A repository with two commits on `work`, a branch `other`, and work that is in neither.
 pub const DIRTY: &str = "git init --quiet -b work
@@ -76,7 +74,7 @@ impl World {
 
     /// Puts everything back and makes sure that nothing had to be left.
     pub fn restore(&self, snapshot: &Snapshot) -> Applied {
-        let restored = self.snapshots().restore(snapshot, GitFolder::Leave).unwrap();
+        let restored = self.snapshots().restore(snapshot, Git::Leave).unwrap();
         assert_eq!(restored.files.left, [], "everything can be put back");
         restored.files
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_adapters::snapshot::{GitFolder, Restored};
+use unstuck_adapters::snapshot::{Git, Restored};
 
 use crate::args::Global;
 use crate::error::Result;
@@ -23,7 +23,7 @@ pub struct Args {
     /// The step, where several have such an iteration.
     #[arg(long)]
     step: Option<String>,
-    /// Bring a deleted .git back, too. One that is there is never touched.
+    /// Put back what git had, too: a deleted .git or branch, HEAD and its branch, what was staged.
     #[arg(long)]
     git: bool,
 }
@@ -45,7 +45,7 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         println!("the workspace is as it is now");
         return Ok(exit::OK);
     };
-    let git = if args.git { GitFolder::BringBack } else { GitFolder::Leave };
+    let git = if args.git { Git::PutBack } else { Git::Leave };
     let log = driving::opened(&project, &found, log)?;
     let undone = driving::quiet_site(project.runs().clone())
         .undo(log, seen.seq, seen.snapshot, git)
@@ -60,6 +60,16 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let but = if is_whole { "" } else { ", but for what is named here" };
     println!("the files of the workspace are as they were {what}{but}");
     print(&undone.restored);
+    let standing = [&undone.restored.before, seen.snapshot].map(|it| it.repository.as_ref());
+    if let ([Some(is), Some(was)], false) = (standing, args.git)
+        && is.head() != was.head()
+    {
+        println!(
+            "  .git     stays on {}, and was on {}: with --git it goes back, too",
+            is.head(),
+            was.head()
+        );
+    }
     if let Some(lacks) = seen.snapshot.lacks() {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }
@@ -77,8 +87,8 @@ fn print(restored: &Restored) {
             println!("  {word}  {}", listed(paths));
         }
     }
-    if restored.repository {
-        println!("  .git     brought back");
+    for what in &restored.repository {
+        println!("  .git     {what}");
     }
     for left in &restored.files.left {
         println!("  left     {}: {}", left.path.display(), left.why);

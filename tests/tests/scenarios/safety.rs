@@ -143,13 +143,55 @@ fn s66_the_command_that_is_named_brings_back_what_an_earlier_iteration_threw_awa
 }
 
 #[test]
-fn s66_no_undo_is_named_for_a_branch_which_none_brings_back() {
-    let stage = Stage::repository();
-    let command = "git checkout -q -b elsewhere; echo COMPLETE";
-    stage.unstuck(&["run", "stray", "--claim", "--with", command]).with_status(0);
-    let notes = notes(&stage);
-    assert!(notes.contains("to elsewhere") && !notes.contains("undo"), "{notes}");
-    stage.verify();
+fn s66_what_a_worker_does_to_the_repository_is_told_with_the_command_that_takes_it_back() {
+    for (command, told) in [
+        ("git checkout -q -b elsewhere", "to elsewhere; go back: git switch work"),
+        ("git branch -qD keep", "deleted the branch keep; put it back: git branch keep $KEEP"),
+        ("git branch -qf keep HEAD", "moved the branch keep, which it was not on, from $KEEP to"),
+        ("git reset -q --hard HEAD~1", "took commits off that were there before the run, up to $HEAD"),
+        (
+            "git add -A",
+            "threw away what was staged in a form of its own: src/add.sh; put it back: $UNDO --git",
+        ),
+        (
+            "git reset -q",
+            "threw away what was staged in a form of its own: src/add.sh; put it back: $UNDO --git",
+        ),
+        ("git commit -qam all", ""),
+    ] {
+        let stage = Stage::repository();
+        stage.git(&["branch", "keep"]);
+        stage.git(&["commit", "-q", "--allow-empty", "-m", "of a person"]);
+        stage.write("src/add.sh", "add() { echo half; }\n");
+        stage.git(&["add", "src/add.sh"]);
+        stage.write("src/add.sh", "add() { echo half and more; }\n");
+        let state = || {
+            let all = [
+                &["rev-parse", "HEAD", "keep"][..],
+                &["status", "--porcelain", "--branch"],
+                &["ls-files", "-s"],
+            ];
+            all.map(|question| stage.git(question))
+        };
+        let before = state();
+        let (head, keep) = before[0].split_once('\n').expect("two commits");
+        stage.unstuck(&[
+            "run",
+            "stray",
+            "--claim",
+            "--with",
+            &format!("{command}; touch new; echo COMPLETE"),
+        ]);
+        let (notes, undo) = (notes(&stage), format!("unstuck undo {} 1", stage.run()));
+        let told = told.replace("$HEAD", head).replace("$KEEP", keep.trim()).replace("$UNDO", &undo);
+        assert!(notes.contains(&told), "{command}: {notes}");
+        assert_eq!(told.is_empty(), notes.is_empty(), "{command}: {notes}");
+        if !told.starts_with("moved") {
+            stage.unstuck(&["undo", "--git"]).with_status(0).says("  .git     ");
+            assert_eq!(state(), before, "{command}");
+        }
+        stage.verify();
+    }
 }
 
 #[test]

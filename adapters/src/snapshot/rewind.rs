@@ -1,0 +1,210 @@
+//! Puts back how the repository stood: branches that were deleted, HEAD with its branch, what is staged, and a merge
+//! or the like that git was in the midst of.
+//!
+//! Refs are moved by git itself, which knows how they are stored and records each move in its reflog. The rest
+//! is small files of which git reads whatever is there. No commit is lost: what is moved away from is named.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use unstuck_core::id::Digest;
+use unstuck_core::snapshot::{Standing, short_name};
+
+use super::change::Difference;
+use super::error::{Error, io};
+use super::parts::Parts;
+use super::repository::is_object_name;
+use super::restore::{self, Applied, NotRestored, Unknown};
+use super::{Branches, OBJECTS, Snapshot, Snapshots, git, history, tree};
+
+/// How a repository stands at a moment, as a snapshot has it.
+struct State {
+    standing: Standing,
+    branches: Branches,
+}
+
+/// What was done to a repository.
+#[derive(Debug, Default)]
+pub(super) struct Rewound {
+    /// Sentences without their subject, the repository.
+    pub(super) done: Vec<String>,
+    pub(super) left: Vec<NotRestored>,
+}
+
+/// Makes the repository, which is as `now` says, what it was `then`, as far as [`Git::PutBack`](super::Git::PutBack) says.
+pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<Rewound, Error> {
+    let (is, was) = (Parts::of(&of.store, now)?, Parts::of(&of.store, then)?);
+    let objects = of.own.join(OBJECTS);
+    let mut rewound = Rewound::default();
+    if let Some(item) = was.repository()
+        && let Some(applied) = restore::bring_repository_back(&of.store, &of.root()?, item, &objects)?
+    {
+        rewound.done.push("is back".to_owned());
+        rewound.left = applied.left;
+        return Ok(rewound);
+    }
+    let (Some(stands), Some(stood)) = (&now.repository, &then.repository) else { return Ok(rewound) };
+    let folders = is.repository_folder().zip(was.repository_folder());
+    if let Some((is, was)) = folders {
+        files(of, is, was, &mut rewound)?;
+    }
+    let state = |parts: &Parts, standing: &Standing| {
+        Ok::<_, Error>(State { standing: standing.clone(), branches: parts.branches(&of.store)? })
+    };
+    let (is, was) = (state(&is, stands)?, state(&was, stood)?);
+    if rewound.done.is_empty() && same_refs(&is, &was) {
+        return Ok(rewound);
+    }
+    if folders.is_some() && !has_objects(&of.workspace, &is, &was) {
+        let given = of.root()?.make_below(b".git/objects");
+        if let Err(error) = given.and_then(|given| history::give_back(&objects, &given)) {
+            rewound.leave(".git/objects", format!("cannot be added to: {error}"));
+        }
+    }
+    rewound.refs(&of.workspace, &is, &was);
+    if folders.is_none() && is.standing.commit != was.standing.commit {
+        let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
+        rewound.leave(".git: index", why.to_owned());
+    }
+    Ok(rewound)
+}
+
+/// Puts back what is staged, and what git was in the midst of.
+fn files(of: &Snapshots, is: Digest, was: Digest, rewound: &mut Rewound) -> Result<(), Error> {
+    let mut differences = restore::all(tree::compare(&of.store, Some(is), Some(was))?);
+    differences.retain(|path, _| is_in_progress(path));
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let git = of.root()?.open_below(b".git").map_err(io("open", &of.workspace.join(".git")))?;
+    if git.look(b"index.lock").is_ok() {
+        let why = "is not put back: a git is at work, or was killed; remove .git/index.lock if none is";
+        rewound.leave(".git/index", why.to_owned());
+        return Ok(());
+    }
+    let applied = restore::apply(&of.store, &git, &differences, &Unknown::default())?;
+    rewound.files(&differences, applied);
+    Ok(())
+}
+
+/// Says whether a path below `.git` is of what is staged, or of what git is in the midst of.
+fn is_in_progress(path: &[u8]) -> bool {
+    let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+    is_staged(first)
+        || first.starts_with(b"MERGE_")
+        || first.starts_with(b"BISECT_")
+        || matches!(
+            first,
+            b"AUTO_MERGE"
+                | b"SQUASH_MSG"
+                | b"CHERRY_PICK_HEAD"
+                | b"REVERT_HEAD"
+                | b"REBASE_HEAD"
+                | b"rebase-merge"
+                | b"rebase-apply"
+                | b"sequencer"
+        )
+}
+
+fn is_staged(path: &[u8]) -> bool {
+    path == b"index" || path.starts_with(b"sharedindex.")
+}
+
+impl Rewound {
+    /// Notes that the files of git are as they were.
+    fn files(&mut self, differences: &BTreeMap<Vec<u8>, Difference>, applied: Applied) {
+        let (staged, other): (Vec<_>, Vec<_>) = differences.keys().partition(|path| is_staged(path));
+        if applied.left.is_empty() {
+            if !staged.is_empty() {
+                self.done.push("has staged what it had".to_owned());
+            }
+            if !other.is_empty() {
+                self.done.push("is in the midst of what it was, or of nothing".to_owned());
+            }
+        }
+        let below = |left: NotRestored| NotRestored { path: Path::new(".git").join(left.path), ..left };
+        self.left.extend(applied.left.into_iter().map(below));
+    }
+
+    /// Brings deleted branches back, and HEAD with its branch to where they were.
+    fn refs(&mut self, workspace: &Path, is: &State, was: &State) {
+        for (name, commit) in gone(is, was) {
+            let made = moves(workspace, &[&format!("refs/heads/{name}"), commit]);
+            self.say(made, format!("has the branch {name} again, at {}", short_name(commit)), name);
+        }
+        if head_of(is) == head_of(was) {
+            return;
+        }
+        let (from, to) = (is.standing.head(), was.standing.head());
+        let moved = head(workspace, is, &was.standing);
+        self.say(moved, format!("is on {to} again, and was on {from}"), "HEAD");
+    }
+
+    fn leave(&mut self, path: &str, why: String) {
+        self.left.push(NotRestored { path: path.into(), why });
+    }
+
+    fn say(&mut self, result: Result<(), String>, done: String, name: &str) {
+        match result {
+            Ok(()) => self.done.push(done),
+            Err(why) => self.leave(&format!(".git: {name}"), format!("is not where it was: {why}")),
+        }
+    }
+}
+
+/// Says whether git has all that refs and what is staged need.
+fn has_objects(workspace: &Path, is: &State, was: &State) -> bool {
+    let commits = gone(is, was).map(|(_, commit)| commit).chain(&was.standing.commit);
+    let commits: Vec<&str> = commits.map(String::as_str).filter(|it| is_object_name(it)).collect();
+    let question = ["rev-list", "--quiet", "--no-walk", "--objects", "--indexed-objects"];
+    git::run(workspace, &[&question[..], &commits].concat()).is_ok()
+}
+
+/// Returns the branches that were there and are not any more.
+fn gone<'a>(is: &'a State, was: &'a State) -> impl Iterator<Item = (&'a String, &'a String)> {
+    was.branches.iter().filter(|(name, _)| !is.branches.contains_key(*name))
+}
+
+/// Says whether no ref has to be moved.
+fn same_refs(is: &State, was: &State) -> bool {
+    head_of(is) == head_of(was) && gone(is, was).next().is_none()
+}
+
+fn head_of(state: &State) -> (Option<&String>, Option<&String>) {
+    (state.standing.branch.as_ref(), state.standing.commit.as_ref())
+}
+
+fn head(workspace: &Path, is: &State, was: &Standing) -> Result<(), String> {
+    let Some(name) = &was.branch else {
+        let Some(commit) = &was.commit else { return Err("no snapshot says where it was".to_owned()) };
+        return moves(workspace, &["--no-deref", "HEAD", commit]);
+    };
+    let full = format!("refs/heads/{name}");
+    let elsewhere = is.standing.elsewhere.iter().find(|(_, head)| **head == format!("ref: {full}"));
+    if let (Some((checkout, _)), true) = (elsewhere, is.standing.branch != was.branch) {
+        return Err(format!("the checkout {checkout:?} of the repository is on {name}"));
+    }
+    match &was.commit {
+        Some(commit) => moves(workspace, &[&full, commit])?,
+        // It had no commit yet.
+        None if is.branches.contains_key(name) => moves(workspace, &["-d", &full])?,
+        None => {}
+    }
+    asked(workspace, &["symbolic-ref", "-m", WHY, "HEAD", &full])
+}
+
+/// What the reflog says of a move.
+const WHY: &str = "unstuck undo";
+
+/// Moves a ref; the last argument is the commit, or the ref that goes.
+fn moves(workspace: &Path, arguments: &[&str]) -> Result<(), String> {
+    let target = arguments.last().copied().unwrap_or_default();
+    if !is_object_name(target) && !target.starts_with("refs/heads/") {
+        return Err(format!("{target:?} is no commit"));
+    }
+    asked(workspace, &[&["update-ref", "-m", WHY], arguments].concat())
+}
+
+fn asked(workspace: &Path, arguments: &[&str]) -> Result<(), String> {
+    git::run(workspace, arguments).map(drop).map_err(|error| error.to_string())
+}

@@ -1,0 +1,152 @@
+//! A repository in which somebody was at work, put back to where it stood.
+
+use unstuck_adapters::snapshot::{Git, MovedBranch, Options, Restored, Snapshot, Snapshots};
+
+use crate::world::{DIRTY, World, sh};
+
+/// What git says of the branches that were there, of HEAD and what is staged.
+const STATE: &str =
+    "git for-each-ref --format='%(refname) %(objectname)' refs/heads/work refs/heads/other refs/heads/a
+    git symbolic-ref -q HEAD || git rev-parse HEAD; git ls-files --stage; git status --porcelain
+    cat .git/MERGE_HEAD .git/MERGE_MSG 2>/dev/null || true";
+
+/// Half of what is in a file is staged, so that no file and no commit has it.
+const HALF: &str = "echo half >src/a.rs; git add src/a.rs; echo more >>src/a.rs";
+
+fn put_back(world: &World, then: &Snapshot) -> Restored {
+    world.snapshots().restore(then, Git::PutBack).unwrap()
+}
+
+#[test]
+fn whatever_a_worker_did_to_the_repository_it_stands_where_it_stood() {
+    const CONFLICT: &str = "git stash -qu; git checkout -qb theirs HEAD~2; echo theirs >two; git commit -qam theirs; \
+        git checkout -q work; git merge theirs >/dev/null || true";
+    for (setup, worker, said) in [
+        (HALF, "git add -A; git commit -qm all", "is on work, at"),
+        (HALF, "git reset -q --hard", "has staged what it had"),
+        (HALF, "git stash -qu", "has staged what it had"),
+        (HALF, "rm .git/index", "has staged what it had"),
+        ("true", "git checkout -qf -b elsewhere; git commit -qm x --allow-empty", "and was on elsewhere, at"),
+        (
+            "true",
+            "git checkout -qf -b elsewhere; git branch -qD work other",
+            "has the branch other again, at",
+        ),
+        ("true", "git pack-refs --all; git branch -qD other", "has the branch other again, at"),
+        ("git branch a/b/c; git pack-refs --all", "git branch -qD a/b/c", "has the branch a/b/c again, at"),
+        ("true", "git checkout -q --detach; git commit -qm x --allow-empty", "is on work, at"),
+        ("git stash -qu; git checkout -q --detach other", "git checkout -q work", "is on no branch, at"),
+        (
+            "true",
+            "git checkout -q --orphan fresh; git rm -rfq --cached .",
+            "and was on fresh, without a commit",
+        ),
+        (
+            "rm -rf .git; git init -qb work; git add one",
+            "git add -A; git commit -qm x",
+            "is on work, without a commit",
+        ),
+        ("true", CONFLICT, "is in the midst of what it was, or of nothing"),
+        (CONFLICT, "git merge --abort", "is in the midst of what it was, or of nothing"),
+        (CONFLICT, "git add -A; git commit -qm merged", "is in the midst of what it was, or of nothing"),
+        (
+            HALF,
+            "git reset -q --hard HEAD~2; git reflog expire --expire=now --all; git gc -q --prune=now",
+            "is on work",
+        ),
+        (
+            HALF,
+            "git reset -q; git branch -qD other; git reflog expire --expire=now --all; git gc -q --prune=now",
+            "staged",
+        ),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(setup);
+        let (before, files) = (world.sh(STATE), world.listing());
+        let first = world.first();
+        world.sh(worker);
+        let restored = put_back(&world, &first);
+        assert_eq!(restored.files.left, [], "{setup}, {worker}");
+        let done = restored.repository.join("; ");
+        assert!(done.contains(said), "{setup}, {worker}: {done}");
+        assert_eq!((world.sh(STATE), world.listing()), (before, files), "{setup}, {worker}");
+        world.sh("git fsck --strict --no-dangling >&2");
+        // The undo is undone in the same way.
+        let there = restored.before;
+        put_back(&world, &there);
+        assert_eq!(put_back(&world, &there).repository, [""; 0], "{setup}, {worker}: {done}");
+    }
+}
+
+#[test]
+fn what_cannot_be_put_back_is_named_and_the_rest_is() {
+    for (worker, place, why) in [
+        (
+            "git checkout -qf -b x; git worktree add -q ../w work",
+            ".git: HEAD",
+            "the checkout \"w\" of the repository is on work",
+        ),
+        ("git reset -q; touch .git/index.lock", ".git/index", "a git is at work, or was killed"),
+        ("git checkout -qf -b x; touch .git/HEAD.lock", ".git: HEAD", "HEAD.lock': File exists"),
+    ] {
+        let world = World::new(DIRTY);
+        let (first, files) = (world.first(), world.listing());
+        world.sh(&format!("git branch -qD other; {worker}"));
+        let restored = put_back(&world, &first);
+        let left: Vec<_> =
+            restored.files.left.iter().map(|it| (it.path.display().to_string(), &*it.why)).collect();
+        assert!(matches!(&left[..], [(path, it)] if path == place && it.contains(why)), "{worker}: {left:?}");
+        assert_eq!(world.listing(), files, "{worker}");
+        assert!(restored.repository.iter().any(|it| it.contains("the branch other again")), "{worker}");
+    }
+}
+
+#[test]
+fn where_the_repository_is_elsewhere_its_head_goes_back_and_what_is_staged_stays() {
+    let setup = "git init -q -b work ../main; cd ../main; echo one >one; git add one; git commit -qm one
+        rmdir ../workspace; git worktree add -q ../workspace";
+    let world = World::new(setup);
+    let (first, head) = (world.first(), world.sh("git rev-parse HEAD"));
+    world.sh("echo two >one; git commit -qam two; echo three >one; git add one; git branch -qD work || true");
+    let restored = put_back(&world, &first);
+    assert_eq!(world.sh("git rev-parse HEAD; git rev-parse --abbrev-ref HEAD"), format!("{head}workspace\n"));
+    assert!(restored.files.left.iter().any(|it| it.why.contains("git reset")), "{restored:?}");
+    assert_eq!(world.sh("git show :one; cat one"), "three\none\n");
+}
+
+#[test]
+fn no_hook_runs_when_a_repository_is_put_back() {
+    let world = World::new(DIRTY);
+    let first = world.first();
+    world.sh("git branch -qD other; git checkout -qf -b x
+        for hook in reference-transaction post-index-change post-checkout; do
+            printf '#!/bin/sh\\ntouch ../ran' >.git/hooks/$hook; chmod +x .git/hooks/$hook; done");
+    let done = put_back(&world, &first).repository;
+    assert_eq!(done.len(), 3, "{done:?}");
+    assert!(!world.folder().join("ran").exists());
+}
+
+#[test]
+fn branches_are_seen_wherever_their_repository_is() {
+    let world = World::new(DIRTY);
+    world.sh("git worktree add -q ../linked; git branch gone; git branch far; git pack-refs --all; git branch f/a/r");
+    let folders = [world.workspace(), world.workspace().join("src"), world.folder().join("linked")];
+    let all: Vec<Snapshots> = folders
+        .iter()
+        .map(|folder| Snapshots::open(&world.store(), folder, &Options::default()).unwrap())
+        .collect();
+    let before: Vec<Snapshot> = all.iter().map(|it| it.take(None).unwrap()).collect();
+    let at = |name: &str| sh(&world.workspace(), &format!("git rev-parse {name}")).trim().to_owned();
+    let (work, other) = (at("work"), at("other"));
+    world.sh("git branch -qD gone f/a/r; git branch -qf far other; git branch new");
+    let expected = ["f/a/r", "far", "gone"].map(|name| MovedBranch {
+        name: name.to_owned(),
+        from: work.clone(),
+        to: (name == "far").then(|| other.clone()),
+    });
+    for (snapshots, before) in all.iter().zip(&before) {
+        let after = snapshots.take(Some(before)).unwrap();
+        assert_eq!(snapshots.moved_branches(before, &after).unwrap(), expected);
+        assert_eq!(snapshots.moved_branches(&after, &after).unwrap(), []);
+    }
+}

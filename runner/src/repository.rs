@@ -1,0 +1,93 @@
+//! What a worker did to the repository, beside the files: HEAD, branches, commits, the stash.
+//!
+//! Each is told as a sentence of which the worker is the subject, with the command that takes it back.
+
+use std::path::Path;
+
+use unstuck_adapters::branch;
+use unstuck_adapters::shell::quoted;
+use unstuck_adapters::snapshot::MovedBranch;
+use unstuck_core::snapshot::{Snapshot, Standing};
+
+/// How many branches are named.
+const BRANCHES_MAX: usize = 5;
+
+/// Says where the repository stands now, if that is not where it stood. Commits are work. `undo` is the command that
+/// brings the files back.
+pub fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
+    let Some(was) = &before.repository else { return Vec::new() };
+    let Some(is) = &after.repository else {
+        return vec![format!("removed .git; put it back: {undo} --git")];
+    };
+    let mut said = Vec::new();
+    if was.branch != is.branch {
+        let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "no branch".to_owned());
+        let back = was.branch.as_deref().map(|name| format!("; go back: git switch {}", quoted(name)));
+        let back = back.unwrap_or_default();
+        said.push(format!("went from {} to {}{back}", name(&was.branch), name(&is.branch)));
+    }
+    match (&was.stash, &is.stash) {
+        (None, Some(_)) => said.push("put work on the stash".to_owned()),
+        (Some(was), now) if Some(was) != now.as_ref() => said.push(format!(
+            "changed the stash, of which {was} was the newest; if it is gone: git stash store {was}"
+        )),
+        _ => {}
+    }
+    for (checkout, commit) in &is.elsewhere {
+        if was.elsewhere.get(checkout).is_some_and(|it| it != commit) {
+            let name = if checkout.is_empty() { "the main checkout" } else { checkout };
+            said.push(format!("moved {name} of the repository, which is not its workspace, to {commit}"));
+        }
+    }
+    said
+}
+
+/// Says which branches are gone, or elsewhere. The one that HEAD is on moves with the work, and those of other checkouts
+/// with theirs.
+pub fn branches(branches: &[MovedBranch], before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
+    let (Some(was), Some(is)) = (&before.repository, &after.repository) else { return Vec::new() };
+    let is_on = |it: &Standing, name: &str| it.branch.as_deref() == Some(name) || is_elsewhere(it, name);
+    let told = branches.iter().filter_map(|MovedBranch { name, from, to }| match to {
+        None => Some(format!("deleted the branch {name}; put it back: git branch {} {from}", quoted(name))),
+        Some(_) if is_on(was, name) || is_on(is, name) => None,
+        Some(to) => Some(format!("moved the branch {name}, which it was not on, from {from} to {to}")),
+    });
+    let mut said: Vec<String> = told.collect();
+    if said.len() > BRANCHES_MAX {
+        let more = said.len() - BRANCHES_MAX;
+        said.truncate(BRANCHES_MAX);
+        said.push(format!("did the like to {more} more; put back all that are gone: {undo} --git"));
+    }
+    said
+}
+
+fn is_elsewhere(standing: &Standing, branch: &str) -> bool {
+    let head = format!("ref: refs/heads/{branch}");
+    standing.elsewhere.values().any(|it| *it == head)
+}
+
+/// Says whether commits that were there before the run are not on the branch any more. Asks git, where the commit is
+/// another one.
+pub fn commits(
+    workspace: &Path,
+    first: &Snapshot,
+    before: &Snapshot,
+    after: &Snapshot,
+    undo: &str,
+) -> Option<String> {
+    let standing = |of: &Snapshot| of.repository.clone().map(|it| (it.branch, it.commit));
+    let ((_, first), (was_on, before), (is_on, after)) =
+        (standing(first)?, standing(before)?, standing(after)?);
+    let (first, before, after) = (first?, before?, after?);
+    if before == after || was_on != is_on {
+        return None;
+    }
+    // A commit that git does not have any more is on no branch.
+    let has_first = |tip: &str| tip == first || branch::has_commit(workspace, tip, &first).unwrap_or(false);
+    (has_first(&before) && !has_first(&after)).then(|| {
+        format!(
+            "took commits off that were there before the run, up to {first}; look at them: git log {first}; put all back: \
+             {undo} --git"
+        )
+    })
+}
