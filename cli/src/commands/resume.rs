@@ -120,9 +120,8 @@ pub fn take_up(
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
     let mut header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
-    if screen::changed_file(started).is_some() {
-        header
-            .push_str("\n  note     the workflow file has changed since; this run goes on with what it read");
+    if let Some((_, what)) = screen::changed_file(started) {
+        header.push_str(&format!("\n  note     {what} since; this run goes on with what it read"));
     }
     if let Some(at) = decided_otherwise_today(events) {
         let short = found.short();

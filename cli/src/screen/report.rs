@@ -4,6 +4,8 @@ use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
 use unstuck_adapters::shell::quoted;
+use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_core::completion::Completion;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::money::{self, Spent};
@@ -11,6 +13,7 @@ use unstuck_core::spending::Overspent;
 use unstuck_core::state::Child;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
 use unstuck_replay::Story;
+use unstuck_runner::launch;
 
 use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
@@ -288,7 +291,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
         }
     };
     if outcome != RunOutcome::Complete
-        && let Some(file) = story.state().started().and_then(changed_file)
+        && let Some((file, _)) = story.state().started().and_then(changed_file)
     {
         rows.push(row(format!("{UNSTUCK} run {}", quoted(file)), "anew, with the workflow as it is now"));
     }
@@ -296,11 +299,42 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     rows
 }
 
-/// Returns the workflow file of a run, if it has changed since the run read it: the run goes on with what it read.
-pub fn changed_file(started: &RunStarted) -> Option<&str> {
+/// Returns the workflow file of a run, and what has changed since the run read it: the run goes on with what it read.
+pub fn changed_file(started: &RunStarted) -> Option<(&str, &'static str)> {
     let file = started.workflow_file.as_deref()?;
     let (then, now) = (started.workflow_digest?, driving::digest_now(Some(file))?);
-    (then != now).then_some(file)
+    if then != now {
+        return Some((file, "the workflow file has changed"));
+    }
+    // Another version may read the same files in another way.
+    let changed = started.program == launch::program() && refers_to_changed(started, Path::new(file));
+    changed.then_some((
+        file,
+        "what the workflow takes from other files (registry, prompts, schemas) has changed",
+    ))
+}
+
+/// Says whether the files that a workflow file refers to hold something else than they did.
+fn refers_to_changed(started: &RunStarted, file: &Path) -> bool {
+    let options = Options { workspace: started.workspace.clone().into(), ..Options::default() };
+    let now = workflow_file::load(file, &options);
+    now.is_ok_and(|now| from_files(&now.workflow) != from_files(&started.workflow))
+}
+
+/// What the steps of a workflow have from other files than its own, with those of its subworkflows.
+fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
+    let of_step = |step: &'_ Step| {
+        // Which programs are there is not for files to say.
+        step.completion.clone().map(|it| Completion { doubted: Vec::new(), ..it })
+    };
+    let mut all = Vec::new();
+    for step in &workflow.steps {
+        all.push((of_step(step), step.prompt_template.as_deref()));
+        if let Work::Subworkflow(child) = &step.work {
+            all.extend(from_files(&child.workflow));
+        }
+    }
+    all
 }
 
 /// Says whether a run has failed since the time of a child run is over, which grows with its own.

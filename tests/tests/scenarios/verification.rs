@@ -64,6 +64,25 @@ fn prompts(stage: &Stage) -> Vec<String> {
     started.iter().map(|it| String::from_utf8_lossy(&stage.blob(&it["prompt"])).into_owned()).collect()
 }
 
+#[test]
+fn s61_a_changed_prompt_or_registry_is_told_when_a_run_goes_on_with_what_it_read() {
+    let stage = Stage::repository();
+    registry(&stage, &tests_pass(), &json!({"onFailure": {"action": "retry", "maxAttempts": 9}}));
+    flow(&stage, "echo more >>work.txt; echo COMPLETE", "max_iterations: 2");
+    let note = "what the workflow takes from other files (registry, prompts, schemas) has changed since";
+    let more = ["resume", "--add-iterations", "1", "--accept-drift"];
+    let resume = || stage.unstuck(&more).with_status(2);
+    let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    assert!(!ended.out.contains("anew"), "{ended:?}");
+    assert!(!resume().out.contains("has changed"));
+    stage.write(&format!("{RETRY}/f_failed_tests-pass.md"), "ANOTHER TEMPLATE: {{summary}}\n");
+    let again = resume().says(note);
+    assert!(again.last_lines().contains("anew, with the workflow as it is now"), "{again:?}");
+    let prompts = prompts(&stage);
+    assert!(prompts.last().is_some_and(|it| it.contains("FIRST TEMPLATE")), "{prompts:?}");
+    stage.verify();
+}
+
 const MENDS_SECOND: &str = r#"
 prompt=$(cat); echo call >>"$SCRATCH/calls"
 if [ "$UNSTUCK_ITERATION" -ge 2 ]; then
