@@ -369,6 +369,20 @@ fn what_has_to_be_there_and_cannot_is_met_by_nothing() {
     refused(closed(json!({"properties": {"y": true}})), nothing);
     assert!(resolve(closed(json!({"properties": {"x": true}})), "s").is_ok());
     assert!(resolve(closed(json!({"patternProperties": {"^x": true}})), "s").is_ok());
+    for (kind, least, most) in [
+        ("string", "minLength", "maxLength"),
+        ("integer", "minimum", "maximum"),
+        ("number", "minimum", "maximum"),
+        ("array", "minItems", "maxItems"),
+        ("object", "minProperties", "maxProperties"),
+    ] {
+        let bounded = |lower: u64| json!({"type": kind, least: lower, most: 3});
+        refused(json!({"s": bounded(4)}), nothing);
+        refused(json!({"s": {"allOf": [{"type": kind, least: 4}, {most: 3}]}}), nothing);
+        refused(closed(json!({"properties": {"x": bounded(4)}})), nothing);
+        assert!(resolve(json!({"s": bounded(3)}), "s").is_ok());
+        assert!(resolve(json!({"s": {least: 4, most: 3}}), "s").is_ok(), "another type meets it");
+    }
 }
 
 #[test]

@@ -20,11 +20,34 @@ pub(super) fn merge(schema: Value) -> Value {
         Some(Value::Array(parts)) => combine(map, parts),
         _ => Value::Object(map),
     };
-    if is_object(&merged) && requires_the_impossible(&merged) { Value::Bool(false) } else { merged }
+    let is_met_by_nothing =
+        is_object(&merged) && requires_the_impossible(&merged) || has_crossed_bounds(&merged);
+    if is_met_by_nothing { Value::Bool(false) } else { merged }
 }
 
 fn is_object(schema: &Value) -> bool {
-    schema.get("type").is_some_and(|it| it == "object")
+    is_of(schema, "object")
+}
+
+fn is_of(schema: &Value, kind: &str) -> bool {
+    schema.get("type").is_some_and(|it| it == kind)
+}
+
+/// Keywords that bound values of a type from below and from above.
+const BOUNDS: &[(&[&str], &str, &str)] = &[
+    (&["string"], "minLength", "maxLength"),
+    (&["number", "integer"], "minimum", "maximum"),
+    (&["array"], "minItems", "maxItems"),
+    (&["object"], "minProperties", "maxProperties"),
+];
+
+/// Says whether values of the one type of a schema have to be above what they have to be below.
+fn has_crossed_bounds(schema: &Value) -> bool {
+    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
+    let are_crossed = |least: &str, most: &str| bound(least).zip(bound(most)).is_some_and(|(l, m)| l > m);
+    BOUNDS
+        .iter()
+        .any(|(kinds, least, most)| kinds.iter().any(|kind| is_of(schema, kind)) && are_crossed(least, most))
 }
 
 /// Says whether an object has to have a property that nothing meets: none may be there, or none but others.
