@@ -83,6 +83,16 @@ fn s61_a_changed_prompt_or_registry_is_told_when_a_run_goes_on_with_what_it_read
     stage.verify();
 }
 
+#[test]
+fn a_prompt_that_is_probed_has_the_values_that_every_run_has() {
+    let stage = Stage::repository();
+    registry(&stage, &tests_pass(), &json!({}));
+    let text = "Iteration {uv-iteration} of {uv-max_iterations}, {uv-mine}, {uv-other}.\n";
+    stage.write(&format!("{RETRY}/f_failed_tests-pass.md"), text);
+    let probe = ["probe", "prompt", "issue", "--pattern", "tests-pass", "--attempt", "2", "--uv", "mine=yes"];
+    stage.unstuck(&probe).with_status(0).says("Iteration 3 of 25, yes, {uv-other}.");
+}
+
 const MENDS_SECOND: &str = r#"
 prompt=$(cat); echo call >>"$SCRATCH/calls"
 if [ "$UNSTUCK_ITERATION" -ge 2 ]; then

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use unstuck_adapters::registry::retry_prompt::{Failed, Request, RetryPrompt, retry_prompt};
 use unstuck_core::completion::Completion;
+use unstuck_core::workflow::Workflow;
 
 use super::registry::{pair, registry};
 use crate::args::Global;
@@ -30,7 +31,7 @@ pub struct Args {
     /// How often in a row this failure was found.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: u32,
-    /// A value of {uv-NAME}.
+    /// A value of {uv-NAME}; what every run has, such as {uv-iteration}, has one without it.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     uv: Vec<(String, String)>,
     /// Print JSON.
@@ -74,7 +75,7 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
 }
 
 fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPrompt {
-    let uv: BTreeMap<String, String> = args.uv.iter().cloned().collect();
+    let uv = variables(args, completion);
     retry_prompt(&Request {
         completion,
         failed: &[failed],
@@ -85,6 +86,20 @@ fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPro
         uv: &uv,
         allowed: &[],
     })
+}
+
+/// Returns the values of `{uv-name}`: as a run has them in the iteration after so many failures, and those that are given.
+fn variables(args: &Args, completion: &Completion) -> BTreeMap<String, String> {
+    let (iteration, max) = (args.attempt.saturating_add(1), Workflow::DEFAULT_MAX_ITERATIONS);
+    let of_run = [
+        ("iteration", iteration.to_string()),
+        ("completed_iterations", args.attempt.to_string()),
+        ("max_iterations", max.to_string()),
+        ("remaining", max.saturating_sub(args.attempt).to_string()),
+        ("previous_summary", "<previous_summary>".to_owned()),
+    ];
+    let of_run = of_run.map(|(name, value)| (name.to_owned(), value)).into_iter();
+    of_run.chain(completion.uv.clone()).chain(args.uv.iter().cloned()).collect()
 }
 
 /// Prints the prompt, and on standard error where it comes from.
