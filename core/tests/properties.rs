@@ -184,6 +184,26 @@ proptest! {
     }
 
     #[test]
+    fn a_prompt_that_was_given_is_answered_or_lost_before_the_next(history in histories()) {
+        let mut given = std::collections::BTreeMap::new();
+        for event in &history.events {
+            let gone = match &event.fact {
+                Fact::Observed(Observation::WorkerStarted(it)) => {
+                    let before = given.insert(it.step.clone(), (it.iteration, it.attempt));
+                    prop_assert_eq!(before, None, "event {} is asked while another is open", event.seq.0);
+                    continue;
+                }
+                Fact::Observed(Observation::WorkerFinished(it)) => (&it.step, it.iteration, it.attempt),
+                Fact::Observed(Observation::WorkerLost(it)) => (&it.step, it.iteration, it.attempt),
+                _ => continue,
+            };
+            prop_assert_eq!(given.remove(gone.0), Some((gone.1, gone.2)), "event {}", event.seq.0);
+        }
+        let open = fold(&history.events).steps().filter(|(_, at)| at.phase.end().is_none()).count();
+        prop_assert!(given.len() <= open, "a step came to its end with a prompt that nobody answered");
+    }
+
+    #[test]
     fn no_more_processes_are_in_flight_than_allowed(workflow in workflows(), script in scripts()) {
         let allowed = workflow.concurrency.map_or(usize::MAX, |n| n as usize);
         let mut world = World::start(workflow, script);
