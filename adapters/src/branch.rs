@@ -160,20 +160,6 @@ pub fn commit_of(workspace: &Path, name: &str) -> io::Result<Option<String>> {
     Ok(found.status.success().then(|| line(&found.stdout)))
 }
 
-/// Says whether a commit is the other one, or one before it.
-///
-/// # Errors
-///
-/// Git cannot be run, or does not have one of the two.
-pub fn has_commit(workspace: &Path, tip: &str, commit: &str) -> io::Result<bool> {
-    let output = git(workspace, ["merge-base", "--is-ancestor", commit, tip])?;
-    match output.status.code() {
-        Some(0) => Ok(true),
-        Some(1) => Ok(false),
-        _ => text(output).map(|_| false),
-    }
-}
-
 /// Compares repository and branch with what is expected; the commit may differ.
 ///
 /// # Errors

@@ -1,10 +1,7 @@
 //! What a worker did to the repository, beside the files: HEAD, branches, commits, the stash.
 //!
-//! Each is told as a sentence of which the worker is the subject, with the command that takes it back.
+//! Each is told as a sentence, with the command that takes it back; of most the worker is the subject.
 
-use std::path::Path;
-
-use unstuck_adapters::branch;
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::MovedBranch;
 use unstuck_core::snapshot::{Snapshot, Standing};
@@ -42,21 +39,23 @@ pub fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
     said
 }
 
-/// Says which branches are gone, or elsewhere. The one that HEAD is on moves with the work, and those of other checkouts
-/// with theirs.
+/// Says which branches of before the run are gone, or elsewhere, whoever did that. The one that HEAD is on moves with the
+/// work, and those of other checkouts with theirs.
 pub fn branches(branches: &[MovedBranch], before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
     let (Some(was), Some(is)) = (&before.repository, &after.repository) else { return Vec::new() };
     let is_on = |it: &Standing, name: &str| it.branch.as_deref() == Some(name) || is_elsewhere(it, name);
     let told = branches.iter().filter_map(|MovedBranch { name, from, to }| match to {
-        None => Some(format!("deleted the branch {name}; put it back: git branch {} {from}", quoted(name))),
+        None => {
+            Some(format!("the branch {name} was deleted; put it back: git branch {} {from}", quoted(name)))
+        }
         Some(_) if is_on(was, name) || is_on(is, name) => None,
-        Some(to) => Some(format!("moved the branch {name}, which it was not on, from {from} to {to}")),
+        Some(to) => Some(format!("the branch {name} was moved from {from} to {to}")),
     });
     let mut said: Vec<String> = told.collect();
     if said.len() > BRANCHES_MAX {
         let more = said.len() - BRANCHES_MAX;
         said.truncate(BRANCHES_MAX);
-        said.push(format!("did the like to {more} more; put back all that are gone: {undo} --git"));
+        said.push(format!("so were {more} more branches; put back all that are gone: {undo} --git"));
     }
     said
 }
@@ -66,10 +65,10 @@ fn is_elsewhere(standing: &Standing, branch: &str) -> bool {
     standing.elsewhere.values().any(|it| *it == head)
 }
 
-/// Says whether commits that were there before the run are not on the branch any more. Asks git, where the commit is
-/// another one.
+/// Says whether commits that were there before the run are not on the branch any more. `has_commit` says whether a tip has
+/// a commit, and is asked where the tip is another one.
 pub fn commits(
-    workspace: &Path,
+    has_commit: impl Fn(&str, &str) -> Option<bool>,
     first: &Snapshot,
     before: &Snapshot,
     after: &Snapshot,
@@ -82,9 +81,8 @@ pub fn commits(
     if before == after || was_on != is_on {
         return None;
     }
-    // A commit that git does not have any more is on no branch.
-    let has_first = |tip: &str| tip == first || branch::has_commit(workspace, tip, &first).unwrap_or(false);
-    (has_first(&before) && !has_first(&after)).then(|| {
+    let has_first = |tip: &str| if tip == first { Some(true) } else { has_commit(tip, &first) };
+    (has_first(&before)? && !has_first(&after)?).then(|| {
         format!(
             "took commits off that were there before the run, up to {first}; look at them: git log {first}; put all back: \
              {undo} --git"

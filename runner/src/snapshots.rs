@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unstuck_adapters::branch;
 use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, Git, Options, Restored, Snapshots, Staged,
+    Applied, Change, ChangeKind, Error, Git, MovedBranch, Options, Restored, Snapshots, Staged,
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
@@ -381,9 +381,8 @@ impl Keeper {
         undo: &str,
     ) -> Result<Vec<String>, Error> {
         let mut said = repository::moved(before, after, undo);
-        let branches = self.snapshots.moved_branches(before, after)?;
-        said.extend(repository::branches(&branches, before, after, undo));
-        said.extend(repository::commits(&self.workspace, first, before, after, undo));
+        let has_commit = |tip: &str, commit: &str| self.snapshots.has_commit(tip, commit);
+        said.extend(repository::commits(has_commit, first, before, after, undo));
         said.extend(self.unstaged(before, after, undo));
         if let Some(file) = &self.workflow_file
             && changes.iter().any(|change| change.path == *file)
@@ -405,8 +404,24 @@ impl Keeper {
             said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));
         }
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
+        said.extend(repository::branches(&self.moved_branches(first, before, after)?, before, after, undo));
         said.extend(self.lost_outside());
         Ok(said)
+    }
+
+    /// Returns the branches of before the run that are not where they were before the worker.
+    fn moved_branches(
+        &self,
+        first: &Snapshot,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<MovedBranch>, Error> {
+        let mut moved = self.snapshots.moved_branches(before, after)?;
+        if !moved.is_empty() {
+            let of_run = self.snapshots.moved_branches(first, after)?;
+            moved.retain(|it| of_run.iter().any(|of_run| of_run.name == it.name));
+        }
+        Ok(moved)
     }
 
     /// Says which files were staged in a form that nothing else has, and are not any more. Whoever commits has what was
@@ -414,18 +429,20 @@ impl Keeper {
     fn unstaged(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Option<String> {
         let known = self.known.get()?.as_ref()?;
         let mut staged = known.staged.lock().unwrap_or_else(PoisonError::into_inner);
-        if staged.is_empty() || commit_of(before) != commit_of(after) {
+        if staged.is_empty() {
             return None;
         }
         let index = self.snapshots.index()?;
-        let lost: Vec<String> = staged
-            .extract_if(.., |path, id| index.get(path) != Some(id))
-            .map(|(path, _)| shown(&path))
-            .collect();
-        (!lost.is_empty()).then(|| {
-            let files = named(&lost);
-            format!("threw away what was staged in a form of its own: {files}; put it back: {undo} --git")
-        })
+        let lost: Vec<_> = staged.extract_if(.., |path, id| index.get(path) != Some(id)).collect();
+        let (path, id) = lost.first().filter(|_| commit_of(before) == commit_of(after))?;
+        let files: Vec<String> = lost.iter().map(|(path, _)| shown(path)).collect();
+        let files = named(&files);
+        // Elsewhere no snapshot holds the index.
+        let back = match self.workspace.join(".git").is_dir() {
+            true => format!("put it back: {undo} --git"),
+            false => format!("what it was of {}: git cat-file -p {id}", shown(path)),
+        };
+        Some(format!("threw away what was staged in a form of its own: {files}; {back}"))
     }
 
     /// Says which files outside of the workspace held work that was in no commit, and do not any more, or in another

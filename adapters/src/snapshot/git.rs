@@ -3,7 +3,7 @@
 //! The only place where a program is started. Nothing that the repository, the system or the user
 //! has configured runs, nothing is waited for on a terminal or a network, and git has an end.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -15,12 +15,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs git in the workspace and returns what it prints; what it complains of is the error.
 pub(super) fn run(workspace: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
+    run_with(workspace, arguments, Vec::new())
+}
+
+/// Runs git with something to read; it is to read all of that before it prints much.
+pub(super) fn run_with(workspace: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
     let mut child = command(workspace, arguments).spawn()?;
-    let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(io::Error::other("git cannot be read from"));
+    let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(io::Error::other("git cannot be spoken to"));
     };
     let (send, received) = mpsc::channel();
     let reader = thread::Builder::new().spawn(move || {
+        // Whoever does not read it says why.
+        let _unread = stdin.write_all(&input);
+        drop(stdin);
         let (mut output, mut complaint) = (Vec::new(), Vec::new());
         let read = stdout.read_to_end(&mut output).and_then(|_| stderr.read_to_end(&mut complaint));
         let _nobody_waits = send.send(read.map(|_| (output, complaint)));
@@ -59,7 +69,7 @@ fn command(workspace: &Path, arguments: &[&str]) -> Command {
         .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("LC_ALL", "C")
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command

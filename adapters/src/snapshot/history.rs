@@ -22,7 +22,8 @@ use super::pack::TEMPORARY_PREFIX;
 pub(super) fn keep(root: &Folder, kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
     let objects = root.open_below(b".git/objects")?;
     fs::create_dir_all(kept)?;
-    Copier { kept, copied_bytes_max, budget: None, missed: 0 }.objects(&objects, &Folder::root(kept)?)
+    Copier { kept, copied_bytes_max, budget: None, missed: 0, remembers: true }
+        .objects(&objects, &Folder::root(kept)?)
 }
 
 /// Adds the objects that were kept to `objects`, an open folder.
@@ -31,7 +32,8 @@ pub(super) fn give_back(kept: &Path, objects: &Folder) -> io::Result<u64> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         folder => folder?,
     };
-    Copier { kept: Path::new(""), copied_bytes_max: u64::MAX, budget: Some(u64::MAX), missed: 0 }
+    let budget = Some(u64::MAX);
+    Copier { kept: Path::new(""), copied_bytes_max: u64::MAX, budget, missed: 0, remembers: false }
         .objects(&folder, objects)
 }
 
@@ -41,6 +43,9 @@ struct Copier<'a> {
     /// How many bytes may still be copied; not known before the first is.
     budget: Option<u64>,
     missed: u64,
+    /// A folder that was not changed since it was last looked at is passed over. Not one of the user's: what was there when
+    /// it was looked at may have been deleted since.
+    remembers: bool,
 }
 
 impl Copier<'_> {
@@ -58,7 +63,7 @@ impl Copier<'_> {
         to.make(name)?;
         // What was not changed since it was last looked at bears the time of its original.
         let read_at = now();
-        if to.look(name)?.stamp.modified == stamp.modified {
+        if self.remembers && to.look(name)?.stamp.modified == stamp.modified {
             return Ok(());
         }
         let (from, to) = (from.open(name)?, to.open(name)?);
@@ -68,7 +73,7 @@ impl Copier<'_> {
             self.file(&from, &to, name)?;
         }
         let changed = Stamp { changed: stamp.modified, ..*stamp };
-        if missed == self.missed && is_settled(&changed, read_at) {
+        if self.remembers && missed == self.missed && is_settled(&changed, read_at) {
             to.set_modified(stamp.modified)?;
         }
         Ok(())

@@ -374,7 +374,7 @@ impl Snapshots {
         Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
     }
 
-    /// Returns the branches of a snapshot that are not so in a later one.
+    /// Returns the branches of a snapshot that are not so in a later one; none where they are not known.
     ///
     /// # Errors
     ///
@@ -384,8 +384,9 @@ impl Snapshots {
         if before.same_branches(&after) {
             return Ok(Vec::new());
         }
-        let mut after = after.branches(&self.store)?;
-        let moved = before.branches(&self.store)?.into_iter().map(|(name, from)| {
+        let both = before.branches(&self.store)?.zip(after.branches(&self.store)?);
+        let Some((before, mut after)) = both else { return Ok(Vec::new()) };
+        let moved = before.into_iter().map(|(name, from)| {
             let to = after.remove(&name);
             MovedBranch { name, from, to }
         });
@@ -446,6 +447,12 @@ impl Snapshots {
     /// Returns the files that are staged in another form than the last commit has; `None` where git cannot tell.
     pub fn staged(&self) -> Option<Staged> {
         tracked::staged(&self.workspace).ok()
+    }
+
+    /// Says whether a commit is on the way to another, `tip`. One that git does not have is on none; `None` where git
+    /// cannot tell.
+    pub fn has_commit(&self, tip: &str, commit: &str) -> Option<bool> {
+        tracked::has_commit(&self.workspace, tip, commit)
     }
 
     /// Returns all files of git's index; `None` where git cannot tell.

@@ -22,6 +22,8 @@ const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
 const LEFT_OUT: &[u8] = b"left-out";
 const BRANCHES: &[u8] = b"branches";
+/// The first line of a list of branches, which may have no other.
+const BRANCHES_HEAD: &str = "refs/heads\n";
 /// Permissions mean nothing for what is not a file of the workspace.
 const PLAIN_FILE: u32 = FILE | 0o644;
 
@@ -48,6 +50,16 @@ impl Parts {
         self.0.get(REPOSITORY)
     }
 
+    /// Says whether `.git` is a folder in both, or leads to the same place.
+    pub(super) fn same_repository(&self, other: &Self) -> bool {
+        match (self.repository(), other.repository()) {
+            (None, None) => true,
+            (Some(one), Some(two)) if one.is_folder() && two.is_folder() => true,
+            (Some(one), Some(two)) => one.mode == two.mode && one.id == two.id,
+            _ => false,
+        }
+    }
+
     /// The tree of `.git`, where it is a folder.
     pub(super) fn repository_folder(&self) -> Option<Digest> {
         self.repository().filter(|item| item.is_folder()).map(|item| item.id)
@@ -61,12 +73,13 @@ impl Parts {
         Ok(Rules { prefix: self.blob(store, PREFIX)?, texts, tracked: tracked.collect() })
     }
 
-    /// Returns the branches of the repository; none where there is none.
-    pub(super) fn branches(&self, store: &Store) -> Result<Branches, Error> {
+    /// Returns the branches of the repository; `None` where they are not known.
+    pub(super) fn branches(&self, store: &Store) -> Result<Option<Branches>, Error> {
         let bytes = self.blob(store, BRANCHES)?;
         let text = String::from_utf8(bytes).map_err(|_| store.damaged("the branches cannot be read"))?;
-        let pairs = text.lines().filter_map(|line| line.split_once(' '));
-        Ok(pairs.map(|(target, name)| (name.to_owned(), target.to_owned())).collect())
+        let Some(list) = text.strip_prefix(BRANCHES_HEAD) else { return Ok(None) };
+        let pairs = list.lines().filter_map(|line| line.split_once('\t'));
+        Ok(Some(pairs.map(|(name, target)| (name.to_owned(), target.to_owned())).collect()))
     }
 
     /// Says whether the branches are those of another snapshot.
@@ -140,9 +153,10 @@ impl<'a> Root<'a> {
         self.blob(TRACKED, &joined(&rules.tracked))
     }
 
-    pub(super) fn branches(&mut self, branches: &Branches) -> Result<(), Error> {
-        let lines: String = branches.iter().map(|(name, target)| format!("{target} {name}\n")).collect();
-        self.blob(BRANCHES, lines.as_bytes())
+    pub(super) fn branches(&mut self, branches: Option<&Branches>) -> Result<(), Error> {
+        let Some(branches) = branches else { return Ok(()) };
+        let lines = branches.iter().map(|(name, target)| format!("{name}\t{target}\n"));
+        self.blob(BRANCHES, format!("{BRANCHES_HEAD}{}", lines.collect::<String>()).as_bytes())
     }
 
     pub(super) fn left_out(&mut self, left: &[Left]) -> Result<(), Error> {

@@ -31,8 +31,10 @@ const PACKED_REFS_SIZE_MAX: u64 = 64 * 1024 * 1024;
 const LINE_SIZE_MAX: u64 = 4096;
 /// How many other checkouts are looked at.
 const CHECKOUTS_MAX: usize = 50;
-/// How many branches are looked at.
+/// Most branches that are listed.
 const BRANCHES_MAX: usize = 20_000;
+/// How many files and folders are looked at for them.
+const LOOKS_MAX: usize = 100_000;
 /// How many folders may be in the name of a branch.
 const BRANCH_DEPTH_MAX: usize = 20;
 /// Where branches are.
@@ -76,18 +78,25 @@ impl Repository {
         }
     }
 
-    /// Returns the branches and their commits.
-    pub(super) fn branches(&self) -> Branches {
-        let mut branches = Branches::new();
-        let packed = text(&self.common.join("packed-refs"), PACKED_REFS_SIZE_MAX).unwrap_or_default();
-        for (target, name) in packed.lines().filter_map(|line| line.split_once(' ')) {
-            let name = name.strip_prefix(BRANCHES).and_then(|name| name.strip_prefix('/'));
-            if let Some(name) = name.filter(|_| is_object_name(target) && branches.len() < BRANCHES_MAX) {
-                branches.insert(name.to_owned(), target.to_owned());
+    /// Returns the branches and their commits; `None` where they are not known, or too many. A symbolic one is what its
+    /// file says.
+    pub(super) fn branches(&self) -> Option<Branches> {
+        let mut found = Found { branches: Branches::new(), looks: LOOKS_MAX };
+        let packed = self.common.join("packed-refs");
+        if packed.symlink_metadata().is_ok() {
+            for (target, name) in
+                text(&packed, PACKED_REFS_SIZE_MAX)?.lines().filter_map(|it| it.split_once(' '))
+            {
+                let name = name.strip_prefix(BRANCHES).and_then(|name| name.strip_prefix('/'));
+                if let Some(name) = name.filter(|_| is_object_name(target)) {
+                    found.add(name.to_owned(), target.to_owned())?;
+                }
             }
         }
-        add_loose(&self.common.join(BRANCHES), "", 0, &mut branches);
-        branches
+        found.add_loose(&self.common.join(BRANCHES), "", 0)?;
+        // In tables, or gone.
+        let is_known = self.common.join(BRANCHES).is_dir() && !self.common.join("reftable").exists();
+        is_known.then_some(found.branches)
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
@@ -126,19 +135,41 @@ impl Repository {
     }
 }
 
-/// Adds the branches that have a file of their own, which goes before what is packed.
-fn add_loose(folder: &Path, prefix: &str, depth: usize, branches: &mut Branches) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
-        let name = format!("{prefix}{name}");
-        if kind.is_dir() && depth < BRANCH_DEPTH_MAX {
-            add_loose(&entry.path(), &format!("{name}/"), depth + 1, branches);
-        } else if kind.is_file()
-            && branches.len() < BRANCHES_MAX
-            && let Some(target) = line(&entry.path()).filter(|target| is_object_name(target))
-        {
-            branches.insert(name, target);
+/// Branches as they are found.
+struct Found {
+    branches: Branches,
+    /// How many more files and folders may be looked at.
+    looks: usize,
+}
+
+impl Found {
+    /// Adds the branches that have a file of their own, which goes before what is packed.
+    fn add_loose(&mut self, folder: &Path, prefix: &str, depth: usize) -> Option<()> {
+        if depth > BRANCH_DEPTH_MAX || !folder.symlink_metadata().ok()?.is_dir() {
+            return None;
         }
+        for entry in fs::read_dir(folder).ok()?.flatten() {
+            self.looks = self.looks.checked_sub(1)?;
+            let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+            let name = format!("{prefix}{name}");
+            if kind.is_dir() {
+                self.add_loose(&entry.path(), &format!("{name}/"), depth + 1)?;
+            } else if kind.is_file()
+                && let Some(target) =
+                    line(&entry.path()).filter(|target| is_object_name(target) || target.starts_with("ref: "))
+            {
+                self.add(name, target)?;
+            }
+        }
+        Some(())
+    }
+
+    fn add(&mut self, name: String, target: String) -> Option<()> {
+        // Git makes none with such a name.
+        if !name.contains(|it: char| it.is_control() || it == ' ') {
+            self.branches.insert(name, target);
+        }
+        (self.branches.len() <= BRANCHES_MAX).then_some(())
     }
 }
 

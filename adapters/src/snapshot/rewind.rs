@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use unstuck_core::id::Digest;
+use unstuck_core::plural::count;
 use unstuck_core::snapshot::{Standing, short_name};
 
 use super::change::Difference;
@@ -15,12 +16,23 @@ use super::error::{Error, io};
 use super::parts::Parts;
 use super::repository::is_object_name;
 use super::restore::{self, Applied, NotRestored, Unknown};
+use super::store::Store;
 use super::{Branches, OBJECTS, Snapshot, Snapshots, git, history, tree};
 
 /// How a repository stands at a moment, as a snapshot has it.
 struct State {
     standing: Standing,
     branches: Branches,
+}
+
+impl State {
+    /// `None` where it is not known: of refs in tables, of names that are no Unicode, of too many branches.
+    fn of(store: &Store, parts: &Parts, standing: &Standing) -> Result<Option<Self>, Error> {
+        let is_known = standing.branch.as_ref().or(standing.commit.as_ref());
+        let is_known = is_known.is_some_and(|name| !name.contains('\u{fffd}'));
+        let branches = parts.branches(store)?.filter(|_| is_known);
+        Ok(branches.map(|branches| Self { standing: standing.clone(), branches }))
+    }
 }
 
 /// What was done to a repository.
@@ -43,17 +55,29 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
         rewound.left = applied.left;
         return Ok(rewound);
     }
-    let (Some(stands), Some(stood)) = (&now.repository, &then.repository) else { return Ok(rewound) };
+    let (stands, stood) = match (&now.repository, &then.repository) {
+        (_, None) => return Ok(rewound),
+        (None, Some(_)) => {
+            let why = "is there, but no repository any more: move it away, and undo again with --git";
+            rewound.leave(".git", why.to_owned());
+            return Ok(rewound);
+        }
+        (Some(stands), Some(stood)) => (stands, stood),
+    };
+    if !is.same_repository(&was) {
+        rewound
+            .leave(".git", "leads to another repository than it did, in which nothing is changed".to_owned());
+        return Ok(rewound);
+    }
+    let states = State::of(&of.store, &is, stands)?.zip(State::of(&of.store, &was, stood)?);
     let folders = is.repository_folder().zip(was.repository_folder());
+    let Some((is, was)) = states else {
+        let why = "stays as it is: where HEAD and the branches are, or were, is not known";
+        rewound.leave(".git", why.to_owned());
+        return Ok(rewound);
+    };
     if let Some((is, was)) = folders {
         files(of, is, was, &mut rewound)?;
-    }
-    let state = |parts: &Parts, standing: &Standing| {
-        Ok::<_, Error>(State { standing: standing.clone(), branches: parts.branches(&of.store)? })
-    };
-    let (is, was) = (state(&is, stands)?, state(&was, stood)?);
-    if rewound.done.is_empty() && same_refs(&is, &was) {
-        return Ok(rewound);
     }
     if folders.is_some() && !has_objects(&of.workspace, &is, &was) {
         let given = of.root()?.make_below(b".git/objects");
@@ -92,7 +116,6 @@ fn is_in_progress(path: &[u8]) -> bool {
     let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
     is_staged(first)
         || first.starts_with(b"MERGE_")
-        || first.starts_with(b"BISECT_")
         || matches!(
             first,
             b"AUTO_MERGE"
@@ -128,27 +151,24 @@ impl Rewound {
 
     /// Brings deleted branches back, and HEAD with its branch to where they were.
     fn refs(&mut self, workspace: &Path, is: &State, was: &State) {
-        for (name, commit) in gone(is, was) {
-            let made = moves(workspace, &[&format!("refs/heads/{name}"), commit]);
-            self.say(made, format!("has the branch {name} again, at {}", short_name(commit)), name);
+        let gone: Vec<_> = gone(is, was).collect();
+        let made = change(workspace, gone.iter().flat_map(|(name, commit)| create(name, commit)).collect());
+        match made {
+            Ok(()) => self.done.extend(told(&gone)),
+            Err(why) => self.leave(".git: branches", format!("those that are gone are not back: {why}")),
         }
         if head_of(is) == head_of(was) {
             return;
         }
         let (from, to) = (is.standing.head(), was.standing.head());
-        let moved = head(workspace, is, &was.standing);
-        self.say(moved, format!("is on {to} again, and was on {from}"), "HEAD");
+        match head(workspace, is, was) {
+            Ok(()) => self.done.push(format!("is on {to} again, and was on {from}")),
+            Err(why) => self.leave(".git: HEAD", format!("is not where it was: {why}")),
+        }
     }
 
     fn leave(&mut self, path: &str, why: String) {
         self.left.push(NotRestored { path: path.into(), why });
-    }
-
-    fn say(&mut self, result: Result<(), String>, done: String, name: &str) {
-        match result {
-            Ok(()) => self.done.push(done),
-            Err(why) => self.leave(&format!(".git: {name}"), format!("is not where it was: {why}")),
-        }
     }
 }
 
@@ -160,35 +180,56 @@ fn has_objects(workspace: &Path, is: &State, was: &State) -> bool {
     git::run(workspace, &[&question[..], &commits].concat()).is_ok()
 }
 
-/// Returns the branches that were there and are not any more.
+/// Returns the branches that were there and are not any more, with their commits.
 fn gone<'a>(is: &'a State, was: &'a State) -> impl Iterator<Item = (&'a String, &'a String)> {
-    was.branches.iter().filter(|(name, _)| !is.branches.contains_key(*name))
+    let there = was.branches.iter().filter(|(_, target)| is_object_name(target));
+    there.filter(|(name, _)| !is.branches.contains_key(*name))
 }
 
-/// Says whether no ref has to be moved.
-fn same_refs(is: &State, was: &State) -> bool {
-    head_of(is) == head_of(was) && gone(is, was).next().is_none()
+/// Names the first few branches that are back.
+fn told(gone: &[(&String, &String)]) -> Vec<String> {
+    const NAMED_MAX: usize = 5;
+    let named = gone.iter().take(NAMED_MAX);
+    let mut told: Vec<String> = named
+        .map(|(name, commit)| format!("has the branch {name} again, at {}", short_name(commit)))
+        .collect();
+    if let Some(more) = gone.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        told.push(format!("has {} again", count(more, "more branch")));
+    }
+    told
 }
 
 fn head_of(state: &State) -> (Option<&String>, Option<&String>) {
     (state.standing.branch.as_ref(), state.standing.commit.as_ref())
 }
 
-fn head(workspace: &Path, is: &State, was: &Standing) -> Result<(), String> {
-    let Some(name) = &was.branch else {
-        let Some(commit) = &was.commit else { return Err("no snapshot says where it was".to_owned()) };
-        return moves(workspace, &["--no-deref", "HEAD", commit]);
+/// Puts HEAD and its branch where they were. What somebody has moved since it was looked at is not moved.
+fn head(workspace: &Path, is: &State, was: &State) -> Result<(), String> {
+    let Some(name) = &was.standing.branch else {
+        let commit = was.standing.commit.as_deref().unwrap_or_default();
+        return asked(workspace, &["update-ref", "--no-deref", "-m", WHY, "HEAD", commit]);
     };
     let full = format!("refs/heads/{name}");
     let elsewhere = is.standing.elsewhere.iter().find(|(_, head)| **head == format!("ref: {full}"));
-    if let (Some((checkout, _)), true) = (elsewhere, is.standing.branch != was.branch) {
+    if let (Some((checkout, _)), true) = (elsewhere, is.standing.branch != was.standing.branch) {
         return Err(format!("the checkout {checkout:?} of the repository is on {name}"));
     }
-    match &was.commit {
-        Some(commit) => moves(workspace, &[&full, commit])?,
+    match (&was.standing.commit, is.branches.get(name)) {
+        (_, Some(symbolic)) if !is_object_name(symbolic) => {
+            return Err(format!("the branch {name} is a symbolic one now"));
+        }
+        (Some(then), Some(now)) if then != now => {
+            change(
+                workspace,
+                [&b"update "[..], full.as_bytes(), b"\0", then.as_bytes(), b"\0", now.as_bytes(), b"\0"]
+                    .concat(),
+            )?;
+        }
         // It had no commit yet.
-        None if is.branches.contains_key(name) => moves(workspace, &["-d", &full])?,
-        None => {}
+        (None, Some(now)) => {
+            change(workspace, [&b"delete "[..], full.as_bytes(), b"\0", now.as_bytes(), b"\0"].concat())?;
+        }
+        _ => {}
     }
     asked(workspace, &["symbolic-ref", "-m", WHY, "HEAD", &full])
 }
@@ -196,13 +237,18 @@ fn head(workspace: &Path, is: &State, was: &Standing) -> Result<(), String> {
 /// What the reflog says of a move.
 const WHY: &str = "unstuck undo";
 
-/// Moves a ref; the last argument is the commit, or the ref that goes.
-fn moves(workspace: &Path, arguments: &[&str]) -> Result<(), String> {
-    let target = arguments.last().copied().unwrap_or_default();
-    if !is_object_name(target) && !target.starts_with("refs/heads/") {
-        return Err(format!("{target:?} is no commit"));
+/// A branch that has to be new.
+fn create(name: &str, commit: &str) -> Vec<u8> {
+    [&b"create refs/heads/"[..], name.as_bytes(), b"\0", commit.as_bytes(), b"\0"].concat()
+}
+
+/// Changes refs, all of them or none, and none through a symbolic one.
+fn change(workspace: &Path, changes: Vec<u8>) -> Result<(), String> {
+    if changes.is_empty() {
+        return Ok(());
     }
-    asked(workspace, &[&["update-ref", "-m", WHY], arguments].concat())
+    let arguments = ["update-ref", "--no-deref", "-m", WHY, "--stdin", "-z"];
+    git::run_with(workspace, &arguments, changes).map(drop).map_err(|error| error.to_string())
 }
 
 fn asked(workspace: &Path, arguments: &[&str]) -> Result<(), String> {

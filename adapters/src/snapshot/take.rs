@@ -60,7 +60,7 @@ pub(super) fn take(
     let index = Index::read(&of.own.join(INDEX));
     let files = read(of, &root, &index, &mut writer, found, &mut left)?;
     let standing = repository.as_ref().map(Repository::standing);
-    let branches = repository.as_ref().map(Repository::branches).unwrap_or_default();
+    let branches = repository.as_ref().and_then(Repository::branches);
     let is_ours = files.iter().any(|file| file.path == b".git" && file.mode & TYPE == FOLDER);
     if is_ours {
         keep_history(of, &root, &mut notes);
@@ -68,7 +68,7 @@ pub(super) fn take(
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     of.remember_own_output(own_output, &left);
 
-    let (work, id) = write(of, &mut writer, &files, &branches, &rules, &left)?;
+    let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, &left)?;
     of.store.adopt(writer)?;
     of.store.tidy()?;
     remember(of, index, id, &files)?;
@@ -172,7 +172,7 @@ fn write(
     of: &Snapshots,
     writer: &mut Writer,
     files: &[Taken],
-    branches: &Branches,
+    branches: Option<&Branches>,
     rules: &Rules,
     left: &[Left],
 ) -> Result<(Digest, Digest), Error> {

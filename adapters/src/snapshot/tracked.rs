@@ -18,7 +18,8 @@ pub(super) fn unsaved(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     asked(workspace, &["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules"])
 }
 
-/// Returns the files that are staged in another form than the last commit has, and the names of what is staged.
+/// Returns the files that are staged in another form than the last commit and the workspace have, and the names of what
+/// is staged.
 pub(super) fn staged(workspace: &Path) -> Result<Staged, String> {
     let question = ["diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative"];
     let fields = list(workspace, &[&question[..], &["--ignore-submodules", "--no-ext-diff"]].concat())?;
@@ -27,7 +28,25 @@ pub(super) fn staged(workspace: &Path) -> Result<Staged, String> {
         let name = String::from_utf8_lossy(&pair[0]).split(' ').nth(3)?.to_owned();
         Some((folder::as_path(&pair[1]).into_owned(), name))
     });
-    Ok(pairs.filter(|(_, name)| name.bytes().any(|byte| byte != b'0')).collect())
+    let mut staged: Staged = pairs.filter(|(_, name)| name.bytes().any(|byte| byte != b'0')).collect();
+    // What the workspace has as well is nothing of its own, whatever its times are.
+    staged.retain(|path, name| {
+        let Some(path) = path.to_str() else { return true };
+        let found = git::run(workspace, &["hash-object", "--no-filters", "--", path]);
+        found.is_ok_and(|found| String::from_utf8_lossy(&found).trim() != name)
+    });
+    Ok(staged)
+}
+
+/// Says whether a commit is on the way to `tip`; `None` where git cannot tell.
+pub(super) fn has_commit(workspace: &Path, tip: &str, commit: &str) -> Option<bool> {
+    let beyond = git::run(workspace, &["rev-list", "--max-count=1", commit, &format!("^{tip}")]);
+    let has = |name: &str| git::run(workspace, &["cat-file", "-e", name]).is_ok();
+    match beyond {
+        Ok(list) => Some(list.is_empty()),
+        Err(_) if has(tip) && !has(commit) => Some(false),
+        Err(_) => None,
+    }
 }
 
 /// Returns the files of the index, and the names of what it has of them.

@@ -79,6 +79,61 @@ fn whatever_a_worker_did_to_the_repository_it_stands_where_it_stood() {
 }
 
 #[test]
+fn what_git_has_pruned_since_is_given_back_however_long_ago_that_was() {
+    let world = World::new(DIRTY);
+    // Long enough for a folder to count as one that nobody is changing.
+    world.sh("git gc -q; sleep 3");
+    let (before, first) = (world.sh(STATE), world.first());
+    world.sh(
+        "git reset -q --hard HEAD~2; git reflog expire --expire=now --all; git gc -q --prune=now; sleep 3",
+    );
+    world.snapshots().take(Some(&first)).unwrap();
+    assert_eq!(put_back(&world, &first).files.left, []);
+    assert_eq!(world.sh(STATE), before);
+}
+
+#[test]
+fn a_repository_that_is_another_or_none_is_named_and_not_touched() {
+    const LINKED: &str =
+        "git init -q -b work ../main; cd ../main; echo one >one; git add one; git commit -qm one
+        rmdir ../workspace; git worktree add -q ../workspace";
+    for (setup, worker, why) in [
+        (DIRTY, "rm .git/HEAD", "is there, but no repository any more"),
+        (DIRTY, "mkdir .git/reftable", "stays as it is: where HEAD and the branches are"),
+        (DIRTY, "mv .git/refs/heads .git/refs/h; ln -s / .git/refs/heads", "stays as it is"),
+        (DIRTY, "git pack-refs --all; rm .git/packed-refs; mkfifo .git/packed-refs", "stays as it is"),
+        (LINKED, "echo gitdir: $PWD/../main/.git >.git", "leads to another repository"),
+        (LINKED, "git init -q ../x; rm .git; mv ../x/.git .", "leads to another repository"),
+    ] {
+        let world = World::new(setup);
+        let first = world.first();
+        world.sh(worker);
+        let heads = || sh(world.folder(), "cat workspace/.git/HEAD main/.git/HEAD 2>/dev/null || true");
+        let before = heads();
+        let restored = put_back(&world, &first);
+        let left = restored.files.left.iter().find(|it| it.path.starts_with(".git"));
+        assert!(left.is_some_and(|it| it.why.contains(why)), "{worker}: {restored:?}");
+        assert_eq!((restored.repository, heads()), (vec![], before), "{worker}");
+    }
+}
+
+#[test]
+fn no_branch_is_moved_through_a_symbolic_one() {
+    let world = World::new(DIRTY);
+    let first = world.first();
+    world.sh("git symbolic-ref refs/heads/other refs/heads/work");
+    let at = world.sh("git rev-parse work other");
+    let now = world.snapshots().take(Some(&first)).unwrap();
+    let moved = world.snapshots().moved_branches(&first, &now).unwrap();
+    assert_eq!(moved[0].to.as_deref(), Some("ref: refs/heads/work"), "it is not gone");
+    assert_eq!(put_back(&world, &first).repository, [""; 0]);
+    world.sh("git checkout -qf -b x; git symbolic-ref refs/heads/work refs/heads/x; git commit -qm x --allow-empty");
+    let restored = put_back(&world, &first);
+    assert!(restored.files.left.iter().any(|it| it.why.contains("a symbolic one now")), "{restored:?}");
+    assert_ne!(world.sh("git rev-parse x"), at);
+}
+
+#[test]
 fn what_cannot_be_put_back_is_named_and_the_rest_is() {
     for (worker, place, why) in [
         (

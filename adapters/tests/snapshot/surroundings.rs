@@ -66,7 +66,10 @@ fn every_kind_of_repository_will_do() {
         let now = snapshots.take(Some(&first)).unwrap();
         assert!(shown(&snapshots.changes(&first, &now).unwrap()).contains("A d/x"), "{kind}");
         let restored = snapshots.restore(&first, Git::PutBack).unwrap();
-        assert_eq!((restored.files.left.as_slice(), restored.repository), (&[][..], vec![]), "{kind}");
+        // Of refs that cannot be read no undo says that they are where they were.
+        let unread = if *expected == "- -" { vec![Path::new(".git")] } else { Vec::new() };
+        let left: Vec<&Path> = restored.files.left.iter().map(|it| &*it.path).collect();
+        assert_eq!((left, restored.repository), (unread, vec![]), "{kind}");
         assert_eq!(listing(&folder), before, "{kind}");
     }
 }
