@@ -3,6 +3,7 @@
 //! Unstuck reads; it creates no branch, moves no HEAD and writes no index. Git is asked so that it
 //! runs no hook and no monitor and takes no lock.
 
+use std::env;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -215,6 +216,28 @@ fn matches(text: &str, pattern: &str) -> bool {
 }
 
 pub(crate) fn git<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
+    command(workspace).args(arguments).output()
+}
+
+/// Runs git without the filters that the repository names: a worker may have planted one.
+pub(crate) fn git_unfiltered<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
+    const FILTERS: &str = r"^filter\..*\.(clean|smudge|process|required)$";
+    let named = git(workspace, ["config", "-z", "--name-only", "--get-regexp", FILTERS])?;
+    let mut command = command(workspace);
+    let given = env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse::<usize>().ok());
+    let mut settings = given.unwrap_or_default();
+    // Not by `-c`, which would take a name with `=` in it for another one.
+    for name in named.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        command.env(format!("GIT_CONFIG_KEY_{settings}"), as_path(name).as_os_str());
+        command.env(format!("GIT_CONFIG_VALUE_{settings}"), "");
+        settings += 1;
+    }
+    // Nor is what is missing of a partial clone fetched by a program of its choice.
+    command.env("GIT_CONFIG_COUNT", settings.to_string()).env("GIT_NO_LAZY_FETCH", "1");
+    command.args(arguments).output()
+}
+
+fn command(workspace: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(workspace).args([
         "--no-optional-locks",
@@ -223,11 +246,11 @@ pub(crate) fn git<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io:
         "-c",
         "core.hooksPath=/dev/null",
     ]);
-    command.args(arguments).stdin(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    command.stdin(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
     for name in MISLEADING {
         command.env_remove(name);
     }
-    command.output()
+    command
 }
 
 /// Reads root, commit and full name of the branch, a line each.

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::branch::{self, git};
+use crate::branch::{self, git, git_unfiltered};
 use crate::{folder, own_output};
 
 /// A checkout that was made for a run.
@@ -122,7 +122,8 @@ pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, Strin
         Part::Whole => git(workspace, ASK)?,
         Part::Workspace => git(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?,
         Part::Outside => {
-            git(workspace, [ask, porcelain, zero, renames, untracked, paths, ":(top)", ":(exclude)."])?
+            let outside = [ask, porcelain, zero, renames, untracked, paths, ":(top)", ":(exclude)."];
+            git_unfiltered(workspace, outside)?
         }
     };
     if !output.status.success() {

@@ -9,6 +9,7 @@ use unstuck_adapters::branch::{
     BaseSource, DEFAULT_PROTECTED, GitFacts, Protected, check_expected, commit_of, facts, protected_match,
     resolve_base,
 };
+use unstuck_adapters::worktree::{self, Part};
 
 #[test]
 fn protected_branches_are_those_of_the_original() {
@@ -149,4 +150,26 @@ fn facts_follow_the_repository() {
     assert_eq!(commit_of(&root, "main").unwrap(), Some(sha));
     assert_eq!(commit_of(&root, "nothing").unwrap(), None);
     assert_eq!(commit_of(&root, "--all").unwrap(), None);
+}
+
+#[test]
+fn no_filter_runs_when_the_rest_of_a_checkout_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let sh = |script: &str| {
+        let ran = Command::new("bash").args(["-ec", script]).current_dir(root).output().unwrap();
+        assert!(ran.status.success(), "{script}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    sh("git init -q; mkdir sub; echo one >one; echo s >sub/s; git add -A
+        git -c user.name=t -c user.email=t@example.invalid commit -qm x");
+    for name in ["x", "a=b"] {
+        sh(&format!(
+            "printf 'one filter={name}\\n' >.gitattributes
+            git config 'filter.{name}.clean' 'touch ran; cat'; git config 'filter.{name}.required' true
+            sleep 0.01; touch one"
+        ));
+        let found = worktree::status(&root.join("sub"), Part::Outside).unwrap();
+        assert!(!root.join("ran").exists() && !root.join("sub/ran").exists(), "{name}");
+        assert_eq!(found.keys().collect::<Vec<_>>(), [".gitattributes"], "{name}");
+    }
 }
