@@ -788,6 +788,18 @@ fn boxes_are_ticked_or_not() {
     );
     check_list(
         None,
+        Some(
+            "- [x] one\n- [~] begun\n- [-] put off\n* [>] handed on\n- [/]\n- [1] a source\n- [^] a note\n- [~](x)\n",
+        ),
+        expect![[r#"
+            Fail: "3 of 4 items are not done in plan"
+              begun at 2
+              put off at 3
+              handed on at 4
+        "#]],
+    );
+    check_list(
+        None,
         Some("nothing to do\n"),
         expect![[r#"
             Fail: "the checklist plan has no items"

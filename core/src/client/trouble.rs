@@ -118,10 +118,10 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
 /// What says more than a status that refuses: a bad key may come with 400. Beside one that passes it is said of something else.
 static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
-        (Trouble::Credit, r"no credits"),
+        (Trouble::Credit, r"no credits|quota exceeded\. check your plan and billing"),
         (
             Trouble::Config,
-            r#"model[_ ]?not[_ ]?found|\bmodels?(?:[/ :]+["'`]?[\w./:@-]+["'`]?)? (?:(?:is |was )?not (?:found|supported)|does not exist)"#,
+            r#"model[_ ]?not[_ ]?found|\bmodels?(?:[/ :]+["'`]?[\w./:@-]+["'`]?)? (?:(?:is |was )?not (?:found|supported)|does not exist)|issue with the selected model"#,
         ),
         (
             Trouble::ContextOverflow,
@@ -129,7 +129,7 @@ static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         ),
         (
             Trouble::Auth,
-            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key not (?:valid|found)|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log|sign) in again|oauth token",
+            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key(?: not (?:valid|found)|[_ ](?:invalid|expired))|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log ?|sign )in again|oauth token",
         ),
     ])
 });
@@ -161,6 +161,12 @@ mod tests {
         let cases: &[(&str, &str, Option<u16>, Trouble)] = &[
             ("", "scripted bad key", Some(401), Trouble::Auth),
             ("", "API key not valid. Please pass a valid API key.", Some(400), Trouble::Auth),
+            ("", "API key expired. Please renew the API key.", Some(400), Trouble::Auth),
+            ("API_KEY_INVALID", "scripted", Some(400), Trouble::Auth),
+            ("", "Your session is over. Please login again.", None, Trouble::Auth),
+            ("", "Quota exceeded. Check your plan and billing details.", None, Trouble::Credit),
+            ("", "Quota exceeded. Please retry in 44s.", None, Trouble::RateLimit),
+            ("", "There's an issue with the selected model (x). It may not exist.", None, Trouble::Config),
             ("authentication_failed", "", None, Trouble::Auth),
             ("", "unexpected status 529 <unknown status code>: scripted overload", None, Trouble::Overloaded),
             ("", "exceeded retry limit, last status: 429 Too Many Requests", None, Trouble::RateLimit),

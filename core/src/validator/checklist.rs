@@ -124,10 +124,18 @@ fn tick(line: &str) -> Option<(&str, bool)> {
     let done = match mark {
         "x" | "X" => true,
         " " | "" => false,
+        // `[~]`, `[-]`, `[>]`: begun, put off, handed on. Whatever it means, it is not done.
+        other if is_sign(other) && text.starts_with([' ', '\t']) => false,
         _ => return None,
     };
     // `[ ](link)` is a link without a text.
     (behind.starts_with([' ', '\t']) && !text.starts_with('(')).then(|| (text.trim(), done))
+}
+
+/// Says whether this is one character, and neither a letter nor a digit, which would be a footnote or a name.
+fn is_sign(mark: &str) -> bool {
+    let mut chars = mark.chars();
+    chars.next().is_some_and(|it| !it.is_alphanumeric() && it != '^') && chars.next().is_none()
 }
 
 /// Returns what a pointer leads to, and whether each is `true`.
