@@ -345,9 +345,8 @@ impl Keeper {
             before.repository.as_ref()?;
             *self.outside.lock().unwrap_or_else(PoisonError::into_inner) = Outside::of(&self.workspace);
             let (tracked, unsaved) = (self.snapshots.tracked()?, self.snapshots.unsaved()?);
-            let mut staged = if unsaved.is_empty() { Staged::new() } else { self.snapshots.staged()? };
             // What the workspace has, too, is in the snapshots.
-            staged.retain(|path, _| unsaved.contains(path));
+            let staged = if unsaved.is_empty() { Staged::new() } else { self.snapshots.staged(&unsaved)? };
             Some(Known { tracked, unsaved, staged: Mutex::new(staged) })
         });
     }

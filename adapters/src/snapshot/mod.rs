@@ -444,9 +444,10 @@ impl Snapshots {
         tracked::unsaved(&self.workspace).ok().map(paths)
     }
 
-    /// Returns the files that are staged in another form than the last commit has; `None` where git cannot tell.
-    pub fn staged(&self) -> Option<Staged> {
-        tracked::staged(&self.workspace).ok()
+    /// Returns which of these files are staged in a form that neither the last commit nor the workspace has; `None` where
+    /// git cannot tell.
+    pub fn staged(&self, among: &BTreeSet<PathBuf>) -> Option<Staged> {
+        tracked::staged(&self.workspace, among).ok()
     }
 
     /// Says whether a commit is on the way to another, `tip`. One that git does not have is on none; `None` where git

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Staged, folder, git};
 
@@ -18,9 +18,9 @@ pub(super) fn unsaved(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     asked(workspace, &["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules"])
 }
 
-/// Returns the files that are staged in another form than the last commit and the workspace have, and the names of what
-/// is staged.
-pub(super) fn staged(workspace: &Path) -> Result<Staged, String> {
+/// Returns which of these files are staged in a form that neither the last commit nor the workspace has, and the names of
+/// what is staged.
+pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Staged, String> {
     let question = ["diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative"];
     let fields = list(workspace, &[&question[..], &["--ignore-submodules", "--no-ext-diff"]].concat())?;
     // `:100644 100644 OLD NEW M`, then the path.
@@ -28,12 +28,13 @@ pub(super) fn staged(workspace: &Path) -> Result<Staged, String> {
         let name = String::from_utf8_lossy(&pair[0]).split(' ').nth(3)?.to_owned();
         Some((folder::as_path(&pair[1]).into_owned(), name))
     });
-    let mut staged: Staged = pairs.filter(|(_, name)| name.bytes().any(|byte| byte != b'0')).collect();
+    let is_there = |name: &str| name.bytes().any(|byte| byte != b'0');
+    let mut staged: Staged = pairs.filter(|(path, name)| among.contains(path) && is_there(name)).collect();
     // What the workspace has as well is nothing of its own, whatever its times are.
     staged.retain(|path, name| {
         let Some(path) = path.to_str() else { return true };
         let found = git::run(workspace, &["hash-object", "--no-filters", "--", path]);
-        found.is_ok_and(|found| String::from_utf8_lossy(&found).trim() != name)
+        !found.is_ok_and(|found| String::from_utf8_lossy(&found).trim() == name)
     });
     Ok(staged)
 }

@@ -323,13 +323,11 @@ fn refers_to_changed(started: &RunStarted, file: &Path) -> bool {
 
 /// What the steps of a workflow have from other files than its own, with those of its subworkflows.
 fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
-    let of_step = |step: &'_ Step| {
-        // Which programs are there is not for files to say.
-        step.completion.clone().map(|it| Completion { doubted: Vec::new(), ..it })
-    };
     let mut all = Vec::new();
     for step in &workflow.steps {
-        all.push((of_step(step), step.prompt_template.as_deref()));
+        // Which programs are there is not for files to say.
+        let completion = step.completion.clone().map(|it| Completion { doubted: Vec::new(), ..it });
+        all.push((completion, step.prompt_template.as_deref()));
         if let Work::Subworkflow(child) = &step.work {
             all.extend(from_files(&child.workflow));
         }

@@ -157,6 +157,7 @@ fn s66_what_a_worker_does_to_the_repository_is_told_with_the_command_that_takes_
             "git reset -q",
             "threw away what was staged in a form of its own: src/add.sh; put it back: $UNDO --git",
         ),
+        ("rm src/add.sh; git add -A", "threw away what was staged in a form of its own: src/add.sh"),
         ("git commit -qam all", ""),
     ] {
         let stage = Stage::repository();
