@@ -270,7 +270,7 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
         (_, true) => outcome.answer.clone(),
         (false, false) => format!("{}\n{}", outcome.answer.trim_end(), outcome.stderr_tail),
     };
-    clip::tail(text.trim_end(), CommandResult::TAIL_MAX).to_owned()
+    clip::tail(failure::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
 }
 
 /// Says whether running it again may show something else. What hangs or cannot be run is not tried again.
@@ -324,7 +324,7 @@ fn exit_of_all(results: &[CommandResult], so_far: Exit) -> Exit {
     let first =
         |wanted: fn(&Exit) -> bool| results.iter().map(|it| &it.exit).find(|exit| wanted(exit)).cloned();
     first(|exit| exit.could_not_run() || matches!(exit, Exit::Asks(_)))
-        .or_else(|| first(|exit| matches!(exit, Exit::TimedOut | Exit::Idle)))
+        .or_else(|| first(|exit| matches!(exit, Exit::TimedOut | Exit::Idle | Exit::Probed(_))))
         .or_else(|| first(|exit| *exit != Exit::Code(0)).map(|_| Exit::Code(1)))
         .unwrap_or(Exit::Code(0))
 }

@@ -680,8 +680,10 @@ async fn who_prints_more_than_it_may_is_ended_and_what_it_printed_till_then_is_k
 #[tokio::test]
 async fn a_probe_tells_what_a_silent_process_is_up_to() {
     for (says, script, want) in [
-        ("exit 1", "sleep 300", Exit::Idle),
-        ("echo terminal", "sleep 300", Exit::Idle),
+        ("exit 1", "sleep 300", Exit::Probed("stalled".to_owned())),
+        ("echo 'STALLED: no request for 4 min'", "sleep 300", Exit::Probed("stalled".to_owned())),
+        ("echo terminal", "sleep 300", Exit::Probed("terminal".to_owned())),
+        ("echo '[Terminal] it waits for a lock'; exit 0", "sleep 300", Exit::Probed("terminal".to_owned())),
         ("exit 0", "sleep 2", Exit::Code(0)),
         ("echo progressing; exit 1", "sleep 2", Exit::Code(0)),
         // What says nothing changes nothing, nor does what never answers.
@@ -698,5 +700,12 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
         let patience = Patience { probe: Some(probe), ..Patience::ENDLESS };
         let finished = bench.run(Spec { patience, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{says}");
+        let told = finished.notes.iter().filter(|note| note.contains("its probe told nothing")).count();
+        assert_eq!(
+            told,
+            usize::from(matches!(says, "exit 77" | "sleep 300")),
+            "{says}: {:?}",
+            finished.notes
+        );
     }
 }

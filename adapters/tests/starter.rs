@@ -39,7 +39,20 @@ fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
         for (name, text) in files {
             fs::write(root.join(name), text).expect("ours");
         }
-        let (written, validators) = starter(root, "claude --print", "Mend: \"it\"\nand more");
+        for (worker, is_client) in [("gemini", true), ("claude", true), ("sh ./agent.sh", false)] {
+            let (written, _) = starter(root, worker, is_client, "Mend it.");
+            fs::write(root.join("unstuck.yaml"), &written[0].1).expect("ours");
+            for (name, text) in &written {
+                let path = root.join(name);
+                fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+                fs::write(path, text).expect("ours");
+            }
+            let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
+            let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
+            let loaded = loaded.unwrap_or_else(|rejected| panic!("{worker}: {}", rejected.render(110)));
+            assert!(loaded.workflow.steps[0].require_change, "{worker}");
+        }
+        let (written, validators) = starter(root, "claude --print", false, "Mend: \"it\"\nand more");
         for (name, text) in &written {
             let path = root.join(name);
             fs::create_dir_all(path.parent().expect("a folder")).expect("ours");

@@ -176,13 +176,15 @@ pub fn shortest<'a>(run: &RunId, others: impl Iterator<Item = &'a RunId>) -> Str
 
 /// Says whether a run carries out a step of another one.
 pub fn is_child(folder: &RunFolder) -> bool {
-    let read = || {
-        let mut first = Vec::new();
-        BufReader::new(File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
-        let line: serde_json::Value = serde_json::from_slice(&first).ok()?;
-        Some(line["event"]["parent"].is_object())
-    };
-    read().unwrap_or(false)
+    parent(folder).is_some()
+}
+
+/// Returns the run of which a run carries out a step.
+pub fn parent(folder: &RunFolder) -> Option<RunId> {
+    let mut first = Vec::new();
+    BufReader::new(File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
+    let line: serde_json::Value = serde_json::from_slice(&first).ok()?;
+    Some(line["event"]["parent"]["run"].as_str()?.into())
 }
 
 /// Reads how a run has ended from the end of its log alone; `None` if it has not, or nobody can tell.
@@ -287,7 +289,7 @@ impl Found {
 }
 
 /// Completes a half-typed run.
-fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub fn complete_run(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let global = Global {
         directory: None,

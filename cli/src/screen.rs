@@ -192,7 +192,10 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
         }
         Fact::Observed(Observation::CheckFinished(finished)) if finished.iteration == Iteration::BASELINE => {
             // How it ended is all there is to say about what could not be run.
-            let ran = matches!(finished.outcome.exit, Exit::Code(0 | 1) | Exit::TimedOut | Exit::Idle);
+            let ran = matches!(
+                finished.outcome.exit,
+                Exit::Code(0 | 1) | Exit::TimedOut | Exit::Idle | Exit::Probed(_)
+            );
             ran.then(|| baseline_lines(&finished.step, story))
         }
         Fact::Observed(Observation::CheckFinished(finished)) => oddity(&finished.step, &finished.outcome),
@@ -303,6 +306,13 @@ pub fn changed(stat: &Diffstat) -> String {
     format!("+{} −{} ({})", stat.added, stat.removed, text::count(stat.count(), "file"))
 }
 
+/// `$0.31 · 12.4k tokens · `, where clients tell.
+fn used(iteration: &IterationStory) -> String {
+    let cost = iteration.micro_usd.map(money::dollars);
+    let tokens = iteration.tokens.map(|it| format!("{} tokens", money::short_tokens(it)));
+    cost.into_iter().chain(tokens).map(|it| it + " · ").collect()
+}
+
 /// `fail 3 → 1`, where commands tell.
 fn failures_moved(iteration: &IterationStory) -> Option<String> {
     let (before, now) = (iteration.failed_before?, iteration.failed()?);
@@ -326,8 +336,7 @@ fn verdict_line(verdict: &VerdictReached, story: &Story) -> String {
     let changed = iteration.and_then(|it| it.diffstat.as_ref()).map(|it| format!("{} · ", changed(it)));
     let changed = changed.unwrap_or_default();
     let moved = iteration.and_then(failures_moved).unwrap_or_default();
-    let cost = iteration.and_then(|it| it.micro_usd).map(|it| format!("{} · ", money::dollars(it)));
-    let cost = cost.unwrap_or_default();
+    let cost = iteration.map(used).unwrap_or_default();
     let word = verdict.decision.in_words();
     let indent = head.chars().count();
     format!(

@@ -16,6 +16,11 @@ fn folder(runs: &Runs) -> PathBuf {
     runs.path().join("worktrees")
 }
 
+/// Says whether a workspace is a checkout that was made for a run.
+pub fn is_own(runs: &Runs, workspace: &Path) -> bool {
+    workspace.starts_with(folder(runs))
+}
+
 /// Gives a run a checkout of its own.
 pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktree> {
     let runs = runs.ok_or_else(|| {

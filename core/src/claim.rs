@@ -218,10 +218,6 @@ pub(crate) fn with_failures(mut claim: Claim, results: &[CommandResult]) -> Clai
 /// How many failures become reasons.
 const REASONS_MAX: usize = 12;
 
-/// Why a process was ended that was idle for too long.
-pub(crate) const DID_NOTHING: &str =
-    "for its idle time it had done nothing (no output, no processor time, no change of a file)";
-
 /// What the commands of a check claim together, or why they could not be run. `at` is where the step stood.
 pub(crate) fn commands_claim(
     check: &Check,
@@ -267,7 +263,7 @@ pub(crate) fn exit_verdict(outcome: &Outcome) -> Result<Decision, CheckFailure> 
     match outcome.exit {
         Exit::Code(0) => Ok(Decision::Complete),
         // What hangs is most often what was worked on.
-        Exit::Code(1) | Exit::TimedOut | Exit::Idle => Ok(Decision::Incomplete),
+        Exit::Code(1) | Exit::TimedOut | Exit::Idle | Exit::Probed(_) => Ok(Decision::Incomplete),
         // 137 and 143 are how a shell says that its command was ended by a signal.
         Exit::Code(code) if !matches!(code, 126 | 127 | 137 | 143) => Err(CheckFailure::OtherCode(Failure {
             class: ErrorClass::NonRetryable,
@@ -291,10 +287,24 @@ impl Outcome {
         self.resets_at.max(failure.retry_after_ms.map(|span| at.after(Millis(span))))
     }
 
-    /// Says whether a process was ended since it did nothing any more. One that waited for its service did not stall.
+    /// Says whether a process was ended since it did nothing any more, or since its probe said so. One that waited for its
+    /// service did not stall.
     pub(crate) fn is_stalled(&self) -> bool {
         let waited = self.reading.as_ref().is_some_and(|reading| reading.end == CallEnd::Failed);
-        self.exit == Exit::Idle && !waited
+        self.was_silent() && !waited
+    }
+
+    fn was_silent(&self) -> bool {
+        matches!(self.exit, Exit::Idle | Exit::Probed(_))
+    }
+
+    /// Says why a process was ended that stalled.
+    pub(crate) fn stall(&self) -> String {
+        match &self.exit {
+            Exit::Probed(word) => format!("its probe said `{word}`"),
+            _ => "for its idle time it had done nothing (no output, no processor time, no change of a file)"
+                .to_owned(),
+        }
     }
 
     /// Says why the call of a client broke off in its work, nobody knows how far from its end: it had used tools, written
@@ -315,14 +325,14 @@ impl Outcome {
         let ended_by_itself =
             matches!(self.exit, Exit::Code(_) | Exit::Signal(_) | Exit::Settled | Exit::Hopeless);
         if let Some(reading) = &self.reading
-            && (ended_by_itself || self.exit == Exit::Idle && !self.is_stalled())
+            && (ended_by_itself || self.was_silent() && !self.is_stalled())
         {
             return told(reading);
         }
         let exit = match &self.exit {
             Exit::Code(code) => weather::ExitKind::Code(*code),
             Exit::Signal(signal) => weather::ExitKind::Signal(*signal),
-            Exit::TimedOut | Exit::Idle => weather::ExitKind::TimedOut,
+            Exit::TimedOut | Exit::Idle | Exit::Probed(_) => weather::ExitKind::TimedOut,
             Exit::CouldNotStart(_) => weather::ExitKind::CouldNotStart,
             Exit::Stopped | Exit::Settled => weather::ExitKind::Code(0),
             Exit::Asks(_) | Exit::Hopeless | Exit::Flooded => weather::ExitKind::Code(1),
@@ -334,7 +344,9 @@ impl Outcome {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("ended by signal {signal}"),
             Exit::TimedOut => format!("no end within its time limit, after {} s", self.duration.0 / 1000),
-            Exit::Idle => format!("ended after {} s: {DID_NOTHING}", self.duration.0 / 1000),
+            Exit::Idle | Exit::Probed(_) => {
+                format!("ended after {} s: {}", self.duration.0 / 1000, self.stall())
+            }
             Exit::CouldNotStart(why) => why.clone(),
             Exit::Asks(question) => format!("waited for an answer to {question:?}"),
             Exit::Flooded => "ended: it printed more than it may".to_owned(),

@@ -16,6 +16,8 @@ use crate::workflow;
 
 /// Failure sets that are kept to find cycles; a longer one is none that anybody would notice.
 const RECENT_MAX: usize = 1000;
+/// Sets of failures whose places are remembered.
+const SETS_MAX: usize = 100;
 /// Members of a failure set are compared up to this many characters.
 const MEMBER_CHARS_MAX: usize = 240;
 
@@ -40,6 +42,8 @@ pub struct Convergence {
     diverging: u32,
     /// How large the workspace was, in bytes.
     size: Option<u64>,
+    /// At how few places each set of failures was, while it was at several.
+    fewest: BTreeMap<Digest, u64>,
     /// The commits that the workspace was on.
     commits: BTreeSet<String>,
     /// What raised the stage, and how many times it was seen.
@@ -55,6 +59,8 @@ pub struct Signal<'a> {
     pub reasons: &'a [String],
     /// Whether the workspace changed; `None` where nobody could look.
     pub changed: Option<bool>,
+    /// At how many places something failed, where commands tell: one rule may be broken at many.
+    pub places: Option<u64>,
     /// The workspace after the work.
     pub workspace: Option<&'a Snapshot>,
     /// It is the exit code of a command that said nothing, or the worker's own word: while the workspace changes, whether
@@ -77,6 +83,7 @@ impl Default for Convergence {
             growing: 0,
             diverging: 0,
             size: None,
+            fewest: BTreeMap::new(),
             commits: BTreeSet::new(),
             raised_for: None,
         }
@@ -132,8 +139,11 @@ impl Convergence {
             self.without_reason = self.without_reason.saturating_add(1);
             return;
         }
-        self.without_reason = 0;
         let key = set_key(&set);
+        if self.is_at_fewer_places(key, set.len(), signal.places) {
+            self.restart();
+        }
+        self.without_reason = 0;
         self.count = if self.key == Some(key) { self.count.saturating_add(1) } else { 1 };
         self.key = Some(key);
         self.recent.push(key);
@@ -157,6 +167,20 @@ impl Convergence {
         let standing = signal.workspace.and_then(|workspace| workspace.repository.as_ref());
         let Some(commit) = standing.and_then(|standing| standing.commit.clone()) else { return false };
         self.commits.insert(commit) && signal.changed == Some(true)
+    }
+
+    /// Says whether a set of failures is at fewer places than it ever was: that is progress, and a cycle does not make it.
+    fn is_at_fewer_places(&mut self, key: Digest, failures: usize, places: Option<u64>) -> bool {
+        let Some(now) = places else { return false };
+        if let Some(fewest) = self.fewest.get_mut(&key) {
+            let fewer = now < *fewest;
+            *fewest = now.min(*fewest);
+            return fewer;
+        }
+        if now > failures as u64 && self.fewest.len() < SETS_MAX {
+            self.fewest.insert(key, now);
+        }
+        false
     }
 
     fn note_growth(&mut self, set: &BTreeSet<String>, signal: &Signal<'_>) {

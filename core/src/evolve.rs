@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::answer::AnswerSeen;
-use crate::claim::DID_NOTHING;
 use crate::clip;
 use crate::convergence::Signal;
 use crate::declaration::{Intent, intent};
@@ -21,6 +20,7 @@ use crate::event::{
     RunResumed, RunStarted, StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
     WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
+use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Iteration, Seq, StepId, Timestamp};
 use crate::reading::{Reading, Trouble};
 use crate::rest::Rest;
@@ -30,6 +30,7 @@ use crate::state::{
     Changed, Child, Conversation, Feedback, InFlight, Left, Phase, Plan, RunState, StepPhase, StepState,
 };
 use crate::verdict::Decision;
+use crate::verdict::text::strip_ansi;
 use crate::weather::is_weather;
 
 /// What an event did to the state.
@@ -345,7 +346,8 @@ impl RunState {
                 step.stalled = stalled(&event.outcome);
                 step.broke_off = event.outcome.broke_off(event.changed);
                 step.conversation = event.outcome.reading.as_deref().and_then(conversation);
-                step.feedback.said = clip::tail(event.outcome.answer.trim(), Feedback::SAID_MAX).to_owned();
+                step.feedback.said =
+                    clip::tail(strip_ansi(&event.outcome.answer).trim(), Feedback::SAID_MAX).to_owned();
                 step.answered(event.answer.clone());
             }
             Fold::Done
@@ -551,6 +553,9 @@ impl RunState {
                 fingerprints: &event.fingerprints,
                 reasons: &event.reasons,
                 changed: step.changed_now,
+                places: step.results[0]
+                    .as_ref()
+                    .map(|now| now.iter().map(CommandResult::failed_places).sum()),
                 workspace: self.last_snapshot.as_deref(),
                 is_silent: event.fingerprints.is_empty()
                     && (is_own || event.source == DecisionSource::ExitCode),
@@ -711,7 +716,7 @@ fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> I
 /// Says that a worker was ended since it did nothing any more.
 fn stalled(outcome: &Outcome) -> Option<String> {
     let secs = outcome.duration.0 / 1000;
-    let said = || format!("stall: the worker was ended: {DID_NOTHING}, {secs} s after it began");
+    let said = || format!("stall: the worker was ended: {}, {secs} s after it began", outcome.stall());
     outcome.is_stalled().then(said)
 }
 
@@ -730,7 +735,7 @@ fn is_of_answer(fingerprint: &str) -> bool {
 /// Returns the end of what a check printed, for the next prompt.
 fn shown_output(outcome: &Outcome) -> String {
     let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
-    clip::tail(text.trim(), Feedback::OUTPUT_MAX).to_owned()
+    clip::tail(strip_ansi(text).trim(), Feedback::OUTPUT_MAX).to_owned()
 }
 
 /// Returns what a worker found out; `None` where it came to no end, or said nothing.

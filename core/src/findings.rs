@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::failure::{Confidence, Failure, FailureSet};
+use crate::failure::{Confidence, Failure, FailureSet, Tests};
 use crate::gate::{self, CommandResult};
 use crate::plural::count;
 use crate::prompt::fenced;
@@ -47,7 +47,12 @@ fn command(text: &mut String, result: &CommandResult, before: Option<&CommandRes
     names(text, "Also failing", ranked.iter().skip(SHOWN_MAX).copied());
     let gone = before.map(|before| &before.failures[..]).unwrap_or_default();
     let set = result.set();
-    names(text, "Fixed since the last check", gone.iter().filter(|it| !set.contains(&it.fingerprint)));
+    // What did not run has not passed.
+    let ran = |result: &CommandResult| result.tests.map(Tests::ran);
+    let ran_all = before.is_some_and(|before| ran(before).is_some() && ran(before) <= ran(result));
+    let title =
+        if ran_all { "Fixed since the last check" } else { "Not seen in this check (it may not have run)" };
+    names(text, title, gone.iter().filter(|it| !set.contains(&it.fingerprint)));
     names(text, "Flaky, and not counted", result.flaky.iter());
 }
 
@@ -67,6 +72,10 @@ fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) 
     }
     if base.contains(&failure.fingerprint) {
         marks.push("failed before the work began");
+    }
+    let places = format!("at {} places", failure.places);
+    if failure.places > 1 {
+        marks.push(&places);
     }
     let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
     let place = failure.location.as_ref().map_or_else(String::new, |place| format!(", {place}"));

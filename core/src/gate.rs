@@ -69,6 +69,12 @@ impl CommandResult {
         self.failures.iter().chain(&self.flaky).map(|it| (&it.fingerprint, it.places)).collect()
     }
 
+    /// Returns at how many places something failed.
+    pub fn failed_places(&self) -> u64 {
+        let places = self.failures.iter().map(|it| u64::from(it.places.max(1)));
+        places.fold(self.failures_left_out, u64::saturating_add)
+    }
+
     /// Says whether it exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
     pub fn passed(&self) -> bool {
         self.exit == Exit::Code(0) && self.failures.is_empty()
@@ -76,8 +82,8 @@ impl CommandResult {
 
     /// Returns how many failed tests its own summary counts beyond the failures that were read: nobody knows what they are.
     fn unread(&self) -> u64 {
-        let read = self.failures.iter().chain(&self.flaky).map(|it| u64::from(it.places.max(1)));
-        let read = read.sum::<u64>().saturating_add(self.failures_left_out);
+        let flaky = self.flaky.iter().map(|it| u64::from(it.places.max(1)));
+        let read = flaky.fold(self.failed_places(), u64::saturating_add);
         self.tests.map_or(0, |tests| tests.failed.saturating_sub(read))
     }
 
@@ -339,10 +345,28 @@ impl Findings {
         let now = result.set();
         let is_over = |it: &Failure| it.test.is_some() && !now.contains(&it.fingerprint);
         let run = &result.run;
-        if base.tests.is_some() || !result.listed.ran.is_empty() {
+        if !result.listed.ran.is_empty() {
             return;
         }
-        if base.failures.iter().any(is_over) {
+        let is_any_over = base.failures.iter().any(is_over);
+        if let Some(before) = base.tests {
+            let skipped = result.tests.map_or(0, |now| now.skipped);
+            if is_any_over && skipped > before.skipped {
+                self.problems.push(format!(
+                    "tests_unseen: `{run}` skips {skipped} tests, {} before the work began, and does not name those that it \
+                     runs, so it is not known whether those that failed were mended or are skipped; let it name them \
+                     (such as with -v), or write a report",
+                    before.skipped
+                ));
+            } else if is_any_over && base.tail.contains("stopping after ") {
+                self.problems.push(format!(
+                    "tests_unseen: `{run}` stopped at its first failures before the work began, so it is not known how many \
+                     tests there were; leave that option out, or let it name the tests (such as with -v)"
+                ));
+            }
+            return;
+        }
+        if is_any_over {
             self.problems.push(format!(
                 "tests_unseen: `{run}` says neither how many tests it ran nor which, so it is not known whether those \
                  that failed before the work began were mended or removed; let it name them (such as with -v), or \
@@ -376,7 +400,7 @@ pub(crate) const TIMEOUT: &str = "timeout";
 pub(crate) fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> {
     let how = match exit {
         Exit::TimedOut => "had not ended",
-        Exit::Idle => "did nothing any more",
+        Exit::Idle | Exit::Probed(_) => "did nothing any more",
         _ => return None,
     };
     Some(format!("timeout: {what} {how} after {} s and was ended", after.0 / 1000))

@@ -192,12 +192,24 @@ impl Spent {
         self.reported.micro_usd.saturating_add(self.derived.micro_usd)
     }
 
+    /// Returns the tokens in words, `12.4k tokens`; nothing where no call told any.
+    pub fn tokens_in_words(&self) -> Option<String> {
+        let told = short_tokens(self.tokens.total());
+        match self.calls.saturating_sub(self.tokens_unknown) {
+            0 => None,
+            _ if self.tokens_unknown == 0 => Some(format!("{told} tokens")),
+            _ => Some(format!("at least {told} tokens")),
+        }
+    }
+
     /// Returns how many calls are missing from [`Self::micro_usd`].
     pub fn cost_unknown(&self) -> u64 {
         self.calls.saturating_sub(self.reported.calls).saturating_sub(self.derived.calls)
     }
 
-    fn plus(self, more: &Self) -> Self {
+    /// Returns the sum of both.
+    #[must_use]
+    pub fn plus(self, more: &Self) -> Self {
         Self {
             calls: self.calls.saturating_add(more.calls),
             reported: self.reported.plus(more.reported),
@@ -245,12 +257,13 @@ impl Ledger {
     /// tells comes before it.
     ///
     /// Numbers of a whole conversation count as far as they exceed those of the call before in it. A number
-    /// that went down is of a client that counts anew, and counts whole.
+    /// that went down, between two calls or within one, is of a client that counts anew, and counts whole.
     pub fn add(&mut self, client: &str, session: Option<&str>, reading: &Reading, prices: Option<&Prices>) {
         let session = reading.session.as_deref().or(session);
-        let usage = reading.usage.map(|usage| self.usage_of_call(client, session, usage));
-        let cost = reading.cost.filter(|cost| is_told(cost, reading.usage.as_ref()));
-        let cost = cost.map(|cost| self.cost_of_call(client, session, cost));
+        let usage =
+            reading.usage.map(|usage| self.usage_of_call(client, session, reading.earlier.usage, usage));
+        let cost = reading.cost.filter(|cost| is_told(cost, reading));
+        let cost = cost.map(|cost| self.cost_of_call(client, session, reading.earlier.micro_usd, cost));
         let own = &mut self.own;
         own.calls = own.calls.saturating_add(1);
         match usage {
@@ -291,21 +304,29 @@ impl Ledger {
         self.own.tokens_unknown = self.own.tokens_unknown.saturating_add(1);
     }
 
-    fn usage_of_call(&mut self, client: &str, session: Option<&str>, usage: Usage) -> Usage {
-        match self.counters(client, session, usage.scope) {
-            Some(counters) => since(counters.usage.replace(usage), usage),
-            None => usage,
-        }
+    fn usage_of_call(
+        &mut self,
+        client: &str,
+        session: Option<&str>,
+        earlier: Option<Usage>,
+        last: Usage,
+    ) -> Usage {
+        let before = match self.counters(client, session, last.scope) {
+            Some(counters) => counters.usage.replace(last),
+            None => None,
+        };
+        let since = |now: Usage| before.and_then(|before| now.beyond(before)).unwrap_or(now);
+        earlier.map_or_else(|| since(last), |earlier| since(earlier).plus(last))
     }
 
-    fn cost_of_call(&mut self, client: &str, session: Option<&str>, cost: Cost) -> u64 {
-        match self.counters(client, session, cost.scope) {
-            Some(counters) => {
-                let before = counters.micro_usd.replace(cost.micro_usd);
-                before.and_then(|before| cost.micro_usd.checked_sub(before)).unwrap_or(cost.micro_usd)
-            }
-            None => cost.micro_usd,
-        }
+    fn cost_of_call(&mut self, client: &str, session: Option<&str>, earlier: Option<u64>, last: Cost) -> u64 {
+        let before = match self.counters(client, session, last.scope) {
+            Some(counters) => counters.micro_usd.replace(last.micro_usd),
+            None => None,
+        };
+        let since = |now: u64| before.and_then(|before| now.checked_sub(before)).unwrap_or(now);
+        let now = last.micro_usd;
+        earlier.map_or_else(|| since(now), |earlier| since(earlier).saturating_add(now))
     }
 
     /// Returns the counters of a conversation; none for numbers of a call, or where it has no name.
@@ -317,8 +338,8 @@ impl Ledger {
 }
 
 /// Says whether a cost is one. Clients write 0 for a model whose price they do not know.
-fn is_told(cost: &Cost, usage: Option<&Usage>) -> bool {
-    cost.micro_usd > 0 || usage.is_none_or(is_none)
+fn is_told(cost: &Cost, reading: &Reading) -> bool {
+    cost.micro_usd > 0 || reading.earlier.micro_usd.is_some() || reading.usage.as_ref().is_none_or(is_none)
 }
 
 fn is_none(usage: &Usage) -> bool {
@@ -332,21 +353,6 @@ fn derived(usage: &Usage, reading: &Reading, prices: Option<&Prices>) -> Option<
     }
     // A price for every model is one for a model that is not told, too.
     prices?.cost(usage, reading.model.as_deref().unwrap_or_default())
-}
-
-/// Returns what `now` counts beyond `before`: all of it, if any kind went down.
-fn since(before: Option<Usage>, now: Usage) -> Usage {
-    let difference = |before: Usage| {
-        Some(Usage {
-            input: now.input.checked_sub(before.input)?,
-            cached: now.cached.checked_sub(before.cached)?,
-            cache_write: now.cache_write.checked_sub(before.cache_write)?,
-            output: now.output.checked_sub(before.output)?,
-            reasoning: now.reasoning.checked_sub(before.reasoning)?,
-            scope: Scope::Call,
-        })
-    };
-    before.and_then(difference).unwrap_or(now)
 }
 
 impl Tokens {
@@ -401,6 +407,15 @@ pub fn dollars(micro_usd: u64) -> String {
     format!("$0.{}", format!("{fraction:06}").trim_end_matches('0'))
 }
 
+/// Returns a number of tokens in short, rounded down: `941`, `12.4k`, `3.0M`.
+pub fn short_tokens(tokens: u64) -> String {
+    match tokens {
+        0..1000 => tokens.to_string(),
+        1000..1_000_000 => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
+        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    }
+}
+
 /// Reads an amount in dollars, such as `3`, `0.25` or `$12.50`, in millionths of a dollar.
 ///
 /// Returns nothing for a sign, an exponent, more than six decimals and what does not fit.
@@ -423,7 +438,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reading::Counts;
+    use crate::reading::{Counts, Earlier};
 
     /// A price of $1, $0.10, $1.25 and $10 for a million.
     fn prices(patterns: &[&str]) -> Prices {
@@ -455,6 +470,7 @@ mod tests {
             structured: None,
             usage,
             cost,
+            earlier: Earlier::default(),
             counts: Counts::default(),
             files: Vec::new(),
         }
@@ -589,6 +605,57 @@ mod tests {
             &[(tokens(100, 10, Scope::Call), usd(500_000, Session)), at(100, 10, 600_000)],
             &expect!["$0.60 (reported); 200 in, 20 out, unknown 0"],
         );
+    }
+
+    #[test]
+    fn tokens_are_told_in_short_and_what_is_unknown_is_never_0() {
+        for (tokens, short) in [
+            (0, "0"),
+            (941, "941"),
+            (1000, "1.0k"),
+            (12_499, "12.4k"),
+            (999_999, "999.9k"),
+            (3_060_000, "3.0M"),
+        ] {
+            assert_eq!(short_tokens(tokens), short);
+        }
+        let (some, none) = ((tokens(12_000, 400, Scope::Call), None), (None, None));
+        for (calls, words) in [
+            (&[][..], None),
+            (&[none], None),
+            (&[some], Some("12.4k tokens")),
+            (&[some, none], Some("at least 12.4k tokens")),
+        ] {
+            assert_eq!(spent(calls, None).tokens_in_words().as_deref(), words, "{calls:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_went_down_within_a_call_takes_nothing_back() {
+        let at = |input, micro, earlier: Option<(u64, u64)>| Reading {
+            earlier: Earlier {
+                usage: earlier.and_then(|(input, _)| tokens(input, 0, Scope::Session)),
+                micro_usd: earlier.map(|(_, micro)| micro),
+            },
+            session: Some("s".to_owned()),
+            ..reading(tokens(input, 0, Scope::Session), usd(micro, Scope::Session))
+        };
+        let mut ledger = Ledger::default();
+        for (told, sum) in [
+            (at(100, 600_000, None), (600_000, 100)),
+            // From 100 to 130, then anew up to 20, and the next call goes on from there.
+            (at(20, 100_000, Some((130, 900_000))), (1_000_000, 150)),
+            (at(25, 150_000, None), (1_050_000, 155)),
+            // A price that it does not know any more takes nothing back either.
+            (at(30, 0, Some((40, 250_000))), (1_150_000, 200)),
+            // It began anew between the calls, too.
+            (at(3, 10_000, Some((10, 5_000))), (1_165_000, 213)),
+        ] {
+            ledger.add("claude", None, &told, None);
+            let spent = ledger.spent();
+            assert_eq!((spent.micro_usd(), spent.tokens.input), sum, "{told:?}");
+        }
+        assert_eq!(ledger.spent().cost_unknown(), 0);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Reading {
     pub usage: Option<Usage>,
     /// The money, where it tells.
     pub cost: Option<Cost>,
+    /// What it had counted when it began to count anew.
+    pub earlier: Earlier,
     /// What it did.
     pub counts: Counts,
     /// Files that it says it changed, at most [`Reading::FILES_MAX`].
@@ -141,6 +143,32 @@ pub struct Usage {
     pub scope: Scope,
 }
 
+impl Usage {
+    /// Returns the sum of both, in the scope of the other.
+    pub(crate) fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+            output: self.output.saturating_add(more.output),
+            reasoning: self.reasoning.saturating_add(more.reasoning),
+            scope: more.scope,
+        }
+    }
+
+    /// Returns what is counted beyond `before`; nothing if any kind went down.
+    pub(crate) fn beyond(self, before: Self) -> Option<Self> {
+        Some(Self {
+            input: self.input.checked_sub(before.input)?,
+            cached: self.cached.checked_sub(before.cached)?,
+            cache_write: self.cache_write.checked_sub(before.cache_write)?,
+            output: self.output.checked_sub(before.output)?,
+            reasoning: self.reasoning.checked_sub(before.reasoning)?,
+            scope: self.scope,
+        })
+    }
+}
+
 /// Money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
@@ -148,6 +176,23 @@ pub struct Cost {
     pub micro_usd: u64,
     /// What is counted.
     pub scope: Scope,
+}
+
+/// What a client had counted in a call when one of its numbers went down, which says that it counts anew; added up.
+/// Beside it, the last number counts whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// The tokens.
+    pub usage: Option<Usage>,
+    /// The money, in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
+}
+
+impl Earlier {
+    /// Returns the money of a call with what was counted before, in millionths of a US dollar.
+    pub fn with(&self, cost: Cost) -> u64 {
+        self.micro_usd.unwrap_or_default().saturating_add(cost.micro_usd)
+    }
 }
 
 /// What a number of tokens or dollars counts.
@@ -195,6 +240,8 @@ pub struct Progress {
     pub usage: Option<Usage>,
     /// The money so far, where it tells.
     pub cost: Option<Cost>,
+    /// What it had counted when it began to count anew.
+    pub earlier: Earlier,
     /// What it waits for before it tries again, if it does.
     pub retrying: Option<Retrying>,
 }
@@ -218,6 +265,7 @@ impl Progress {
             structured: None,
             usage: self.usage,
             cost: self.cost,
+            earlier: self.earlier,
             counts: self.counts,
             files: self.files.clone(),
         }

@@ -937,6 +937,27 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
 }
 
 #[test]
+fn runs_of_pytest_in_one_output_have_each_their_own_names() {
+    let line = "=".repeat(28);
+    let run = |file: &str| {
+        format!(
+            "F\n{line} FAILURES {line}\n{0} test_v {0}\n\n    def test_v():\n>       assert 1 == 2\nE       assert 1 == 2\n\n{file}:2: AssertionError\n\
+             {line} short test summary info {line}\nFAILED {file}::test_v - assert 1 == 2\n1 failed in 0.02s\n",
+            "_".repeat(30)
+        )
+    };
+    for files in
+        [&["test_v.py"][..], &["test_v.py", "test_w.py"], &["test_w.py", "test_v.py", "tests/test_x.py"]]
+    {
+        let text: String = files.iter().map(|file| run(file)).collect();
+        let names: Vec<String> =
+            read(text.as_bytes()).failures.iter().filter_map(|it| it.test.clone()).collect();
+        let wanted: Vec<String> = files.iter().map(|file| format!("{file}::test_v")).collect();
+        assert_eq!(names, wanted);
+    }
+}
+
+#[test]
 fn which_of_several_processes_ran_a_test_is_no_part_of_its_failure() {
     let printed = |worker: u32| {
         format!(

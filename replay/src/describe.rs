@@ -149,7 +149,8 @@ pub fn progress(progress: &Progress) -> String {
         let of = it.most.map_or_else(String::new, |most| format!(" of {most}"));
         return format!("{}: tries again, {}{of}", it.trouble.as_str(), it.attempt);
     }
-    let cost = progress.cost.map_or_else(String::new, |it| format!(", {}", money::dollars(it.micro_usd)));
+    let cost = progress.cost.map(|it| format!(", {}", money::dollars(progress.earlier.with(it))));
+    let cost = cost.unwrap_or_default();
     let doing = [&progress.doing, &progress.text].into_iter().find(|it| !it.is_empty());
     let doing = doing.map_or("at work", |it| it.lines().next().unwrap_or_default());
     format!("{doing} ({} of tools{cost})", count(progress.counts.tools, "use"))
@@ -176,6 +177,7 @@ pub fn left(outcome: &Outcome) -> String {
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
         Exit::TimedOut => "was ended: its time was up".to_owned(),
         Exit::Idle => "was ended: it did nothing for its idle time".to_owned(),
+        Exit::Probed(word) => format!("was ended: its probe said `{word}`"),
         Exit::Asks(question) => format!("was ended: it waited for an answer to {question:?}"),
         Exit::Settled => "had written its verdict and was silent, so it was ended".to_owned(),
         Exit::Hopeless => "was ended: it tried again and again what cannot succeed".to_owned(),
@@ -212,7 +214,7 @@ fn told(reading: &Reading) -> String {
         text.push_str(&format!(": {}", reading.message.lines().next().unwrap_or_default()));
     }
     if let Some(cost) = reading.cost {
-        text.push_str(&format!(", {}", money::dollars(cost.micro_usd)));
+        text.push_str(&format!(", {}", money::dollars(reading.earlier.with(cost))));
     }
     text
 }

@@ -222,7 +222,7 @@ fn next(
         !failures.is_empty() && failures.iter().all(|(_, it)| old.contains(it.fingerprint.as_str()));
     if all_old {
         text.push_str(
-            "- All of these failed before the work began, and never moved. If they are not what the work is about: \
+            "- All of these failed before the work began. If they are not what the work is about: \
              run again with `--no-worse` instead of `--check`.\n",
         );
     }

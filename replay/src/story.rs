@@ -96,7 +96,7 @@ pub struct CommandStory {
     pub is_conclusive: bool,
     /// What failed; the first so many of them.
     pub failures: Vec<FailureStory>,
-    /// How many failed.
+    /// At how many places something failed.
     pub failed: u64,
     /// What failed at one time and not at another.
     pub flaky: Vec<FailureStory>,
@@ -124,7 +124,6 @@ const FAILURES_MAX: usize = 200;
 
 impl CommandStory {
     fn new(result: &CommandResult) -> Self {
-        let failed = u64::try_from(result.failures.len()).unwrap_or(u64::MAX);
         Self {
             run: result.run.clone(),
             passed: result.passed(),
@@ -132,7 +131,7 @@ impl CommandStory {
             hides_tests: result.hides_tests(),
             is_conclusive: result.is_conclusive(),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
-            failed: failed.saturating_add(result.failures_left_out),
+            failed: result.failed_places(),
             flaky: result.flaky.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             tests: result.tests,
             duration: result.duration,
@@ -273,12 +272,20 @@ impl Story {
         self.steps.iter().flat_map(|step| step.iterations.iter().map(move |iteration| (step, iteration)))
     }
 
-    /// Returns what a blocked run needs.
-    pub fn needs(&self) -> Option<&str> {
-        self.steps.iter().find_map(|step| match &step.end {
-            Some(StepEnd::Blocked(needs)) => Some(needs.as_str()),
+    /// Returns what a blocked run needs: of several steps that are, each with its need, since an answer goes to all.
+    pub fn needs(&self) -> Option<String> {
+        let blocked = self.steps.iter().filter_map(|step| match &step.end {
+            Some(StepEnd::Blocked(needs)) => Some((&step.id, needs)),
             _ => None,
-        })
+        });
+        let all: Vec<_> = blocked.collect();
+        match &all[..] {
+            [] => None,
+            [(_, needs)] => Some((*needs).clone()),
+            _ => Some(
+                all.iter().map(|(step, needs)| format!("{step}: {needs}")).collect::<Vec<_>>().join("; "),
+            ),
+        }
     }
 
     /// Returns until when the run waits, and for what: the first moment at which anything is done.

@@ -50,10 +50,11 @@ impl Holder {
     pub fn liveness(&self) -> Liveness {
         if self.released {
             Liveness::Gone
+        } else if process_start(self.pid) == Some(self.pid_start) {
+            // Whatever the machine is called now: no other one starts the same process at the same moment.
+            Liveness::Alive
         } else if self.host != host() {
             Liveness::Elsewhere
-        } else if process_start(self.pid) == Some(self.pid_start) {
-            Liveness::Alive
         } else {
             Liveness::Gone
         }

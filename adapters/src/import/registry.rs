@@ -1,5 +1,7 @@
 //! A steps registry: a workflow that does its steps one after the other, each with its prompts and conditions.
 
+use unstuck_core::workflow::{Worker, WorkerKind};
+
 use super::Input;
 use super::write::{Done, Step};
 use crate::registry::{Registry, StepRef};
@@ -69,6 +71,8 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<(), Rejected> {
 
 /// Returns the variables of the prompts of a step that nothing gives a value.
 fn missing(registry: &Registry, name: &str) -> Vec<String> {
-    let step = StepRef { name: name.to_owned(), ..StepRef::default() };
+    // A closer that names nobody is whoever works on the step; who that is is no matter here.
+    let worker = Some(Worker::new(WorkerKind::ClaudeCode, ""));
+    let step = StepRef { name: name.to_owned(), worker, ..StepRef::default() };
     registry.completion(&step).map(|completion| without_value(&completion)).unwrap_or_default()
 }

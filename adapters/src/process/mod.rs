@@ -269,6 +269,7 @@ struct Supervised<'a> {
     /// What its probe says.
     ask_probe: mpsc::UnboundedSender<Says>,
     said: mpsc::UnboundedReceiver<Says>,
+    has_noted_probe: bool,
 }
 
 impl<'a> Supervised<'a> {
@@ -309,6 +310,7 @@ impl<'a> Supervised<'a> {
             stop_seen: Stop::Run,
             ended_by: None,
             has_told: false,
+            has_noted_probe: false,
             status: None,
             idle: false,
             left_behind: BTreeSet::new(),
@@ -444,11 +446,14 @@ impl<'a> Supervised<'a> {
     }
 
     fn on_probe(&mut self, says: Says) {
-        if let Some(exit) = self.silence.hear(says, Instant::now()) {
+        if let Says::Nothing(why) = &says
+            && !std::mem::replace(&mut self.has_noted_probe, true)
+        {
             self.notes.push(format!(
-                "its probe says that it is {}",
-                if says == Says::Terminal { "lost" } else { "stalled" }
+                "its probe told nothing: {why}, and printed no word that says `progressing` (0), `stalled` (1) or `terminal` (2)"
             ));
+        }
+        if let Some(exit) = self.silence.hear(&says, Instant::now()) {
             self.ended_by = Some(exit);
             self.ask();
         }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use unstuck_core::workflow::Probe;
 
 /// What a probe says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Says {
     /// It gets on: it is not silent, whatever it looks like.
     Progressing,
@@ -18,8 +18,8 @@ pub enum Says {
     Stalled,
     /// It cannot get anywhere any more.
     Terminal,
-    /// Nothing that could be read.
-    Nothing,
+    /// Nothing that could be read, for this reason.
+    Nothing(String),
 }
 
 /// So much of what a probe prints is read: one word counts.
@@ -29,7 +29,8 @@ const OUTPUT_MAX: u64 = 4096;
 pub(super) fn ask(probe: Probe, cwd: PathBuf, tell: UnboundedSender<Says>) {
     tokio::spawn(async move {
         let timeout = Duration::from_millis(probe.timeout.0);
-        let says = tokio::time::timeout(timeout, answer(&probe.command, cwd)).await.unwrap_or(Says::Nothing);
+        let late = |_| Says::Nothing(format!("it had not ended after {} ms", probe.timeout.0));
+        let says = tokio::time::timeout(timeout, answer(&probe.command, cwd)).await.unwrap_or_else(late);
         // The process may be gone by now.
         let _nobody = tell.send(says);
     });
@@ -40,20 +41,26 @@ async fn answer(command: &str, cwd: PathBuf) -> Says {
     let mut spec = Command::new("sh");
     spec.args(["-c", command]).current_dir(cwd).kill_on_drop(true);
     spec.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let Ok(mut child) = spec.spawn() else { return Says::Nothing };
+    let mut child = match spec.spawn() {
+        Ok(child) => child,
+        Err(error) => return Says::Nothing(format!("it could not be started: {error}")),
+    };
     let mut output = Vec::new();
     if let Some(out) = child.stdout.take() {
         let _what_came = out.take(OUTPUT_MAX).read_to_end(&mut output).await;
     }
     let code = child.wait().await.ok().and_then(|status| status.code());
     let text = String::from_utf8_lossy(&output);
-    match (text.split_whitespace().next(), code) {
-        (Some("progressing"), _) => Says::Progressing,
-        (Some("stalled"), _) => Says::Stalled,
-        (Some("terminal"), _) => Says::Terminal,
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let word = first.trim_matches(|it: char| !it.is_alphanumeric()).to_lowercase();
+    match (word.as_str(), code) {
+        ("progressing", _) => Says::Progressing,
+        ("stalled", _) => Says::Stalled,
+        ("terminal", _) => Says::Terminal,
         (_, Some(0)) => Says::Progressing,
         (_, Some(1)) => Says::Stalled,
         (_, Some(2)) => Says::Terminal,
-        _ => Says::Nothing,
+        (_, Some(code)) => Says::Nothing(format!("it exited with {code}")),
+        (_, None) => Says::Nothing("it was ended by a signal".to_owned()),
     }
 }

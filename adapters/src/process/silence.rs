@@ -74,10 +74,10 @@ impl Silence {
     }
 
     /// Takes what a probe says; returns how the process ends, if it does.
-    pub(super) fn hear(&mut self, says: Says, now: Instant) -> Option<Exit> {
+    pub(super) fn hear(&mut self, says: &Says, now: Instant) -> Option<Exit> {
         let most = self.patience.probe.as_ref().map_or(1, |probe| probe.stall_threshold);
         match says {
-            Says::Nothing => None,
+            Says::Nothing(_) => None,
             Says::Progressing => {
                 self.stalled = 0;
                 self.since = now;
@@ -85,9 +85,9 @@ impl Silence {
             }
             Says::Stalled => {
                 self.stalled = self.stalled.saturating_add(1);
-                (self.stalled >= most).then_some(Exit::Idle)
+                (self.stalled >= most).then(|| Exit::Probed("stalled".to_owned()))
             }
-            Says::Terminal => Some(Exit::Idle),
+            Says::Terminal => Some(Exit::Probed("terminal".to_owned())),
         }
     }
 

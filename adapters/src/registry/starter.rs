@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use unstuck_core::completion::{Run, Validator};
 use unstuck_core::validator::{Extractor, SuccessWhen};
+use unstuck_core::workflow::WorkerKind;
 
 use super::builtin;
 
@@ -15,12 +16,12 @@ pub type File = (String, String);
 const FOLDER: &str = ".agent/work";
 
 /// Returns the files of a starter set for the project in a folder, and the validators that were found, with their
-/// commands. `worker` is the command line that works; `goal` is what it is to do.
-pub fn starter(root: &Path, worker: &str, goal: &str) -> (Vec<File>, Vec<(String, String)>) {
+/// commands. `worker` is the client that works, or the command line; `goal` is what it is to do.
+pub fn starter(root: &Path, worker: &str, is_client: bool, goal: &str) -> (Vec<File>, Vec<(String, String)>) {
     let validators: Vec<Validator> =
         builtin::NAMES.iter().filter_map(|name| builtin::validator(name, root).ok()).collect();
     let mut files = vec![
-        ("unstuck.yaml".to_owned(), workflow(worker, goal)),
+        ("unstuck.yaml".to_owned(), workflow(worker, is_client, goal)),
         (format!("{FOLDER}/steps_registry.json"), registry(&validators)),
         (format!("{FOLDER}/prompts/steps/retry/work/f_failed.md"), ANY.to_owned()),
     ];
@@ -36,14 +37,21 @@ pub fn starter(root: &Path, worker: &str, goal: &str) -> (Vec<File>, Vec<(String
     (files, found.collect())
 }
 
-fn workflow(worker: &str, goal: &str) -> String {
+fn workflow(worker: &str, is_client: bool, goal: &str) -> String {
     let goal = goal.lines().map(|line| format!("      {line}\n")).collect::<String>();
-    let command = serde_json::to_string(worker).expect("a text can be written");
+    let quoted = serde_json::to_string(worker).expect("a text can be written");
+    let worker = match WorkerKind::of_client(worker) {
+        _ if !is_client => {
+            format!("COMMAND # any command line that reads a prompt on standard input\n    command: {quoted}")
+        }
+        WorkerKind::Client => format!("CLIENT\n    client: {quoted}"),
+        kind => kind.as_str().to_owned(),
+    };
     format!(
         "name: work\nversion: \"1\"\ntimeout: 4h\nsteps_registry: {FOLDER}/steps_registry.json\nsteps:\n  work:\n    \
-         worker: COMMAND # any command line that reads a prompt on standard input\n    command: {command}\n    \
+         worker: {worker}\n    \
          capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]\n    instructions: |\n{goal}    registry_step: work # \
-         complete when the conditions of complete.work hold\n    max_iterations: 10\n    convergence: {{enabled: true}}\n"
+         complete when the conditions of complete.work hold\n    require_change: true\n    max_iterations: 10\n    convergence: {{enabled: true}}\n"
     )
 }
 

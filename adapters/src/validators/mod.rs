@@ -335,7 +335,10 @@ impl Bench<'_> {
 /// Says whether a signal or the time limit ended it.
 fn may_pass_next_time(result: &ValidatorResult) -> bool {
     matches!(result.outcome, ValidatorOutcome::CouldNotRun(_))
-        && matches!(result.exit, Exit::Signal(_) | Exit::TimedOut | Exit::Idle | Exit::Code(129..160))
+        && matches!(
+            result.exit,
+            Exit::Signal(_) | Exit::TimedOut | Exit::Idle | Exit::Probed(_) | Exit::Code(129..160)
+        )
 }
 
 /// Judges how a command ended, and what one with a contract said of itself.

@@ -2,7 +2,7 @@
 //! built-in one, in this order.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_core::client::Client;
@@ -26,7 +26,11 @@ pub type Clients = BTreeMap<String, Arc<Client>>;
 /// All that is wrong with the files.
 pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
     let mut known: Clients = clients::all().map(|client| (client.name.clone(), client)).collect();
-    let mut complaints = Vec::new();
+    let unread = |file: &PathBuf| {
+        let what = "is not read: a description of a worker is YAML, in a file as in a workflow; write it as workers.yaml (docs/workers.md)";
+        Complaint::of_file(file, what)
+    };
+    let mut complaints: Vec<_> = settings::found("workers.toml", workspace).iter().map(unread).collect();
     // Those of the project count for more, so they come last.
     for file in settings::found("workers.yaml", workspace).iter().rev() {
         let text = match Disk.read(file) {

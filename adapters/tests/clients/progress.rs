@@ -400,3 +400,41 @@ fn what_each_of_several_ends_adds_is_added_up() {
     assert_eq!(reading.cost.map(|cost| cost.micro_usd), Some(1_000_000));
     assert_eq!(reading.usage.map(|usage| usage.input), Some(120));
 }
+
+#[test]
+fn a_total_that_goes_down_within_a_stream_takes_nothing_back() {
+    let result = |usd: &str, tokens: u64| {
+        format!(
+            "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"usage\":{{\"input_tokens\":{tokens}}},\"total_cost_usd\":{usd}}}\n"
+        )
+    };
+    for (told, last, earlier) in [
+        (&[("0.5", 100), ("0.9", 120)][..], (900_000, 120), (None, None)),
+        (&[("0.9", 100), ("0.1", 20)], (100_000, 20), (Some(900_000), Some(100))),
+        (&[("0.9", 100), ("0.1", 20), ("0.05", 30), ("0", 10)], (0, 10), (Some(1_050_000), Some(130))),
+    ] {
+        let mut decoder = decoder("claude");
+        told.iter().for_each(|(usd, tokens)| decoder.push(result(usd, *tokens).as_bytes()));
+        assert_eq!(decoder.progress().earlier.micro_usd, earlier.0, "{told:?}");
+        let (reading, _) = decoder.finish(&Exit::Code(0), false, "");
+        let (cost, usage) = (reading.cost.unwrap(), reading.usage.unwrap());
+        assert_eq!((cost.micro_usd, usage.input), last, "{told:?}");
+        let usage = reading.earlier.usage.map(|usage| usage.input);
+        assert_eq!((reading.earlier.micro_usd, usage), earlier, "{told:?}");
+    }
+}
+
+#[test]
+fn a_line_that_only_points_to_the_help_is_not_what_went_wrong() {
+    let docker = "Unable to find image 'agent:latest' locally\ndocker: Error response from daemon: pull access denied for agent.\n\nRun 'docker run --help' for more information\n";
+    let flag = "error: unexpected argument '--jsn' found\n\nUsage: codex exec [OPTIONS]\n\nFor more information, try '--help'.\n";
+    for (stderr, said) in [
+        (docker, "docker: Error response from daemon: pull access denied for agent."),
+        (flag, "error: unexpected argument '--jsn' found"),
+        ("it broke\nSee the log at /tmp/x\n", "See the log at /tmp/x"),
+        ("Try 'agent --help' for more information.\n", "Try 'agent --help' for more information."),
+    ] {
+        let (reading, _) = decoder("codex").finish(&Exit::Code(125), false, stderr);
+        assert_eq!(reading.message, said);
+    }
+}

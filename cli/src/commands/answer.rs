@@ -1,5 +1,6 @@
 //! `unstuck answer`: what a blocked run needs.
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_core::event::AnswerGiven;
 use unstuck_runner::launch::TakeUp;
 
@@ -7,12 +8,13 @@ use crate::args::{self, Global};
 use crate::commands::resume;
 use crate::driving::{self, Driving};
 use crate::error::Result;
-use crate::project::{Project, RunArg};
+use crate::project::{Project, RunArg, complete_run};
 
 /// Arguments of `unstuck answer`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run: its id, the beginning of it, or @last.
+    #[arg(add = ArgValueCompleter::new(complete_run))]
     run: String,
     /// The answer; goes into the next prompt.
     #[arg(value_parser = args::words)]

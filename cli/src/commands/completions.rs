@@ -1,8 +1,8 @@
-//! `unstuck completions`: a script that completes arguments.
+//! `unstuck completions`: a script that completes arguments, runs too: it asks this program.
 
 use std::io::Write as _;
 
-use clap::CommandFactory as _;
+use clap_complete::env::Shells;
 
 use crate::error::Result;
 use crate::exit;
@@ -19,9 +19,12 @@ pub struct Args {
 
 /// Prints the script.
 pub fn completions(args: &Args) -> Result {
-    let mut command = crate::args::Args::command();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell.to_string()).expect("every shell that can be named is built in");
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "unstuck", &mut script);
+    shell
+        .write_registration("COMPLETE", "unstuck", "unstuck", "unstuck", &mut script)
+        .expect("nothing can go wrong in memory");
     crate::wrote(std::io::stdout().lock().write_all(&script));
     Ok(exit::OK)
 }

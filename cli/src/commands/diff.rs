@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
 
 use crate::args::Global;
@@ -9,14 +10,14 @@ use crate::commands::undo;
 use crate::error::Result;
 use crate::exit;
 use crate::moment::{self, Moment, Past, Side};
-use crate::project::{Project, RunArg};
+use crate::project::{Project, RunArg, complete_run};
 use crate::{driving, explained};
 
 /// Arguments of `unstuck diff`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run.
-    #[arg(default_value = "@last")]
+    #[arg(default_value = "@last", add = ArgValueCompleter::new(complete_run))]
     run: String,
     /// An iteration, or @ and an event (@first, @last, @now); without it the whole run.
     from: Option<String>,

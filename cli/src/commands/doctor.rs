@@ -6,13 +6,14 @@ use std::process::Command;
 use serde::Serialize;
 use unstuck_adapters::process;
 use unstuck_adapters::shell::quoted;
-use unstuck_adapters::snapshot::{Options, Snapshots};
+use unstuck_adapters::snapshot::{self, Options, Snapshots};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::RunId;
 use unstuck_replay::Story;
 use unstuck_runner::machine::mark_of;
+use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
 
 use crate::args::Global;
@@ -194,7 +195,12 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
             Ok(_) => Finding::ok("snapshots", what),
             Err(error) => {
                 let place = quoted(&snapshots.display().to_string());
-                Finding::bad("snapshots", with_causes(&error), format!("mv {place} {place}.aside"))
+                let mend = match &error {
+                    snapshot::Error::Io { source, .. } => hint::for_io(source).to_owned(),
+                    snapshot::Error::Busy { .. } => error.hint().unwrap_or_default(),
+                    _ => format!("mv {place} {place}.aside"),
+                };
+                Finding::bad("snapshots", with_causes(&error), mend)
             }
         });
     }
@@ -299,7 +305,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
                     format!(
                         "run {short} ({}) needs: {}",
                         story.workflow,
-                        story.needs().unwrap_or("an answer")
+                        story.needs().unwrap_or_else(|| "an answer".to_owned())
                     ),
                     format!("{UNSTUCK} answer {short} \"done\""),
                 )),

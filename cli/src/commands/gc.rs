@@ -1,5 +1,6 @@
 //! `unstuck gc`: forgets old runs, with their snapshots.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -7,14 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::error::with_causes;
-use unstuck_core::id::Millis;
+use unstuck_core::id::{Millis, RunId};
 use unstuck_runner::baselines;
 use unstuck_store::lease::{AcquireError, Lease};
 use unstuck_store::run_log::RunLog;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{Found, Project};
+use crate::project::{self, Found, Project};
 use crate::{exit, explained, text, worktrees};
 
 /// Arguments of `unstuck gc`.
@@ -34,12 +35,8 @@ pub struct Args {
 /// Forgets them, or says what would be forgotten.
 pub fn gc(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
-    let old: Vec<(Found, u64)> = project
-        .every_run()?
+    let old: Vec<(Found, u64)> = at_rest(project.every_run()?, Duration::from_millis(args.older_than.0))
         .into_iter()
-        .filter(|found| {
-            !found.is_live() && age(&found.folder.mirror()) >= Duration::from_millis(args.older_than.0)
-        })
         .map(|found| {
             let size = size_of(found.folder.path());
             (found, size)
@@ -61,6 +58,25 @@ pub fn gc(global: &Global, args: &Args) -> Result {
         eprintln!("warning: {kept}");
     }
     Ok(exit::OK)
+}
+
+/// Returns the runs that nobody works on and that are so old. A child run is a part of its parent's work, and stays with it.
+fn at_rest(all: Vec<Found>, older_than: Duration) -> Vec<Found> {
+    let there: BTreeSet<RunId> = all.iter().map(|found| found.entry.run.clone()).collect();
+    let mut rest: Vec<Found> = all
+        .into_iter()
+        .filter(|found| !found.is_live() && age(&found.folder.mirror()) >= older_than)
+        .collect();
+    loop {
+        let resting: BTreeSet<RunId> = rest.iter().map(|found| found.entry.run.clone()).collect();
+        let before = rest.len();
+        rest.retain(|found| {
+            project::parent(&found.folder).is_none_or(|run| resting.contains(&run) || !there.contains(&run))
+        });
+        if rest.len() == before {
+            return rest;
+        }
+    }
 }
 
 fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, args: &Args) {

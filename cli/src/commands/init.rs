@@ -8,7 +8,7 @@ use unstuck_adapters::registry::starter;
 
 use crate::args::{self, Global};
 use crate::error::{Error, Result};
-use crate::{branches, exit, project};
+use crate::{branches, crew, exit, project};
 
 /// Arguments of `unstuck init`.
 #[derive(Debug, clap::Args)]
@@ -16,9 +16,10 @@ pub struct Args {
     /// What is to be done; can be written into the file later.
     #[arg(default_value = "Say here what is to be done.", value_parser = args::words)]
     goal: String,
-    /// The command line that works: it reads a prompt on standard input.
-    #[arg(long, value_name = "COMMAND", default_value = "claude --print", value_parser = args::words)]
-    with: String,
+    /// Who works: a client by its name (unstuck workers), or any command line that reads a prompt on standard input
+    /// [default: the first client that is installed].
+    #[arg(long, value_name = "WORKER", value_parser = args::words)]
+    with: Option<String>,
     /// Write over files that are there.
     #[arg(long)]
     force: bool,
@@ -27,7 +28,10 @@ pub struct Args {
 /// Writes the files and says what to do next.
 pub fn init(global: &Global, args: &Args) -> Result {
     let root = project::directory(global)?;
-    let (files, found) = starter(&root, &args.with, &args.goal);
+    let known = crew::known(&root)?;
+    let first = || crew::first_installed(&known).map_or("claude", |client| client.name.as_str()).to_owned();
+    let with = args.with.clone().unwrap_or_else(first);
+    let (files, found) = starter(&root, &with, known.contains_key(&with), &args.goal);
     let there: Vec<&str> =
         files.iter().filter(|(name, _)| root.join(name).exists()).map(|(name, _)| name.as_str()).collect();
     if !there.is_empty() && !args.force {

@@ -15,10 +15,10 @@ use unstuck_store::run_log::RunLog;
 use crate::args::{self, Global};
 use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
-use crate::exit;
 use crate::project::{Found, Project, RunArg};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
+use crate::{exit, worktrees};
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -111,9 +111,13 @@ pub fn take_up(
     let started = found.started(events)?;
     if !Path::new(&started.workspace).is_dir() {
         let (short, place) = (found.short(), quoted(&started.workspace));
+        // The runs of a checkout of our own are found from the project that it was made for.
+        let of_ours = worktrees::is_own(project.runs(), Path::new(&started.workspace));
+        let there = if of_ours { UNSTUCK.to_string() } else { format!("unstuck -C {place}") };
         return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace)).hint(
             format!(
-                "put it back: mkdir -p {place}; unstuck -C {place} undo {short}@first --git    or see what was done: unstuck show {short}"
+                "if it was moved, move it back or link it: ln -s WHERE_IT_IS {place}    else put it back as the run left it: \
+                 mkdir -p {place}; {there} undo {short}@last --git    or see what was done: unstuck show {short}"
             ),
         ));
     }

@@ -119,17 +119,12 @@ fn waits(row: &Row) -> Option<&(Timestamp, String)> {
 
 /// Returns what these runs have spent, as short as it can be said; nothing where no call was paid for.
 fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
-    let (mut calls, mut unknown, mut micro_usd) = (0, 0, 0_u64);
-    for Row { spent, .. } in rows {
-        calls += spent.calls;
-        unknown += spent.cost_unknown();
-        micro_usd = micro_usd.saturating_add(spent.micro_usd());
-    }
-    match (calls, unknown, money::dollars(micro_usd)) {
+    let all = rows.into_iter().fold(Spent::default(), |sum, row| sum.plus(&row.spent));
+    match (all.calls, all.cost_unknown(), money::dollars(all.micro_usd())) {
         (0, ..) => None,
         (_, 0, known) => Some(known),
-        (_, _, known) if micro_usd > 0 => Some(format!("at least {known}")),
-        _ => Some("cost unknown".to_owned()),
+        (_, _, known) if all.micro_usd() > 0 => Some(format!("at least {known}")),
+        _ => Some(all.tokens_in_words().unwrap_or_else(|| "cost unknown".to_owned())),
     }
 }
 
@@ -231,7 +226,7 @@ mod tests {
             let mut story = Story::default();
             (story.outcome, story.took) = (outcome, Millis(minutes * 60_000));
             let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
-            let spent = Spent { calls: 1, reported, ..Spent::default() };
+            let spent = Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() };
             Row {
                 entry,
                 short: short.to_owned(),

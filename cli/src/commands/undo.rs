@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::{Git, Restored};
 
 use crate::args::Global;
 use crate::error::Result;
 use crate::moment::{self, Moment, Past, Side};
-use crate::project::{Project, RunArg};
+use crate::project::{Project, RunArg, complete_run};
 use crate::typed::UNSTUCK;
 use crate::{driving, explained};
 use crate::{exit, text};
@@ -16,7 +17,7 @@ use crate::{exit, text};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, and perhaps an event of it: RUN@SEQ, RUN@first, RUN@last.
-    #[arg(default_value = "@last")]
+    #[arg(default_value = "@last", add = ArgValueCompleter::new(complete_run))]
     run: String,
     /// The iteration before which the files were so; without it the newest.
     iteration: Option<String>,

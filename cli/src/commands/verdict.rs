@@ -27,7 +27,7 @@ pub struct Args {
     /// What a person must do; with blocked.
     #[arg(long, value_name = "TEXT")]
     needs: Option<String>,
-    /// Ask again after so many seconds; with waiting.
+    /// Ask again after so many seconds; with waiting [default: 60].
     #[arg(long, value_name = "SECONDS")]
     retry_after: Option<u64>,
     /// The file to write [default: the one that the run asks for].
@@ -37,6 +37,9 @@ pub struct Args {
     #[arg(long, env = "UNSTUCK_CHECK_ID", value_name = "UUID")]
     check_id: Option<String>,
 }
+
+/// After how many seconds somebody is asked again who waits and says no more.
+const RETRY_AFTER: u64 = 60;
 
 /// What can be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -54,6 +57,12 @@ enum Decision {
 /// Writes the decision file.
 pub fn verdict(args: &Args) -> Result {
     let Some(path) = &args.file else {
+        if std::env::var_os("UNSTUCK_RUN_ID").is_some() {
+            println!(
+                "not needed here: this step is judged by its checks, and not by what its worker says of it"
+            );
+            return Ok(exit::OK);
+        }
         return Err(Error::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set").hint(
             "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
         ));
@@ -70,7 +79,9 @@ pub fn verdict(args: &Args) -> Result {
     if args.decision == Decision::Blocked {
         verdict["needs"] = json!(args.needs.clone().unwrap_or_else(|| args.reasons.join("; ")));
     }
-    if let Some(seconds) = args.retry_after {
+    // Without a moment it would be no verdict.
+    let waits = args.decision == Decision::Waiting;
+    if let Some(seconds) = args.retry_after.or(waits.then_some(RETRY_AFTER)) {
         verdict["retry_after"] = json!(seconds);
     }
     decision_file::write(path, &verdict)

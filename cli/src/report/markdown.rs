@@ -3,7 +3,7 @@
 use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
-use super::{Page, Row, ends};
+use super::{Page, Row, ends, tells_tokens};
 use crate::{screen, text};
 
 /// Most iterations that are shown, and how many of them are the first ones.
@@ -44,27 +44,30 @@ fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Vec<String> {
     if rows.is_empty() {
         return parts;
     }
+    let with_tokens = tells_tokens(&rows);
+    let [head, rule, none] = if with_tokens { [" tokens |", "---|", " |"] } else { [""; 3] };
     parts.extend([
         String::new(),
-        "| # | time | cost | changed | failures | stage | verdict |".to_owned(),
-        "|---|---|---|---|---|---|---|".to_owned(),
+        format!("| # | time | cost |{head} changed | failures | stage | verdict |"),
+        format!("|---|---|---|{rule}---|---|---|---|"),
     ]);
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     for (at, row) in ends(&rows, ROWS_FIRST, ROWS_MAX).into_iter().enumerate() {
         if at == ROWS_FIRST && left_out > 0 {
-            parts.push(format!("| … | | | | | | {} left out |", text::count(left_out, "iteration")));
+            parts.push(format!("| … | | |{none} | | | {} left out |", text::count(left_out, "iteration")));
         }
-        parts.push(of_row(row));
+        parts.push(of_row(row, with_tokens));
     }
     parts
 }
 
-fn of_row(row: &Row<'_>) -> String {
+fn of_row(row: &Row<'_>, with_tokens: bool) -> String {
     let why = row.story.why().map_or_else(String::new, |why| format!(": {why}"));
     let verdict = line(&text::cut(&format!("{}{why}", row.judged()), VERDICT_MAX));
     let [number, time, cost] = [row.story.iteration.to_string(), row.time(), row.cost()];
+    let tokens = if with_tokens { format!(" {} |", row.tokens()) } else { String::new() };
     format!(
-        "| {number} | {time} | {cost} | {} | {} | {} | {verdict} |",
+        "| {number} | {time} | {cost} |{tokens} {} | {} | {} | {verdict} |",
         row.diff(),
         row.failures(),
         row.stage()
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     fn a_night_is_a_table_for_a_pull_request() {
         expect![[r#"
-            **STUCK** after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
+            **STUCK** after 10 iterations, 9.6 s, cost unknown: work: stuck: the same failures again (event 78)
 
             make the tests pass & say \<b\>nothing\</b\>
 
@@ -117,7 +120,7 @@ mod tests {
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 
-            Run `d6f6c2ef33ae`; `unstuck verify d6f6c2ef33ae` checks its log, `unstuck why d6f6c2ef33ae` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
+            Run `f7349522ca21`; `unstuck verify f7349522ca21` checks its log, `unstuck why f7349522ca21` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
     }
 
     #[test]

@@ -108,6 +108,11 @@ impl Page {
     }
 }
 
+/// Says whether any of these told its tokens.
+fn tells_tokens(rows: &[Row<'_>]) -> bool {
+    rows.iter().any(|row| row.story.tokens.is_some())
+}
+
 impl Row<'_> {
     fn time(&self) -> String {
         text::stopwatch(self.story.busy)
@@ -115,6 +120,10 @@ impl Row<'_> {
 
     fn cost(&self) -> String {
         self.story.micro_usd.map_or_else(|| "?".to_owned(), money::dollars)
+    }
+
+    fn tokens(&self) -> String {
+        self.story.tokens.map_or_else(|| "?".to_owned(), money::short_tokens)
     }
 
     /// What it changed; only whether it changed anything, where no more is known.

@@ -5,7 +5,7 @@ use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
 use super::chart::chart;
-use super::{Page, Row, ends};
+use super::{Page, Row, ends, tells_tokens};
 use crate::typed::UNSTUCK;
 use crate::{screen, text};
 
@@ -75,11 +75,17 @@ fn heading(step: &StepStory, report: &StepReport, width: usize) -> String {
     format!("{}  {}", text::bold(step.id.as_str()), text::wrap(&format!("{end}{at}{bound}"), width, indent))
 }
 
-/// The columns before the verdict.
-const HEADS: [&str; 6] = ["#", "time", "cost", "diff", "fail", "stage"];
-
-fn cells(row: &Row<'_>) -> [String; 6] {
-    [row.story.iteration.to_string(), row.time(), row.cost(), row.diff(), row.failures(), row.stage()]
+/// The columns before the verdict: those of a row, or their heads. Tokens stand there where any row tells them.
+fn cells(row: Option<&Row<'_>>, with_tokens: bool) -> Vec<String> {
+    let tokens = with_tokens.then(|| row.map_or_else(|| "tokens".to_owned(), Row::tokens));
+    let (front, back) = match row {
+        None => (["#", "time", "cost"].map(str::to_owned), ["diff", "fail", "stage"].map(str::to_owned)),
+        Some(row) => (
+            [row.story.iteration.to_string(), row.time(), row.cost()],
+            [row.diff(), row.failures(), row.stage()],
+        ),
+    };
+    front.into_iter().chain(tokens).chain(back).collect()
 }
 
 fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
@@ -88,12 +94,13 @@ fn table(rows: &[Row<'_>], width: usize) -> Vec<String> {
     }
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     let shown = ends(rows, ROWS_FIRST, ROWS_MAX);
-    let heads = HEADS.map(str::to_owned);
-    let cells: Vec<[String; 6]> = shown.iter().map(|row| cells(row)).collect();
+    let with_tokens = tells_tokens(rows);
+    let heads = cells(None, with_tokens);
+    let cells: Vec<Vec<String>> = shown.iter().map(|row| cells(Some(row), with_tokens)).collect();
     let widest = |at: usize| cells.iter().chain([&heads]).map(|row| row[at].chars().count()).max();
-    let widths: [usize; 6] = std::array::from_fn(|at| widest(at).unwrap_or(0));
-    let line = |cells: &[String; 6]| {
-        let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+    let widths: Vec<usize> = (0..heads.len()).map(|at| widest(at).unwrap_or(0)).collect();
+    let line = |cells: &[String]| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         format!("  {}", padded.collect::<Vec<_>>().join("  "))
     };
     let room = width.saturating_sub(line(&heads).chars().count() + 2);
@@ -146,9 +153,9 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-23 08:37:15 UTC
+                started 2026-11-24 02:46:15 UTC
 
-                STUCK after 10 iterations, 10 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 9.6 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff             fail   stage  verdict
@@ -192,9 +199,9 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-23 08:37:15 UTC
+                started 2026-11-24 02:46:15 UTC
 
-                STUCK after 10 iterations, 10 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 9.6 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
@@ -253,9 +260,9 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-23 08:37:15 UTC
+                started 2026-11-24 02:46:15 UTC
 
-                INTERRUPTED after 2 iterations, 1.3 s, cost unknown
+                INTERRUPTED after 2 iterations, 1.1 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff             fail   stage  verdict
@@ -283,7 +290,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-23 08:37:15 UTC
+                started 2026-11-24 02:46:15 UTC
 
                 INTERRUPTED after 0 iterations, 0.0 s
 

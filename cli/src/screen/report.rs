@@ -7,7 +7,7 @@ use unstuck_adapters::shell::quoted;
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::completion::Completion;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
-use unstuck_core::id::{Iteration, StepId};
+use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::state::Child;
@@ -171,9 +171,31 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     lines.join("\n")
 }
 
-/// Returns what was odd about a run, each with its event: also what is doubtful about a completion.
+/// Returns what was odd about a run, each with its event: also what is doubtful about a completion. What is the same in many
+/// iterations of a step is said once.
 pub fn notes(story: &Story) -> impl Iterator<Item = String> {
-    story.notes.iter().map(|(seq, note)| format!("{} (event {seq})", typed::again(note)))
+    let mut said: Vec<(String, &(Seq, String), usize)> = Vec::new();
+    for note in &story.notes {
+        let what = without_iteration(&note.1);
+        match said.iter_mut().find(|(known, ..)| *known == what) {
+            Some((.., more)) => *more += 1,
+            None => said.push((what, note, 0)),
+        }
+    }
+    said.into_iter().map(|(_, (seq, note), more)| {
+        let again = if more > 0 { format!(", and {more} more times") } else { String::new() };
+        format!("{} (event {seq}{again})", typed::again(note))
+    })
+}
+
+/// `work: it is odd` of `work #2: it is odd`.
+fn without_iteration(note: &str) -> String {
+    let parts = || {
+        let (step, rest) = note.split_once(" #")?;
+        let (number, what) = rest.split_once(": ")?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{step}: {what}"))
+    };
+    parts().unwrap_or_else(|| note.to_owned())
 }
 
 /// Returns the child runs whose end is that of a step which does not name them.
@@ -201,9 +223,11 @@ fn unmet(story: &Story) -> impl Iterator<Item = (&StepId, Iteration, String)> {
 /// Most characters of a reason that the end repeats.
 const WHY_MAX: usize = 300;
 
-/// What all calls have cost, in words; nothing where none was paid for.
+/// What all calls have cost, and their tokens, in words; nothing where none was paid for.
 pub fn spent(story: &Story) -> String {
-    if story.spent().calls == 0 { String::new() } else { format!(", cost {}", story.spent()) }
+    let spent = story.spent();
+    let tokens = spent.tokens_in_words().map(|it| format!(", {it}")).unwrap_or_default();
+    if spent.calls == 0 { String::new() } else { format!(", cost {spent}{tokens}") }
 }
 
 /// The verdicts that the end rests on, with their event numbers.
@@ -233,6 +257,16 @@ fn broken(command: &str, columns: usize) -> String {
     if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
 }
 
+/// Returns the checkout that a run was given with `--worktree`, and its branch.
+fn own_checkout(story: &Story) -> Option<(&str, String)> {
+    let run = story.run.as_ref()?;
+    let is_root = |folder: &Path| {
+        Some(folder.file_name()? == run.as_str() && folder.parent()?.file_name()? == "worktrees")
+    };
+    let is_own = Path::new(&story.workspace).ancestors().any(|folder| is_root(folder) == Some(true));
+    is_own.then(|| (story.workspace.as_str(), format!("unstuck/{run}")))
+}
+
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
 /// the run has not ended, nor where no other command can find it.
 pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
@@ -255,8 +289,8 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             row(format!("{UNSTUCK} report {short} --md"), "a receipt for the pull request"),
         ],
         RunOutcome::Blocked => {
-            let needs = story.needs().unwrap_or("an answer");
-            vec![row(format!("{UNSTUCK} answer {short} \"done\""), &text::cut(needs, 40))]
+            let needs = story.needs().unwrap_or_else(|| "an answer".to_owned());
+            vec![row(format!("{UNSTUCK} answer {short} \"done\""), &text::cut(&needs, 40))]
         }
         RunOutcome::IterationLimit | RunOutcome::Stuck => {
             let mut rows = vec![row(format!("{UNSTUCK} resume {short} --add-iterations {more}"), "go on")];
@@ -290,6 +324,11 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };
+    if let Some((place, branch)) = own_checkout(story) {
+        let what =
+            format!("where its work is, on branch {branch}: commit it there, then git merge {branch} here");
+        rows.insert(0, row(format!("cd {}", quoted(place)), &what));
+    }
     if outcome != RunOutcome::Complete
         && let Some((file, _)) = story.state().started().and_then(changed_file)
     {

@@ -1,7 +1,8 @@
 //! Reads the output of a client while it is printed.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::fold::{ANSWER_BYTES_MAX, End, Fold, count, describe};
@@ -318,6 +319,7 @@ impl Decoder {
             structured: fold.structured.as_ref().map(Value::to_string),
             usage: fold.usage,
             cost: fold.cost(),
+            earlier: fold.earlier,
             counts: fold.counts,
             files: fold.files.clone(),
         }
@@ -398,7 +400,9 @@ impl Verdict<'_> {
     /// Says whether the process was ended by us; one that had told its end before is as if it had ended by itself.
     fn is_stopped(&self, had_ended: bool) -> bool {
         match self.exit {
-            Exit::TimedOut | Exit::Stopped | Exit::Idle | Exit::Asks(_) | Exit::Flooded => true,
+            Exit::TimedOut | Exit::Stopped | Exit::Idle | Exit::Probed(_) | Exit::Asks(_) | Exit::Flooded => {
+                true
+            }
             Exit::Settled => !had_ended,
             _ => false,
         }
@@ -407,7 +411,7 @@ impl Verdict<'_> {
     /// Returns what was wrong with the service of a client that was idle for too long, where the last that it told is
     /// that it tries again, or an error: it did not stall by itself, it waited.
     fn outage(&self, fold: &mut Fold) -> Option<(Trouble, Problem)> {
-        if self.exit != &Exit::Idle {
+        if !matches!(self.exit, Exit::Idle | Exit::Probed(_)) {
             return None;
         }
         // What looks like the error of a client of text may be a line of its answer.
@@ -503,8 +507,15 @@ impl Verdict<'_> {
         saying(&self.last_line().map_or(how.clone(), |line| format!("{how}: {line}")))
     }
 
+    /// Returns the last line of standard error that says something, where one does more than point to the help.
     fn last_line(&self) -> Option<&str> {
-        self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty())
+        static HINT: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"(?i)^(?:for|run|see|try|type|use)\b.*(?:--help\b|\bhelp\b.*\b(?:more|usage)|\bmore (?:information|details)\b)")
+                .expect("the pattern is a constant and tested")
+        });
+        let mut lines = self.stderr.lines().map(str::trim).rev().filter(|line| !line.is_empty());
+        let last = lines.next()?;
+        Some(std::iter::once(last).chain(lines).find(|line| !HINT.is_match(line)).unwrap_or(last))
     }
 
     /// Puts what a person can do behind what was said, where the description knows that.

@@ -7,7 +7,7 @@ use super::trouble::{is_hopeless, status_of, trouble_of};
 use super::{Client, Meaning};
 use crate::clip::{head, tail};
 use crate::id::Millis;
-use crate::reading::{Cost, Counts, Progress, Reading, Retrying, Trouble, Usage};
+use crate::reading::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
 use crate::weather;
 
 /// Bytes of an answer that are kept: its end, where a verdict stands.
@@ -36,6 +36,7 @@ pub(super) struct Fold {
     /// What went wrong last, if nothing was done since.
     pub error: Option<Problem>,
     pub retry_after: Option<Millis>,
+    pub earlier: Earlier,
     nano_usd: Option<(u64, Counted)>,
     /// The words since the last use of a tool: no other can be the answer.
     answer: Option<String>,
@@ -118,6 +119,7 @@ impl Fold {
             files: self.files.clone(),
             usage: self.usage,
             cost: self.cost(),
+            earlier: self.earlier,
             retrying: self.retrying,
         }
     }
@@ -128,10 +130,7 @@ impl Fold {
     }
 
     pub fn cost(&self) -> Option<Cost> {
-        self.nano_usd.map(|(nano, counted)| Cost {
-            micro_usd: nano.saturating_add(500) / 1000,
-            scope: counted.scope(),
-        })
+        self.nano_usd.map(|(nano, counted)| money(nano, counted))
     }
 
     fn say(&mut self, text: &str, goes_on: bool) {
@@ -204,21 +203,34 @@ impl Fold {
     }
 
     fn add_usage(&mut self, counted: Counted, new: Usage) {
-        let old = self.usage.filter(|_| counted == Counted::Request).unwrap_or_default();
-        self.usage = Some(Usage {
-            input: old.input.saturating_add(new.input),
-            cached: old.cached.saturating_add(new.cached),
-            cache_write: old.cache_write.saturating_add(new.cache_write),
-            output: old.output.saturating_add(new.output),
-            reasoning: old.reasoning.saturating_add(new.reasoning),
-            scope: new.scope,
-        });
+        let sum = match self.usage {
+            Some(old) if counted == Counted::Request => old.plus(new),
+            Some(old) if new.beyond(old).is_none() => {
+                self.earlier.usage = Some(self.earlier.usage.map_or(old, |sum| sum.plus(old)));
+                new
+            }
+            _ => new,
+        };
+        self.usage = Some(sum);
     }
 
     fn add_cost(&mut self, counted: Counted, nano_usd: u64) {
-        let old = self.nano_usd.filter(|_| counted == Counted::Request).map_or(0, |(nano, _)| nano);
-        self.nano_usd = Some((old.saturating_add(nano_usd), counted));
+        let sum = match self.nano_usd {
+            Some((old, _)) if counted == Counted::Request => old.saturating_add(nano_usd),
+            Some((old, before)) if nano_usd < old => {
+                let old = money(old, before).micro_usd;
+                self.earlier.micro_usd =
+                    Some(self.earlier.micro_usd.map_or(old, |sum| sum.saturating_add(old)));
+                nano_usd
+            }
+            _ => nano_usd,
+        };
+        self.nano_usd = Some((sum, counted));
     }
+}
+
+fn money(nano_usd: u64, counted: Counted) -> Cost {
+    Cost { micro_usd: nano_usd.saturating_add(500) / 1000, scope: counted.scope() }
 }
 
 /// Describes a problem in a reading.

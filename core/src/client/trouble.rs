@@ -11,20 +11,24 @@ use super::{Meaning, Problem};
 use crate::reading::Trouble;
 use crate::weather::{self, ExitKind};
 
-/// Says what an error means.
+/// Says what an error means. What it says is more than how it is called: an empty account comes as a limit, a bad key as a
+/// refused request.
 pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
     let texts = [problem.code.as_str(), problem.message.as_str()];
-    let by_own = || own.iter().find(|meaning| texts.iter().any(|text| meaning.re.is_in(text)));
+    let by_own =
+        |text: &str| own.iter().find(|meaning| meaning.re.is_in(text)).map(|meaning| meaning.trouble);
     let by_phrase = |phrases: &[(Trouble, Regex)]| {
         let found = phrases.iter().find(|(_, phrase)| texts.iter().any(|text| phrase.is_match(text)));
         found.map(|(trouble, _)| *trouble)
     };
-    let status = status_of(problem);
-    by_own()
-        .map(|meaning| meaning.trouble)
+    let (status, called) = (status_of(problem), by_own(&problem.code));
+    by_own(&problem.message)
         .or_else(|| by_phrase(&BEFORE_STATUS))
+        .or_else(|| is_unpaid(problem).then_some(Trouble::Credit))
+        .or(called.filter(|trouble| *trouble != Trouble::BadRequest))
         .or_else(|| status.filter(|status| *status == 429 || *status >= 500).and_then(by_status))
         .or_else(|| by_phrase(&BEFORE_REFUSAL))
+        .or(called)
         .or_else(|| status.and_then(by_status))
         .or_else(|| by_phrase(&AFTER_STATUS))
         .or_else(|| by_weather(&problem.message))
@@ -34,6 +38,16 @@ pub(super) fn trouble_of(problem: &Problem, own: &[Meaning]) -> Trouble {
             (problem.resets.is_some() || ends()).then_some(Trouble::RateLimit)
         })
         .unwrap_or(Trouble::Unknown)
+}
+
+/// Says whether a quota is used up that money lifts, and no time: one that names how long to wait, or what is counted in a
+/// while, comes back by itself.
+fn is_unpaid(problem: &Problem) -> bool {
+    static PLAN: LazyLock<Regex> = LazyLock::new(|| regex("(?i)check your plan and billing"));
+    static WHILE: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?i)\bmetric\b|\bper[ _]?(?:minute|hour|day)|\bretry\b"));
+    let says = |pattern: &Regex| [&problem.code, &problem.message].iter().any(|text| pattern.is_match(text));
+    says(&PLAN) && !says(&WHILE) && problem.retry_after.is_none() && problem.resets.is_none()
 }
 
 /// Returns the status of the service's answer, also where it stands in the words only.
@@ -105,7 +119,7 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
         (
             Trouble::Credit,
-            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits",
+            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|\barrearage\b|account is in good standing",
         ),
         (
             Trouble::Overloaded,
@@ -118,7 +132,7 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
 /// What says more than a status that refuses: a bad key may come with 400. Beside one that passes it is said of something else.
 static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
-        (Trouble::Credit, r"no credits|quota exceeded\. check your plan and billing"),
+        (Trouble::Credit, "no credits"),
         (
             Trouble::Config,
             r#"model[_ ]?not[_ ]?found|\bmodels?(?:[/ :]+["'`]?[\w./:@-]+["'`]?)? (?:(?:is |was )?not (?:found|supported)|does not exist)|issue with the selected model"#,
@@ -129,7 +143,7 @@ static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         ),
         (
             Trouble::Auth,
-            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key(?: not (?:valid|found)|[_ ](?:invalid|expired))|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log ?|sign )in again|oauth token",
+            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key(?: not (?:valid|found)|[_ ](?:invalid|expired))|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log ?|sign )in again|oauth token|(?:organi[sz]ation|account|workspace) (?:has been|was|is) (?:disabled|suspended|deactivated)",
         ),
     ])
 });
@@ -165,6 +179,25 @@ mod tests {
             ("API_KEY_INVALID", "scripted", Some(400), Trouble::Auth),
             ("", "Your session is over. Please login again.", None, Trouble::Auth),
             ("", "Quota exceeded. Check your plan and billing details.", None, Trouble::Credit),
+            (
+                "Arrearage",
+                "Access denied, please make sure your account is in good standing.",
+                Some(400),
+                Trouble::Credit,
+            ),
+            ("", "400 This organization has been disabled.", None, Trouble::Auth),
+            (
+                "",
+                "429 You exceeded your current quota, please check your plan and billing details.",
+                None,
+                Trouble::Credit,
+            ),
+            (
+                "",
+                "You exceeded your current quota, please check your plan and billing details. Quota exceeded for metric: requests, limit: 20. Please retry in 44s.",
+                Some(429),
+                Trouble::RateLimit,
+            ),
             ("", "Quota exceeded. Please retry in 44s.", None, Trouble::RateLimit),
             ("", "There's an issue with the selected model (x). It may not exist.", None, Trouble::Config),
             ("authentication_failed", "", None, Trouble::Auth),
@@ -254,6 +287,34 @@ mod tests {
             let [code, message] = [code, message].map(|text| (*text).to_owned());
             let problem = Problem { code, message, status: *status, ..Problem::default() };
             assert_eq!(trouble_of(&problem, &[]), *expected, "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_error_says_is_more_than_how_it_is_called() {
+        let row = |re: &str, trouble| Meaning {
+            re: re.to_owned().try_into().unwrap(),
+            trouble,
+            help: String::new(),
+        };
+        let own = [
+            row("^RateLimitError$", Trouble::RateLimit),
+            row("^BadRequestError$", Trouble::BadRequest),
+            row("quota of the house", Trouble::RateLimit),
+        ];
+        for (code, message, expected) in [
+            ("RateLimitError", "RateLimitError: slow down", Trouble::RateLimit),
+            ("RateLimitError", "RateLimitError: insufficient_quota, check your plan", Trouble::Credit),
+            ("RateLimitError", "too many tokens for this minute", Trouble::RateLimit),
+            ("BadRequestError", "BadRequestError: unexpected role", Trouble::BadRequest),
+            ("BadRequestError", "BadRequestError: your credit balance is too low", Trouble::Credit),
+            ("BadRequestError", "the prompt is too long", Trouble::ContextOverflow),
+            ("BadRequestError", "invalid api key", Trouble::Auth),
+            ("BadRequestError", "insufficient_quota: the quota of the house", Trouble::RateLimit),
+        ] {
+            let problem =
+                Problem { code: code.to_owned(), message: message.to_owned(), ..Problem::default() };
+            assert_eq!(trouble_of(&problem, &own), expected, "{problem:?}");
         }
     }
 }

@@ -8,13 +8,14 @@ use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::scope;
 use crate::state::Changed;
 use crate::verdict::Decision;
-use crate::workflow::{Check, CheckBy, OnExhausted, Step};
+use crate::workflow::{Capability, Check, CheckBy, OnExhausted, Step, Work, Worker};
 
 /// How often an external job is asked for, where the verdict does not say.
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
 const JOB_POLL_MIN: Millis = Millis::from_secs(1);
 
 /// What is said of a completion that shows nothing.
+const HELD_BEFORE: &str = "unchanged: nothing in the workspace was changed, so what was asked of it held before the work began, too";
 const UNCHANGED: &str = "unchanged: the checks passed before the work began, and nothing was changed";
 
 impl Batch {
@@ -82,6 +83,9 @@ impl Batch {
             && !event.problems.iter().any(|it| it == UNCHANGED)
         {
             event.problems.push(UNCHANGED.to_owned());
+        }
+        if event.decision == Decision::Complete && at.changed == Changed::No && rests_on_conditions(step) {
+            event.problems.push(HELD_BEFORE.to_owned());
         }
         if event.decision == Decision::Complete && claims && !at.drift.put_back.is_empty() {
             event.claimed = Some(Decision::Complete);
@@ -160,4 +164,11 @@ impl Batch {
         let then = if check.by == CheckBy::Claim { Next::Work } else { Next::Check };
         self.wait(step, wait, then, WaitReason::ExternalJob, "an external job is still running".to_owned());
     }
+}
+
+/// Says whether conditions alone judge somebody who is to change something.
+fn rests_on_conditions(step: &Step) -> bool {
+    let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
+    let edits = |worker: &Worker| worker.capabilities.contains(&Capability::Edit);
+    by_conditions && matches!(&step.work, Work::Worker(worker) if edits(worker))
 }

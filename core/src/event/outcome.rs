@@ -89,6 +89,8 @@ pub enum Exit {
     Hopeless,
     /// Ended by us: it printed more than it may.
     Flooded,
+    /// Ended by us: its probe had said this of it, `stalled` (so often in a row as it has to) or `terminal`.
+    Probed(String),
 }
 
 impl Exit {

@@ -3,6 +3,7 @@
 //! Who deletes a failing test, or skips it, has not mended it. Names of passing tests are rarely printed, but
 //! nearly every tool says how many there were.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -79,7 +80,7 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         // nextest.
         r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (?<passed>\d+) passed(?:.*?, (?<failed>\d+) failed)?(?:.*?, (?<skipped>\d+) skipped)?",
         // pytest.
-        r"^=*\s*(?:(?<failed>\d+) failed)?(?:, )?(?:(?<passed>\d+) passed)?(?:(?:, )?(?<skipped>\d+) skipped)?(?:(?:, )?\d+ (?:deselected|xfailed|xpassed|warnings?))*(?:(?:, )?(?<errors>\d+) errors?)? in [\d.:]+m?s\b",
+        r"^=*\s*(?:(?<failed>\d+) failed)?(?:, )?(?:(?<passed>\d+) passed)?(?:(?:, )?(?<skipped>\d+) skipped)?(?:(?:, )?(?<skipped2>\d+) deselected)?(?:(?:, )?(?<skipped3>\d+) xfailed)?(?:(?:, )?\d+ (?:xpassed|warnings?))*(?:(?:, )?(?<errors>\d+) errors?)?(?:(?:, )?\d+ [a-z][a-z ]*?)* in [\d.:]+m?s\b",
         // jest, vitest.
         r"^Tests:\s+(?:(?<failed>\d+) failed, )?(?:(?<skipped>\d+) skipped, )?(?:\d+ todo, )?(?:(?<passed>\d+) passed, )?\d+ total",
         r"^\s*Tests\s+(?:(?<failed>\d+) failed)?(?: \| )?(?:(?<passed>\d+) passed)?(?: \| )?(?:(?<skipped>\d+) skipped)?.*\(\d+\)",
@@ -157,9 +158,11 @@ pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
 
 fn summaries(lines: &[&str]) -> Option<Tests> {
     let (mut sum, mut programs): (Option<Tests>, Option<Tests>) = (None, None);
+    let mut twice = Twice::default();
     let mut is_shown = false;
     for (at, line) in lines.iter().enumerate() {
         is_shown = if is_shown { !nextest::is_own(line) } else { nextest::shows(line) };
+        twice.note(line);
         if is_shown || !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
@@ -172,15 +175,52 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
         let Some((summary, tests)) = found else { continue };
         match summary.kind {
             Kind::Programs => programs = Some(programs.unwrap_or_default().plus(tests)),
-            Kind::Tests => sum = Some(sum.unwrap_or_default().plus(tests)),
+            Kind::Tests => sum = Some(sum.unwrap_or_default().plus(twice.taken_from(tests))),
             Kind::Correction => {
                 let before = sum.unwrap_or_default();
-                let passed = before.passed.saturating_sub(tests.failed).saturating_sub(tests.skipped);
-                sum = Some(Tests { passed, ..before }.plus(tests));
+                // One test may fail several times, in parts of it.
+                let failed = tests.failed.min(before.passed);
+                let passed = (before.passed - failed).saturating_sub(tests.skipped);
+                sum = Some(Tests { passed, ..before }.plus(Tests { failed, ..tests }));
             }
         }
     }
     programs.or(sum)
+}
+
+/// What the next summary counts beside the tests that it is about: who mends that has removed no test.
+#[derive(Default)]
+struct Twice<'a> {
+    /// Parts of tests that failed, by their tests. pytest counts each, and a test that fails in parts only as passed.
+    parts: Vec<&'a str>,
+    /// What failed behind a test that had ended: a fixture's end in pytest, a hook of mocha.
+    behind: u64,
+}
+
+impl<'a> Twice<'a> {
+    fn note(&mut self, line: &'a str) {
+        static HOOK: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r#"^\s*\d+\) "after (?:all|each)" hook.*[^:]$"#).expect("a pattern of ours")
+        });
+        if line.starts_with("SUBFAILED") {
+            let head = line.split(" - ").next().unwrap_or_default();
+            self.parts.extend(head.split_whitespace().last());
+        } else if (line.starts_with('_') && line.contains(" ERROR at teardown of ")) || HOOK.is_match(line) {
+            self.behind += 1;
+        }
+    }
+
+    fn taken_from(&mut self, tests: Tests) -> Tests {
+        let Self { parts, behind } = std::mem::take(self);
+        let failed = tests.failed.saturating_sub(u64::try_from(parts.len()).unwrap_or(u64::MAX));
+        let of_parts = u64::try_from(parts.into_iter().collect::<BTreeSet<_>>().len()).unwrap_or(u64::MAX);
+        let moved = of_parts.min(tests.passed);
+        Tests {
+            passed: (tests.passed - moved).saturating_sub(behind),
+            failed: failed.saturating_add(moved),
+            ..tests
+        }
+    }
 }
 
 /// Reads the numbers of a summary; `None` if it has none.
@@ -274,6 +314,26 @@ mod tests {
             ("=========== 3 passed in 0.01s ===========", (3, 0, 0)),
             ("3 passed, 1 warning in 0.01s", (3, 0, 0)),
             ("===== 1 failed, 1 passed, 1 error in 0.10s =====", (1, 2, 0)),
+            ("2 passed, 3 subtests passed in 0.19s", (2, 0, 0)),
+            ("2 passed, 1 rerun in 1.02s", (2, 0, 0)),
+            (
+                "== 1 failed, 3 passed, 1 skipped, 2 deselected, 1 xfailed, 1 xpassed, 2 warnings, 1 error, 1 rerun in 61.0s (0:01:01) ==",
+                (3, 2, 4),
+            ),
+            // pytest counts the parts of a test, and takes a test that failed in parts only for one that passed.
+            (
+                "SUBFAILED(a=1, b=2) t.py::T::test_many - AssertionError: -1 != 3\nSUBFAILED[x] t.py::T::test_many - boom\n== 2 failed, 2 passed in 0.18s ==",
+                (1, 1, 0),
+            ),
+            (
+                "____ ERROR at teardown of test_a ____\nE   RuntimeError: x\nERROR t.py::test_a - RuntimeError: x\n== 2 passed, 1 error in 0.12s ==",
+                (1, 1, 0),
+            ),
+            ("Ran 2 tests in 0.001s\n\nFAILED (failures=3)", (0, 2, 0)),
+            (
+                "  adds\n    1) \"after all\" hook for \"works\"\n\n  2 passing (4ms)\n  1 failing\n\n  1) \"after all\" hook for \"works\":\n",
+                (1, 1, 0),
+            ),
             ("Ran 5 tests in 0.001s\n\nOK", (5, 0, 0)),
             ("Ran 5 tests in 0.001s\n\nOK (skipped=1)", (4, 0, 1)),
             ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)", (2, 2, 1)),

@@ -221,6 +221,7 @@ fn code_of(ended: &Ended<'_>) -> Result<i32, String> {
         Exit::Signal(signal) => format!("it was ended by signal {signal}"),
         Exit::TimedOut => format!("it exceeded its time limit of {}", spoken(limit)),
         Exit::Idle => "it did nothing for so long that it was ended".to_owned(),
+        Exit::Probed(word) => format!("its probe said `{word}`, so it was ended"),
         Exit::Flooded => format!("it printed more than {output_max} bytes, all that a validator may"),
         Exit::Asks(question) => format!("it waited for an answer to `{question}`"),
         Exit::Stopped => "it was stopped".to_owned(),

@@ -278,8 +278,11 @@ fn key(node: &Node) -> String {
         node.sets[node.sets.len() - counted..].iter().rev().map_while(|set| place(node, set)).collect();
     let (now, before) = (node.sets.last().map(Vec::len), node.before().and_then(|set| place(node, set)));
     let common = node.before().zip(node.sets.last()).map(|(a, b)| shared(a, b));
+    // A failure that is met so often ends the step.
+    let mut met: Vec<u32> = step.occurrences.values().copied().collect();
+    met.sort_unstable();
     format!(
-        "{counters:?} {ages:?} {recent:?} {now:?} {before:?} {common:?} {:?} {} {}",
+        "{counters:?} {ages:?} {recent:?} {now:?} {before:?} {common:?} {:?} {} {} {met:?}",
         step.changed, step.iteration, step.parse_failures
     )
 }

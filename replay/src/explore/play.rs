@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use unstuck_core::answer::AnswerSeen;
 use unstuck_core::completion::Phase;
 use unstuck_core::event::{
@@ -250,8 +251,12 @@ impl Player {
 
     /// What the worker answers, or the closer: completion, unless nobody can read it.
     fn answer(&self, letter: Letter) -> Option<Box<AnswerSeen>> {
-        self.step.completion.as_ref()?;
-        let said = r#"{"status": "completed", "allComplete": true}"#.to_owned();
+        let completion = self.step.completion.as_ref()?;
+        let required = completion.closer.iter().flat_map(|closer| &closer.required);
+        let checklist: Vec<_> =
+            required.map(|id| json!({"id": id, "description": id, "completed": true})).collect();
+        let said = json!({"status": "completed", "allComplete": true, "checklist": checklist, "summary": ""});
+        let said = said.to_string();
         let value = (letter != Letter::Unreadable).then_some(said);
         Some(Box::new(AnswerSeen { value, ..AnswerSeen::default() }))
     }

@@ -168,14 +168,15 @@ record! {
     v1::ChangedFile = diffstat::ChangedFile { path, added, removed }
     v1::Call = domain::Call { client, session, continues, argv }
     v1::WorkerProgressed = domain::WorkerProgressed { step, iteration, attempt, progress }
-    v1::Progress = reading::Progress { session, model, text, doing, counts, files, usage, cost, retrying }
+    v1::Progress = reading::Progress { session, model, text, doing, counts, files, usage, cost, earlier, retrying }
     v1::Retrying = reading::Retrying { trouble, attempt, most, delay }
     v1::Reading = reading::Reading {
-        client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, cost, counts,
-        files,
+        client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, cost, earlier,
+        counts, files,
     }
     v1::Usage = reading::Usage { input, cached, cache_write, output, reasoning, scope }
     v1::Cost = reading::Cost { micro_usd, scope }
+    v1::Earlier = reading::Earlier { usage, micro_usd }
     v1::Counts = reading::Counts { tools, tools_failed, retries, denied, unparsed }
     v1::FallbackTaken = domain::FallbackTaken { step, what, to, why }
     v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back }
@@ -231,7 +232,7 @@ record! {
 }
 
 choice! {
-    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless, Flooded }
+    Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless, Flooded, Probed(it) }
     CallEnd = reading::CallEnd { Done, Failed, Stopped }
     Trouble = reading::Trouble {
         RateLimit, Overloaded, Server, Network, Auth, Credit, ContextOverflow, BadRequest, TurnLimit, BudgetLimit,

@@ -107,6 +107,7 @@ pub struct Progress {
     pub files: Vec<String>,
     pub usage: Option<Usage>,
     pub cost: Option<Cost>,
+    pub earlier: Earlier,
     pub retrying: Option<Retrying>,
 }
 
@@ -132,6 +133,7 @@ pub struct Reading {
     pub structured: Option<String>,
     pub usage: Option<Usage>,
     pub cost: Option<Cost>,
+    pub earlier: Earlier,
     pub counts: Counts,
     pub files: Vec<String>,
 }
@@ -180,6 +182,12 @@ pub struct Usage {
 pub struct Cost {
     pub micro_usd: u64,
     pub scope: Scope,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    pub usage: Option<Usage>,
+    pub micro_usd: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -652,6 +660,7 @@ pub enum Exit {
     Settled,
     Hopeless,
     Flooded,
+    Probed(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,9 @@ use unstuck_core::event::{
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
 use unstuck_core::money::{Spent, Sum, Tokens};
-use unstuck_core::reading::{CallEnd, Cost, Counts, Progress, Reading, Retrying, Scope, Trouble, Usage};
+use unstuck_core::reading::{
+    CallEnd, Cost, Counts, Earlier, Progress, Reading, Retrying, Scope, Trouble, Usage,
+};
 use unstuck_core::scope::Drift;
 use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 use unstuck_core::validator::{Report, Severity, ValidatorOutcome, ValidatorResult};
@@ -134,6 +136,7 @@ fn reading(trouble: Option<Trouble>, end: CallEnd) -> Reading {
         structured: Some("{\"status\":\"done\"}".to_owned()),
         usage: Some(usage()),
         cost: Some(Cost { micro_usd: 310_000, scope: Scope::Call }),
+        earlier: Earlier { usage: Some(usage()), micro_usd: Some(90_000) },
         counts: counts(),
         files: vec!["src/a.rs".to_owned()],
     }
@@ -181,6 +184,7 @@ fn progressed(trouble: Trouble) -> Observation {
             files: vec!["src/a.rs".to_owned()],
             usage: Some(usage()),
             cost: Some(Cost { micro_usd: 310_000, scope: Scope::Session }),
+            earlier: Earlier { usage: Some(usage()), micro_usd: Some(90_000) },
             retrying: Some(retrying),
         }),
     })
@@ -315,6 +319,7 @@ pub fn observations() -> Vec<Observation> {
         Exit::CouldNotStart("no such file".to_owned()),
         Exit::Child(child),
         Exit::Idle,
+        Exit::Probed("stalled".to_owned()),
         Exit::Asks("Overwrite? [y/N]".to_owned()),
         Exit::Settled,
         Exit::Hopeless,

@@ -56,9 +56,9 @@ fn thousands(tokens: u64) -> String {
 
 fn text(failure: &Failure) -> String {
     let kind = match failure.why {
-        Why::RateLimit => "RateLimitError",
+        Why::RateLimit | Why::Credit => "RateLimitError",
         Why::Auth => "AuthenticationError",
-        Why::Credit | Why::Context => "BadRequestError",
+        Why::Context => "BadRequestError",
         Why::Overloaded | Why::Server => "InternalServerError",
         Why::Network => "APIConnectionError",
     };

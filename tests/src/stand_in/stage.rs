@@ -78,9 +78,9 @@ impl Failure {
     /// Returns the status of the service's answer.
     pub fn status(&self) -> Option<u16> {
         match self.why {
-            Why::RateLimit => Some(429),
+            // An empty account is refused as a limit is.
+            Why::RateLimit | Why::Credit => Some(429),
             Why::Auth => Some(401),
-            Why::Credit => Some(402),
             Why::Overloaded => Some(529),
             Why::Server => Some(500),
             Why::Network => None,
@@ -93,7 +93,7 @@ impl Failure {
         let usual = match self.why {
             Why::RateLimit => "scripted rate limit",
             Why::Auth => "scripted bad key",
-            Why::Credit => "scripted insufficient credit balance",
+            Why::Credit => "You exceeded your current quota, please check your plan and billing details.",
             Why::Overloaded => "scripted overload",
             Why::Server => "scripted internal error",
             Why::Network => "Connection error.",
@@ -107,7 +107,7 @@ impl Failure {
         match self.why {
             Why::RateLimit => "rate_limit_error",
             Why::Auth => "authentication_error",
-            Why::Credit => "billing_error",
+            Why::Credit => "insufficient_quota",
             Why::Overloaded => "overloaded_error",
             Why::Server | Why::Network => "api_error",
             Why::Context => "invalid_request_error",

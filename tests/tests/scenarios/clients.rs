@@ -272,7 +272,8 @@ fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_an
 
 #[test]
 fn who_takes_over_is_asked_at_once_and_the_bound_holds_for_all_of_them() {
-    let limited = json!([{"cost": 0.6}, {"say": "I begin."}, {"rate_limit": {"resets": "1pm (Asia/Seoul)"}}]);
+    let limited =
+        json!([{"cost": 0.6}, {"say": "I begin."}, {"rate_limit": {"resets": crate::weather::limit()}}]);
     let looks = json!([{"cost": 0.6}, {"say": "I have only looked."}]);
     let plan = json!({"claude": [limited], "opencode": [looks]});
     let stage = Stage::repository().with_clients(&["claude", "opencode"], &plan);
@@ -365,6 +366,17 @@ fn a_prompt_that_is_too_long_for_an_argument_is_a_matter_of_the_setting() {
     flow(50_000).with_status(0);
     assert_eq!(stage.calls(), 1);
     stage.verify();
+}
+
+#[test]
+fn a_file_of_workers_in_another_form_is_not_passed_over() {
+    let stage = Stage::repository();
+    stage.write(".unstuck/workers.toml", "[workers.house]\n");
+    stage
+        .unstuck(&["run", "mend it", "--check", CHECK, "--with", "true"])
+        .with_status(64)
+        .complains(".unstuck/workers.toml: is not read")
+        .complains("write it as workers.yaml");
 }
 
 #[test]

@@ -397,3 +397,32 @@ fn a_parent_goes_on_with_a_child_that_was_completed_by_itself() {
     stage.unstuck(&["resume", &child, "--accept-drift"]).with_status(0);
     stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
 }
+
+#[test]
+fn a_verdict_that_nobody_asks_for_fails_no_worker_and_one_that_waits_says_for_how_long() {
+    let stage = Stage::repository();
+    let binary = env!("CARGO_BIN_EXE_unstuck");
+    let worker =
+        format!("cat >/dev/null; echo x >notes; {binary} verdict incomplete --reason 'two tests fail'");
+    stage.unstuck(&["run", "mend it", "--check", "test -e notes", "--with", &worker]).with_status(0);
+    let file = stage.scratch("decision.json");
+    let path = file.to_str().expect("a path of ours");
+    stage.unstuck(&["verdict", "waiting", "--reason", "CI runs", "--file", path]).with_status(0);
+    let written: Value = serde_json::from_slice(&std::fs::read(&file).expect("it is written")).expect("JSON");
+    assert_eq!(written["retry_after"], 60);
+}
+
+#[test]
+fn conditions_that_hold_while_nothing_was_changed_are_a_completion_with_a_note() {
+    for (capability, is_told) in [("EDIT", true), ("READ", false)] {
+        let stage = Stage::repository();
+        stage.workflow(
+            "",
+            &format!("worker: CUSTOM\ncapabilities: [{capability}]\ninstructions: 'true'\ncompletion_conditions: [git-clean]\nmax_iterations: 2"),
+        );
+        stage.git(&["add", "-A"]);
+        stage.git(&["commit", "-qm", "the workflow"]);
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        assert_eq!(ended.out.contains("unchanged: nothing in the workspace"), is_told, "{ended:?}");
+    }
+}

@@ -416,3 +416,24 @@ fn s64_a_machine_report_tells_what_the_output_does_not() {
     assert!(prompts.contains("pays") && prompts.contains("3 is not 4"), "{prompts}");
     assert!(!prompts.contains("stale"), "{prompts}");
 }
+
+/// A worker that mends so many places of one rule in each iteration, and then so many more or less.
+fn mends_places(stage: &Stage, by: &str) -> Ended {
+    let places: String = (1..=24).map(|at| format!("line {at} bad\n")).collect();
+    stage.write("places.txt", places);
+    stage.write(
+        "lint.sh",
+        "awk '/bad/ { print \"places.txt:\" NR \":1: E711 Comparison to None\"; n++ } END { if (n) print \"Found \" n \" errors.\"; exit n > 0 }' places.txt",
+    );
+    let worker = format!("cat >\"$SCRATCH/prompt\"; {by}");
+    stage.unstuck(&["run", "mend", "--check", "sh lint.sh", "--with", &worker, "--iterations", "14"])
+}
+
+#[test]
+fn s24_one_rule_that_is_broken_at_fewer_places_each_time_is_progress_and_at_as_many_is_none() {
+    let stage = Stage::repository();
+    let three = "for i in 1 2 3; do sed -i '0,/bad/s/bad/good/' places.txt; done";
+    mends_places(&stage, three).with_status(0).says("fail 24 → 21");
+    let swings = "if grep -q bad.*x places.txt; then sed -i 's/ x$//; 0,/good/s/good/bad/' places.txt; else sed -i '0,/bad/s/bad/good/; s/$/ x/' places.txt; fi";
+    mends_places(&Stage::repository(), swings).with_status(3).says("STUCK");
+}

@@ -163,6 +163,26 @@ fn s37_conversations_that_begin_under_the_same_name_are_counted_whole() {
     stage.verify();
 }
 
+#[cfg(unix)]
+#[test]
+fn s37_a_total_that_goes_down_within_a_call_takes_nothing_back() {
+    let stage = Stage::repository();
+    let told = |usd: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"session_id":"s","total_cost_usd":{usd},"usage":{{"input_tokens":7000,"output_tokens":400}},"result":"I have only looked."}}"#
+        )
+    };
+    prints(&stage, "claude", &[told("0.9"), told("0.2")]);
+    run(&stage, "claude", &["--max-usd", "1"])
+        .with_status(2)
+        .says("OUT OF MONEY")
+        .says("$1.10 · 7.4k tokens")
+        .says("cost $1.10 (reported), 7.4k tokens");
+    assert_eq!(stage.facts("worker_finished").len(), 1);
+    stage.unstuck(&["report"]).says("$1.10  7.4k");
+    stage.verify();
+}
+
 /// A price file for one model.
 const ONE_PRICE: &str =
     "prices:\n  - {model: \"priced-*\", input: 3, cached: 0.3, cache_write: 3.75, output: 15}\n";

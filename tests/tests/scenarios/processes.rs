@@ -64,7 +64,11 @@ fn s51_two_runs_in_one_repository_work_beside_each_other_in_worktrees() {
     assert!(second.out.contains("without  1 file") && second.out.contains("1 other worktree"), "{second:?}");
     tell(&stage.scratch("go"));
     let first = first.wait().with_status(0);
-    assert!(first.out.contains("git merge unstuck/"), "{first:?}");
+    let said = first.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("where its work is, on branch unstuck/") && said.contains("next: cd "),
+        "{first:?}"
+    );
 
     let branches = stage.git(&["branch", "--list", "unstuck/*"]);
     assert_eq!(branches.lines().count(), 2, "{branches}");
@@ -263,7 +267,8 @@ fn a_probe_says_that_a_silent_worker_is_lost() {
     let probe = "stall: {probe: {command: echo terminal, interval: 1s}}\n\
                  completion_check: {commands: ['true']}\nmax_iterations: 2";
     run_script(&stage, "sleep 999", probe).with_status(0);
-    assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"], "idle");
+    assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"]["probed"], "terminal");
+    stage.unstuck(&["why", "@last"]).says("was ended: its probe said `terminal`");
     stage.leaves_nothing_running();
 }
 

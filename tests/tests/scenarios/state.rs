@@ -366,3 +366,26 @@ fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
     let longer = stage.unstuck(&["export"]).with_status(0).out;
     import(&longer).with_status(0).says(&format!("events {} to", lines.len() + 1));
 }
+
+#[test]
+fn gc_leaves_a_child_run_with_a_parent_that_is_worked_on() {
+    let stage = Stage::repository();
+    stage.write(
+        "kid.yaml",
+        "name: kid\nversion: \"1\"\ntimeout: 5m\nsteps:\n  one:\n    worker: CUSTOM\n    capabilities: [READ]\n    instructions: \"true\"\n",
+    );
+    stage.write(
+        "parent.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 5m\nconcurrency: 2\nsteps:\n  kid:\n    workflow: kid.yaml\n  long:\n    depends_on: [kid]\n    \
+         worker: CUSTOM\n    capabilities: [READ]\n    instructions: \"echo call >>$SCRATCH/calls; while [ ! -e $SCRATCH/go ]; do sleep 0.1; done\"\n",
+    );
+    let live = stage.start(&["run", "parent.yaml"]);
+    wait_until("the parent works", || stage.calls() == 1);
+    stage.unstuck(&["gc", "--older-than", "0d", "--yes"]).with_status(0).says("no run at rest");
+    tell(&stage.scratch("go"));
+    live.wait().with_status(0);
+    let told: Value =
+        serde_json::from_str(&stage.unstuck(&["gc", "--older-than", "0d", "--yes", "--json"]).out)
+            .expect("JSON");
+    assert_eq!(told["runs"].as_array().map(Vec::len), Some(2), "{told}");
+}

@@ -1,7 +1,8 @@
 //! Limits and outages of services, and what only a person can mend: S25, S26, S41 to S44.
 
 use std::fs;
-use std::time::Instant;
+use std::sync::LazyLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -30,19 +31,29 @@ fn waits(stage: &Stage) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Checks that a run waited once, until 1 pm in Seoul, and was complete in its first iteration.
+/// Checks that a run waited once, until the moment of [`limit`], and was complete in its first iteration.
 #[track_caller]
-fn waited_until_one_in_seoul(stage: &Stage, who: &str) {
+fn waited_for_the_limit(stage: &Stage, who: &str) {
     let waits = waits(stage);
     let [(at, until)] = waits[..] else { panic!("{who}: {waits:?}") };
-    // Close to that moment it waits a little longer.
-    assert!(until > at && (until - 4 * HOUR) % (24 * HOUR) < 10_000, "{who}: {until}");
+    let in_seoul = (until + 9 * HOUR) % (24 * HOUR);
+    assert!(until > at && in_seoul / HOUR == *RESETS && in_seoul % HOUR < 10_000, "{who}: {until}");
     assert_eq!(stage.verdict()["iteration"], 1, "{who}");
     stage.verify();
 }
 
-/// A limit with the moment at which it ends, in the words of each client.
-const LIMIT: &str = "1pm (Asia/Seoul)";
+/// The hour in Seoul at which a limit ends: in four to five hours, whenever the tests run, since a moment that has just passed
+/// is waited for no more. No summer time is kept there.
+static RESETS: LazyLock<u64> = LazyLock::new(|| {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+    (now / 3600 + 5 + 9) % 24
+});
+
+/// Returns a limit with the moment at which it ends, in the words of each client: `1pm (Asia/Seoul)`.
+pub fn limit() -> String {
+    let (hour, half) = (*RESETS % 12, if *RESETS < 12 { "am" } else { "pm" });
+    format!("{}{half} (Asia/Seoul)", if hour == 0 { 12 } else { hour })
+}
 
 fn flow(stage: &Stage, worker: &str) {
     let step = format!(
@@ -56,41 +67,44 @@ fn s41_a_limit_is_waited_for_until_the_moment_that_it_names() {
     let stage = Stage::repository();
     stage.write(
         "worker.sh",
-        "if [ -e $SCRATCH/calls ]; then echo mended >notes; else echo call >$SCRATCH/calls; echo \"You've hit your \
-         limit · resets 1pm (Asia/Seoul)\"; fi",
+        format!(
+            "if [ -e $SCRATCH/calls ]; then echo mended >notes; else echo call >$SCRATCH/calls; echo \"You've hit your \
+             limit · resets {}\"; fi",
+            limit()
+        ),
     );
     flow(&stage, "worker: COMMAND\ncommand: sh worker.sh");
     let live = stage.start(&["run", "flow.yaml"]);
     kick(&stage, live, 1).with_status(0);
-    waited_until_one_in_seoul(&stage, "a command");
+    waited_for_the_limit(&stage, "a command");
 }
 
 #[test]
 fn s41_so_is_the_limit_of_each_client() {
     for client in ["claude", "codex", "opencode", "gemini", "qwen", "pi"] {
-        let stage = with(client, &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+        let stage = with(client, &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
         flow(&stage, &format!("worker: CLIENT\nclient: {client}\ncapabilities: [READ, EDIT]"));
         let live = stage.start(&["run", "flow.yaml", "--yes"]);
         kick(&stage, live, 1).with_status(0);
-        waited_until_one_in_seoul(&stage, client);
+        waited_for_the_limit(&stage, client);
     }
 }
 
 #[test]
 fn s41_a_run_whose_supervisor_died_while_it_waited_is_gone_on_with_by_a_kick() {
-    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
     wait_until("it waits", || live.so_far().contains("waits for a service"));
     live.crash();
     stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
-    waited_until_one_in_seoul(&stage, "claude");
+    waited_for_the_limit(&stage, "claude");
     stage.unstuck(&["kick"]).with_status(64).complains("does not wait for anything");
 }
 
 #[test]
 fn a_kick_that_comes_too_late_does_not_end_the_next_wait() {
-    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
     wait_until("it waits", || live.so_far().contains("waits for a service"));
@@ -107,14 +121,14 @@ fn a_kick_that_comes_too_late_does_not_end_the_next_wait() {
 
 #[test]
 fn s41_so_is_one_that_was_ended_in_an_orderly_way_while_it_waited() {
-    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
     wait_until("it waits", || live.so_far().contains("waits for a service"));
     live.signal(Signal::SIGINT);
     live.wait().with_status(130);
     stage.unstuck(&["kick"]).with_status(0).says("COMPLETE");
-    waited_until_one_in_seoul(&stage, "claude");
+    waited_for_the_limit(&stage, "claude");
 }
 
 #[test]
@@ -131,7 +145,7 @@ fn s41_a_kick_of_a_run_that_was_ended_while_it_worked_names_the_resume() {
 
 #[test]
 fn s41_a_resume_says_until_when_the_run_still_waits() {
-    let stage = with("claude", &json!([[{"rate_limit": {"resets": LIMIT}}], mends()]));
+    let stage = with("claude", &json!([[{"rate_limit": {"resets": limit()}}], mends()]));
     flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
     let live = stage.start(&["run", "flow.yaml", "--yes"]);
     wait_until("it waits", || live.so_far().contains("waits for a service"));
@@ -139,17 +153,17 @@ fn s41_a_resume_says_until_when_the_run_still_waits() {
     let live = stage.start(&["resume"]);
     wait_until("it says so", || live.so_far().contains("still waits"));
     let ended = kick(&stage, live, 1).with_status(0);
-    ended.says("1pm (Asia/Seoul)").says("· until");
-    waited_until_one_in_seoul(&stage, "claude");
+    ended.says(&limit()).says("· until");
+    waited_for_the_limit(&stage, "claude");
 }
 
-/// A moment that is later than [`LIMIT`], whenever it is read.
+/// A moment that is later than [`limit`], whenever it is read.
 const LATER: &str = "tomorrow at 11pm (UTC)";
 
 #[test]
 fn s41_where_all_who_may_take_over_are_limited_whoever_is_free_first_is_waited_for() {
-    for (claude, codex, expected) in
-        [(LIMIT, LIMIT, "claude"), (LIMIT, LATER, "claude"), (LATER, LIMIT, "codex")]
+    let soon = &*limit();
+    for (claude, codex, expected) in [(soon, soon, "claude"), (soon, LATER, "claude"), (LATER, soon, "codex")]
     {
         let limited = |resets: &str| json!([{"rate_limit": {"resets": resets}}]);
         let plan = json!({"claude": [limited(claude), mends()], "codex": [limited(codex), mends()]});
@@ -159,7 +173,7 @@ fn s41_where_all_who_may_take_over_are_limited_whoever_is_free_first_is_waited_f
         kick(&stage, live, 1).with_status(0);
         let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
         assert_eq!(called, ["claude", "codex", expected]);
-        waited_until_one_in_seoul(&stage, expected);
+        waited_for_the_limit(&stage, expected);
     }
 }
 
@@ -211,7 +225,7 @@ fn s42_a_service_that_is_not_waited_for_is_asked_once() {
         ("weather: stop\n", json!({"overloaded": {}}), "weather: stop"),
         (
             "outage_budget: 1s\n",
-            json!({"rate_limit": {"resets": LIMIT}}),
+            json!({"rate_limit": {"resets": limit()}}),
             "is longer than the outage budget of 1 s",
         ),
     ] {
@@ -239,6 +253,12 @@ fn s43_what_a_person_has_to_mend_ends_the_run_at_once_and_says_how() {
         ("qwen", &auth, "set OPENAI_API_KEY"),
         ("pi", &auth, "run pi and type /login"),
         ("aider", &auth, "set the key of the provider"),
+        ("codex", &credit, "add credit to the account"),
+        ("opencode", &credit, "add credit to the account"),
+        ("gemini", &credit, "raise the quota of the account"),
+        ("qwen", &credit, "add credit to the account"),
+        ("pi", &credit, "add credit to the account"),
+        ("aider", &credit, "add credit to the account"),
     ] {
         let stage = with(client, plan);
         let begun = Instant::now();
@@ -287,8 +307,8 @@ fn s25_an_external_job_is_asked_for_again_and_has_a_deadline() {
     assert!(verdicts.len() >= 3 && verdicts.iter().all(|it| it["iteration"] == 1), "{verdicts:#?}");
     stage.verify();
 
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(600);
-    let later = later.duration_since(std::time::UNIX_EPOCH).expect("it is after 1970").as_secs();
+    let later = SystemTime::now() + std::time::Duration::from_secs(600);
+    let later = later.duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
     for pause in [json!({"retry_after": "10m"}), json!({"until": later}), json!({"until": later.to_string()})]
     {
         let stage = Stage::repository();

@@ -6,13 +6,14 @@ use std::path::{Component, Path};
 
 use serde_json::json;
 use unstuck_adapters::import::{self, BYTES_MAX, Imported, Kind, Remark, Source, Wishes};
+use unstuck_adapters::shell::quoted;
 use unstuck_adapters::test_command;
 use unstuck_adapters::workflow_file::{Disk, Options};
 
 use super::Args;
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::{exit, project, text};
+use crate::{branches, exit, project, text};
 
 /// Writes the workflow, and says what is in it and what is not.
 pub fn import(global: &Global, args: &Args) -> Result {
@@ -21,7 +22,7 @@ pub fn import(global: &Global, args: &Args) -> Result {
     let bytes = read(&args.file)?;
     let tests = test_command::detect(&workspace).into_iter().next();
     let wishes = Wishes { with: args.with.clone(), tests };
-    let options = Options { workspace, ..Options::default() };
+    let options = Options { workspace: workspace.clone(), ..Options::default() };
     let imported = import::import(&Source { path: &path, bytes: &bytes }, &wishes, &options, &Disk).map_err(
         |rejected| {
             Error::usage(format!("{path} cannot be imported\n{}", rejected.render(text::width()).trim_end()))
@@ -45,15 +46,15 @@ pub fn import(global: &Global, args: &Args) -> Result {
         crate::print_json(&whole);
     } else if is_output {
         print!("{}", imported.workflow);
-        eprint!("{}", told(&path, &imported, None));
+        eprint!("{}", told(&path, &imported, None, &workspace));
     } else {
-        print!("{}", told(&path, &imported, out.as_deref()));
+        print!("{}", told(&path, &imported, out.as_deref(), &workspace));
     }
     Ok(exit::OK)
 }
 
 /// Says what became of a file.
-fn told(path: &str, imported: &Imported, out: Option<&Path>) -> String {
+fn told(path: &str, imported: &Imported, out: Option<&Path>, workspace: &Path) -> String {
     let list = |title: &str, remarks: &[Remark]| -> String {
         let lines: String = remarks.iter().map(|remark| format!("  {remark}\n")).collect();
         if lines.is_empty() { lines } else { format!("\n{title}:\n{lines}") }
@@ -65,7 +66,10 @@ fn told(path: &str, imported: &Imported, out: Option<&Path>) -> String {
     };
     let file = out.map(|out| out.display().to_string());
     let file = file.or_else(|| (imported.kind == Kind::Workflow).then(|| path.to_owned()));
-    let next = file.map(|file| format!("\nnext: unstuck check {file}, then unstuck run {file}\n"));
+    let next = file.map(|file| {
+        let (file, needed) = (quoted(&file), branches::needed(workspace));
+        format!("\nnext: unstuck check {file}, then unstuck run {file}{needed}\n")
+    });
     let carried = list("carried over", &imported.carried);
     let left = list("not carried over", &imported.left);
     format!("{head}{carried}{left}{}", next.unwrap_or_default())

@@ -11,7 +11,7 @@ use unstuck_adapters::clients;
 use unstuck_adapters::workflow_file::{Complaint, nearest};
 use unstuck_core::client::{Client, Decoder, Problem, Seen, Told};
 use unstuck_core::event::Exit;
-use unstuck_core::reading::{CallEnd, Reading};
+use unstuck_core::reading::{CallEnd, Reading, Usage};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -188,6 +188,18 @@ fn print_json(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
     out.flush()
 }
 
+fn usage_in_words(usage: &Usage) -> String {
+    let Usage { input, cached, cache_write, output, reasoning, scope } = usage;
+    let scope = word(scope);
+    format!(
+        "input {input}, cached {cached}, cache write {cache_write}, output {output}, reasoning {reasoning} ({scope})"
+    )
+}
+
+fn usd(micro_usd: u64) -> String {
+    format!("{}.{:06} USD", micro_usd / 1_000_000, micro_usd % 1_000_000)
+}
+
 fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let none = || "none".to_owned();
@@ -205,18 +217,15 @@ fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
     }
     writeln!(out, "session  {}", reading.session.clone().unwrap_or_else(none))?;
     writeln!(out, "model    {}", reading.model.clone().unwrap_or_else(none))?;
-    let usage = reading.usage.map(|it| {
-        let scope = word(&it.scope);
-        let [input, cached, write, output, reasoning] =
-            [it.input, it.cached, it.cache_write, it.output, it.reasoning];
-        format!("input {input}, cached {cached}, cache write {write}, output {output}, reasoning {reasoning} ({scope})")
-    });
-    writeln!(out, "usage    {}", usage.unwrap_or_else(none))?;
-    let cost = reading.cost.map(|it| {
-        let (whole, part) = (it.micro_usd / 1_000_000, it.micro_usd % 1_000_000);
-        format!("{whole}.{part:06} USD ({})", word(&it.scope))
-    });
+    writeln!(out, "usage    {}", reading.usage.as_ref().map_or_else(none, usage_in_words))?;
+    let cost = reading.cost.map(|it| format!("{} ({})", usd(it.micro_usd), word(&it.scope)));
     writeln!(out, "cost     {}", cost.unwrap_or_else(none))?;
+    if let Some(usage) = &reading.earlier.usage {
+        writeln!(out, "earlier  {}, then counted anew", usage_in_words(usage))?;
+    }
+    if let Some(micro_usd) = reading.earlier.micro_usd {
+        writeln!(out, "earlier  {}, then counted anew", usd(micro_usd))?;
+    }
     writeln!(
         out,
         "counts   tools {}, failed {}, denied {}, retries {}, unparsed lines {}",

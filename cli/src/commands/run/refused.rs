@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::test_command;
+use unstuck_adapters::{test_command, validators};
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
@@ -21,9 +21,25 @@ pub(super) fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     match programs::of_commands(workflow).into_iter().next() {
         None => Ok(()),
         Some(why) => {
-            let tests = test_command::detect(workspace).into_iter().next();
-            let tests = tests.map_or_else(String::new, |it| format!("; this project has: {}", it.command));
-            Err(Error::usage(why).hint(format!("install it, or mend the command{tests}")))
+            let other = || {
+                // What tests the project is of no use to a worker, nor is what has just been refused.
+                let tests = test_command::detect(workspace).into_iter();
+                let tests: Vec<_> = tests
+                    .filter(|it| why.contains(": the check `") && !why.contains(&format!("`{}`", it.command)))
+                    .collect();
+                let is_there = |command: &str| validators::missing_program(command, &[]).is_none();
+                let test = tests.iter().find(|it| is_there(&it.command)).or(tests.first())?;
+                Some(format!("; this project has: {}", test.command))
+            };
+            let script = || {
+                let name = why.rsplit_once("there is no program ")?.1;
+                workspace
+                    .join(name)
+                    .is_file()
+                    .then(|| format!("; a script of the workspace is run as: sh ./{name}"))
+            };
+            let more = script().or_else(other).unwrap_or_default();
+            Err(Error::usage(why.clone()).hint(format!("install it, or mend the command{more}")))
         }
     }
 }

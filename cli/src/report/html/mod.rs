@@ -119,7 +119,8 @@ fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
 }
 
 fn table(page: &Page, rows: &[Row<'_>]) -> Markup {
-    let heads = ["iteration", "time", "cost", "diff", "failures", "stage", "verdict", "reason", "event"];
+    let heads =
+        ["iteration", "time", "cost", "tokens", "diff", "failures", "stage", "verdict", "reason", "event"];
     html! {
         h3 { "Iterations" }
         div class="wide" {
@@ -131,6 +132,7 @@ fn table(page: &Page, rows: &[Row<'_>]) -> Markup {
                             th scope="row" { a href=(format!("#{}", iteration::anchor(row))) { "#" (row.story.iteration) } }
                             td { (row.time()) }
                             td { (row.cost()) }
+                            td { (row.tokens()) }
                             td { (row.diff()) }
                             td { (row.failures()) }
                             td { (row.stage()) }

@@ -16,12 +16,12 @@ static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) (?P<id>\S.*)$").expect("well formed")
 });
 
-/// Reads the blocks under the headings and takes the names from the summary, where there is one.
+/// Reads the blocks under the headings and takes the names from the summary, where there is one. An output may be of several
+/// runs, of which each has its own.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let mut ids = Ids::new(summary(sheet));
     let mut section = "";
-    let mut placed = VecDeque::new();
+    let mut run = Run::default();
     let mut width = 0;
     let mut end = 0;
     for (at, line) in sheet.starting(b"=_") {
@@ -35,7 +35,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             if section == "FAILURES" {
                 let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
                 found.printed(untitled);
-                placed = by_place(untitled);
+                run.placed = by_place(untitled);
+            } else if title == "short test summary info" {
+                std::mem::take(&mut run).push(summary(lines, at + 1), found);
             }
         } else if !section.is_empty()
             && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
@@ -43,7 +45,25 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let own = own_lines(lines, at + 1, width);
             end = at + 1 + own.len();
             found.printed(own);
-            let block = until(own, 0, |line| is_framed(line, b'-'));
+            run.blocks.push((title, section, until(own, 0, |line| is_framed(line, b'-'))));
+        }
+    }
+    run.push(Vec::new(), found);
+}
+
+/// What one run shows above its summary.
+#[derive(Default)]
+struct Run<'s, 'a> {
+    /// The blocks, with their titles and sections.
+    blocks: Vec<(&'a str, &'a str, &'s [&'a str])>,
+    /// What has no title.
+    placed: VecDeque<(String, Vec<String>)>,
+}
+
+impl Run<'_, '_> {
+    fn push(self, ids: Vec<Id<'_>>, found: &mut Found<'_>) {
+        let mut ids = Ids::new(ids);
+        for (title, section, block) in self.blocks {
             let entry = entry(title, section, &mut ids);
             if block.iter().take(3).any(|line| super::junit::is_parent(line)) {
                 continue;
@@ -53,21 +73,26 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let block: Vec<Cow<'_, str>> = block.collect();
             push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
         }
-    }
-    // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
-    for id in ids.rest() {
-        if let Some((_, block)) = placed.pop_front_if(|(what, _)| id.may_end_with(what)) {
-            let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
-            push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
-            continue;
+        // Without blocks (`--tb=no`, a crashed worker) the summary is all there is.
+        let mut placed = self.placed;
+        for id in ids.rest() {
+            if let Some((_, block)) = placed.pop_front_if(|(what, _)| id.may_end_with(what)) {
+                let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
+                push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
+                continue;
+            }
+            let reason = without_worker(id.reason);
+            let reason = [&*reason];
+            let draft = match id.test {
+                Some(_) => Draft::test(TOOL, &id.full(), &reason),
+                None => Draft::process(TOOL, "", &reason).at(id.file, None),
+            };
+            found.push(if id.status == "ERROR" && id.test.is_some() {
+                staged(draft, "setup")
+            } else {
+                draft
+            });
         }
-        let reason = without_worker(id.reason);
-        let reason = [&*reason];
-        let draft = match id.test {
-            Some(_) => Draft::test(TOOL, &id.full(), &reason),
-            None => Draft::process(TOOL, "", &reason).at(id.file, None),
-        };
-        found.push(if id.status == "ERROR" && id.test.is_some() { staged(draft, "setup") } else { draft });
     }
 }
 
@@ -128,10 +153,8 @@ fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&
     &below[..below.iter().position(|line| ends(line)).unwrap_or(below.len())]
 }
 
-fn summary<'a>(sheet: &Sheet<'a>) -> Vec<Id<'a>> {
-    let start = sheet.starting(b"=").rfind(|(_, line)| framed(line, b'=') == Some("short test summary info"));
-    let Some((start, _)) = start else { return Vec::new() };
-    let listed = until(sheet.lines, start + 1, |line| line.starts_with("==") || line.starts_with("!!!"));
+fn summary<'a>(lines: &[&'a str], start: usize) -> Vec<Id<'a>> {
+    let listed = until(lines, start, |line| line.starts_with("==") || line.starts_with("!!!"));
     listed.iter().filter_map(|line| SUMMARY.captures(line)).filter_map(|found| id(&found)).collect()
 }
 
