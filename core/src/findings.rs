@@ -47,13 +47,21 @@ fn command(text: &mut String, result: &CommandResult, before: Option<&CommandRes
     names(text, "Also failing", ranked.iter().skip(SHOWN_MAX).copied());
     let gone = before.map(|before| &before.failures[..]).unwrap_or_default();
     let set = result.set();
-    // What did not run has not passed.
-    let ran = |result: &CommandResult| result.tests.map(Tests::ran);
-    let ran_all = before.is_some_and(|before| ran(before).is_some() && ran(before) <= ran(result));
-    let title =
-        if ran_all { "Fixed since the last check" } else { "Not seen in this check (it may not have run)" };
-    names(text, title, gone.iter().filter(|it| !set.contains(&it.fingerprint)));
+    let (unseen, fixed): (Vec<&Failure>, Vec<&Failure>) = gone
+        .iter()
+        .filter(|it| !set.contains(&it.fingerprint))
+        .partition(|it| may_not_have_run(it, result, before));
+    names(text, "Fixed since the last check", fixed.into_iter());
+    names(text, "Not seen in this check (may not have run)", unseen.into_iter());
     names(text, "Flaky, and not counted", result.flaky.iter());
+}
+
+/// Says whether nobody knows that a test that is not among the failures any more has passed: fewer tests ran than before, or
+/// something failed that is no test, such as what does not compile.
+fn may_not_have_run(failure: &Failure, now: &CommandResult, before: Option<&CommandResult>) -> bool {
+    let ran = |result: &CommandResult| result.tests.map(Tests::ran);
+    let is_fewer = before.is_some_and(|before| ran(now) < ran(before));
+    failure.test.is_some() && (is_fewer || now.failures.iter().any(|it| it.test.is_none()))
 }
 
 fn counted(all: usize, new: usize, compared: bool) -> String {

@@ -437,3 +437,42 @@ fn s24_one_rule_that_is_broken_at_fewer_places_each_time_is_progress_and_at_as_m
     let swings = "if grep -q bad.*x places.txt; then sed -i 's/ x$//; 0,/good/s/good/bad/' places.txt; else sed -i '0,/bad/s/bad/good/; s/$/ x/' places.txt; fi";
     mends_places(&Stage::repository(), swings).with_status(3).says("STUCK");
 }
+
+#[test]
+fn a_test_that_could_not_run_is_not_told_as_mended() {
+    let stage = Stage::repository();
+    let panicked = "\\n\\nfailures:\\n\\n---- adds stdout ----\\nthread 'adds' panicked at src/lib.rs:3:5:\\nboom\\n\\n\\nfailures:\\n    adds\\n";
+    let result = |passed: u8, failed: u8| {
+        format!(
+            "\\ntest result: {}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\\n",
+            if failed > 0 { "FAILED" } else { "ok" }
+        )
+    };
+    stage.write(
+        "check.sh",
+        format!(
+            "case $(cat src/state) in\n\
+             broken) printf 'error[E0425]: cannot find value `x` in this scope\\n --> src/lib.rs:1:5\\n' >&2; exit 101;;\n\
+             half) printf \"running 2 tests\\ntest adds ... ok\\ntest cuts ... FAILED{}{}\"; exit 101;;\n\
+             done) printf 'running 2 tests\\ntest adds ... ok\\ntest cuts ... ok\\n{}';;\n\
+             *) printf \"running 2 tests\\ntest adds ... FAILED\\ntest cuts ... ok{panicked}{}\"; exit 101;;\n\
+             esac",
+            panicked.replace("adds", "cuts"),
+            result(1, 1),
+            result(2, 0),
+            result(1, 1),
+        ),
+    );
+    stage.write("src/state", "failing\n");
+    let worker = "case $n in 1) echo more >src/more;; 2) echo broken >src/state;; 3) echo failing >src/state;; \
+                  4) echo half >src/state;; *) echo done >src/state;; esac; cp \"$SCRATCH/prompt\" \"$SCRATCH/prompt.$n\"";
+    run(&stage, worker, &["--check", "sh check.sh", "--iterations", "6"]).with_status(0);
+    let prompt = |n: u8| stage.noted(&format!("prompt.{n}"));
+    for (n, told, not_told) in [
+        (3, "Not seen in this check (may not have run): adds", "Fixed since"),
+        (5, "Fixed since the last check: adds", "Not seen in this check"),
+    ] {
+        let prompt = prompt(n);
+        assert!(prompt.contains(told) && !prompt.contains(not_told), "{n}: {prompt}");
+    }
+}
