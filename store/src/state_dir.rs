@@ -16,6 +16,7 @@ use unstuck_core::id::{Digest, RunId, Timestamp};
 
 use crate::durable;
 use crate::hint;
+use crate::lease::now;
 use crate::line::Scratch;
 use crate::lines::FromLine as _;
 use crate::run_folder::RunFolder;
@@ -104,6 +105,9 @@ const CANDIDATES_MAX: usize = 5;
 /// Names the run that was started last.
 const LAST: &str = "@last";
 
+/// So many milliseconds may clocks differ that are right.
+const CLOCKS_DIFFER: u64 = 60_000;
+
 impl Project {
     /// Returns the folder for `workspace`, below `$XDG_STATE_HOME` or `~/.local/state`.
     pub fn locate(workspace: &Path) -> Result<Self, LocateError> {
@@ -164,7 +168,7 @@ impl Project {
         file.write_all(&line)
     }
 
-    /// Returns the runs, the latest first.
+    /// Returns the runs, the latest first; one of a moment that is yet to come is of a clock that was wrong, and comes last.
     pub fn runs(&self) -> io::Result<Vec<RunEntry>> {
         let mut indexed = self.indexed();
         let mut runs = Vec::new();
@@ -183,7 +187,9 @@ impl Project {
                 None => runs.extend(first_event(&self.run(&run))?),
             }
         }
-        runs.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
+        let soon = Timestamp(now().0.saturating_add(CLOCKS_DIFFER));
+        let rank = |it: &RunEntry| (it.started_at <= soon, it.started_at);
+        runs.sort_by(|a, b| (rank(b), &b.run).cmp(&(rank(a), &a.run)));
         Ok(runs)
     }
 
@@ -381,6 +387,15 @@ mod tests {
         assert_eq!(found(""), format!(r#"no run is named ""; {latest}"#));
         let (_folder, empty) = project_with(&[]);
         assert!(matches!(empty.resolve("@last"), Err(ResolveError::NoRuns)));
+    }
+
+    #[test]
+    fn a_run_of_a_clock_that_was_ahead_is_not_the_last() {
+        let ahead = now().0 + 3 * 3_600_000;
+        let (_folder, project) =
+            project_with(&[("old", 1), ("ahead", ahead), ("new", now().0), ("farther", ahead + 1)]);
+        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
+        assert_eq!(runs, ["new", "old", "farther", "ahead"]);
     }
 
     #[test]
