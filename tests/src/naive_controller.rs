@@ -24,6 +24,8 @@ struct Heard<'a> {
     /// Whether this iteration changed the workspace.
     changed: Option<bool>,
     workspace: Option<&'a Snapshot>,
+    /// At how many places its newest commands failed.
+    places: Option<u64>,
     /// A person took the step up again after it was stuck, so what came before does not count.
     taken_up: bool,
     /// What was concluded at once.
@@ -43,7 +45,8 @@ pub fn difference(events: &[Event]) -> Option<String> {
 fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<String> {
     let (mut stage, mut begin) = (Stage(1), 0);
     for (at, newest) in heard.iter().enumerate() {
-        if newest.taken_up || at > begin && words_about_a_new_commit(&heard[..=at]) {
+        let moves = words_about_a_new_commit(&heard[..=at]) || is_at_fewer_places_than_ever(&heard[..=at]);
+        if newest.taken_up || at > begin && moves {
             begin = at;
         }
         let stall = stall(policy, heard, begin, at);
@@ -149,6 +152,19 @@ fn words_about_a_new_commit(heard: &[Heard<'_>]) -> bool {
         && newest.commit().is_some_and(|commit| !is_known(commit))
 }
 
+/// Says whether the newest set of failures was there before, at several places, and always at more than now.
+fn is_at_fewer_places_than_ever(heard: &[Heard<'_>]) -> bool {
+    let Some((newest, before)) = heard.split_last() else { return false };
+    let set = newest.set();
+    let mut same = before.iter().filter(|it| !it.is_quiet() && it.set() == set).filter_map(|it| it.places);
+    // It is remembered from when it was at more places than it has members.
+    let several = same.find(|places| *places > set.len() as u64);
+    let fewest = several.map(|first| same.fold(first, u64::min));
+    !newest.is_quiet()
+        && !set.is_empty()
+        && newest.places.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
+}
+
 impl Heard<'_> {
     /// A command that fails without saying why, or the worker's own words, while the workspace changes: nothing can be
     /// concluded.
@@ -192,6 +208,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
     let mut heard: Vec<Heard<'_>> = Vec::new();
     let mut works: Vec<&WorkerFinished> = Vec::new();
     let (mut workspace, mut is_stuck, mut taken_up, mut diagnoses) = (None, false, false, false);
+    let mut places = None;
     for event in events {
         match &event.fact {
             Fact::Observed(observation) => {
@@ -201,6 +218,16 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                     && !diagnoses
                 {
                     works.push(it);
+                }
+                if let Observation::CheckFinished(it) = observation
+                    && it.step == *id
+                    && it.iteration.0 > 0
+                {
+                    let failures = it.commands.iter().flat_map(|command| &command.failures);
+                    let left_out = it.commands.iter().map(|command| command.failures_left_out).sum::<u64>();
+                    let sum =
+                        failures.map(|failure| u64::from(failure.places.max(1))).sum::<u64>() + left_out;
+                    places = (!it.commands.is_empty()).then_some(sum);
                 }
             }
             Fact::Concluded(Conclusion::VerdictReached(verdict))
@@ -217,6 +244,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                     is_own,
                     changed,
                     workspace,
+                    places,
                     taken_up,
                     raised: None,
                     stuck: false,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Output;
-use super::format::{go_test, junit, nextest, node_test, tap, without_time};
+use super::format::{go_test, jest, junit, nextest, node_test, tap, without_time};
 use super::normalise::Normaliser;
 use super::page::Page;
 
@@ -225,13 +225,14 @@ struct Line {
 
 static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     #[rustfmt::skip]
-    let lines: [(&str, &[&str], &str); 9] = [
+    let lines: [(&str, &[&str], &str); 10] = [
         // Output that was not captured may stand before or behind.
         ("cargo-test", &["test "], r"^.*?test (?<name>\S+(?: - .*?)?) \.\.\. ?(?:(?<ending>ok|FAILED|ignored)(?: <[\d.]+s>|, .*)?$)?"),
         ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/─]+\))? +(?<name>\S+ .+)$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::.+?) (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?\s*(?:\[ *\d+%\])?$"),
         ("pytest", &["::"], r"^\[gw\d+\] \[ *\d+%\] (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?<name>\S+\.py::.+?)\s*$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::\S+) "),
+        ("vitest", &[" ✓ ", " × ", " ↓ "], r"^ (?<ending>✓|×|↓) (?<name>[^\s|]+ > .+?)(?: \(retry x\d+\))?(?: \d+ms)?$"),
         ("gtest", &["[       OK ]", "[  FAILED  ]", "[  SKIPPED ]"], r"^\[ +(?<ending>OK|FAILED|SKIPPED) +\] (?<name>[^\s,]+\.[^\s,]+)(?:, where .*?)? \(\d+ ms\)$"),
         ("gradle", &[" > "], r"^(?<name>\S.* > .+) (?<ending>PASSED|FAILED|SKIPPED)$"),
         ("bats", &[" ✓ ", " ✗ "], r"^ (?<ending>✓|✗) (?<name>\S.*?)(?: \[\d+\])?$"),
@@ -248,7 +249,9 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
 fn ending(word: &str) -> Ending {
     match word {
         "ok" | "OK" | "PASS" | "PASSED" | "LEAK" | "FLAKY" | "XPASS" | "✓" | "pass" => Ending::Passed,
-        "ignored" | "SKIP" | "SKIPPED" | "XFAIL" | "skipped" | "expected failure" | "skip" => Ending::Excused,
+        "ignored" | "SKIP" | "SKIPPED" | "XFAIL" | "skipped" | "expected failure" | "skip" | "↓" => {
+            Ending::Excused
+        }
         _ if nextest::is_under_way(word) => Ending::Ran,
         _ => Ending::Failed,
     }
@@ -273,6 +276,7 @@ fn read(text: &str, lines: &[&str], tell: &mut Tell<'_>) {
     go_test::endings(lines, tell);
     tap::endings(lines, tell);
     node_test::endings(lines, tell);
+    jest::endings(lines, tell);
 }
 
 /// Reads a line that tells how a test ended.
@@ -391,6 +395,39 @@ mod tests {
                 // Moved to another package.
                 ("--- PASS: TestB (0.00s)\n    --- PASS: TestB/x_1 (0.00s)\nok  \tm/q\t0.1s", "ran"),
                 ("ok  \tm/p\t0.1s", "unseen"),
+            ],
+        );
+        check(
+            "FAIL ./calc.test.js\n  ✓ top\n  group\n    ✕ adds (4 ms)\n    ○ skipped later\n\n  ● group › adds\n\n    boom\n\nTests:       1 failed, 1 skipped, 1 passed, 3 total",
+            &["calc.test.js › group › adds"],
+            &[
+                (
+                    "PASS ./calc.test.js\n  ✓ top\n  group\n    ✓ adds (2 ms)\n\nTests:       2 passed, 2 total",
+                    "ran",
+                ),
+                (
+                    "PASS ./calc.test.js\n  ✓ top\n  sums\n    ✓ adds (2 ms)\n\nTests:       2 passed, 2 total",
+                    "ran",
+                ),
+                (
+                    "PASS ./calc.test.js\n  ✓ top\n  group\n    ○ skipped adds\n\nTests:       1 skipped, 1 passed, 2 total",
+                    "gone",
+                ),
+                (
+                    "PASS ./calc.test.js\n  ✓ module loads (1 ms)\n  ✓ top\n\nTests:       2 passed, 2 total",
+                    "gone",
+                ),
+                ("PASS ./calc.test.js\nPASS ./more.test.js\n\nTests:       2 passed, 2 total", "unseen"),
+            ],
+        );
+        check(
+            " × calc.test.js > group > adds 7ms\n   → expected -1 to be 3\n ✓ calc.test.js > top 0ms\n\n FAIL  calc.test.js > group > adds\nAssertionError: expected -1 to be 3\n\n      Tests  1 failed | 1 passed (2)",
+            &["calc.test.js > group > adds"],
+            &[
+                (" ✓ calc.test.js > group > adds 1ms\n ✓ calc.test.js > top 0ms", "ran"),
+                (" ↓ calc.test.js > group > adds\n ✓ calc.test.js > top 0ms", "gone"),
+                (" ✓ calc.test.js > loads 1ms\n ✓ calc.test.js > top 0ms", "gone"),
+                (" ✓ calc.test.js (2 tests) 3ms", "unseen"),
             ],
         );
         check(

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
-use super::{Sheet, until};
+use super::{Sheet, until, without_time};
 
 const TOOL: &str = "jest";
 
@@ -29,6 +30,46 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             push(file, name, until(lines, at + 1, ends), found);
         }
     }
+}
+
+/// Reads how each test ended that stands below the headline of its file: with `--verbose`, and where there is one file.
+pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let mut file = None;
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    for line in lines {
+        if let Some((_, name)) = headline(line) {
+            (file, groups) = (Some(file_of(name, &[])), Vec::new());
+            continue;
+        }
+        // The list ends at the first line that is not set in.
+        let depth = indentation(line);
+        let Some(within) = file.filter(|_| depth >= 2 && !line.trim().is_empty()) else {
+            file = None;
+            continue;
+        };
+        groups.retain(|(at, _)| *at < depth);
+        let Some((name, ending)) = ended(line.trim()) else {
+            groups.push((depth, line.trim()));
+            continue;
+        };
+        let path: Vec<&str> =
+            [within].into_iter().chain(groups.iter().map(|(_, group)| *group)).chain([name]).collect();
+        tell(TOOL, &path.join(" › "), ending);
+    }
+}
+
+/// Returns the test that a line of the list is about, and how it ended.
+fn ended(line: &str) -> Option<(&str, Ending)> {
+    const MARKS: [(&str, Ending); 6] = [
+        ("✓ ", Ending::Passed),
+        ("√ ", Ending::Passed),
+        ("✕ ", Ending::Failed),
+        ("× ", Ending::Failed),
+        ("○ skipped ", Ending::Excused),
+        ("✎ todo ", Ending::Excused),
+    ];
+    let (name, ending) = MARKS.iter().find_map(|(mark, ending)| Some((line.strip_prefix(mark)?, *ending)))?;
+    Some((without_time(name), ending))
 }
 
 /// Returns whether the tests of a file failed, and what names it; `None` for any other line.
