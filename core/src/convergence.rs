@@ -142,6 +142,7 @@ impl Convergence {
         let key = set_key(&set);
         if self.is_at_fewer_places(key, set.len(), signal.places) {
             self.restart();
+            self.unchanged = u32::from(signal.changed == Some(false));
         }
         self.without_reason = 0;
         self.count = if self.key == Some(key) { self.count.saturating_add(1) } else { 1 };
