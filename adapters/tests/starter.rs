@@ -1,9 +1,10 @@
 //! What `init` writes is taken as it is, whatever the project.
 
 use std::fs;
+use std::path::Path;
 
 use unstuck_adapters::registry::starter;
-use unstuck_adapters::workflow_file::{self, Options};
+use unstuck_adapters::workflow_file::{self, Loaded, Options};
 
 #[test]
 fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
@@ -41,30 +42,28 @@ fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
         }
         for (worker, is_client) in [("gemini", true), ("claude", true), ("sh ./agent.sh", false)] {
             let (written, _) = starter(root, worker, is_client, "Mend it.");
-            fs::write(root.join("unstuck.yaml"), &written[0].1).expect("ours");
-            for (name, text) in &written {
-                let path = root.join(name);
-                fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
-                fs::write(path, text).expect("ours");
-            }
-            let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
-            let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
-            let loaded = loaded.unwrap_or_else(|rejected| panic!("{worker}: {}", rejected.render(110)));
+            let loaded = loaded(root, &written);
             assert!(loaded.workflow.steps[0].require_change, "{worker}");
         }
         let (written, validators) = starter(root, "claude --print", false, "Mend: \"it\"\nand more");
-        for (name, text) in &written {
-            let path = root.join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
-            fs::write(path, text).expect("ours");
-        }
         let names: Vec<&str> = validators.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, [&["git-clean"], &found[..]].concat(), "{kind}");
-        let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
-        let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
-        let loaded = loaded.unwrap_or_else(|rejected| panic!("{kind}: {}", rejected.render(110)));
+        let loaded = loaded(root, &written);
         let completion = loaded.workflow.steps[0].completion.as_ref().expect("it asks for something");
         let asked: Vec<&str> = completion.conditions.iter().map(|it| it.validator.name.as_str()).collect();
         assert_eq!(asked, names, "{kind}");
     }
+}
+
+/// Writes the files of a starter set, and reads the workflow among them.
+#[track_caller]
+fn loaded(root: &Path, written: &[(String, String)]) -> Loaded {
+    for (name, text) in written {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+        fs::write(path, text).expect("ours");
+    }
+    let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
+    let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
+    loaded.unwrap_or_else(|rejected| panic!("{}", rejected.render(110)))
 }

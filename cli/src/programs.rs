@@ -1,12 +1,39 @@
 //! Programs that a workflow names and that are not there.
 
+use std::fmt;
+
 use unstuck_adapters::validators;
 use unstuck_core::completion::Condition;
+use unstuck_core::id::StepId;
 use unstuck_core::validator::ValidatorResult;
 use unstuck_core::workflow::{CheckBy, Step, Work, Workflow};
 
+/// A command whose program is not there.
+pub struct Missing<'a> {
+    step: &'a StepId,
+    /// It is that of a check, and not of a worker.
+    pub is_check: bool,
+    /// The command line.
+    pub command: &'a str,
+    /// The program.
+    pub program: &'a str,
+}
+
+impl fmt::Display for Missing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, is_check, command, program } = self;
+        let what = if *is_check { "check" } else { "worker" };
+        write!(f, "step {step}: the {what} `{command}` cannot run: there is no program {program}")
+    }
+}
+
 /// Says which workers and checks name one, where no step before theirs may bring it.
 pub fn of_commands(workflow: &Workflow) -> Vec<String> {
+    missing(workflow).iter().map(Missing::to_string).collect()
+}
+
+/// Returns the workers and checks that name one, where no step before theirs may bring it.
+pub fn missing(workflow: &Workflow) -> Vec<Missing<'_>> {
     workflow.steps.iter().filter(|step| step.depends_on.is_empty()).flat_map(missing_of_step).collect()
 }
 
@@ -42,21 +69,21 @@ fn absent(condition: &Condition) -> Option<ValidatorResult> {
     validators::absent(&condition.validator, &[])
 }
 
-fn missing_of_step(step: &Step) -> Vec<String> {
-    let missing = |what: &str, command: &str| {
+fn missing_of_step(step: &Step) -> Vec<Missing<'_>> {
+    let of = |is_check, command| {
         let program = validators::missing_program(command, &[])?;
-        Some(format!("step {}: {what} `{command}` cannot run: there is no program {program}", step.id))
+        Some(Missing { step: &step.id, is_check, command, program })
     };
     let checks = match step.check.as_ref().map(|check| &check.by) {
         Some(CheckBy::Commands(commands)) => commands.as_slice(),
         _ => &[],
     };
-    let checks = checks.iter().filter_map(|command| missing("the check", &command.run));
+    let checks = checks.iter().filter_map(|command| of(true, &command.run));
     let work = match &step.work {
-        Work::Subworkflow(child) => of_commands(&child.workflow),
+        Work::Subworkflow(child) => missing(&child.workflow),
         Work::Worker(worker) => {
             let command = worker.command.as_deref().filter(|_| worker.wrap.is_none());
-            command.and_then(|command| missing("the worker", command)).into_iter().collect()
+            command.and_then(|command| of(false, command)).into_iter().collect()
         }
     };
     checks.chain(work).collect()

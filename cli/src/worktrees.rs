@@ -11,12 +11,24 @@ use unstuck_store::state_dir::Project as Runs;
 use crate::error::{Error, Result};
 use crate::text;
 
-/// Returns the folder that the checkouts of a project are in.
+/// The folder of a project that its checkouts are in, each by the name of its run.
+const FOLDER: &str = "worktrees";
+
 fn folder(runs: &Runs) -> PathBuf {
-    runs.path().join("worktrees")
+    runs.path().join(FOLDER)
 }
 
-/// Says whether a workspace is a checkout that was made for a run.
+fn branch(run: &RunId) -> String {
+    format!("unstuck/{run}")
+}
+
+/// Returns the branch of the checkout that was made for a run, if it works in that.
+pub fn branch_of_own(workspace: &Path, run: &RunId) -> Option<String> {
+    let root = Path::new(FOLDER).join(run.as_str());
+    workspace.ancestors().any(|folder| folder.ends_with(&root)).then(|| branch(run))
+}
+
+/// Says whether a workspace is in a checkout that was made for a run of this project.
 pub fn is_own(runs: &Runs, workspace: &Path) -> bool {
     workspace.starts_with(folder(runs))
 }
@@ -29,7 +41,7 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
     })?;
     runs.create().map_err(|error| Error::usage(format!("cannot make {}: {error}", runs.path().display())))?;
     let root = folder(runs).join(run.as_str());
-    worktree::add(workspace, &root, &format!("unstuck/{run}")).map_err(|error| {
+    worktree::add(workspace, &root, &branch(run)).map_err(|error| {
         let hint = match error {
             worktree::Error::NoCommit => "commit something first, or run without --worktree",
             _ => "run without --worktree",

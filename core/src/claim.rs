@@ -291,11 +291,7 @@ impl Outcome {
     /// service did not stall.
     pub(crate) fn is_stalled(&self) -> bool {
         let waited = self.reading.as_ref().is_some_and(|reading| reading.end == CallEnd::Failed);
-        self.was_silent() && !waited
-    }
-
-    fn was_silent(&self) -> bool {
-        matches!(self.exit, Exit::Idle | Exit::Probed(_))
+        self.exit.is_idle() && !waited
     }
 
     /// Says why a process was ended that stalled.
@@ -325,7 +321,7 @@ impl Outcome {
         let ended_by_itself =
             matches!(self.exit, Exit::Code(_) | Exit::Signal(_) | Exit::Settled | Exit::Hopeless);
         if let Some(reading) = &self.reading
-            && (ended_by_itself || self.was_silent() && !self.is_stalled())
+            && (ended_by_itself || self.exit.is_idle() && !self.is_stalled())
         {
             return told(reading);
         }

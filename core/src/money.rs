@@ -311,21 +311,15 @@ impl Ledger {
         earlier: Option<Usage>,
         last: Usage,
     ) -> Usage {
-        let before = match self.counters(client, session, last.scope) {
-            Some(counters) => counters.usage.replace(last),
-            None => None,
-        };
+        let before = self.counters(client, session, last.scope).and_then(|it| it.usage.replace(last));
         let since = |now: Usage| before.and_then(|before| now.beyond(before)).unwrap_or(now);
         earlier.map_or_else(|| since(last), |earlier| since(earlier).plus(last))
     }
 
     fn cost_of_call(&mut self, client: &str, session: Option<&str>, earlier: Option<u64>, last: Cost) -> u64 {
-        let before = match self.counters(client, session, last.scope) {
-            Some(counters) => counters.micro_usd.replace(last.micro_usd),
-            None => None,
-        };
-        let since = |now: u64| before.and_then(|before| now.checked_sub(before)).unwrap_or(now);
         let now = last.micro_usd;
+        let before = self.counters(client, session, last.scope).and_then(|it| it.micro_usd.replace(now));
+        let since = |now: u64| before.and_then(|before| now.checked_sub(before)).unwrap_or(now);
         earlier.map_or_else(|| since(now), |earlier| since(earlier).saturating_add(now))
     }
 
@@ -361,7 +355,7 @@ impl Tokens {
         [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
     }
 
-    fn plus(self, more: Self) -> Self {
+    pub(crate) fn plus(self, more: Self) -> Self {
         Self {
             input: self.input.saturating_add(more.input),
             cached: self.cached.saturating_add(more.cached),

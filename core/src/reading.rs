@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::Millis;
+use crate::money::Tokens;
 
 /// What a client told of one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,14 +147,8 @@ pub struct Usage {
 impl Usage {
     /// Returns the sum of both, in the scope of the other.
     pub(crate) fn plus(self, more: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(more.input),
-            cached: self.cached.saturating_add(more.cached),
-            cache_write: self.cache_write.saturating_add(more.cache_write),
-            output: self.output.saturating_add(more.output),
-            reasoning: self.reasoning.saturating_add(more.reasoning),
-            scope: more.scope,
-        }
+        let Tokens { input, cached, cache_write, output, reasoning } = Tokens::from(self).plus(more.into());
+        Self { input, cached, cache_write, output, reasoning, scope: more.scope }
     }
 
     /// Returns what is counted beyond `before`; nothing if any kind went down.

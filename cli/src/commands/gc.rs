@@ -1,6 +1,6 @@
 //! `unstuck gc`: forgets old runs, with their snapshots.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -67,12 +67,14 @@ fn at_rest(all: Vec<Found>, older_than: Duration) -> Vec<Found> {
         .into_iter()
         .filter(|found| !found.is_live() && age(&found.folder.mirror()) >= older_than)
         .collect();
+    let parent = |found: &Found| Some((found.entry.run.clone(), project::parent(&found.folder)?));
+    let mut parents: BTreeMap<RunId, RunId> = rest.iter().filter_map(parent).collect();
+    // Who has forgotten its parent goes alone.
+    parents.retain(|_, parent| there.contains(parent));
     loop {
         let resting: BTreeSet<RunId> = rest.iter().map(|found| found.entry.run.clone()).collect();
         let before = rest.len();
-        rest.retain(|found| {
-            project::parent(&found.folder).is_none_or(|run| resting.contains(&run) || !there.contains(&run))
-        });
+        rest.retain(|found| parents.get(&found.entry.run).is_none_or(|parent| resting.contains(parent)));
         if rest.len() == before {
             return rest;
         }

@@ -17,7 +17,7 @@ use unstuck_runner::launch;
 
 use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
-use crate::{crew, driving, text};
+use crate::{crew, driving, text, worktrees};
 
 /// Says what is about to run, and within which bounds.
 pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
@@ -257,16 +257,6 @@ fn broken(command: &str, columns: usize) -> String {
     if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
 }
 
-/// Returns the checkout that a run was given with `--worktree`, and its branch.
-fn own_checkout(story: &Story) -> Option<(&str, String)> {
-    let run = story.run.as_ref()?;
-    let is_root = |folder: &Path| {
-        Some(folder.file_name()? == run.as_str() && folder.parent()?.file_name()? == "worktrees")
-    };
-    let is_own = Path::new(&story.workspace).ancestors().any(|folder| is_root(folder) == Some(true));
-    is_own.then(|| (story.workspace.as_str(), format!("unstuck/{run}")))
-}
-
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
 /// the run has not ended, nor where no other command can find it.
 pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
@@ -324,7 +314,8 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };
-    if let Some((place, branch)) = own_checkout(story) {
+    let place = &story.workspace;
+    if let Some(branch) = story.run.as_ref().and_then(|run| worktrees::branch_of_own(Path::new(place), run)) {
         let what =
             format!("where its work is, on branch {branch}: commit it there, then git merge {branch} here");
         rows.insert(0, row(format!("cd {}", quoted(place)), &what));

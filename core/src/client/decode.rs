@@ -411,7 +411,7 @@ impl Verdict<'_> {
     /// Returns what was wrong with the service of a client that was idle for too long, where the last that it told is
     /// that it tries again, or an error: it did not stall by itself, it waited.
     fn outage(&self, fold: &mut Fold) -> Option<(Trouble, Problem)> {
-        if !matches!(self.exit, Exit::Idle | Exit::Probed(_)) {
+        if !self.exit.is_idle() {
             return None;
         }
         // What looks like the error of a client of text may be a line of its answer.

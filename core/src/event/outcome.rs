@@ -99,6 +99,11 @@ impl Exit {
         matches!(self, Self::CouldNotStart(_) | Self::Code(126 | 127))
     }
 
+    /// Says whether we ended it since it did nothing any more, or since its probe said so.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self, Self::Idle | Self::Probed(_))
+    }
+
     /// Says whether we ended it since the run is stopping.
     pub fn is_stopped(&self) -> bool {
         let interrupted = |child: &ChildEnd| matches!(child.end, RunOutcome::Interrupted(_));

@@ -205,7 +205,9 @@ impl<'a> Twice<'a> {
         if line.starts_with("SUBFAILED") {
             let head = line.split(" - ").next().unwrap_or_default();
             self.parts.extend(head.split_whitespace().last());
-        } else if (line.starts_with('_') && line.contains(" ERROR at teardown of ")) || HOOK.is_match(line) {
+        } else if (line.starts_with('_') && line.contains(" ERROR at teardown of "))
+            || (line.contains("\" hook") && HOOK.is_match(line))
+        {
             self.behind += 1;
         }
     }

@@ -8,6 +8,7 @@ use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
 use crate::error::{Error, Result};
+use crate::programs::Missing;
 use crate::{crew, programs};
 
 /// Refuses what cannot be run, before anything is paid for.
@@ -18,30 +19,29 @@ pub(super) fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = crew::too_long(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("shorten the instructions, or mend the description of the client"));
     }
-    match programs::of_commands(workflow).into_iter().next() {
+    match programs::missing(workflow).into_iter().next() {
         None => Ok(()),
-        Some(why) => {
-            let other = || {
-                // What tests the project is of no use to a worker, nor is what has just been refused.
-                let tests = test_command::detect(workspace).into_iter();
-                let tests: Vec<_> = tests
-                    .filter(|it| why.contains(": the check `") && !why.contains(&format!("`{}`", it.command)))
-                    .collect();
-                let is_there = |command: &str| validators::missing_program(command, &[]).is_none();
-                let test = tests.iter().find(|it| is_there(&it.command)).or(tests.first())?;
-                Some(format!("; this project has: {}", test.command))
-            };
-            let script = || {
-                let name = why.rsplit_once("there is no program ")?.1;
-                workspace
-                    .join(name)
-                    .is_file()
-                    .then(|| format!("; a script of the workspace is run as: sh ./{name}"))
-            };
-            let more = script().or_else(other).unwrap_or_default();
-            Err(Error::usage(why.clone()).hint(format!("install it, or mend the command{more}")))
+        Some(missing) => {
+            let hint = format!(
+                "install it, or mend the command{}",
+                instead(&missing, workspace).unwrap_or_default()
+            );
+            Err(Error::usage(missing.to_string()).hint(hint))
         }
     }
+}
+
+/// Says what may have been meant: a script of the workspace, or for a check what else tests the project.
+fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
+    let Missing { is_check, command, program, .. } = missing;
+    if workspace.join(program).is_file() {
+        return Some(format!("; a script of the workspace is run as: sh ./{program}"));
+    }
+    let mut tests = test_command::detect(workspace);
+    tests.retain(|it| *is_check && it.command != *command);
+    let is_there = |command: &str| validators::missing_program(command, &[]).is_none();
+    let test = tests.iter().find(|it| is_there(&it.command)).or(tests.first())?;
+    Some(format!("; this project has: {}", test.command))
 }
 
 /// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the

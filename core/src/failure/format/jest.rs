@@ -41,12 +41,13 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
             (file, groups) = (Some(file_of(name, &[])), Vec::new());
             continue;
         }
-        // The list ends at the first line that is not set in.
+        let Some(within) = file else { continue };
         let depth = indentation(line);
-        let Some(within) = file.filter(|_| depth >= 2 && !line.trim().is_empty()) else {
+        if depth < 2 || line.trim().is_empty() {
+            // The list ends at the first line that is not set in.
             file = None;
             continue;
-        };
+        }
         groups.retain(|(at, _)| *at < depth);
         let Some((name, ending)) = ended(line.trim()) else {
             groups.push((depth, line.trim()));
