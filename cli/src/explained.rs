@@ -24,7 +24,7 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
                 Rejection::NeedsMoney(bound) => {
                     format!("unstuck resume {short} {}", screen::more_to_spend(Some(bound)))
                 }
-                Rejection::NeedsAnswer => format!("unstuck answer {short} \"done\""),
+                Rejection::NeedsAnswer | Rejection::NotBlocked(_) => format!("unstuck answer {short} \"done\""),
                 _ => format!("unstuck show {short}"),
             };
             Error::usage(message).hint(hint)

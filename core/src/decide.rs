@@ -61,9 +61,9 @@ impl Batch {
             Observation::CheckFinished(event) => self.check_ended(before, event, cause),
             Observation::WorkerLost(event) | Observation::CheckLost(event) => self.try_again(event),
             Observation::RunResumed(event) if before.reopens(event.add_iterations) => {
-                self.reopen_ended_steps(false);
+                self.reopen_ended_steps(None);
             }
-            Observation::AnswerGiven(_) => self.reopen_ended_steps(true),
+            Observation::AnswerGiven(event) => self.reopen_ended_steps(Some(event)),
             Observation::RunInterrupted(event) => self.stop(RunOutcome::Interrupted(event.signal), cause),
             Observation::RunStarted(_)
             | Observation::RunResumed(_)

@@ -193,17 +193,19 @@ impl RunState {
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
         self.add_budget(event);
         if let Some(hint) = &event.hint {
-            self.tell_unfinished_steps(hint);
+            self.tell_unfinished_steps(hint, |_| true);
         }
         Fold::Done
     }
 
     fn answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {
-        if !matches!(self.phase, Phase::Ended(RunOutcome::Blocked, _)) {
+        let is_blocked = |step: &StepId| self.blocked().any(|(blocked, _)| blocked == step);
+        let is_asked = matches!(self.phase, Phase::Ended(RunOutcome::Blocked, _));
+        if !is_asked || !event.steps.iter().all(is_blocked) {
             return Fold::Impossible;
         }
         self.run_goes_on(place, 0);
-        self.tell_unfinished_steps(&event.text);
+        self.tell_unfinished_steps(&event.text, |step| event.is_for(step));
         Fold::Done
     }
 
@@ -229,10 +231,12 @@ impl RunState {
         }
     }
 
-    fn tell_unfinished_steps(&mut self, text: &str) {
-        for step in &mut self.steps {
-            if !matches!(step.phase, StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete)) {
-                step.feedback.from_person.push(text.to_owned());
+    fn tell_unfinished_steps(&mut self, text: &str, is_for: impl Fn(&StepId) -> bool) {
+        let Some(plan) = self.plan.clone() else { return };
+        for (step, at) in plan.started.workflow.steps.iter().zip(&mut self.steps) {
+            let is_finished = matches!(at.phase, StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete));
+            if !is_finished && is_for(&step.id) {
+                at.feedback.from_person.push(text.to_owned());
             }
         }
     }

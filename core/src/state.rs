@@ -445,10 +445,10 @@ impl RunState {
         self.clock.extra
     }
 
-    /// Returns what a person must do for the steps that are blocked.
-    pub fn needs(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().filter_map(|step| match &step.phase {
-            StepPhase::Ended(StepEnd::Blocked(needs)) => Some(needs.as_str()),
+    /// Returns the steps that are blocked, each with what a person must do for it.
+    pub fn blocked(&self) -> impl Iterator<Item = (&StepId, &str)> {
+        self.steps().filter_map(|(step, at)| match &at.phase {
+            StepPhase::Ended(StepEnd::Blocked(needs)) => Some((&step.id, needs.as_str())),
             _ => None,
         })
     }

@@ -79,7 +79,7 @@ fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState
 #[test]
 fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_again() {
     let more = || Observation::RunResumed(RunResumed { add_iterations: 2, ..RunResumed::default() });
-    let answer = || Observation::AnswerGiven(AnswerGiven { text: "done".to_owned() });
+    let answer = || Observation::AnswerGiven(AnswerGiven { text: "done".to_owned(), steps: Vec::new() });
     for (ended, outcome, on) in [
         (RunOutcome::Blocked, RunOutcome::Blocked, answer()),
         (RunOutcome::IterationLimit, RunOutcome::IterationLimit, more()),
@@ -87,7 +87,7 @@ fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_
     ] {
         let state = end(end(begin(parent(100)), "a", ended, 40), "b", RunOutcome::Complete, 0);
         assert_eq!(state.outcome(), Some(outcome));
-        let needs: Vec<&str> = state.needs().collect();
+        let needs: Vec<_> = state.blocked().collect();
         assert_eq!(!needs.is_empty(), ended == RunOutcome::Blocked, "{needs:?}");
         let state = give(state, on).expect("it goes on");
         let due: Vec<Effect> = state.pending_effects();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::Observation;
 use unstuck_core::effect::{Due, Effect};
 use unstuck_core::event::{AnswerGiven, Call, RunInterrupted, RunOutcome, RunResumed, WorkerProgressed};
 use unstuck_core::id::{Attempt, CheckId, Digest, Iteration, StepId, Timestamp};
@@ -10,6 +9,7 @@ use unstuck_core::reading::{Progress, Usage};
 use unstuck_core::state::{Phase, StepPhase};
 use unstuck_core::testing::{Act, Script, World, finished, started, step};
 use unstuck_core::workflow::{Budget, CheckBy, Convergence, Step, Subworkflow, Work, Workflow};
+use unstuck_core::{Observation, Rejection};
 
 fn says(verdict: &str) -> Act {
     Act::Writes(0, format!(r#"{{"decision":"{verdict}","check_id":"{{id}}","needs":"a login"}}"#))
@@ -164,10 +164,36 @@ fn what_runs_beside_a_step_that_needs_a_person_comes_to_its_end() {
     assert_eq!(world.state.outcome(), Some(RunOutcome::Blocked));
     let pending = world.state.steps().filter(|(_, at)| at.phase == StepPhase::Pending);
     assert!(pending.map(|(step, _)| step.id.as_str()).eq(["c"]), "nothing new begins");
-    world.give(Observation::AnswerGiven(AnswerGiven { text: "done".to_owned() })).expect("it was asked");
+    world
+        .give(Observation::AnswerGiven(AnswerGiven { text: "done".to_owned(), steps: Vec::new() }))
+        .expect("it was asked");
     world.play();
     assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
     assert_eq!(world.worker_calls.get(&StepId::from("b")), None, "what it did is not done again");
+}
+
+#[test]
+fn an_answer_goes_to_the_blocked_step_that_it_is_for() {
+    let mut world = blocked_beside_work(None);
+    end(&mut world, "b", &says("blocked"));
+    let answer = |steps: &[&str]| {
+        let steps = steps.iter().copied().map(StepId::from).collect();
+        Observation::AnswerGiven(AnswerGiven { text: "the key is blue".to_owned(), steps })
+    };
+    for other in ["c", "d"] {
+        assert_eq!(world.give(answer(&["a", other])), Err(Rejection::NotBlocked(StepId::from(other))));
+    }
+    world.give(answer(&["a"])).expect("it was asked");
+    let told = world.state.steps().filter(|(_, at)| !at.feedback.from_person.is_empty());
+    assert!(told.map(|(step, _)| step.id.as_str()).eq(["a"]), "nobody else is told");
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Blocked), "the other one still waits");
+    let calls = |world: &World, id| world.worker_calls.get(&StepId::from(id)).copied();
+    assert_eq!((calls(&world, "a"), calls(&world, "b")), (Some(1), None));
+    world.give(answer(&[])).expect("it was asked");
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
+    assert_eq!((calls(&world, "a"), calls(&world, "b")), (Some(1), Some(1)));
 }
 
 #[test]

@@ -69,7 +69,13 @@ fn observed(observation: &Observation) -> String {
             format!("run resumed{more}{hint}")
         }
         Observation::RunInterrupted(e) => format!("interrupted by signal {}", e.signal),
-        Observation::AnswerGiven(e) => format!("a person answered: {}", e.text),
+        Observation::AnswerGiven(e) => match &e.steps[..] {
+            [] => format!("a person answered: {}", e.text),
+            steps => {
+                let steps: Vec<&str> = steps.iter().map(StepId::as_str).collect();
+                format!("a person answered {}: {}", steps.join(", "), e.text)
+            }
+        },
         Observation::DeadlinePassed => "a deadline passed".to_owned(),
         Observation::WorkerStarted(e) => {
             let from = match &e.templates[..] {

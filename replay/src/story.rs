@@ -272,19 +272,16 @@ impl Story {
         self.steps.iter().flat_map(|step| step.iterations.iter().map(move |iteration| (step, iteration)))
     }
 
-    /// Returns what a blocked run needs: of several steps that are, each with its need, since an answer goes to all.
+    /// Returns what a blocked run needs: of several steps that are blocked, each with its need.
     pub fn needs(&self) -> Option<String> {
-        let blocked = self.steps.iter().filter_map(|step| match &step.end {
-            Some(StepEnd::Blocked(needs)) => Some((&step.id, needs)),
-            _ => None,
-        });
-        let all: Vec<_> = blocked.collect();
-        match &all[..] {
+        let blocked: Vec<_> = self.state.blocked().collect();
+        match &blocked[..] {
             [] => None,
-            [(_, needs)] => Some((*needs).clone()),
-            _ => Some(
-                all.iter().map(|(step, needs)| format!("{step}: {needs}")).collect::<Vec<_>>().join("; "),
-            ),
+            [(_, needs)] => Some((*needs).to_owned()),
+            all => {
+                let each: Vec<String> = all.iter().map(|(step, needs)| format!("{step}: {needs}")).collect();
+                Some(each.join("; "))
+            }
         }
     }
 

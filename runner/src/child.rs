@@ -63,7 +63,8 @@ impl Site {
         };
         let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
         let end = ChildEnd { run, end: ended.outcome, spent: ended.state.spent() };
-        let needs: Vec<&str> = ended.state.needs().filter(|_| end.end == RunOutcome::Blocked).collect();
+        let blocked = ended.state.blocked().filter(|_| end.end == RunOutcome::Blocked);
+        let needs: Vec<&str> = blocked.map(|(_, needs)| needs).collect();
         Ok(Outcome { answer: needs.join("; "), ..Outcome::of(Exit::Child(end)) })
     }
 
@@ -114,7 +115,7 @@ fn child_started(
 /// Returns what a child run gets when it is taken up again: what a person has answered or given its parent, and not it yet.
 pub(crate) fn as_child(state: &RunState, place: Place) -> Observation {
     match answer(state, &place) {
-        Some(text) => Observation::AnswerGiven(AnswerGiven { text }),
+        Some(text) => Observation::AnswerGiven(AnswerGiven { text, steps: Vec::new() }),
         None => Observation::RunResumed(resumed(state, place)),
     }
 }

@@ -10,7 +10,7 @@
 //! use unstuck_store::{EventStore, Expected, RunLog};
 //!
 //! let log = RunLog::in_memory();
-//! let answer = Observation::AnswerGiven(AnswerGiven { text: "use port 8080".to_owned() });
+//! let answer = Observation::AnswerGiven(AnswerGiven { text: "use port 8080".to_owned(), steps: Vec::new() });
 //! let event = Event { seq: Seq(1), at: Timestamp(1_700_000_000_000), fact: answer.into() };
 //! let head = log.append(&[event.clone()], Expected::Exactly(Seq(0)))?;
 //! assert_eq!(head.seq, Seq(1));

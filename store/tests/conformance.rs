@@ -169,8 +169,8 @@ fn an_empty_batch_changes_nothing(backend: &dyn Backend) {
 
 fn a_large_event_is_spilled_and_reads_back(backend: &dyn Backend) {
     let log = backend.create("a");
-    // A text is stored with its length before it.
-    let sizes = [INLINE_MAX - 8, INLINE_MAX - 7, 300_000];
+    // A text is stored with its length before it, and after it the number of steps that it is for.
+    let sizes = [INLINE_MAX - 16, INLINE_MAX - 15, 300_000];
     let all = events(1, sizes.map(|size| answer(&"x".repeat(size))));
     log.append(&all, Expected::Exactly(Seq(0))).unwrap();
     let codecs: Vec<_> = log.records(Seq(1)).unwrap().map(|it| it.unwrap().header.codec).collect();

@@ -230,7 +230,7 @@ impl Run {
         }
         let text = "go on".to_owned();
         runner.record(match runner.state().outcome() {
-            Some(RunOutcome::Blocked) => Observation::AnswerGiven(AnswerGiven { text }),
+            Some(RunOutcome::Blocked) => Observation::AnswerGiven(AnswerGiven { text, steps: Vec::new() }),
             _ => Observation::RunResumed(RunResumed::default()),
         })?;
         runner.record_lost(1)

@@ -207,7 +207,11 @@ fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
         Observation::WorkerProgressed(progressed).into(),
         Observation::Kicked.into(),
         Conclusion::FallbackTaken(taken).into(),
-        Observation::AnswerGiven(AnswerGiven { text: "use the staging key\n\u{1f511}".to_owned() }).into(),
+        Observation::AnswerGiven(AnswerGiven {
+            text: "use the staging key\n\u{1f511}".to_owned(),
+            steps: vec!["b".into()],
+        })
+        .into(),
         Observation::LogRepaired(LogRepaired { what: "an unfinished tail was dropped".to_owned() }).into(),
         Observation::RunInterrupted(RunInterrupted { signal: 2 }).into(),
         Observation::WorkerLost(lost.clone()).into(),
@@ -405,7 +409,8 @@ fn run_that_is_blocked() -> World {
     let looped = Step { timeout: Millis::from_secs(600), ..step("a").checked(CheckBy::Claim, 3) };
     let blocked = r#"{"decision": "blocked", "check_id": "{id}", "needs": "a staging key"}"#;
     let mut world = played(vec![looped], &[("a", vec![verdict_file(blocked), verdict_file(COMPLETE)])], &[]);
-    world.give(Observation::AnswerGiven(AnswerGiven { text: "it is in the vault".to_owned() })).unwrap();
+    let answer = AnswerGiven { text: "it is in the vault".to_owned(), steps: Vec::new() };
+    world.give(Observation::AnswerGiven(answer)).unwrap();
     world.play();
     world
 }

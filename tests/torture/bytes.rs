@@ -142,7 +142,7 @@ fn event(seq: u64) -> Event {
     Event {
         seq: Seq(seq),
         at: Timestamp(1_795_000_000_000 + seq),
-        fact: Observation::AnswerGiven(AnswerGiven { text }).into(),
+        fact: Observation::AnswerGiven(AnswerGiven { text, steps: Vec::new() }).into(),
     }
 }
 

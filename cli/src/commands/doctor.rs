@@ -21,7 +21,7 @@ use crate::commands::gc;
 use crate::error::Result;
 use crate::project::{self, Found, Project};
 use crate::typed::UNSTUCK;
-use crate::{crew, exit, system, text, worktrees};
+use crate::{crew, exit, screen, system, text, worktrees};
 
 /// Arguments of `unstuck doctor`.
 #[derive(Debug, clap::Args)]
@@ -307,7 +307,7 @@ fn of_run(found: &Found) -> Vec<Finding> {
                         story.workflow,
                         story.needs().unwrap_or_else(|| "an answer".to_owned())
                     ),
-                    format!("{UNSTUCK} answer {short} \"done\""),
+                    screen::answers(&story, short).swap_remove(0).0,
                 )),
                 Some(_) => {}
             }

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_night_is_a_table_for_a_pull_request() {
         expect![[r#"
-            **STUCK** after 10 iterations, 9.6 s, cost unknown: work: stuck: the same failures again (event 78)
+            **STUCK** after 10 iterations, 9.4 s, cost unknown: work: stuck: the same failures again (event 78)
 
             make the tests pass & say \<b\>nothing\</b\>
 
@@ -120,7 +120,7 @@ mod tests {
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 
-            Run `f7349522ca21`; `unstuck verify f7349522ca21` checks its log, `unstuck why f7349522ca21` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
+            Run `b7ff7f0eb58b`; `unstuck verify b7ff7f0eb58b` checks its log, `unstuck why b7ff7f0eb58b` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
     }
 
     #[test]

@@ -153,9 +153,9 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-24 02:46:15 UTC
+                started 2026-11-24 08:58:54 UTC
 
-                STUCK after 10 iterations, 9.6 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 9.4 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff             fail   stage  verdict
@@ -199,9 +199,9 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-24 02:46:15 UTC
+                started 2026-11-24 08:58:54 UTC
 
-                STUCK after 10 iterations, 9.6 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 9.4 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
@@ -260,7 +260,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-24 02:46:15 UTC
+                started 2026-11-24 08:58:54 UTC
 
                 INTERRUPTED after 2 iterations, 1.1 s, cost unknown
 
@@ -290,7 +290,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-24 02:46:15 UTC
+                started 2026-11-24 08:58:54 UTC
 
                 INTERRUPTED after 0 iterations, 0.0 s
 

@@ -257,6 +257,22 @@ fn broken(command: &str, columns: usize) -> String {
     if fits { command.to_owned() } else { command.replace(" --", " \\\n    --") }
 }
 
+/// Returns how to answer a blocked run, each of its steps by itself where several are blocked.
+pub fn answers(story: &Story, short: &str) -> Vec<(String, String)> {
+    let answer = |step: String, needs: &str| {
+        (format!("{UNSTUCK} answer {short}{step} \"done\""), text::cut(needs, 40))
+    };
+    let blocked: Vec<(&StepId, &str)> = story.state().blocked().collect();
+    match blocked[..] {
+        [] => vec![answer(String::new(), "an answer")],
+        [(_, needs)] => vec![answer(String::new(), needs)],
+        _ => {
+            let of = |step: &StepId| format!(" --step {}", quoted(step.as_str()));
+            blocked.into_iter().map(|(step, needs)| answer(of(step), needs)).collect()
+        }
+    }
+}
+
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
 /// the run has not ended, nor where no other command can find it.
 pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
@@ -278,10 +294,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             row(format!("{UNSTUCK} show {short}"), "what was done"),
             row(format!("{UNSTUCK} report {short} --md"), "a receipt for the pull request"),
         ],
-        RunOutcome::Blocked => {
-            let needs = story.needs().unwrap_or_else(|| "an answer".to_owned());
-            vec![row(format!("{UNSTUCK} answer {short} \"done\""), &text::cut(&needs, 40))]
-        }
+        RunOutcome::Blocked => answers(story, short),
         RunOutcome::IterationLimit | RunOutcome::Stuck => {
             let mut rows = vec![row(format!("{UNSTUCK} resume {short} --add-iterations {more}"), "go on")];
             if outcome == RunOutcome::Stuck {

@@ -2,7 +2,8 @@
 
 use super::Command;
 use crate::event::{
-    CheckFinished, Lost, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished, WorkerProgressed,
+    AnswerGiven, CheckFinished, Lost, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished,
+    WorkerProgressed,
 };
 use crate::id::{Attempt, Iteration, Millis, StepId};
 use crate::spending::Overspent;
@@ -40,6 +41,9 @@ pub enum Rejection {
     /// Nobody asked.
     #[error("the run does not wait for an answer")]
     NothingToAnswer,
+    /// A step did not ask.
+    #[error("step {0} does not wait for an answer")]
+    NotBlocked(StepId),
     /// Nothing is waited for.
     #[error("the run does not wait for anything")]
     NothingToWaitFor,
@@ -70,7 +74,9 @@ impl RunState {
             (_, Observation::RunStarted(_)) => return Err(Rejection::AlreadyStarted),
             (_, Observation::LogRepaired(_) | Observation::SnapshotTaken(_)) => return Ok(()),
             (_, Observation::RunResumed(event)) => return self.admits_resume(event),
-            (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(_)) => return Ok(()),
+            (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(event)) => {
+                return self.admits_answer(event);
+            }
             (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
             (_, Observation::Kicked) if !self.is_waiting() => return Err(Rejection::NothingToWaitFor),
             (Phase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
@@ -106,6 +112,13 @@ impl RunState {
                 })
             }
             _ => Ok(()),
+        }
+    }
+
+    fn admits_answer(&self, event: &AnswerGiven) -> Result<(), Rejection> {
+        match event.steps.iter().find(|step| !self.blocked().any(|(blocked, _)| blocked == *step)) {
+            None => Ok(()),
+            Some(other) => Err(Rejection::NotBlocked(other.clone())),
         }
     }
 

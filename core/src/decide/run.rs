@@ -3,7 +3,9 @@
 
 use super::Batch;
 use crate::completion::Completion;
-use crate::event::{Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd};
+use crate::event::{
+    AnswerGiven, Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd,
+};
 use crate::id::{Attempt, Iteration, Seq, StepId};
 use crate::state::{Phase, RunState, StepPhase};
 use crate::workflow::{CheckBy, Step, Workflow};
@@ -137,8 +139,8 @@ impl Batch {
         }
     }
 
-    /// Lets steps that had not ended well go on where they ended.
-    pub(super) fn reopen_ended_steps(&mut self, answered: bool) {
+    /// Lets steps that had not ended well go on where they ended; blocked ones, if the answer is for them.
+    pub(super) fn reopen_ended_steps(&mut self, answer: Option<&AnswerGiven>) {
         let Some(plan) = self.state.plan.clone() else { return };
         for step in &plan.started.workflow.steps {
             let at = self.at(&step.id);
@@ -154,7 +156,7 @@ impl Batch {
                 && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
-                StepEnd::Blocked(_) if !answered => {}
+                StepEnd::Blocked(_) if !answer.is_some_and(|it| it.is_for(&step.id)) => {}
                 _ if has_open_child => self.request_work(&step.id, iteration, attempt),
                 StepEnd::Blocked(_)
                 | StepEnd::IterationsExhausted

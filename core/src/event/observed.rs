@@ -114,6 +114,14 @@ pub struct RunInterrupted {
 pub struct AnswerGiven {
     /// The answer; goes into the next prompt.
     pub text: String,
+    /// The blocked steps that it is for; none stands for every step that is not finished.
+    pub steps: Vec<StepId>,
+}
+
+impl AnswerGiven {
+    pub(crate) fn is_for(&self, step: &StepId) -> bool {
+        self.steps.is_empty() || self.steps.contains(step)
+    }
 }
 
 /// A worker is about to be started.

@@ -189,7 +189,10 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                ..RunResumed::default()
            })),
            1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),
-           1 => Just(Observation::AnswerGiven(AnswerGiven { text: "yes".to_owned() })),
+           1 => proptest::option::of(due()).prop_map(|due| Observation::AnswerGiven(AnswerGiven {
+               text: "yes".to_owned(),
+               steps: due.into_iter().map(|due| due.step).collect(),
+           })),
            1 => Just(Observation::DeadlinePassed),
            3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
                step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,

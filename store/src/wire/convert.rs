@@ -161,7 +161,7 @@ record! {
     }
     v1::Budget = workflow::Budget { micro_usd, tokens, accepts_unknown }
     v1::RunInterrupted = domain::RunInterrupted { signal }
-    v1::AnswerGiven = domain::AnswerGiven { text }
+    v1::AnswerGiven = domain::AnswerGiven { text, steps }
     v1::WorkerStarted = domain::WorkerStarted { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, snapshot, call }
     v1::WorkerFinished = domain::WorkerFinished { step, iteration, attempt, outcome, decision_file, changed, snapshot, drift, diffstat, answer }
     v1::Diffstat = diffstat::Diffstat { files, files_left_out, added, removed }

@@ -453,7 +453,7 @@ mod tests {
 
     impl From<Older> for v1::AnswerGiven {
         fn from(older: Older) -> Self {
-            Self { text: older.sentence }
+            Self { text: older.sentence, steps: Vec::new() }
         }
     }
 
@@ -463,7 +463,8 @@ mod tests {
     fn an_old_shape_is_read_through_every_version_after_it() {
         const SHAPES: &[Shape] =
             &[Shape::of::<Oldest>(), Shape::of::<Older>(), Shape::of::<v1::AnswerGiven>()];
-        let expected: Fact = Observation::AnswerGiven(AnswerGiven { text: "port 8080".to_owned() }).into();
+        let answer = AnswerGiven { text: "port 8080".to_owned(), steps: Vec::new() };
+        let expected: Fact = Observation::AnswerGiven(answer).into();
         let oldest = Oldest { words: vec!["port".to_owned(), "8080".to_owned()] };
         let kind = EventType::AnswerGiven;
         let mut payload = Vec::new();

@@ -407,8 +407,8 @@ mod tests {
             assert!(!check::<v1::RunInterrupted>(json), "{json}");
         }
         assert!(check::<v1::RunInterrupted>(r#"{"signal":-2147483648}"#));
-        assert!(!check::<v1::AnswerGiven>(r#"{"text":"\u0041"}"#));
-        assert!(!check::<v1::AnswerGiven>("{\"text\":\"\u{1}\"}"));
+        assert!(!check::<v1::AnswerGiven>(r#"{"text":"\u0041","steps":[]}"#));
+        assert!(!check::<v1::AnswerGiven>("{\"text\":\"\u{1}\",\"steps\":[]}"));
     }
 
     proptest! {
@@ -416,7 +416,7 @@ mod tests {
         fn every_text_and_number_is_read_as_it_was_written(
             text in any::<String>(), controls in "[\\x00-\\x7f]*", signal: i32, seq: u64,
         ) {
-            check_written(&v1::AnswerGiven { text: text + &controls });
+            check_written(&v1::AnswerGiven { text: text + &controls, steps: Vec::new() });
             check_written(&v1::RunInterrupted { signal });
             check_written(&v1::SnapshotMoment::Undone(seq));
         }

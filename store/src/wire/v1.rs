@@ -62,6 +62,7 @@ pub struct RunInterrupted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerGiven {
     pub text: String,
+    pub steps: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -40,7 +40,7 @@ pub fn events(first: u64, facts: impl IntoIterator<Item = Fact>) -> Vec<Event> {
 
 /// A short fact.
 pub fn answer(text: &str) -> Fact {
-    Observation::AnswerGiven(AnswerGiven { text: text.to_owned() }).into()
+    Observation::AnswerGiven(AnswerGiven { text: text.to_owned(), steps: Vec::new() }).into()
 }
 
 pub fn workflow() -> Workflow {
@@ -252,7 +252,10 @@ pub fn observations() -> Vec<Observation> {
             program: "0.1.0".to_owned(),
         }),
         Observation::RunInterrupted(RunInterrupted { signal: 15 }),
-        Observation::AnswerGiven(AnswerGiven { text: "use port 8080".to_owned() }),
+        Observation::AnswerGiven(AnswerGiven {
+            text: "use port 8080".to_owned(),
+            steps: vec!["review".into()],
+        }),
         Observation::DeadlinePassed,
         Observation::WorkerStarted(WorkerStarted {
             step: "fix".into(),

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::clients::{CHECK, mends, run, with};
-use crate::stage::{Ended, Live, Stage, kind, wait_until};
+use crate::stage::{Ended, Live, Stage, claims, kind, wait_until};
 
 const HOUR: u64 = 3_600_000;
 
@@ -328,5 +328,46 @@ fn s26_a_worker_that_needs_a_person_blocks_the_run_and_says_what_it_needs() {
     let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("a login for the registry");
     assert!(ended.last_lines().contains("unstuck answer"), "{ended:?}");
     assert_eq!(stage.calls(), 1);
+    stage.verify();
+}
+
+#[test]
+fn s26_each_of_several_blocked_steps_gets_an_answer_of_its_own() {
+    let stage = Stage::repository();
+    let step = |id: &str| {
+        let asks = format!("touch {id}.asked; unstuck verdict blocked --needs \"the key of {id}\"");
+        let work = format!(
+            "'cat > {id}.told; if test -e {id}.asked; then unstuck verdict complete; else {asks}; fi'"
+        );
+        claims(&work, "max_iterations: 4")
+            .lines()
+            .fold(format!("  {id}:\n"), |step, line| format!("{step}    {line}\n"))
+    };
+    let head = "name: keys\nversion: \"1\"\ntimeout: 5m\nconcurrency: 2\nsteps:\n";
+    stage.write("flow.yaml", format!("{head}{}{}", step("a"), step("b")));
+    let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(4);
+    for (id, needs) in [("a", "the key of a"), ("b", "the key of b")] {
+        let row = format!("--step {id} \"done\"");
+        assert!(
+            ended.last_lines().lines().any(|line| line.contains(&row) && line.ends_with(needs)),
+            "{ended:?}"
+        );
+    }
+    let told = |id: &str| fs::read_to_string(stage.workspace().join(format!("{id}.told"))).expect("a prompt");
+    let unclear = stage.unstuck(&["answer", "@last", "it is blue"]).with_status(64);
+    assert!(
+        unclear.err.contains("2 steps wait for an answer") && unclear.err.contains("--step a"),
+        "{unclear:?}"
+    );
+    stage.unstuck(&["answer", "@last", "it is blue", "--step", "c"]).with_status(64).complains("no step c");
+    let ended = stage.unstuck(&["answer", "@last", "it is blue", "--step", "a"]).with_status(4);
+    assert!(ended.last_lines().contains("the key of b"), "{ended:?}");
+    assert!(told("a").contains("it is blue") && !told("b").contains("blue"));
+    stage
+        .unstuck(&["answer", "@last", "x", "--step", "a"])
+        .with_status(64)
+        .complains("does not wait for an answer");
+    stage.unstuck(&["answer", "@last", "it is red"]).with_status(0);
+    assert!(told("b").contains("it is red") && !told("a").contains("red"));
     stage.verify();
 }
