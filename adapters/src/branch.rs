@@ -24,14 +24,15 @@ pub struct Protected {
 }
 
 impl Protected {
-    /// Takes those given on the command line, else a list with commas from the environment, else the usual ones. An empty
-    /// variable says nothing.
+    /// Takes those given on the command line, else a list with commas from the environment, else the usual ones. A variable
+    /// without a name says nothing; a list on the command line without one protects nothing.
     pub fn resolve(cli: Option<&[String]>, env: Option<&str>) -> Self {
         let of = |source, patterns: Vec<String>| Self { patterns, source };
-        let given = cli.map(|patterns| of("cli", patterns.to_vec()));
+        let trimmed = |name: &str| name.trim().to_owned();
+        let given = cli.map(|patterns| of("cli", patterns.iter().map(|it| trimmed(it)).collect()));
         let listed = || {
-            let names = env?.split(',').map(str::trim).filter(|name| !name.is_empty());
-            Some(of("env", names.map(str::to_owned).collect())).filter(|it| !it.patterns.is_empty())
+            let names = env?.split(',').map(trimmed).filter(|name| !name.is_empty());
+            Some(of("env", names.collect())).filter(|it| !it.patterns.is_empty())
         };
         given.or_else(listed).unwrap_or_else(|| of("default", DEFAULT_PROTECTED.map(str::to_owned).to_vec()))
     }

@@ -57,6 +57,7 @@ fn the_command_line_goes_before_the_environment_and_that_before_the_usual() {
         (None, Some(" , "), DEFAULT_PROTECTED.as_slice(), "default"),
         (None, Some("trunk, rel/*"), &["trunk", "rel/*"], "env"),
         (Some(["live"]), Some("trunk"), &["live"], "cli"),
+        (Some([" rel/* "]), None, &["rel/*"], "cli"),
         (Some([""]), Some("trunk"), &[""], "cli"),
     ] {
         let cli = cli.map(|names| names.map(str::to_owned));

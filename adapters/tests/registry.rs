@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use unstuck_adapters::prompt_template::{Variables, plain};
 use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, RetryPrompt, retry_prompt};
 use unstuck_adapters::registry::{Registry, StepRef, Wanted, builtin, front_matter};
+use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::completion::{Completion, Form, OnFailed, Phase, Run};
 use unstuck_core::validator::SuccessWhen;
 use unstuck_core::workflow::{Capability, Worker, WorkerKind};
@@ -291,6 +292,7 @@ fn all_problems_are_found_in_one_pass() {
             ("/validators/git-clean/extractParams/changedFiles", json!("parseChangedFile")),
             ("/validators/tests-pass/failurePattern", json!("rod")),
             ("/validators/tests-pass/timeout", json!("10")),
+            ("/validators/tests-pass/exitCodes", json!([0, 1, 256])),
             (
                 "/validators/own",
                 json!({"type": "custom", "successWhen": "exitCode:0", "failurePattern": "red"}),
@@ -331,9 +333,10 @@ fn all_problems_are_found_in_one_pass() {
             R:95:22: validators.git-clean.successWhen: `notEmpty` is no condition; the nearest form is `empty`
             R:101:22: validators.guess.semanticConfig.checkType: found "vibes"; expected one of commit-message, coverage-check, file-relevance
             R:113:5: validators.own.command: missing; a custom validator needs it
-            R:122:14: validators.tests-pass.extractParams.y: "expectedPath" is for file validators; choose another extractor
-            R:124:25: validators.tests-pass.failurePattern: there is no pattern "rod"; did you mean "red"? there are dirty, note, red
-            R:126:18: validators.tests-pass.timeout: found "10": the number 10 without a unit; expected a duration such as "90s" or "1h30m"
+            R:123:9: validators.tests-pass.exitCodes: no program ends with 256; expected 0 to 255
+            R:127:14: validators.tests-pass.extractParams.y: "expectedPath" is for file validators; choose another extractor
+            R:129:25: validators.tests-pass.failurePattern: there is no pattern "rod"; did you mean "red"? there are dirty, note, red
+            R:131:18: validators.tests-pass.timeout: found "10": the number 10 without a unit; expected a duration such as "90s" or "1h30m"
         "##]],
     );
 }
@@ -459,6 +462,47 @@ fn a_custom_validator_needs_no_condition_and_a_command_does() {
     };
     assert_eq!(load(&agent(&custom("custom"), PROMPTS)).1, "");
     assert!(load(&agent(&custom("command"), PROMPTS)).1.contains("validators.own.successWhen: missing"));
+}
+
+#[test]
+fn a_step_whose_conditions_are_all_of_a_type_that_is_not_run_is_refused() {
+    let semantic = json!({
+        "type": "semantic", "failurePattern": "red", "semanticConfig": {"checkType": "commit-message"}
+    });
+    let asks = |names: &[&str]| {
+        let all: Vec<Value> = names.iter().map(|it| json!({"validator": it})).collect();
+        let mut validators = json!({"said": semantic});
+        if names.contains(&"git-clean") {
+            validators["git-clean"] = example()["validators"]["git-clean"].clone();
+        }
+        let asked = "/completionSteps/complete.issue/completionConditions";
+        with(example(), &[("/validators", validators), (asked, json!(all))])
+    };
+    let said = |registry: &Value, step: &str| {
+        let folder = agent(registry, PROMPTS);
+        let flow = format!(
+            "name: w\nversion: \"1\"\ntimeout: 1h\nsteps_registry: {REGISTRY}\nsteps:\n  a:\n    worker: COMMAND\n    \
+             command: cat\n    instructions: Go.\n    max_iterations: 2\n    {step}\n"
+        );
+        let path = folder.path().join("flow.yaml");
+        fs::write(&path, flow).expect("the folder is ours");
+        let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
+        workflow_file::load(&path, &options).err().map(|it| it.to_string()).unwrap_or_default()
+    };
+    let step = "registry_step: {name: issue, uv: {issue: \"1\"}}";
+    let checked = "completion_conditions: [said]";
+    let sentence = "nothing would verify its work";
+    for (names, step, refused) in [
+        (&["said"][..], step.to_owned(), true),
+        (&["said"], checked.to_owned(), true),
+        (&["said", "git-clean"], step.to_owned(), false),
+        (&["said", "git-clean"], checked.to_owned(), true),
+        (&["said"], format!("{step}\n    completion_check: {{commands: [\"true\"]}}"), false),
+        (&[], step.to_owned(), false),
+    ] {
+        let said = said(&asks(names), &step);
+        assert_eq!(said.contains(sentence), refused, "{step}: {said}");
+    }
 }
 
 /// The registry of the example, in which this validator is asked as well, with these params.

@@ -302,6 +302,12 @@ fn objects_are_closed_where_that_changes_nothing_else() {
         json!({"properties": {"a": true, "b": true}, "anyOf": [branch("a"), branch("b")], "additionalProperties": false}),
     );
     check(none(), json!({"not": branch("a")}), json!({"not": branch("a")}));
+    let either = json!([{"required": ["a"]}, {"required": ["b"], "not": {"required": ["c"]}}]);
+    check(
+        none(),
+        json!({"properties": {"k": true}, "anyOf": either}),
+        json!({"properties": {"k": true, "a": true, "b": true}, "anyOf": either, "additionalProperties": false}),
+    );
     check(
         none(),
         json!({"type": "object", "properties": {"sumary": true}, "required": ["summary"], "dependentRequired": {"summary": ["why"]}}),
@@ -414,7 +420,7 @@ fn two_schemas_of_one_answer_are_closed_together() {
         [
             closed(json!({"a": any, "b": any, "c": any, "d": any})),
             json!({
-                "required": ["b"], "properties": {"a": any, "b": any}, "additionalProperties": false,
+                "required": ["b"], "properties": {"a": any, "b": any, "d": any}, "additionalProperties": false,
                 "anyOf": [{"properties": {"c": any}}, {"required": ["d"]}],
             }),
         ],

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::GlobBuilder;
+use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
 use crate::id::Stage;
@@ -208,7 +209,7 @@ enum Pattern {
     /// The path and all below.
     Below(String),
     /// As it reads, and with its braces and brackets as they stand.
-    Glob(Vec<GlobMatcher>),
+    Glob(Vec<Regex>),
 }
 
 impl Patterns {
@@ -245,8 +246,7 @@ impl Pattern {
             .chars()
             .flat_map(|it| if "[]{}".contains(it) { vec!['[', it, ']'] } else { vec![it] })
             .collect();
-        let globs = [text, &literal].into_iter().filter_map(glob);
-        Self::Glob(globs.map(|glob| glob.compile_matcher()).collect())
+        Self::Glob([text, &literal].into_iter().filter_map(glob).collect())
     }
 
     fn matches(&self, path: &str) -> bool {
@@ -255,14 +255,20 @@ impl Pattern {
             Self::Below(folder) => path
                 .strip_prefix(folder.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
-            Self::Glob(globs) => globs.iter().any(|glob| glob.is_match(path)),
+            Self::Glob(globs) => globs.iter().any(|glob| glob.is_match(path.as_bytes())),
         }
     }
 }
 
 /// A text that is no glob, such as one with an open bracket, still has its literal reading.
-fn glob(text: &str) -> Option<Glob> {
-    GlobBuilder::new(text).literal_separator(true).backslash_escape(false).build().ok()
+fn glob(text: &str) -> Option<Regex> {
+    let mut glob = GlobBuilder::new(text);
+    let bytes = glob.literal_separator(true).backslash_escape(false).empty_alternates(true).build().ok()?;
+    // The library reads `?` as one byte; here it is one character.
+    let (one, any) = ("[^/]", "[^/]*");
+    let parts = bytes.regex().split(any).map(|part| part.replace(one, "(?u:[^/])"));
+    let pattern = parts.collect::<Vec<_>>().join(any);
+    RegexBuilder::new(&pattern).dot_matches_new_line(true).build().ok()
 }
 
 #[cfg(test)]
@@ -288,6 +294,13 @@ mod tests {
             ("src/**/x.ts", "src/a/b/x.ts", true),
             ("src/*", "src/a/b", false),
             ("src/?.ts", "src/ab.ts", false),
+            ("src/?", "src/語", true),
+            ("src/?", "src/語語", false),
+            ("src/?*", "src/語語", true),
+            ("a{,b}", "a", true),
+            ("a{,b}", "ab", true),
+            ("a{,b}", "ac", false),
+            ("a\n/**", "a\n/b\nc", true),
             ("{src,test}/**", "src/a.ts", true),
             ("{src,test}/**", "{src,test}/a", true),
             ("src/[id]/**", "src/[id]/page.tsx", true),

@@ -558,6 +558,13 @@ fn a_failure_that_nothing_recognises_is_told_whole() {
         expect![[r#"[{"error":"","message":"","name":"unrecognised output","unparsed":true}]"#]],
     );
     check_extracted(Extractor::Files, "something went wrong\n", "", expect![[r#"[]"#]]);
+    check_extracted(Extractor::Files, "file:///x/d.ts:3:4\n", "", expect![[r#"["/x/d.ts"]"#]]);
+    check_extracted(
+        Extractor::Files,
+        "went wrong\n    at file:///x/d.ts:3:4\n",
+        "",
+        expect![[r#"["/x/d.ts"]"#]],
+    );
     let lines: String = (0..60).map(|line| format!("line {line}\n")).collect();
     let exit = Exit::Code(1);
     let tail = extract(Extractor::ErrorOutput, Raw { failed: true, ..raw(&exit, &lines, "") });
@@ -997,6 +1004,20 @@ fn a_report_fits_what_failed() {
             ["in conflict Some(\"a\")", "in conflict Some(\"b\")", "changed Some(\"c\")", "untracked Some(\"d\")"]
             unparsed: false
         "#]],
+    );
+    check_told(
+        &changes,
+        3,
+        "fatal: bad revision 'x'\n",
+        expect![[r#"
+        the command exited with 3: fatal: bad revision 'x'
+        Error: Read the output, and mend its cause
+        cause: "fatal: bad revision 'x'"
+        ["fatal: bad revision 'x'"]
+        []
+        ["fatal None"]
+        unparsed: false
+    "#]],
     );
     check_told(
         &changes,

@@ -488,6 +488,8 @@ fn a_sentence_about_the_whole_task_is_a_marker() {
             "Everything is COMPLETE!",
             "This step is COMPLETE.",
             "task is COMPLETE",
+            "The task is now COMPLETE.",
+            "Everything is fully COMPLETE.",
         ],
     );
     check(
@@ -701,6 +703,11 @@ fn a_sentence_that_runs_over_the_end_of_a_line_is_read_to_its_end() {
         "none none",
         &[
             "If everything is fine, answer\nCOMPLETE",
+            "Respond with:\nCOMPLETE",
+            "Then reply with exactly:\nCOMPLETE",
+            "TODO: print\nCOMPLETE",
+            "The next step is to print\nCOMPLETE",
+            "テストが通れば次を出力:\nCOMPLETE",
             "Not yet:\n{\"decision\":\"complete\"}",
             "I can't say\n\n{\"decision\":\"complete\"}",
             "Not yet:\n\n```json\n{\"decision\":\"complete\",\"check_id\":\"@\"}\n```",
@@ -903,7 +910,16 @@ fn json_that_is_not_said_is_no_verdict() {
             "{\"done\":1}",
             "{\"decision\":\"complete.sh\"}",
             "{\"decision\":\"complete the docs\"}",
+            "Reply with exactly: {\"decision\":\"complete\"}",
+            "Reply with exactly: {\"decision\":\"complete\",\"check_id\":\"@\"}",
+            "Use this form:\n{\"decision\":\"complete\"}",
+            "次のように出力:\n{\"decision\":\"complete\"}",
         ],
+    );
+    check(
+        answer,
+        "complete output-json",
+        &["Output:\n{\"decision\":\"complete\"}", "Answer: {\"decision\":\"complete\"}"],
     );
 }
 
@@ -933,6 +949,19 @@ fn words_in_json_are_read_with_their_limits() {
             "未{}",
             "{}ではない",
             "{}とは言えない",
+            "{} when CI passes",
+            "{} after review",
+            "{} upon approval",
+            "{} as long as CI passes",
+            "{} before release",
+            "{} with conditions",
+            "{}: 0",
+            "{} = 0",
+            "{} 0 tests",
+            "~{}",
+            "¬{}",
+            "{}*",
+            "{}, continuing now",
         ] {
             let value = limited.replace("{}", word);
             check(file, "incomplete file-json", &[&format!("{{\"decision\":\"{value}\"}}")]);
@@ -944,6 +973,16 @@ fn words_in_json_are_read_with_their_limits() {
     ] {
         check(file, "incomplete file-json", &[&format!("{{\"decision\":\"{word}\"}}")]);
     }
+    check(
+        file,
+        "complete file-json",
+        &[
+            r#"{"decision":"complete as requested"}"#,
+            r#"{"decision":"complete: 0 errors"}"#,
+            r#"{"decision":"passed, 0 tests failed"}"#,
+            r#"{"decision":"**complete**"}"#,
+        ],
+    );
     check(
         file,
         "incomplete file-json",
@@ -1036,6 +1075,29 @@ fn a_label_with_a_word_for_what_is_open_takes_a_complete_back() {
             "COMPLETE\nResult: no pending items",
             "COMPLETE\nThe status code of partial answers is 206.",
             "COMPLETE\nVerdict: approved",
+        ],
+    );
+}
+
+#[test]
+fn a_sentence_below_that_denies_it_takes_a_complete_back() {
+    for line in [
+        "This is not complete yet.",
+        "Actually, the task is not done. Two tests fail.",
+        "However, it isn't fully finished",
+        "まだ完了していません。",
+    ] {
+        check(answer, "incomplete marker", &[&format!("COMPLETE\n{line}")]);
+        check(file, "incomplete file-json", &[&format!("{{\"decision\":\"complete\"}}\n{line}")]);
+    }
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE\nThe parser was not complete before.",
+            "COMPLETE\nThis is not done by hand.",
+            "COMPLETE\nThe docs are not finished, as agreed.",
+            "This is not complete yet.\n\nNow it is.\n\nCOMPLETE",
         ],
     );
 }

@@ -252,6 +252,7 @@ impl Loader<'_> {
             self.check_unused_closer(raw, folder.as_ref());
         }
         End {
+            lacks_some: conditions.len() < raw.conditions.len(),
             conditions,
             fallback: fallback.map(|file| file.template),
             guesses,

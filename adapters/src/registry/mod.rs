@@ -67,6 +67,8 @@ struct Own {
 #[derive(Clone, Debug)]
 struct End {
     conditions: Vec<Condition>,
+    /// Some of its conditions are of a type that is not run yet.
+    lacks_some: bool,
     fallback: Option<Template>,
     guesses: Vec<Pattern>,
     on_failure: OnFailed,
@@ -179,6 +181,11 @@ impl Registry {
         let spec = found.end.and_then(|end| end.closer.as_ref());
         let closer = spec.map(|spec| closer(spec, step.worker.as_ref())).transpose()?;
         Ok(Completion { closer, uv: step.uv.clone(), ..found.completion(&step.name)? })
+    }
+
+    /// Says whether some of the conditions of a step are of a type that is not run yet.
+    pub fn lacks_some(&self, step: &str) -> bool {
+        self.find(step).is_ok_and(|found| found.end.is_some_and(|end| end.lacks_some))
     }
 
     /// Returns a condition that a workflow step names itself, with the prompts of the step of the registry that it asks

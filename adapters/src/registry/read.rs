@@ -277,12 +277,7 @@ fn validator(name: &str, view: &View<'_>, report: &mut Report) -> RawValidator {
         });
         texts.collect()
     });
-    let codes = view.entry("exitCodes").map(|entry| {
-        entry.value.items().iter().filter_map(|item| match &item.kind {
-            Kind::Int(text) => text.parse().ok(),
-            _ => None,
-        })
-    });
+    let codes = view.entry("exitCodes").map(|entry| exit_codes(&entry.value, &At::of(view), report));
     RawValidator {
         at: At::of(view),
         name: name.to_owned(),
@@ -296,8 +291,23 @@ fn validator(name: &str, view: &View<'_>, report: &mut Report) -> RawValidator {
         preflight: view.text("phase").map(|phase| phase == "preflight"),
         recoverable: view.flag("recoverableByDefault").unwrap_or(true),
         timeout: view.span("timeout"),
-        exit_codes: codes.map(Iterator::collect),
+        exit_codes: codes,
     }
+}
+
+fn exit_codes(list: &Node, validator: &At, report: &mut Report) -> Vec<i32> {
+    let mut codes = Vec::new();
+    for item in list.items() {
+        let Kind::Int(text) = &item.kind else { continue };
+        match text.parse::<u8>() {
+            Ok(code) => codes.push(code.into()),
+            Err(_) => {
+                let at = At { place: item.place, path: validator.path.key("exitCodes") };
+                at.error(report, format!("no program ends with {text}"), "expected 0 to 255");
+            }
+        }
+    }
+    codes
 }
 
 fn step(id: &str, view: &View<'_>, report: &mut Report) -> RawStep {

@@ -98,7 +98,7 @@ fn named(map: &Map<String, Value>) -> Map<String, Value> {
         names.entry(name).or_insert(Value::Bool(true));
     };
     required(map).for_each(&mut add);
-    each_branch(map, &mut |branch| {
+    each_branch(map, IN_PLACE, &mut |branch| {
         let own = branch.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
         own.for_each(|name| add(name));
         required(branch).for_each(&mut add);
@@ -123,6 +123,9 @@ fn add_missing(map: &mut Map<String, Value>, keyword: &str, entries: Map<String,
 
 /// Applies to the same value as the schema around it.
 const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+
+/// Those of them that a value may have to meet.
+const DEMANDING: &[&str] = &["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"];
 
 /// Where a property that is refused in one place may be meant for another.
 const OPEN: &[&str] = &["allOf", "not", "if", "then", "else", "dependentSchemas", "propertyNames"];
@@ -163,14 +166,16 @@ impl Closer {
 
     /// A property that is asked for and that nobody describes is allowed: without it the closed schema would be met by nothing.
     fn admit_required(&mut self, map: &mut Map<String, Value>) {
-        let mut asked: BTreeSet<String> = required(map).map(str::to_owned).collect();
-        for part in ["then", "else"].into_iter().filter_map(|it| map.get(it)?.as_object()) {
+        let mut asked = BTreeSet::new();
+        let mut ask = |part: &Map<String, Value>| {
             asked.extend(required(part).map(str::to_owned));
-        }
-        let dependent =
-            map.get("dependentRequired").and_then(Value::as_object).into_iter().flat_map(Map::values);
-        let dependent = dependent.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
-        asked.extend(dependent.map(str::to_owned));
+            let dependent =
+                part.get("dependentRequired").and_then(Value::as_object).into_iter().flat_map(Map::values);
+            let dependent = dependent.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+            asked.extend(dependent.map(str::to_owned));
+        };
+        ask(map);
+        each_branch(map, DEMANDING, &mut ask);
         let own = map.get("properties").and_then(Value::as_object);
         asked.retain(|name| own.is_none_or(|own| !own.contains_key(name)));
         if asked.is_empty() || has_entries(map, "patternProperties") {
@@ -191,7 +196,7 @@ impl Closer {
         }
         let own = map.get("properties").and_then(Value::as_object);
         let mut lost = BTreeSet::new();
-        each_branch(map, &mut |branch| {
+        each_branch(map, IN_PLACE, &mut |branch| {
             let named = branch.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
             lost.extend(named.filter(|name| own.is_none_or(|own| !own.contains_key(*name))).cloned());
         });
@@ -231,13 +236,13 @@ fn says_otherwise(map: &Map<String, Value>) -> bool {
 
 fn branches_name_properties(map: &Map<String, Value>) -> bool {
     let mut found = false;
-    each_branch(map, &mut |branch| found |= has_entries(branch, "properties"));
+    each_branch(map, IN_PLACE, &mut |branch| found |= has_entries(branch, "properties"));
     found
 }
 
 /// Calls `visit` for each schema that applies to the same value, at any depth.
-fn each_branch(map: &Map<String, Value>, visit: &mut dyn FnMut(&Map<String, Value>)) {
-    for keyword in IN_PLACE {
+fn each_branch(map: &Map<String, Value>, keywords: &[&str], visit: &mut dyn FnMut(&Map<String, Value>)) {
+    for keyword in keywords {
         let schemas: Vec<&Value> = match map.get(*keyword) {
             Some(Value::Array(schemas)) => schemas.iter().collect(),
             Some(Value::Object(schemas)) if *keyword == "dependentSchemas" => schemas.values().collect(),
@@ -246,7 +251,7 @@ fn each_branch(map: &Map<String, Value>, visit: &mut dyn FnMut(&Map<String, Valu
         };
         for branch in schemas.into_iter().filter_map(Value::as_object) {
             visit(branch);
-            each_branch(branch, visit);
+            each_branch(branch, keywords, visit);
         }
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn read(text: &str) -> Result<Reference, Wrong> {
     let file = (!file.is_empty()).then(|| decode(file)).transpose()?;
     let fragment = decode(fragment)?;
     let place = match fragment.strip_prefix('/') {
+        Some("") => Place::Pointer(Vec::new()),
         Some(_) => Place::Pointer(pointer(&fragment)?),
         None if fragment.is_empty() => Place::Pointer(Vec::new()),
         None => Place::Anchor(fragment),
@@ -156,6 +157,8 @@ mod tests {
         let reference = |file: Option<&str>, place| Ok(Reference { file: file.map(str::to_owned), place });
         for (text, expected) in [
             ("#", reference(None, way(&[]))),
+            ("#/", reference(None, way(&[]))),
+            ("b.json#/", reference(Some("b.json"), way(&[]))),
             ("#/$defs/a", reference(None, way(&["$defs", "a"]))),
             ("#/a~1b/c~0d/e%20f/~01", reference(None, way(&["a/b", "c~d", "e f", "~1"]))),
             ("#name", reference(None, Place::Anchor("name".to_owned()))),

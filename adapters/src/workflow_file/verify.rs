@@ -66,6 +66,7 @@ impl Loader<'_> {
     ) -> Option<Completion> {
         let registry = registry?;
         let named = view.entry("registry_step").and_then(registry_step);
+        let mut lacks_some = named.filter(|name| registry.lacks_some(name)).map(|_| "registry_step");
         let mut completion = match named {
             Some(name) => self.of_registry(view, registry, name, work)?,
             None => Completion { on_failure: OnFailed::Retry, ..Completion::default() },
@@ -74,10 +75,19 @@ impl Loader<'_> {
             let path = view.path.key("completion_conditions");
             for (at, (place, wanted)) in wanted(view).into_iter().enumerate() {
                 match registry.condition(&wanted, named, &self.options.workspace) {
-                    Ok(condition) => completion.conditions.extend(condition),
+                    Ok(Some(condition)) => completion.conditions.push(condition),
+                    Ok(None) => lacks_some = Some("completion_conditions"),
                     Err(refused) => self.report.error(place, &path.index(at), refused.what, refused.help),
                 }
             }
+        }
+        let asks =
+            !completion.conditions.is_empty() || completion.answer.is_some() || completion.closer.is_some();
+        if let Some(key) = lacks_some.filter(|_| !asks && !view.has("completion_check")) {
+            let what =
+                "all conditions of the step are semantic, which are not run: nothing would verify its work";
+            let help = "add a condition that is run: a command, a file or a program of its own";
+            self.report.error(view.value_place(key), &view.path.key(key), what, help);
         }
         completion.stop_at_first = view.flag("stop_at_first").unwrap_or(false);
         (completion != Completion::default()).then_some(completion)

@@ -105,6 +105,11 @@ impl<'a> Facts<'a> {
         &self.raw
     }
 
+    /// Says whether nothing was printed.
+    pub fn is_silent(&self) -> bool {
+        [self.raw.stdout, self.raw.stderr].iter().all(|stream| stream.trim_ascii().is_empty())
+    }
+
     /// Says whether a tool was recognised that tells what failed.
     pub fn is_recognised(&self) -> bool {
         self.reading.extraction.confidence > Confidence::Low && !self.reading.extraction.failures.is_empty()
@@ -226,7 +231,8 @@ impl<'a> Facts<'a> {
     /// Returns the files of lines that are nothing but a place.
     fn bare_places(&self) -> Vec<String> {
         static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"(?m)^(?:\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$").expect("well formed")
+            Regex::new(r"(?m)^(?:(?:[ \t]*at )?file://|\./)?(?P<file>[^\s:][^:\n]*\.\w+):\d+(?::\d+)?[ \t]*$")
+                .expect("well formed")
         });
         // What leads to a place is no part of its file.
         const WORDS: [&str; 5] = [" => ", " > ", " at ", " in ", "("];

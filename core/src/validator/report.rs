@@ -141,6 +141,8 @@ impl Report {
         };
         let subject = subject.found(facts);
         match subject {
+            // What says something and names no path is not about paths.
+            Subject::Changes if facts.entries.is_empty() && !facts.is_silent() => other(facts, common),
             Subject::Changes => changes(&facts.entries),
             Subject::Files => missing(facts.raw().missing),
             Subject::Branch => branch(facts),

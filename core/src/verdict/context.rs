@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::aside;
 use super::check_id::{self, CheckIdMatch};
 use super::cjk;
-use super::example::{introduces_example, last_sentence, speaks_of_example};
+use super::example::{gives_order, introduces_example, last_sentence, speaks_of_example};
 use super::json::{self, Found};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
@@ -224,9 +224,13 @@ fn speaks_of_condition(sentence: &str) -> bool {
     ];
     let lower = sentence.to_lowercase();
     lower.split(|c: char| !c.is_alphanumeric()).any(|word| WORDS.contains(&word))
-        || ["will not", "won't", "won’t", "do not", "don't", "例", "場合", "もし", "如果", "e.g."]
-            .iter()
-            .any(|piece| lower.contains(piece))
+        || [
+            "will not", "won't", "won’t", "do not", "don't", "例", "場合", "もし", "如果", "れば", "たら",
+            "e.g.",
+        ]
+        .iter()
+        .any(|piece| lower.contains(piece))
+        || gives_order(sentence)
 }
 
 /// Tells whether the text behind an object takes it back: "if the tests pass", "would be wrong".

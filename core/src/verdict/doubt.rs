@@ -30,7 +30,7 @@ const OPEN_VALUES: &[&str] = &["failing", "fails", "unfinished", "broken", "red"
 /// Says so of a line that was undressed and is no marker.
 pub(super) fn is_doubt(line: &str) -> bool {
     let line = line.trim();
-    leads(line) || ends(line)
+    leads(line) || ends(line) || denies(line)
 }
 
 /// Says so of what stands behind a label for a verdict.
@@ -59,6 +59,32 @@ fn leads(line: &str) -> bool {
         && !is_name
         && !rest.contains("COMPLETE")
         && !words(rest).any(|word| EXCUSES.contains(&word.as_str()))
+}
+
+/// `Actually, this is not complete yet.`, `まだ完了していません。`: the first sentence takes it back, in small letters too.
+pub(super) fn denies(line: &str) -> bool {
+    const WHAT: &[&str] = &["it", "job", "step", "task", "that", "this", "work"];
+    const ENDS: &[&str] = &["complete", "completed", "done", "finished"];
+    const NEGATIONS: &[&str] = &["not", "isn't", "isnt", "never"];
+    const DEGREES: &[&str] = &["yet", "fully", "quite", "really", "all", "actually"];
+    let core = line.trim_end_matches(['.', '!', '。', '*']);
+    if core.contains("まだ") && ["ません", "ない"].iter().any(|end| core.ends_with(end)) {
+        return true;
+    }
+    let sentence = line.split(['.', '!', ';']).next().unwrap_or_default().to_lowercase().replace('’', "'");
+    let mut words: Vec<&str> = sentence
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '"' | '*'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let drop_degrees = |words: &mut Vec<&str>| while words.pop_if(|last| DEGREES.contains(last)).is_some() {};
+    drop_degrees(&mut words);
+    if words.pop_if(|last| ENDS.contains(last)).is_none() {
+        return false;
+    }
+    drop_degrees(&mut words);
+    words.pop_if(|last| NEGATIONS.contains(last)).is_some()
+        && words.iter().any(|word| WHAT.contains(word))
+        && words.iter().all(|word| BEFORE.contains(word))
 }
 
 /// `It is INCOMPLETE.`, `My verdict: NOT COMPLETE`.

@@ -28,9 +28,29 @@ pub(super) fn speaks_of_example(sentence: &str) -> bool {
     const PHRASES: &[&str] = &[
         "one of", "such as", "will not", "won't", "won’t", "do not", "don't", "don’t", "never ", "format is",
         "expected", "format:", "format：", "e.g.", "you can", "please ", "to signal", "in order to", "例",
-        "場合", "もし", "なら", "形式", "如果", "格式",
+        "場合", "もし", "なら", "形式", "如果", "格式", "れば", "たら", "次のように", "次を出力",
     ];
     let lower = sentence.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| WORDS.contains(&word)) || PHRASES.iter().any(|piece| lower.contains(piece))
+    words.any(|word| WORDS.contains(&word))
+        || PHRASES.iter().any(|piece| lower.contains(piece))
+        || gives_order(sentence)
+}
+
+/// `Respond with exactly:`, `TODO: print the line:`: whoever is spoken to is to say it. A label such as `Output:` is none.
+pub(super) fn gives_order(sentence: &str) -> bool {
+    const LEADS: &[&str] = &["todo", "then", "now", "finally", "and", "so", "next", "first", "just", "only"];
+    const ORDERS: &[&str] = &[
+        "respond", "reply", "answer", "print", "output", "write", "use", "return", "emit", "send", "say",
+        "put",
+    ];
+    const OBJECTS: &[&str] = &[
+        "with", "exactly", "only", "this", "these", "the", "a", "an", "one", "like", "just", "something",
+        "following", "back",
+    ];
+    let lower = sentence.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = words.skip_while(|word| LEADS.contains(word));
+    words.next().is_some_and(|verb| ORDERS.contains(&verb))
+        && words.next().is_some_and(|it| OBJECTS.contains(&it))
 }

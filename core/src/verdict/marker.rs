@@ -5,6 +5,7 @@
 //! that is introduced by "print this when done:" are no verdicts.
 
 use super::aside;
+use super::doubt;
 use super::example::introduces_example;
 use super::reading::{Form, Found, MarkerWord, Reading, Says, read, taken_back};
 use super::running;
@@ -190,13 +191,15 @@ fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Ve
         }
         let masked = is_masked(line.start, line.start + line.text.len());
         let bare = if masked { None } else { undress(text) };
+        // "It is not done." names no marker, and takes one back.
+        let unnamed = if !masked && doubt::denies(text) { Reading::Doubt } else { Reading::Nothing };
         out.push(View {
             number: index + 1,
             start: line.start,
             text,
             bulleted: bare.as_ref().is_some_and(|bare| bare.bulleted) || is_bulleted(text),
             fenced,
-            reading: bare.map_or(Reading::Nothing, |bare| read(&bare)),
+            reading: bare.map_or(unnamed, |bare| read(&bare)),
         });
     }
     out

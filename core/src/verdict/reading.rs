@@ -470,6 +470,8 @@ fn read_sentence(core: &str) -> Option<Reading> {
         return None;
     }
     negated |= words.next_if(|word| word.eq_ignore_ascii_case("not")).is_some();
+    words
+        .next_if(|word| !negated && (word.eq_ignore_ascii_case("now") || word.eq_ignore_ascii_case("fully")));
     let last = words.next()?;
     let word = last.trim_end_matches(['.', '!', ',', ';', ':']);
     let says = match (word, negated) {

@@ -39,8 +39,19 @@ pub(crate) fn limit_above<'a>(above: impl Iterator<Item = &'a str>) -> Option<(S
     if DENIALS_CJK.iter().any(|piece| core.ends_with(piece)) {
         return Some((core.to_owned(), Limit::Limited));
     }
+    if is_due(core) {
+        return Some((core.to_owned(), Limit::Conditional));
+    }
     let limit = denial_of(last_sentence(core), reach(core)?);
     (limit != Limit::Free).then(|| (core.to_owned(), limit))
+}
+
+/// `The next step is to print`, `TODO: print`: what is below is still to be said.
+fn is_due(core: &str) -> bool {
+    const OUTPUTS: &[&str] = &["print", "output", "write", "emit", "reply", "respond", "answer", "return"];
+    let mut words = core.rsplit(char::is_whitespace).filter(|word| !word.is_empty()).map(bare);
+    words.next().is_some_and(|last| OUTPUTS.contains(&last.as_str()))
+        && words.next().is_some_and(|before| matches!(before.as_str(), "to" | "todo:" | "must" | "then"))
 }
 
 /// Joins the lines of a sentence: one that begins with a small letter goes on from the line above it.

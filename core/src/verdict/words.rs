@@ -80,7 +80,8 @@ const LIMITS: &[&str] = &[
     "partway", "somewhat", "rather", "kind", "sort", "hardly", "barely", "scarcely", "incompletely",
     "temporarily", "think", "guess", "believe", "suppose", "assume", "seems", "seem", "appears", "appear",
     "looks", "hope", "hoping", "tomorrow", "eventually", "shortly", "conditionally", "preliminary",
-    "interim", "thirds", "quarters", "tenths", "hang", "hangs", "hung", "largely",
+    "interim", "thirds", "quarters", "tenths", "hang", "hangs", "hung", "largely", "starting", "continue",
+    "continuing", "proceed", "proceeding", "ongoing", "conditions", "reservations", "caveats",
 ];
 
 /// The commonest negations and limits of other languages that are written with spaces.
@@ -95,7 +96,7 @@ pub(super) const CONDITIONS: &[&str] =
     &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
 
 /// Words that begin a condition only at the start: "when the tests pass" against "fixed it when ...".
-const CONDITIONS_FIRST: &[&str] = &["when", "after", "as", "upon", "while", "before"];
+const CONDITIONS_FIRST: &[&str] = &["when", "after", "as", "upon", "while", "before", "given"];
 
 /// Reads the value of a decision key.
 pub(super) fn read_value(value: &str) -> Word {
@@ -141,7 +142,10 @@ fn exact(value: &str, tokens: &[Token]) -> Option<Word> {
 
 /// A crossed-out or struck-through complete word says the opposite.
 fn dressed(value: &str, word: Word) -> Word {
-    if value.contains("~~") || value.chars().any(is_cross) || value.starts_with('!') {
+    // A lone mark behind the word is that of a footnote.
+    let is_noted = value.ends_with(['*', '~']) && !value.starts_with(['*', '~']);
+    let is_denied = value.starts_with(['!', '~', '¬']);
+    if is_denied || is_noted || value.contains("~~") || value.chars().any(is_cross) {
         Word::Incomplete
     } else {
         word
@@ -153,7 +157,9 @@ fn read_long(value: &str, tokens: &[Token], done: usize) -> Word {
     let is_whole = value.contains(['/', '%', '％']);
     let is_harmless =
         |t: &Token| HARMLESS_BEFORE.contains(&t.text.as_str()) || (is_whole && is_number(Some(t)));
-    if limit_of(value) != Limit::Free || value.chars().any(is_cross) || value.contains("~~") {
+    let behind = behind(value, &tokens[done].text);
+    let is_limited = limit_of(value) != Limit::Free || limit_of(behind) != Limit::Free || counts_none(behind);
+    if is_limited || value.chars().any(is_cross) || value.contains("~~") {
         return Word::Incomplete;
     }
     if !before.iter().all(is_harmless) || is_imperative(tokens, done) || value.starts_with('!') {
@@ -170,6 +176,24 @@ fn read_long(value: &str, tokens: &[Token], done: usize) -> Word {
         },
         None => Word::Complete,
     }
+}
+
+/// Returns what stands behind the word.
+fn behind<'a>(value: &'a str, word: &str) -> &'a str {
+    let start = value.to_ascii_lowercase().find(word).map_or(value.len(), |at| at + word.len());
+    value[start..]
+        .trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '=' | '-' | '–' | '—' | '('))
+}
+
+/// `0`, `0 tests`: nothing was counted; `0 errors` is good news.
+fn counts_none(behind: &str) -> bool {
+    let tokens = tokens(behind);
+    let Some(first) = tokens.first().filter(|it| matches!(it.text.as_str(), "0" | "zero")) else {
+        return false;
+    };
+    let free = unabsorbed(&tokens);
+    let absorbs = |(at, token): (usize, &Token)| token.clause == first.clause && !free.contains(&at);
+    !tokens.iter().enumerate().skip(1).any(absorbs)
 }
 
 /// `complete.sh`, `pass-through`, `pass/fail`: the word is only the beginning of a name.
@@ -254,8 +278,10 @@ pub(super) fn limit_of(text: &str) -> Limit {
     let tokens = tokens(text);
     let free = unabsorbed(&tokens);
     let is_any = |list: &[&str]| free.iter().any(|i| list.contains(&tokens[*i].text.as_str()));
-    let first = tokens.first().map_or("", |t| t.text.as_str());
-    if CONDITIONS_FIRST.contains(&first) || is_any(CONDITIONS) {
+    let word = |at: usize| tokens.get(at).map_or("", |t| t.text.as_str());
+    // "as long as" and "as soon as" are conditions, "as requested" is none.
+    let is_manner = word(0) == "as" && !matches!(word(1), "long" | "soon" | "far");
+    if CONDITIONS_FIRST.contains(&word(0)) && !is_manner || is_any(CONDITIONS) {
         return Limit::Conditional;
     }
     let limits =
