@@ -251,6 +251,8 @@ impl Normaliser {
     /// Masks literal values as well, in text without what is volatile. In text that compares every quoted
     /// string is a value; elsewhere a quoted word is a name, and it tells one error from another.
     pub(super) fn values(volatile: &str, kind: &str) -> String {
+        // What is quoted as a whole is the text itself.
+        let volatile = quoted_whole(volatile).unwrap_or(volatile);
         let compares = kind.to_ascii_lowercase().contains("assert") || COMPARES.is_match(volatile);
         let volatile = match volatile.contains("<addr>") {
             true => OBJECT.replace_all(volatile, "#"),
@@ -269,6 +271,13 @@ impl Normaliser {
         }
         VALUES.replace_all(&masked, "#").into_owned()
     }
+}
+
+/// Returns what stands between the quotation marks of a text that is one quotation.
+fn quoted_whole(text: &str) -> Option<&str> {
+    let inner =
+        |quote: char| text.trim().strip_prefix(quote)?.strip_suffix(quote).filter(|it| !it.contains(quote));
+    inner('\'').or_else(|| inner('"')).filter(|inner| inner.contains(' '))
 }
 
 /// Joins lines without their order.

@@ -77,7 +77,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "cmake", title: "CMake", stage: Tool, marks: &["CMake Error"], read: format::cmake::read },
     Format { name: "maven", title: "Maven: Surefire, javac", stage: Tool, marks: &["<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR", "Failed to execute goal"], read: format::maven::read },
     Format { name: "gradle", title: "Gradle test", stage: Tool, marks: &[" FAILED\n"], read: format::gradle::read },
-    Format { name: "ctest", title: "CTest", stage: Tool, marks: &["tests failed out of"], read: format::ctest::read },
+    Format { name: "ctest", title: "CTest", stage: Runner, marks: &["tests failed out of"], read: format::ctest::read },
     Format { name: "gtest", title: "GoogleTest", stage: Tool, marks: &["[ RUN      ]", "[  FAILED  ]"], read: format::gtest::read },
     Format { name: "tap", title: "TAP: bats, node, ava, mocha, prove, tape", stage: Tool, marks: &["not ok ", "Bail out!"], read: format::tap::read },
     Format { name: "prove", title: "prove without -v: what Test::More says of each failed test", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },

@@ -63,8 +63,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 /// line that it points at, too.
 pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
     let label = label.split("help:").next().unwrap_or_default().trim();
-    let source = if has_symbol(message, label) { "" } else { pointed_at(body) };
-    [message, label, source].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+    let source = if has_symbol(message, label) { String::new() } else { pointed_at(body) };
+    [message, label, &source].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// By this rustc and cargo end what they say of a crate.
@@ -116,10 +116,13 @@ pub(super) fn has_symbol(message: &str, label: &str) -> bool {
     message.contains('`') || label.contains('`')
 }
 
-/// Returns the line of the source that the first carets point at.
-fn pointed_at<'a>(body: &[&'a str]) -> &'a str {
+/// Returns what the first carets point at in the line of the source above them. The line itself is cut to the width of the terminal.
+fn pointed_at(body: &[&str]) -> String {
     let pointing = body.windows(2).find(|pair| pair[1].contains('^') && pair[1].contains('|'));
-    pointing.and_then(|pair| pair[0].split_once('|')).map_or("", |(_, source)| source.trim())
+    let Some([source, carets]) = pointing else { return String::new() };
+    let start = carets.chars().take_while(|c| *c != '^').count();
+    let length = carets.chars().skip(start).take_while(|c| *c == '^').count();
+    source.chars().skip(start).take(length).collect::<String>().trim().to_owned()
 }
 
 /// Returns the text behind the carets of the first span that has them.

@@ -15,6 +15,9 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
 /// How much a problem weighs; the first two are of errors.
 const MARKS: [&str; 6] = ["× ", "✖ ", "! ", "⚠ ", "i ", "ℹ "];
 
+/// What follows from other problems of the file.
+const DERIVED: [&str; 2] = ["Format with errors is disabled", "The file contains diagnostics"];
+
 /// Reads every problem; what is no error only where there is none.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
@@ -28,11 +31,16 @@ fn problem(lines: &[&str], at: usize, line: &str) -> Option<Draft> {
         |line: &&str| MARKS.iter().any(|mark| line.strip_prefix("  ").is_some_and(|it| it.starts_with(mark)));
     let said = block.iter().copied().find(marked)?;
     let (mark, what) = said.trim_start().split_once(' ')?;
+    let is_note = matches!(mark, "i" | "ℹ");
+    if DERIVED.iter().any(|it| what.starts_with(it)) || (is_note && &head["rule"] != "format") {
+        return None;
+    }
     let number = |name: &str| head.name(name).and_then(|it| it.as_str().parse().ok());
     let message = format!("{line}\n{}", block.join("\n"));
     let draft = match &head["rule"] {
         "format" => Draft::unformatted("biome", &head["file"], None, &message),
         rule => Draft::diagnostic("biome", &head["file"], number("line"), what).kind(rule),
     };
-    Some(draft.shown_at(number("column"), "").warning(!matches!(mark, "×" | "✖")).message(message.trim_end()))
+    let weighs = matches!(mark, "×" | "✖") || &head["rule"] == "format";
+    Some(draft.shown_at(number("column"), "").warning(!weighs).message(message.trim_end()))
 }

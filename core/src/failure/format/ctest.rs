@@ -44,6 +44,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 || line.trim_start().starts_with("Start ")
                 || line.starts_with("test ")
         });
+        // One test of another runner, which CTest started for it alone.
+        if block.iter().any(|line| line.ends_with("Running 1 test from 1 test suite.")) {
+            found.printed(block);
+        }
         results.insert(result["name"].to_owned(), (line.to_owned(), block));
     }
     for listed in lines[list + 1..].iter().map_while(|line| LISTED.captures(line)) {

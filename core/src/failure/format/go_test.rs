@@ -226,9 +226,18 @@ fn block<'a>(lines: &[&'a str], head: usize, logged: &BTreeMap<&str, Vec<&'a str
         is_mark(line) || (!example && !panic && indentation(line) <= depth && !line.trim().is_empty())
     });
     if below.iter().any(|line| !line.trim().is_empty()) {
-        return below.to_vec();
+        let behind = &lines[head + 1 + below.len()..];
+        return [below, died_behind(behind)].concat();
     }
     failed(lines[head]).and_then(|name| logged.get(name)).cloned().unwrap_or_default()
+}
+
+/// Returns the panic of the test whose log ends here: it stands at the margin, with its stack.
+fn died_behind<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
+    const STACK: usize = 8;
+    let is_panic = lines.first().is_some_and(|line| line.starts_with("panic: "))
+        && lines.iter().take(STACK).any(|line| line.starts_with("goroutine ") && line.contains("[running]"));
+    if is_panic { until(lines, 0, |line| line.starts_with("FAIL") || line.starts_with("--- ")) } else { &[] }
 }
 
 /// Returns what each test logged while it ran, as `-v` prints it above the results.

@@ -241,6 +241,7 @@ impl Case {
         if is_parent(message)
             || whole_file
             || is_warning(dialect, body)
+            || class.ends_with("RiskyTestError")
             || (message.is_empty() && body.trim().is_empty())
         {
             return None;
@@ -266,8 +267,11 @@ impl Case {
         if dialect == "cargo-nextest" {
             draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
         }
+        let suite = suites.last().filter(|suite| self.class.is_empty() && diagnostic::is_path(suite));
         if !self.file.is_empty() {
             draft = draft.at(&self.file, self.line);
+        } else if let Some(file) = suite {
+            draft = draft.within(file).at(file, self.line);
         } else if matches!(dialect, "deno-test" | "vitest") {
             draft = draft.at(&self.class, self.line);
         }

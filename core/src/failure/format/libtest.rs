@@ -1,12 +1,12 @@
 //! cargo test: what libtest prints, and what cargo says of a test binary that died.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::{Sheet, until};
+use super::{Sheet, nextest, until};
 
 const TOOL: &str = "cargo-test";
 
@@ -21,6 +21,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let ends: Vec<usize> =
         sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
     let mut targets = targets(sheet, &ends).into_iter();
+    // A test that nextest ran and did not capture prints the list of its own process.
+    let of_nextest: BTreeSet<&str> =
+        [lines, sheet.beside].into_iter().flat_map(|lines| nextest::failed_names(lines)).collect();
+    let beside = panics(sheet.beside);
     for (at, line) in lines.iter().enumerate() {
         match sheet.firsts[at] {
             b'-' => {
@@ -33,20 +37,22 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
             b't' => {
                 // Output that was not captured stands between the lines of the tests.
-                if let Some(name) = line.strip_prefix("thread '").and_then(|rest| rest.split_once("' "))
-                    && name.1.contains("panicked at ")
-                {
-                    let ends = |line: &str| {
-                        line.is_empty() || line.starts_with("test ") || line.starts_with("note: run with")
-                    };
-                    blocks.entry(name.0).or_insert(until(lines, at, ends));
+                if let Some(name) = thread(line) {
+                    blocks.entry(name).or_insert(panic(lines, at));
                 }
                 if line.starts_with(FAILED) {
                     let target = targets.next().unwrap_or_default();
-                    for (name, block) in listed(&lines[..at], &blocks) {
+                    let listed = listed(&lines[..at], &blocks, &beside);
+                    if matches!(listed[..], [(name, _)] if of_nextest.contains(name)) {
+                        continue;
+                    }
+                    for (name, block) in listed {
                         // Of a doc test, the line is no part of the name: it moves.
                         let name = name.split(" (line ").next().unwrap_or(name);
-                        found.push(Draft::test(TOOL, name, block).within(target));
+                        // A thread that the test started may have panicked before it.
+                        let own =
+                            block.iter().position(|line| thread(line) == Some(name)).unwrap_or_default();
+                        found.push(Draft::test(TOOL, name, &block[own..]).within(target));
                     }
                     blocks.clear();
                 } else if line.starts_with("test result: ") {
@@ -67,6 +73,40 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             _ => {}
         }
     }
+}
+
+/// Returns the thread on a line `thread 'NAME' panicked at ...`; that of a test has its name.
+pub(super) fn thread(line: &str) -> Option<&str> {
+    let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once("' ")?;
+    rest.contains("panicked at ").then_some(name)
+}
+
+/// Returns the lines of a panic.
+fn panic<'s, 'a>(lines: &'s [&'a str], at: usize) -> &'s [&'a str] {
+    until(lines, at, |line| {
+        line.is_empty() || line.starts_with("test ") || line.starts_with("note: run with")
+    })
+}
+
+/// Returns the panics of a stream, by thread: without capture they are on standard error, and the names on the other.
+fn panics<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, &'s [&'a str]> {
+    let mut found = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("thread '")) {
+        if let Some(name) = thread(line) {
+            found.entry(name).or_insert(panic(lines, at));
+        }
+    }
+    found
+}
+
+/// Says whether a line is of libtest's own list.
+pub(super) fn is_own(line: &str) -> bool {
+    let listed = line.starts_with("    ") || line.is_empty();
+    listed
+        || line == "failures:"
+        || line.starts_with("test result: ")
+        || line.starts_with("running ")
+        || line.starts_with("test ") && line.ends_with(" ... FAILED")
 }
 
 /// Returns the target of each list of failed tests, by the lines at which these end, as cargo names it for a rerun:
@@ -107,10 +147,12 @@ fn to_rerun<'a>(lines: &[&str], told: impl Iterator<Item = (usize, &'a str)>) ->
 fn listed<'a, 'b>(
     lines: &'b [&'a str],
     blocks: &BTreeMap<&str, &'b [&'a str]>,
+    beside: &BTreeMap<&str, &'b [&'a str]>,
 ) -> Vec<(&'a str, &'b [&'a str])> {
     let names = lines.iter().rev().skip_while(|line| line.is_empty());
     let names = names.map_while(|line| line.strip_prefix("    ")).map(str::trim_end);
-    let mut named: Vec<_> = names.map(|name| (name, blocks.get(name).copied().unwrap_or_default())).collect();
+    let block = |name: &str| blocks.get(name).or_else(|| beside.get(name)).copied().unwrap_or_default();
+    let mut named: Vec<_> = names.map(|name| (name, block(name))).collect();
     named.reverse();
     // All blocks are parts of one list of lines, so their addresses are their order.
     named.sort_by_key(|(_, block)| if block.is_empty() { usize::MAX } else { block.as_ptr().addr() });

@@ -1,12 +1,12 @@
 //! cargo nextest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
 use super::super::draft::{Draft, Found, Style};
-use super::{Sheet, until};
+use super::{Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
 
@@ -25,7 +25,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let listed = lines[summary..].iter().filter_map(|line| status(line));
     let listed = listed.filter(|status| !passed(&status["status"]));
     let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
-    let mut told = BTreeSet::new();
+    let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     for (at, line) in sheet.starting(b" \t").take_while(|(at, _)| *at < summary) {
         let Some(status) = Some(line).filter(|line| !passes(line)).and_then(status) else {
             continue;
@@ -33,16 +33,21 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let Some(test @ (binary, name)) = test(&status).filter(|test| failed.contains(test)) else {
             continue;
         };
+        if &status["status"] == "START" {
+            begun.insert(test, at + 1);
+        }
         if passed(&status["status"]) {
             continue;
         }
-        let block = until(lines, at + 1, |line| line.starts_with('─') || is_status(line));
+        // What is not captured stands above the line that tells how the test ended.
+        let block = match begun.get(&test) {
+            Some(start) => &lines[*start..at],
+            None => until(lines, at + 1, |line| line.starts_with('─') || is_status(line)),
+        };
         found.printed(block);
-        // What the test wrote is indented, and its panic is on standard error.
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
-        let panic = block.iter().position(|line| line.contains("panicked at ")).unwrap_or_default();
         if told.insert(test) {
-            let draft = Draft::test(TOOL, name, &block[panic..]).within(binary);
+            let draft = Draft::test(TOOL, name, &reason(&block, name)).within(binary);
             let draft = process_kind(draft, &status["status"], &block.join("\n"));
             found.push(draft.headed(line.trim()));
         }
@@ -54,6 +59,39 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(process_kind(draft, &status["status"], ""));
         }
     }
+}
+
+/// Returns what says why a test failed: its panic, that of another thread, the error that it returned, else what it wrote.
+fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
+    let panics = |line: &str| line.contains("panicked at ");
+    let own = |line: &str| panics(line) && libtest::thread(line) == Some(name);
+    let panic =
+        block.iter().position(|line| own(line)).or_else(|| block.iter().position(|line| panics(line)));
+    if let Some(at) = panic {
+        return block[at..].to_vec();
+    }
+    let is_stream = |line: &&str, stream: &str| line.trim_start().starts_with(stream);
+    let errors = block.iter().position(|line| is_stream(line, "stderr ───")).unwrap_or(block.len());
+    let (shown, errors) = (&block[..errors], block.get(errors + 1..).unwrap_or_default());
+    match errors.iter().rposition(|line| line.starts_with("Error: ")) {
+        Some(at) => errors[at..].to_vec(),
+        None if errors.iter().any(|line| !line.trim().is_empty()) => errors.to_vec(),
+        None => shown
+            .iter()
+            .filter(|line| !is_stream(line, "stdout ───") && !libtest::is_own(line))
+            .copied()
+            .collect(),
+    }
+}
+
+/// Returns the names of the tests that failed last.
+pub(super) fn failed_names<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
+    let Some(summary) = lines.iter().rposition(|line| line.trim_start().starts_with("Summary [")) else {
+        return BTreeSet::new();
+    };
+    let listed = lines[summary..].iter().filter_map(|line| status(line));
+    let failed = listed.filter(|status| !passed(&status["status"]));
+    failed.filter_map(|status| Some(test(&status)?.1)).collect()
 }
 
 /// Reads a line that tells how a test ended.

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
 use super::{Sheet, check, diagnostic, node_test, until};
+use crate::verdict::text::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -27,7 +30,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
-        if strays.contains(&at) || parents.ends(depth, name) {
+        if strays.contains(&at)
+            || parents.ends(depth, name)
+            || (opens(line) && holds_failure(&points[at + 1..], depth))
+        {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
@@ -58,7 +64,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
         let (depth, point) = parents.take(line);
         let failed = point.strip_prefix("not ok ").map(|rest| (rest, Ending::Failed));
         let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, Ending::Passed)));
-        let Some((rest, ending)) = ended else { continue };
+        let Some((rest, ending)) = ended.filter(|_| !opens(line)) else { continue };
         let (name, excused) = description(rest);
         let ending = if excused { Ending::Excused } else { ending };
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
@@ -174,9 +180,13 @@ impl<'l> Parents<'l> {
                 (self.within, self.has_failed) = (vec![(0, parent)], false);
             }
             self.has_failed |= depth > 0 && point.starts_with("not ok ");
-        } else if let Some(parent) = point.strip_prefix("# Subtest: ") {
-            self.within.retain(|(of, _)| *of < depth);
-            self.within.push((depth, parent));
+        } else {
+            let begun = || point.strip_prefix("not ok ").or_else(|| point.strip_prefix("ok "));
+            let opened = || begun().filter(|_| opens(line)).map(|rest| description(rest).0);
+            if let Some(parent) = point.strip_prefix("# Subtest: ").or_else(opened) {
+                self.within.retain(|(of, _)| *of < depth);
+                self.within.push((depth, parent));
+            }
         }
         (depth, point)
     }
@@ -189,8 +199,21 @@ impl<'l> Parents<'l> {
     fn path(&self, depth: usize, name: &str) -> String {
         let is_above = |of: usize| self.are_plain || of < depth;
         let parents = self.within.iter().filter(|(of, _)| is_above(*of)).map(|(_, parent)| *parent);
-        parents.chain([name]).collect::<Vec<_>>().join(" > ")
+        parents.chain([name]).collect::<Vec<_>>().join(" > ").replace("\\#", "#")
     }
+}
+
+/// Says whether the points of a parent follow in braces, as vitest writes them.
+fn opens(point: &str) -> bool {
+    point.ends_with(" {")
+}
+
+/// Says whether a point failed below a parent that has opened, further in than it.
+fn holds_failure(below: &[&str], depth: usize) -> bool {
+    let inner = below.iter().take_while(|line| line.trim().is_empty() || indentation(line) > depth);
+    inner
+        .map(|line| line.trim_start())
+        .any(|line| line.strip_prefix("not ok ").is_some_and(|rest| name(rest).is_some()))
 }
 
 /// A version or a plan makes it TAP; a point alone may be anything.
@@ -213,8 +236,10 @@ fn description(rest: &str) -> (&str, bool) {
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest);
     let (name, directive) = rest.rsplit_once(" #").unwrap_or((rest, ""));
-    let timed = [" time=", " time ="].iter().any(|head| directive.starts_with(head))
-        || directive.contains("in ") && directive.contains("ms");
+    // A number sign may be a part of the name.
+    let behind = directive.trim_start_matches([' ', '(']);
+    let timed = ["time=", "time ="].iter().any(|head| behind.starts_with(head))
+        || behind.starts_with("in ") && behind.contains("ms");
     match (excuses(directive), timed) {
         (true, _) => (super::without_time(name), true),
         (_, true) => (name.trim(), false),
@@ -314,6 +339,9 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
             unquoted(value)
         })
     };
+    if let Some(draft) = of_json(tool, name, block) {
+        return Some(draft);
+    }
     let error = field(&["error", "message"]).unwrap_or_default();
     if super::junit::is_parent(&error) {
         return None;
@@ -342,6 +370,17 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
     let number = parts.next().and_then(|number| number.parse().ok());
     let file = parts.next().unwrap_or_default().rsplit('(').next().unwrap_or_default().to_owned();
     Some(draft.kind(&kind).at(&file, number).within(&file).message(&values.join("\n")))
+}
+
+/// Reads a block that is one object of JSON, as deno writes it.
+fn of_json(tool: &'static str, name: &str, block: &[&str]) -> Option<Draft> {
+    let line = block.iter().map(|line| line.trim()).find(|line| !line.is_empty())?;
+    let fields: Value = line.starts_with('{').then(|| serde_json::from_str(line).ok())??;
+    let message = strip_ansi(fields["message"].as_str()?);
+    let file = fields["at"]["file"].as_str().unwrap_or_default().trim_start_matches("./");
+    let number = fields["at"]["line"].as_u64().and_then(|number| number.try_into().ok());
+    let lines: Vec<&str> = message.lines().collect();
+    Some(Draft::test(tool, name, &lines).at(file, number).within(file).message(&message))
 }
 
 /// Takes the quotation marks off a value, one of each side.

@@ -23,7 +23,10 @@ pub(super) fn googletest(block: &[&str]) -> Option<Reason> {
     let told: Vec<&str> = told.collect();
     let lines = told.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     // The expressions are source text and stand as they are; what they evaluate to is a value.
-    let stated = lines.filter(|line| !["Which is:", "Actual:"].iter().any(|name| line.starts_with(name)));
+    let is_value = |line: &str| line.starts_with("Which is:") || line.starts_with("Actual:");
+    // What was thrown is no value, but for what it said.
+    let stated = lines.map(|line| line.split(" with description").next().unwrap_or(line));
+    let stated = stated.filter(|line| !is_value(line) || line.starts_with("Actual: it throws "));
     let stated = stated.filter(|line| !line.contains(" evaluates to "));
     let about = stated.take(6).collect::<Vec<_>>().join(" ");
     let kind = if about.starts_with("C++ exception") { "exception" } else { "expectation" };
