@@ -51,12 +51,14 @@ samples! {
     "azure.txt"
     "bandit.txt"
     "basedpyright.txt"
+    "bats-number-sign.txt"
     "bats-pretty.txt"
     "bats-timing.txt"
     "bats.txt"
     "behave-errors.txt"
     "behave-hook.txt"
     "behave.txt"
+    "biome-format.txt"
     "biome.txt"
     "black-diff.txt"
     "black.txt"
@@ -70,6 +72,8 @@ samples! {
     "cargo-fmt.txt"
     "cargo-link.txt"
     "cargo-manifest.txt"
+    "cargo-nextest-error.txt"
+    "cargo-nextest-no-capture.txt"
     "cargo-nextest.txt"
     "cargo-test.txt"
     "catch2-sections.txt"
@@ -81,12 +85,14 @@ samples! {
     "commitlint.txt"
     "cpp-main.txt"
     "cppcheck.xml"
+    "ctest-googletest.txt"
     "ctest-names.txt"
     "ctest.txt"
     "cucumber.txt"
     "deno-check.txt"
     "deno-fmt.txt"
     "deno-lint.txt"
+    "deno-test-tap.txt"
     "deno-test.txt"
     "djlint.txt"
     "dotnet-main.txt"
@@ -106,6 +112,7 @@ samples! {
     "go-main.txt"
     "go-test-bait.jsonl"
     "go-test-bait.txt"
+    "go-test-panic-log.txt"
     "go-test.jsonl"
     "go-test.txt"
     "go-timeout-main.txt"
@@ -114,6 +121,7 @@ samples! {
     "gradle.txt"
     "green.txt"
     "gtest-report.json"
+    "gtest-throw.txt"
     "gtest.txt"
     "jasmine-suite.txt"
     "jasmine.txt"
@@ -167,9 +175,12 @@ samples! {
     "pylint.txt"
     "pyright.json"
     "pytest-chained.txt"
+    "pytest-collect-class.txt"
     "pytest-line.txt"
     "pytest-short.txt"
     "pytest-warning.txt"
+    "pytest-warnings.txt"
+    "pytest-xpass-line.txt"
     "pytest.txt"
     "python-doctest.txt"
     "python-main.txt"
@@ -215,9 +226,11 @@ samples! {
     "uvu.txt"
     "valgrind.txt"
     "vite-build.txt"
+    "vitest-annotation.txt"
     "vitest-github.txt"
     "vitest-hook.json"
     "vitest-syntax.txt"
+    "vitest-tap-braces.txt"
     "vitest-tap.txt"
     "vitest.txt"
     "ward.txt"
@@ -1288,4 +1301,54 @@ fn a_script_has_a_place_and_the_command_line_of_a_shell_has_none() {
             .collect();
         assert_eq!(places, [want.map(str::to_owned)], "{line}");
     }
+}
+
+#[test]
+fn what_tells_one_failure_from_another_is_kept() {
+    let keys = |of: &dyn Fn(&str) -> String, two: [&str; 2]| two.map(|it| read(of(it).as_bytes()).set());
+    let throws = |actual: &str| {
+        format!(
+            "[ RUN      ] Calc.Throws\nt.cpp:9: Failure\nExpected: chk(-1) throws an exception of type std::out_of_range.\n  \
+             Actual: {actual}\n\n[  FAILED  ] Calc.Throws (0 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Calc.Throws\n"
+        )
+    };
+    let [nothing, other] =
+        keys(&throws, ["it throws nothing.", "it throws std::runtime_error with description \"a\"."]);
+    assert_ne!(nothing, other);
+    let other_words = "it throws std::runtime_error with description \"b\".";
+    assert_eq!(other, read(throws(other_words).as_bytes()).set(), "what it said is a value");
+
+    let waits = |why: &str| {
+        format!("\u{2716} failing tests:\n\ntest at t/a.test.js:3:1\n\u{2716} waits (201.3ms)\n  '{why}'\n")
+    };
+    let [late, cancelled] = keys(
+        &waits,
+        ["test timed out after 200ms", "test did not finish before its parent and was cancelled"],
+    );
+    assert_ne!(late, cancelled);
+
+    // A narrow terminal shows less of the line.
+    let lint = |source: &str| {
+        let at = source.find("v.len").unwrap_or_default();
+        let carets = " ".repeat(at);
+        format!(
+            "error: length comparison to zero\n --> src/lib.rs:2:41\n  |\n2 | {source}\n  | {carets}^^^^^^^^^^^^ help: using \
+             is_empty is clearer\n\nerror: could not compile `kit` (lib) due to 1 previous error\n"
+        )
+    };
+    let [wide, narrow] = keys(
+        &lint,
+        [
+            "pub fn empty(v: &[u8]) -> usize { if v.len() == 0 { return 0; } v.len() }",
+            "... { if v.len() == 0 { return 0; } v.len() }",
+        ],
+    );
+    assert_eq!(wide, narrow);
+
+    // Without capture the names are on one stream, and the panics on the other.
+    let list = "running 1 test\ntest a ... FAILED\n\nfailures:\n    a\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+    let died = |why: &str| {
+        read_streams([list, &format!("thread 'a' (7) panicked at src/lib.rs:3:9:\n{why}\n"), ""]).set()
+    };
+    assert_ne!(died("index out of bounds"), died("called `Option::unwrap()` on a `None` value"));
 }

@@ -49,7 +49,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Says whether a title is the full name of a test, as vitest gives it: the file, and what is in it.
 fn is_test(title: &str, file: &str) -> bool {
-    title.split_once(" > ").is_some_and(|(first, _)| !first.is_empty() && file.ends_with(first))
+    // The error may have been thrown in another file than that of the test.
+    let is_file = |first: &str| !first.is_empty() && (file.ends_with(first) || diagnostic::is_path(first));
+    title.split_once(" > ").is_some_and(|(first, _)| is_file(first))
 }
 
 /// Decodes the signs that have a meaning in a workflow command.

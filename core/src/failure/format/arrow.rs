@@ -119,7 +119,10 @@ pub(super) fn has_symbol(message: &str, label: &str) -> bool {
 /// Returns what the first carets point at in the line of the source above them. The line itself is cut to the width of the terminal.
 fn pointed_at(body: &[&str]) -> String {
     let pointing = body.windows(2).find(|pair| pair[1].contains('^') && pair[1].contains('|'));
-    let Some([source, carets]) = pointing else { return String::new() };
+    let columns = |line: &&str| line.split_once('|').map(|(_, columns)| columns.to_owned());
+    let Some((source, carets)) = pointing.and_then(|pair| columns(&pair[0]).zip(columns(&pair[1]))) else {
+        return String::new();
+    };
     let start = carets.chars().take_while(|c| *c != '^').count();
     let length = carets.chars().skip(start).take_while(|c| *c == '^').count();
     source.chars().skip(start).take(length).collect::<String>().trim().to_owned()

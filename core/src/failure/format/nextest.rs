@@ -27,15 +27,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     for (at, line) in sheet.starting(b" \t").take_while(|(at, _)| *at < summary) {
+        if let Some(test) = started(line) {
+            begun.insert(test, at + 1);
+            continue;
+        }
         let Some(status) = Some(line).filter(|line| !passes(line)).and_then(status) else {
             continue;
         };
         let Some(test @ (binary, name)) = test(&status).filter(|test| failed.contains(test)) else {
             continue;
         };
-        if &status["status"] == "START" {
-            begun.insert(test, at + 1);
-        }
         if passed(&status["status"]) {
             continue;
         }
@@ -97,6 +98,15 @@ pub(super) fn failed_names<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
 /// Reads a line that tells how a test ended.
 fn status(line: &str) -> Option<Captures<'_>> {
     may_be_status(line).then(|| STATUS.captures(line)).flatten()
+}
+
+/// Returns the test that begins here, which is told where nothing is captured: `START [  ] (1/10) app tests::adds`.
+fn started(line: &str) -> Option<(&str, &str)> {
+    let (_, counted) = line.trim_start().strip_prefix("START [")?.split_once(']')?;
+    let counted = counted.trim_start();
+    let test =
+        counted.strip_prefix('(').map_or(Some(counted), |it| it.split_once(") ").map(|(_, test)| test))?;
+    test.trim_end().split_once(' ')
 }
 
 /// Returns the binary and the name of the test.
