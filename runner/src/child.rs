@@ -6,8 +6,11 @@ use tokio::sync::watch;
 use unstuck_adapters::environment::ParentFacts;
 use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::event::{
+    AnswerGiven, ChildEnd, Exit, Outcome, Parent, RunOutcome, RunResumed, RunStarted, StepEnd,
+};
 use unstuck_core::id::{Digest, Millis, RunId};
+use unstuck_core::weather::ErrorClass;
 use unstuck_core::workflow::{Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::run_folder::RunFolder;
@@ -62,10 +65,11 @@ impl Site {
             }
         };
         let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
+        let fatal = fatal(&ended.state, &run);
         let end = ChildEnd { run, end: ended.outcome, spent: ended.state.spent() };
         let blocked = ended.state.blocked().filter(|_| end.end == RunOutcome::Blocked);
         let needs: Vec<&str> = blocked.map(|(_, needs)| needs).collect();
-        Ok(Outcome { answer: needs.join("; "), ..Outcome::of(Exit::Child(end)) })
+        Ok(Outcome { answer: needs.join("; "), fatal, ..Outcome::of(Exit::Child(end)) })
     }
 
     /// Takes a child run up again, with what a person has given its parent since. One that cannot go on has ended as it
@@ -87,6 +91,18 @@ impl Site {
         let outcome = lacks.or(state.outcome()).ok_or(refused)?;
         Ok(Ended { outcome, state })
     }
+}
+
+/// Says what kept a step of a child run from being done at all: then whatever depends on its parent's step cannot start.
+fn fatal(state: &RunState, run: &RunId) -> Option<String> {
+    state.steps().find_map(|(step, at)| {
+        let why = match at.phase.end()? {
+            StepEnd::Fatal(why) => why.clone(),
+            StepEnd::WorkerFailed(failure) if failure.class == ErrorClass::Fatal => failure.message.clone(),
+            _ => return None,
+        };
+        Some(format!("step {} of child run {run}: {why}", step.id))
+    })
 }
 
 fn child_started(

@@ -389,3 +389,24 @@ fn gc_leaves_a_child_run_with_a_parent_that_is_worked_on() {
             .expect("JSON");
     assert_eq!(told["runs"].as_array().map(Vec::len), Some(2), "{told}");
 }
+
+#[test]
+fn what_depends_on_a_step_whose_child_run_could_not_be_done_does_not_start() {
+    let stage = Stage::repository();
+    let kid = |more: &str| {
+        format!(
+            "name: kid\nversion: \"1\"\ntimeout: 5m\nsteps:\n  one:\n    worker: CUSTOM\n    capabilities: [READ]\n    instructions: \"exit 3\"\n{more}"
+        )
+    };
+    stage.write(
+        "parent.yaml",
+        "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  kid:\n    workflow: kid.yaml\n    on_failure: continue\n  after:\n    depends_on: [kid]\n    \
+         worker: CUSTOM\n    capabilities: [READ]\n    instructions: \"echo call >>$SCRATCH/calls\"\n",
+    );
+    for (more, calls) in [("", 1), ("    workspace: nowhere\n", 1)] {
+        stage.write("kid.yaml", kid(more));
+        stage.unstuck(&["run", "parent.yaml"]).with_status(5);
+        assert_eq!(stage.calls(), calls, "{more}");
+    }
+    stage.unstuck(&["why", "@last", "kid"]).with_status(0).says("step one of child run");
+}
