@@ -91,6 +91,8 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         return str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     }
     let mut kept = Vec::with_capacity(bytes.len());
+    // What is known of the width of the terminal; how long the line is, up to what was counted.
+    let (mut width, mut length, mut counted) = (0, 0, 0);
     let mut rest = bytes;
     while let Some(at) = memchr::memchr2(ESCAPE, b'\r', rest) {
         kept.extend_from_slice(&rest[..at]);
@@ -98,16 +100,59 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         let len = if rest[0] == ESCAPE { escape_len(rest) } else { 1 };
         // What begins to write over a line: what was there is a line by itself.
         let to_margin = matches!(&rest[..len], b"\r" | b"\x1b[G" | b"\x1b[0G" | b"\x1b[1G");
+        if rest[..len].starts_with(b"\x1b[") && rest[len - 1] == b'A' {
+            let new: &[u8] = &kept[counted..];
+            let end_of_line = memchr::memrchr(b'\n', new).map(|at| at + 1);
+            length = end_of_line.map_or(length, |_| 0) + characters(&new[end_of_line.unwrap_or_default()..]);
+            counted = kept.len();
+            width = gcd(width, length);
+        }
         rest = &rest[len..];
         if to_margin && !matches!(rest.first(), Some(b'\n' | b'\r')) && kept.last() != Some(&b'\n') {
             kept.push(b'\n');
         }
     }
     kept.extend_from_slice(rest);
-    match String::from_utf8(kept) {
-        Ok(text) => text.into(),
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned().into(),
+    let text = match String::from_utf8(kept) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    };
+    if (WIDTH_MIN..=WIDTH_MAX).contains(&width) { in_rows(&text, width).into() } else { text.into() }
+}
+
+/// How wide a terminal may be that was drawn on.
+const WIDTH_MIN: usize = 40;
+const WIDTH_MAX: usize = 1000;
+
+/// Cuts lines into the rows of a terminal. A progress bar of several rows fills each of them with blanks and ends none, nor
+/// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before.
+fn in_rows(text: &str, width: usize) -> String {
+    let mut rows = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches('\n');
+        let length = characters(bare.as_bytes());
+        if length <= width || length % width != 0 {
+            rows.push_str(line);
+            continue;
+        }
+        let mut rest = bare;
+        while !rest.is_empty() {
+            let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
+            rows.push_str(rest[..end].trim_end());
+            rows.push('\n');
+            rest = &rest[end..];
+        }
     }
+    rows
+}
+
+/// Counts the characters of UTF-8.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count()
+}
+
+fn gcd(left: usize, right: usize) -> usize {
+    if right == 0 { left } else { gcd(right, left % right) }
 }
 
 /// Returns how long the escape sequence is that `bytes` begins with.
@@ -146,5 +191,14 @@ mod tests {
         check(b"a b\x1b[1G c d\x1b[K\n", &["a b", " c d"]);
         check(b"\x1b]8;;http://x\x07link\x1b]8;;\x07", &["link"]);
         check(b"\xff\x1b[", &["\u{fffd}"]);
+        // Two rows of 40, and three of which the bar is one.
+        let row = |text: &str| format!("{text:40}");
+        let bar = [row("Running 0/2"), row("  a"), "\x1b[1A\r\x1b[2K".to_owned()].concat();
+        let told =
+            [row("  FAIL a"), row("    it broke"), row("Running 1/2"), "\x1b[1A\r".to_owned()].concat();
+        check(
+            format!("{bar}{told}Summary\n").as_bytes(),
+            &["Running 0/2", "  a", "  FAIL a", "    it broke", "Running 1/2", "Summary"],
+        );
     }
 }

@@ -26,7 +26,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let listed = listed.filter(|status| !passed(&status["status"]));
     let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
-    for (at, line) in sheet.starting(b" \t").take_while(|(at, _)| *at < summary) {
+    // What a test wrote is told when it ended, below the summary, or both.
+    for (at, line) in sheet.starting(b" \t") {
         if let Some(test) = started(line) {
             begun.insert(test, at + 1);
             continue;
@@ -42,9 +43,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
         // What is not captured stands above the line that tells how the test ended.
         let block = match begun.get(&test) {
-            Some(start) => &lines[*start..at],
-            None => until(lines, at + 1, |line| line.starts_with('─') || is_status(line)),
+            Some(start) if at < summary => &lines[*start..at],
+            _ => until(lines, at + 1, |line| ends(line) || is_status(line)),
         };
+        if block.iter().all(|line| line.trim().is_empty()) {
+            continue;
+        }
         found.printed(block);
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         if told.insert(test) {
@@ -60,6 +64,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(process_kind(draft, &status["status"], ""));
         }
     }
+}
+
+/// Says whether a line is nextest's own and follows what a test wrote.
+fn ends(line: &str) -> bool {
+    line.starts_with('─')
+        || line == "error: test run failed"
+        || ["Running [ ", "Summary ["].iter().any(|own| line.trim_start().starts_with(own))
 }
 
 /// Returns what says why a test failed: its panic, that of another thread, the error that it returned, else what it wrote.
