@@ -41,10 +41,18 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             continue;
         }
         let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());
-        let draft = Draft::diagnostic("annotations", &file, line, first).warning(error.is_none());
-        drafts.push(draft.kind(&kind).shown_at(column, ""));
+        let is_warning = error.is_none() && !is_of_pylint(&kind);
+        let draft = Draft::diagnostic("annotations", &file, line, first).warning(is_warning);
+        let shown = format!("{kind} {message}");
+        drafts.push(draft.kind(&kind).shown_at(column, "").message(shown.trim()));
     }
     found.push_errors(drafts);
+}
+
+/// Says whether a code is one of pylint's, which fails by each of them: `W0611`.
+fn is_of_pylint(code: &str) -> bool {
+    let digits = code.strip_prefix(['C', 'R', 'W', 'E', 'F']);
+    digits.is_some_and(|it| it.len() == 4 && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Says whether a title is the full name of a test, as vitest gives it: the file, and what is in it.

@@ -49,8 +49,10 @@ fn draft(result: &Value, rule: &Value, level: &str) -> Draft {
     let message =
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
     let column = number(&place["region"]["startColumn"]);
+    let rule = result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default();
     Draft::diagnostic("sarif", file, line, message)
-        .kind(result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default())
+        .kind(rule)
         .shown_at(column, "")
         .warning(level != "error")
+        .message(format!("{rule} {message}").trim())
 }
