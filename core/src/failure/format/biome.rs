@@ -16,7 +16,8 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
 const MARKS: [&str; 6] = ["× ", "✖ ", "! ", "⚠ ", "i ", "ℹ "];
 
 /// What follows from other problems of the file.
-const DERIVED: [&str; 2] = ["Format with errors is disabled", "The file contains diagnostics"];
+const DERIVED: [&str; 3] =
+    ["Format with errors is disabled", "The file contains diagnostics", "Code formatting aborted"];
 
 /// Reads every problem; what is no error only where there is none.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
