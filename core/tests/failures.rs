@@ -1342,7 +1342,7 @@ fn what_tells_one_failure_from_another_is_kept() {
         &lint,
         [
             "pub fn empty(v: &[u8]) -> usize { if v.len() == 0 { return 0; } v.len() }",
-            "... { if v.len() == 0 { return 0; } v.len() }",
+            "... -> usize { if v.len() == 0 { return 0; } v.len() }",
         ],
     );
     assert_eq!(wide, narrow);

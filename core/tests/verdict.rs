@@ -925,6 +925,26 @@ fn json_that_is_not_said_is_no_verdict() {
 
 #[test]
 fn words_in_json_are_read_with_their_limits() {
+    check(
+        answer,
+        "complete marker",
+        &[
+            "COMPLETE: all acceptance conditions met",
+            "COMPLETE - fixed the race conditions in the queue",
+            "COMPLETE: safe to proceed",
+            "COMPLETE: handles ongoing transfers",
+            "All tests pass. Fixed:\n- the status code\n- the text to print\n\nCOMPLETE",
+            "All checks pass. Now output the verdict:\n\nCOMPLETE",
+            "テストを実行したら全て成功しました：\nCOMPLETE",
+            "全テスト成功。判定は次のようになります：\n\nCOMPLETE",
+            "COMPLETE\n\n問題はまだ見つかっていません。",
+        ],
+    );
+    check(
+        file,
+        "complete file-json",
+        &[r#"{"decision":"complete, with all conditions met"}"#, r#"{"decision":"complete: 0 violations"}"#],
+    );
     for word in [
         "complete", "completed", "pass", "passed", "done", "finished", "success", "succeeded", "ok",
         "approved",

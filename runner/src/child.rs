@@ -11,7 +11,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::id::{Digest, Millis, RunId};
 use unstuck_core::weather::ErrorClass;
-use unstuck_core::workflow::{Subworkflow, Workflow};
+use unstuck_core::workflow::{OnFailure, Step, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection, RunState};
 use unstuck_store::run_folder::RunFolder;
 
@@ -65,7 +65,7 @@ impl Site {
             }
         };
         let ended = ended.map_err(|error| format!("the child run failed: {}", with_causes(&error)))?;
-        let fatal = fatal(&ended.state, &run);
+        let fatal = fatal(&ended.state, &run).filter(|_| ended.outcome == RunOutcome::WorkerFailed);
         let end = ChildEnd { run, end: ended.outcome, spent: ended.state.spent() };
         let blocked = ended.state.blocked().filter(|_| end.end == RunOutcome::Blocked);
         let needs: Vec<&str> = blocked.map(|(_, needs)| needs).collect();
@@ -95,7 +95,8 @@ impl Site {
 
 /// Says what kept a step of a child run from being done at all: then whatever depends on its parent's step cannot start.
 fn fatal(state: &RunState, run: &RunId) -> Option<String> {
-    state.steps().find_map(|(step, at)| {
+    let goes_on = |step: &Step| step.on_failure == OnFailure::Continue;
+    state.steps().filter(|(step, _)| !goes_on(step)).find_map(|(step, at)| {
         let why = match at.phase.end()? {
             StepEnd::Fatal(why) => why.clone(),
             StepEnd::WorkerFailed(failure) if failure.class == ErrorClass::Fatal => failure.message.clone(),

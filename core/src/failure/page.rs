@@ -131,7 +131,7 @@ fn in_rows(text: &str, width: usize) -> String {
     for line in text.split_inclusive('\n') {
         let bare = line.trim_end_matches('\n');
         let length = characters(bare.as_bytes());
-        if length <= width || length % width != 0 {
+        if length <= width || !length.is_multiple_of(width) {
             rows.push_str(line);
             continue;
         }

@@ -224,12 +224,9 @@ fn speaks_of_condition(sentence: &str) -> bool {
     ];
     let lower = sentence.to_lowercase();
     lower.split(|c: char| !c.is_alphanumeric()).any(|word| WORDS.contains(&word))
-        || [
-            "will not", "won't", "won’t", "do not", "don't", "例", "場合", "もし", "如果", "れば", "たら",
-            "e.g.",
-        ]
-        .iter()
-        .any(|piece| lower.contains(piece))
+        || ["will not", "won't", "won’t", "do not", "don't", "例", "場合", "もし", "如果", "e.g."]
+            .iter()
+            .any(|piece| lower.contains(piece))
         || gives_order(sentence)
 }
 

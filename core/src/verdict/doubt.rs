@@ -68,7 +68,12 @@ pub(super) fn denies(line: &str) -> bool {
     const NEGATIONS: &[&str] = &["not", "isn't", "isnt", "never"];
     const DEGREES: &[&str] = &["yet", "fully", "quite", "really", "all", "actually"];
     let core = line.trim_end_matches(['.', '!', '。', '*']);
-    if core.contains("まだ") && ["ません", "ない"].iter().any(|end| core.ends_with(end)) {
+    let unfinished = core.rsplit_once("まだ").is_some_and(|(_, rest)| {
+        let is_whole =
+            !rest.contains(['、', '。']) && ["ません", "ない"].iter().any(|end| rest.ends_with(end));
+        is_whole && ["完了", "完成", "終わ", "済"].iter().any(|word| rest.contains(word))
+    });
+    if unfinished {
         return true;
     }
     let sentence = line.split(['.', '!', ';']).next().unwrap_or_default().to_lowercase().replace('’', "'");

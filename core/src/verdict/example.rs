@@ -26,9 +26,33 @@ pub(super) fn speaks_of_example(sentence: &str) -> bool {
         "schema", "syntax", "like",
     ];
     const PHRASES: &[&str] = &[
-        "one of", "such as", "will not", "won't", "won’t", "do not", "don't", "don’t", "never ", "format is",
-        "expected", "format:", "format：", "e.g.", "you can", "please ", "to signal", "in order to", "例",
-        "場合", "もし", "なら", "形式", "如果", "格式", "れば", "たら", "次のように", "次を出力",
+        "one of",
+        "such as",
+        "will not",
+        "won't",
+        "won’t",
+        "do not",
+        "don't",
+        "don’t",
+        "never ",
+        "format is",
+        "expected",
+        "format:",
+        "format：",
+        "e.g.",
+        "you can",
+        "please ",
+        "to signal",
+        "in order to",
+        "例",
+        "場合",
+        "もし",
+        "なら",
+        "形式",
+        "如果",
+        "格式",
+        "次のように出力",
+        "次を出力",
     ];
     let lower = sentence.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
@@ -44,10 +68,7 @@ pub(super) fn gives_order(sentence: &str) -> bool {
         "respond", "reply", "answer", "print", "output", "write", "use", "return", "emit", "send", "say",
         "put",
     ];
-    const OBJECTS: &[&str] = &[
-        "with", "exactly", "only", "this", "these", "the", "a", "an", "one", "like", "just", "something",
-        "following", "back",
-    ];
+    const OBJECTS: &[&str] = &["with", "exactly", "only", "this", "these", "like", "following"];
     let lower = sentence.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut words = words.skip_while(|word| LEADS.contains(word));

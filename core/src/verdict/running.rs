@@ -50,8 +50,12 @@ pub(crate) fn limit_above<'a>(above: impl Iterator<Item = &'a str>) -> Option<(S
 fn is_due(core: &str) -> bool {
     const OUTPUTS: &[&str] = &["print", "output", "write", "emit", "reply", "respond", "answer", "return"];
     let mut words = core.rsplit(char::is_whitespace).filter(|word| !word.is_empty()).map(bare);
-    words.next().is_some_and(|last| OUTPUTS.contains(&last.as_str()))
-        && words.next().is_some_and(|before| matches!(before.as_str(), "to" | "todo:" | "must" | "then"))
+    let says = words.next().is_some_and(|last| OUTPUTS.contains(&last.as_str()));
+    says && match words.next().as_deref() {
+        Some("todo:") => true,
+        Some("to") => words.next().as_deref() == Some("is") && words.next().as_deref() == Some("step"),
+        _ => false,
+    }
 }
 
 /// Joins the lines of a sentence: one that begins with a small letter goes on from the line above it.

@@ -5,7 +5,7 @@
 //! the failing test") are taken out before limits are looked for.
 
 use super::cjk;
-use super::good_news::{is_unmended, unabsorbed};
+use super::good_news::{BAD, is_unmended, unabsorbed};
 use super::ratio::has_unmet_ratio;
 use super::text::is_cjk;
 use super::tokens::{Token, is_in, is_number, tokens};
@@ -80,8 +80,7 @@ const LIMITS: &[&str] = &[
     "partway", "somewhat", "rather", "kind", "sort", "hardly", "barely", "scarcely", "incompletely",
     "temporarily", "think", "guess", "believe", "suppose", "assume", "seems", "seem", "appears", "appear",
     "looks", "hope", "hoping", "tomorrow", "eventually", "shortly", "conditionally", "preliminary",
-    "interim", "thirds", "quarters", "tenths", "hang", "hangs", "hung", "largely", "starting", "continue",
-    "continuing", "proceed", "proceeding", "ongoing", "conditions", "reservations", "caveats",
+    "interim", "thirds", "quarters", "tenths", "hang", "hangs", "hung", "largely",
 ];
 
 /// The commonest negations and limits of other languages that are written with spaces.
@@ -158,7 +157,10 @@ fn read_long(value: &str, tokens: &[Token], done: usize) -> Word {
     let is_harmless =
         |t: &Token| HARMLESS_BEFORE.contains(&t.text.as_str()) || (is_whole && is_number(Some(t)));
     let behind = behind(value, &tokens[done].text);
-    let is_limited = limit_of(value) != Limit::Free || limit_of(behind) != Limit::Free || counts_none(behind);
+    let is_limited = limit_of(value) != Limit::Free
+        || limit_of(behind) != Limit::Free
+        || counts_none(behind)
+        || goes_on(behind);
     if is_limited || value.chars().any(is_cross) || value.contains("~~") {
         return Word::Incomplete;
     }
@@ -185,15 +187,29 @@ fn behind<'a>(value: &'a str, word: &str) -> &'a str {
         .trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '=' | '-' | '–' | '—' | '('))
 }
 
-/// `0`, `0 tests`: nothing was counted; `0 errors` is good news.
+/// `0`, `0 tests`: nothing was done; `0 errors` is good news.
 fn counts_none(behind: &str) -> bool {
+    const WORK: &[&str] = &[
+        "test", "tests", "check", "checks", "step", "steps", "task", "tasks", "item", "items", "passed", "of",
+    ];
     let tokens = tokens(behind);
-    let Some(first) = tokens.first().filter(|it| matches!(it.text.as_str(), "0" | "zero")) else {
+    let mut words = tokens.iter().map(|token| (token.text.as_str(), token.clause));
+    let Some((_, clause)) = words.next().filter(|(word, _)| matches!(*word, "0" | "zero")) else {
         return false;
     };
-    let free = unabsorbed(&tokens);
-    let absorbs = |(at, token): (usize, &Token)| token.clause == first.clause && !free.contains(&at);
-    !tokens.iter().enumerate().skip(1).any(absorbs)
+    let mut words = words.filter(|(_, of)| *of == clause).map(|(word, _)| word);
+    match words.next() {
+        None => true,
+        Some(next) => WORK.contains(&next) && !words.any(|word| BAD.contains(&word)),
+    }
+}
+
+/// `starting now`: what was to be done goes on.
+fn goes_on(behind: &str) -> bool {
+    let tokens = tokens(behind);
+    tokens
+        .first()
+        .is_some_and(|first| matches!(first.text.as_str(), "starting" | "continuing" | "proceeding"))
 }
 
 /// `complete.sh`, `pass-through`, `pass/fail`: the word is only the beginning of a name.
@@ -305,6 +321,7 @@ fn is_exception(tokens: &[Token], at: usize) -> bool {
         "confirmation", "investigation", "human", "manual", "input", "clarification", "permission", "help",
         "more", "further", "another", "signoff", "sign",
     ];
+    const RESERVED: &[&str] = &["conditions", "reservations", "caveats", "changes"];
     const FULFILLED: &[&str] = &["all", "everything", "as", "what", "every", "that", "than", "whatever"];
     const AHEAD_MAX: usize = 4;
     const BEFORE_MAX: usize = 6;
@@ -312,6 +329,7 @@ fn is_exception(tokens: &[Token], at: usize) -> bool {
     let ahead = &tokens[at + 1..tokens.len().min(at + AHEAD_MAX)];
     let mut ahead = ahead.iter().take_while(same_clause);
     match tokens[at].text.as_str() {
+        "with" | "under" => ahead.next().is_some_and(|t| is_in(t, RESERVED)),
         "save" => ahead.next().is_some_and(|t| is_in(t, PIECES) || is_number(Some(t))),
         "bar" => ahead.next().is_some_and(|t| t.text == "the" || is_in(t, PIECES) || is_number(Some(t))),
         "sans" | "modulo" => !ahead.next().is_some_and(|t| is_in(t, &["serif", "operator", "operation"])),

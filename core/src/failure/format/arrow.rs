@@ -116,16 +116,23 @@ pub(super) fn has_symbol(message: &str, label: &str) -> bool {
     message.contains('`') || label.contains('`')
 }
 
-/// Returns what the first carets point at in the line of the source above them. The line itself is cut to the width of the terminal.
+/// Returns what the first carets point at in the line of the source above them, with a few letters before: the line itself is cut
+/// to the width of the terminal. Of a span of several lines the carets show the end only, so the line is all there is.
 fn pointed_at(body: &[&str]) -> String {
     let pointing = body.windows(2).find(|pair| pair[1].contains('^') && pair[1].contains('|'));
     let columns = |line: &&str| line.split_once('|').map(|(_, columns)| columns.to_owned());
     let Some((source, carets)) = pointing.and_then(|pair| columns(&pair[0]).zip(columns(&pair[1]))) else {
         return String::new();
     };
+    const BEFORE: usize = 10;
+    if carets.contains("|_") {
+        return source.trim().to_owned();
+    }
     let start = carets.chars().take_while(|c| *c != '^').count();
     let length = carets.chars().skip(start).take_while(|c| *c == '^').count();
-    source.chars().skip(start).take(length).collect::<String>().trim().to_owned()
+    let first = start.saturating_sub(BEFORE);
+    let shown: String = source.chars().skip(first).take(start - first + length).collect();
+    shown.rsplit("...").next().unwrap_or(&shown).trim().to_owned()
 }
 
 /// Returns the text behind the carets of the first span that has them.

@@ -227,17 +227,25 @@ fn block<'a>(lines: &[&'a str], head: usize, logged: &BTreeMap<&str, Vec<&'a str
     });
     if below.iter().any(|line| !line.trim().is_empty()) {
         let behind = &lines[head + 1 + below.len()..];
-        return [below, died_behind(behind)].concat();
+        return [below, died_behind(failed(lines[head]).unwrap_or_default(), behind)].concat();
     }
     failed(lines[head]).and_then(|name| logged.get(name)).cloned().unwrap_or_default()
 }
 
-/// Returns the panic of the test whose log ends here: it stands at the margin, with its stack.
-fn died_behind<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
-    const STACK: usize = 8;
-    let is_panic = lines.first().is_some_and(|line| line.starts_with("panic: "))
-        && lines.iter().take(STACK).any(|line| line.starts_with("goroutine ") && line.contains("[running]"));
-    if is_panic { until(lines, 0, |line| line.starts_with("FAIL") || line.starts_with("--- ")) } else { &[] }
+/// Returns the panic of the test whose log ends here: it stands at the margin, and the runner has passed it on or its stack
+/// names the test. Any other is of a test that runs beside it.
+fn died_behind<'s, 'a>(test: &str, lines: &'s [&'a str]) -> &'s [&'a str] {
+    const STACK: usize = 40;
+    let function = test.split('/').next().unwrap_or_default();
+    let called = [format!(".{function}("), format!(".{function}.func")];
+    let is_own =
+        |line: &str| line.contains("[recovered") || called.iter().any(|it| line.contains(it.as_str()));
+    let is_panic = lines.first().is_some_and(|line| line.starts_with("panic: "));
+    if is_panic && lines.iter().take(STACK).any(|line| is_own(line)) {
+        until(lines, 0, |line| line.starts_with("FAIL") || line.starts_with("--- "))
+    } else {
+        &[]
+    }
 }
 
 /// Returns what each test logged while it ran, as `-v` prints it above the results.

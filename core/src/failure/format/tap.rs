@@ -182,7 +182,8 @@ impl<'l> Parents<'l> {
             self.has_failed |= depth > 0 && point.starts_with("not ok ");
         } else {
             let begun = || point.strip_prefix("not ok ").or_else(|| point.strip_prefix("ok "));
-            let opened = || begun().filter(|_| opens(line)).map(|rest| description(rest).0);
+            let opened =
+                || begun().filter(|_| opens(line)).map(|rest| description(rest).0.trim_end_matches(" {"));
             if let Some(parent) = point.strip_prefix("# Subtest: ").or_else(opened) {
                 self.within.retain(|(of, _)| *of < depth);
                 self.within.push((depth, parent));
