@@ -1354,3 +1354,35 @@ fn what_tells_one_failure_from_another_is_kept() {
     };
     assert_ne!(died("index out of bounds"), died("called `Option::unwrap()` on a `None` value"));
 }
+
+#[test]
+fn what_belongs_to_another_failure_is_not_taken_for_it() {
+    // The panic is of a test that runs beside the one whose log ends above it.
+    let go = "--- FAIL: TestA (0.00s)\n    a_test.go:8: got 1, want 2\npanic: boom in worker of TestB\n\ngoroutine 21 [running]:\n\
+              example.com/x.worker(...)\n\t/src/x/worker.go:12\ncreated by example.com/x.TestB in goroutine 20\n\t/src/x/b_test.go:9 +0x1d\n\
+              FAIL\texample.com/x\t0.004s\nFAIL\n";
+    assert_eq!(shown(&read(go.as_bytes())), "go-test | example.com/x.TestA |  | a_test.go:8\n");
+
+    // A list of cargo's own behind a run of nextest, with a test of the same name.
+    let both = "        FAIL [   0.003s] (1/2) liba tests::works\n  stderr ───\n\n    thread 'tests::works' (1) panicked at src/lib.rs:5:9:\n    boom\n\n\
+                ────────────\n     Summary [   0.004s] 2 tests run: 1 passed, 1 failed, 0 skipped\n        FAIL [   0.003s] (1/2) liba tests::works\n\
+                error: test run failed\nrunning 1 test\ntest tests::works ... FAILED\n\nfailures:\n\n---- tests::works stdout ----\n\n\
+                thread 'tests::works' (2) panicked at b/src/lib.rs:50:9:\nlibb broke\n\n\nfailures:\n    tests::works\n\n\
+                test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\nerror: test failed, to rerun pass `-p libb --lib`\n";
+    let files: Vec<_> = read(both.as_bytes()).failures.into_iter().filter_map(|it| it.location).collect();
+    assert!(files.iter().map(|it| it.file.as_str()).eq(["src/lib.rs", "b/src/lib.rs"]), "{files:?}");
+
+    // What the carets point at is the same, what stands before it is not.
+    let macros = |line: u32, name: &str| {
+        let blanks = " ".repeat(name.len());
+        format!(
+            "error: format argument must be a string literal\n --> src/main.rs:{line}:14\n  |\n{line} |     {name}!(msg);\n  |     {blanks}  ^^^\n  |\n\n"
+        )
+    };
+    let two = format!(
+        "{}{}error: could not compile `x` (bin \"x\") due to 2 previous errors\n",
+        macros(3, "println"),
+        macros(9, "eprintln")
+    );
+    assert_eq!(read(two.as_bytes()).failures.len(), 2);
+}
