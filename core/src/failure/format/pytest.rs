@@ -117,6 +117,12 @@ impl Id<'_> {
         format!("{name}{}", self.sub)
     }
 
+    /// Returns its name as titles write it, whether it is an error, and whether it is a subtest.
+    fn key(&self) -> (String, bool, bool) {
+        let name = self.test.map_or_else(|| self.file.to_owned(), |test| test.replace("::", "."));
+        (name, self.status == "ERROR", self.status.starts_with("SUB"))
+    }
+
     /// Says whether this is what it failed with; the summary may have only the beginning of that.
     fn may_end_with(&self, what: &str) -> bool {
         self.status != "ERROR" && what.starts_with(self.reason.trim_end_matches("..."))
@@ -224,17 +230,21 @@ struct Ids<'a> {
     /// The entries that have no block yet: by the name as titles write it, whether it is an error, and
     /// whether it is a subtest.
     open: BTreeMap<(String, bool, bool), VecDeque<usize>>,
+    /// The errors of each file.
+    errors: BTreeMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Ids<'a> {
     fn new(all: Vec<Id<'a>>) -> Self {
         let mut open: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
+        let mut errors: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, id) in all.iter().enumerate() {
-            let name = id.test.map_or_else(|| id.file.to_owned(), |test| test.replace("::", "."));
-            let key = (name, id.status == "ERROR", id.status.starts_with("SUB"));
-            open.entry(key).or_default().push_back(at);
+            open.entry(id.key()).or_default().push_back(at);
+            if id.status == "ERROR" {
+                errors.entry(id.file).or_default().push(at);
+            }
         }
-        Self { all, open }
+        Self { all, open, errors }
     }
 
     /// Finds the next entry of this name, and gives it away.
@@ -244,11 +254,11 @@ impl<'a> Ids<'a> {
 
     /// Gives the errors of a file away, none of which can have run.
     fn take_collected(&mut self, file: &str) {
-        let all = &self.all;
-        self.open.retain(|(_, is_error, _), open| {
-            open.retain(|at| !*is_error || all[*at].file != file);
-            !open.is_empty()
-        });
+        for at in self.errors.remove(file).unwrap_or_default() {
+            if let Some(open) = self.open.get_mut(&self.all[at].key()) {
+                open.retain(|it| *it != at);
+            }
+        }
     }
 
     /// Finds the test of a file whose worker crashed, and gives it away: the title of its block is the file alone.
