@@ -151,12 +151,17 @@ fn listed<'a, 'b>(
 ) -> Vec<(&'a str, &'b [&'a str])> {
     let names = lines.iter().rev().skip_while(|line| line.is_empty());
     let names = names.map_while(|line| line.strip_prefix("    ")).map(str::trim_end);
-    let block = |name: &str| blocks.get(name).or_else(|| beside.get(name)).copied().unwrap_or_default();
+    let block = |name: &str| {
+        let own = blocks.get(name).map(|block| (0, *block));
+        own.or_else(|| beside.get(name).map(|block| (1, *block))).unwrap_or((2, &[][..]))
+    };
     let mut named: Vec<_> = names.map(|name| (name, block(name))).collect();
     named.reverse();
-    // All blocks are parts of one list of lines, so their addresses are their order.
-    named.sort_by_key(|(_, block)| if block.is_empty() { usize::MAX } else { block.as_ptr().addr() });
-    named
+    // All blocks of a stream are parts of one list of lines, so their addresses are their order.
+    named.sort_by_key(|(_, (stream, block))| {
+        (*stream, if block.is_empty() { 0 } else { block.as_ptr().addr() })
+    });
+    named.into_iter().map(|(name, (_, block))| (name, block)).collect()
 }
 
 /// A binary that a signal ended, or that left with a code of its own: the test is not known.
