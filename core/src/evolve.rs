@@ -199,9 +199,8 @@ impl RunState {
     }
 
     fn answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {
-        let is_blocked = |step: &StepId| self.blocked().any(|(blocked, _)| blocked == step);
         let is_asked = matches!(self.phase, Phase::Ended(RunOutcome::Blocked, _));
-        if !is_asked || !event.steps.iter().all(is_blocked) {
+        if !is_asked || !event.steps.iter().all(|step| self.is_blocked(step)) {
             return Fold::Impossible;
         }
         self.run_goes_on(place, 0);

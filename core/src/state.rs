@@ -445,6 +445,10 @@ impl RunState {
         self.clock.extra
     }
 
+    pub(crate) fn is_blocked(&self, step: &StepId) -> bool {
+        self.blocked().any(|(blocked, _)| blocked == step)
+    }
+
     /// Returns the steps that are blocked, each with what a person must do for it.
     pub fn blocked(&self) -> impl Iterator<Item = (&StepId, &str)> {
         self.steps().filter_map(|(step, at)| match &at.phase {

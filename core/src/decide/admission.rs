@@ -116,7 +116,7 @@ impl RunState {
     }
 
     fn admits_answer(&self, event: &AnswerGiven) -> Result<(), Rejection> {
-        match event.steps.iter().find(|step| !self.blocked().any(|(blocked, _)| blocked == *step)) {
+        match event.steps.iter().find(|step| !self.is_blocked(step)) {
             None => Ok(()),
             Some(other) => Err(Rejection::NotBlocked(other.clone())),
         }

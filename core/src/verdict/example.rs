@@ -26,38 +26,15 @@ pub(super) fn speaks_of_example(sentence: &str) -> bool {
         "schema", "syntax", "like",
     ];
     const PHRASES: &[&str] = &[
-        "one of",
-        "such as",
-        "will not",
-        "won't",
-        "won’t",
-        "do not",
-        "don't",
-        "don’t",
-        "never ",
-        "format is",
-        "expected",
-        "format:",
-        "format：",
-        "e.g.",
-        "you can",
-        "please ",
-        "to signal",
-        "in order to",
-        "例",
-        "場合",
-        "もし",
-        "なら",
-        "形式",
-        "如果",
-        "格式",
-        "次のように出力",
-        "次を出力",
+        "one of", "such as", "will not", "won't", "won’t", "do not", "don't", "don’t", "never ", "format is",
+        "expected", "format:", "format：", "e.g.", "you can", "please ", "to signal", "in order to", "例",
+        "場合", "もし", "なら", "形式", "如果", "格式",
     ];
+    const ORDERS_CJK: &[&str] = &["次のように出力", "次を出力"];
     let lower = sentence.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
     words.any(|word| WORDS.contains(&word))
-        || PHRASES.iter().any(|piece| lower.contains(piece))
+        || PHRASES.iter().chain(ORDERS_CJK).any(|piece| lower.contains(piece))
         || gives_order(sentence)
 }
 

@@ -191,15 +191,19 @@ fn views<'a>(lines: &[Line<'a>], is_masked: impl Fn(usize, usize) -> bool) -> Ve
         }
         let masked = is_masked(line.start, line.start + line.text.len());
         let bare = if masked { None } else { undress(text) };
-        // "It is not done." names no marker, and takes one back.
-        let unnamed = if !masked && doubt::denies(text) { Reading::Doubt } else { Reading::Nothing };
+        let reading = match &bare {
+            Some(bare) => read(bare),
+            // "It is not done." names no marker, and takes one back.
+            None if !masked && doubt::denies(text) => Reading::Doubt,
+            None => Reading::Nothing,
+        };
         out.push(View {
             number: index + 1,
             start: line.start,
             text,
             bulleted: bare.as_ref().is_some_and(|bare| bare.bulleted) || is_bulleted(text),
             fenced,
-            reading: bare.map_or(unnamed, |bare| read(&bare)),
+            reading,
         });
     }
     out
