@@ -31,6 +31,7 @@ pub mod reports;
 pub mod reset_time;
 pub mod snapshot;
 pub mod stamp;
+pub mod suspension;
 pub mod test_command;
 pub mod validators;
 pub mod worktree;

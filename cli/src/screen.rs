@@ -177,7 +177,8 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             | Observation::CheckLost(_)
             | Observation::LogRepaired(_)
             | Observation::RunInterrupted(_)
-            | Observation::Kicked,
+            | Observation::Kicked
+            | Observation::Suspended(_),
         )
         | Fact::Concluded(Conclusion::FallbackTaken(_) | Conclusion::StageRaised(_)) => {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))

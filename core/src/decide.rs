@@ -40,7 +40,11 @@ impl RunState {
         let mut batch = Batch { state: self.clone(), at, events: Vec::new() };
         let cause = batch.push(command.clone());
         batch.conclude(self, &command, cause);
-        if !matches!(command, Observation::LogRepaired(_) | Observation::SnapshotTaken(_)) {
+        let is_aside = matches!(
+            command,
+            Observation::LogRepaired(_) | Observation::SnapshotTaken(_) | Observation::Suspended(_)
+        );
+        if !is_aside {
             batch.settle(cause);
         }
         Ok(batch.events)
@@ -71,6 +75,7 @@ impl Batch {
             | Observation::CheckStarted(_)
             | Observation::WorkerProgressed(_)
             | Observation::Kicked
+            | Observation::Suspended(_)
             | Observation::DeadlinePassed
             | Observation::LogRepaired(_)
             | Observation::SnapshotTaken(_) => {}

@@ -21,7 +21,7 @@ use crate::event::{
     WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
 use crate::gate::CommandResult;
-use crate::id::{Attempt, CheckId, Iteration, Seq, StepId, Timestamp};
+use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::reading::{Reading, Trouble};
 use crate::rest::Rest;
 use crate::scope::{self, Drift};
@@ -99,6 +99,7 @@ impl RunState {
             Observation::CheckFinished(event) => self.check_finished(event, seen, place),
             Observation::CheckLost(event) => self.lost(event, Next::Check),
             Observation::Kicked => self.kicked(place),
+            Observation::Suspended(event) => self.suspended(event.length, place),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
             | Observation::LogRepaired(_)
@@ -282,6 +283,23 @@ impl RunState {
                 self.weather_wait = self.weather_wait.minus(until.since(place.at));
             }
             *until = place.at;
+        }
+        Fold::Done
+    }
+
+    /// Who could not do anything has used no time of the run. Of a wait that is so anyway, and is not counted twice.
+    fn suspended(&mut self, length: Millis, place: Place) -> Fold {
+        if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) {
+            return Fold::Impossible;
+        }
+        let length = length.at_most(place.at.since(self.clock.running_since));
+        let began = place.at.before(length);
+        self.clock.running_since = self.clock.running_since.after(length);
+        for step in &mut self.steps {
+            step.waiting_since = step.waiting_since.map(|since| since.after(length));
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), .. } = step.phase {
+                self.weather_wait = self.weather_wait.minus(until.since(began).at_most(length));
+            }
         }
         Fold::Done
     }

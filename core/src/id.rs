@@ -112,6 +112,11 @@ impl Timestamp {
         Self(self.0.saturating_add(span.0))
     }
 
+    /// Returns the moment `span` earlier, stopping at 1970.
+    pub fn before(self, span: Millis) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+
     /// Returns the span since `earlier`; zero if a clock ran backwards.
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))

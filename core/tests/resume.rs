@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::Observation;
 use unstuck_core::decide::Rejection;
 use unstuck_core::event::{
     Conclusion, Exit, Fact, LogRepaired, Lost, Outcome, RunInterrupted, RunOutcome, RunResumed,
-    SnapshotMoment, SnapshotTaken, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
+    SnapshotMoment, SnapshotTaken, StepEnd, Suspended, WaitReason, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{Changed, Phase};
 use unstuck_core::testing::{Act, Script, World, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckBy, Convergence, Step, WorkerKind, Workflow};
+use unstuck_core::{Observation, RunState};
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
 
@@ -199,6 +199,53 @@ fn a_pause_counts_neither_as_time_of_the_run_nor_when_its_log_is_repaired() {
     world.give(Observation::LogRepaired(LogRepaired { what: "a tail".to_owned() })).expect("always");
     assert_eq!(*world.state.phase(), Phase::Active, "a repair ends nothing");
     world.give(resumed(0)).expect("the run was left");
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
+}
+
+/// Lets the machine be suspended, and tells so or not.
+fn suspend(world: &mut World, secs: u64, is_told: bool) {
+    let length = Millis::from_secs(secs);
+    world.pass_to(world.state.last_at().after(length));
+    if is_told {
+        world.give(Observation::Suspended(Suspended { length })).expect("the run is under way");
+    }
+}
+
+#[test]
+fn a_run_whose_machine_is_suspended_uses_no_time() {
+    for (is_told, end) in [(true, RunOutcome::Complete), (false, RunOutcome::TimeLimit)] {
+        let workflow = Workflow { timeout: Millis::from_secs(12), ..Workflow::of_steps(vec![step("a")]) };
+        let mut world = World::start(workflow, Script::default());
+        begin(&mut world, "a");
+        suspend(&mut world, 1_000, is_told);
+        stop(&mut world, "a", None);
+        world.play();
+        assert_eq!(world.state.outcome(), Some(end), "told: {is_told}");
+    }
+}
+
+#[test]
+fn what_is_waited_for_comes_in_suspend_as_well_and_is_not_counted_twice() {
+    let limited = Act::Exits(1, "error: rate limit exceeded, retry after 60s".to_owned());
+    let workflow = Workflow { timeout: Millis::from_secs(600), ..Workflow::of_steps(vec![step("a")]) };
+    let acts = vec![limited, Act::Exits(0, String::new())];
+    let mut world = World::start(workflow, scripted(&[("a", acts)]));
+    world.play_until(RunState::is_waiting);
+    // The scripted world takes a moment for each command.
+    let is_about = |span: Millis, other: Millis| span.0.abs_diff(other.0) <= 50;
+    let left = |world: &World| world.state.time_limit().expect("a limit").since(world.state.last_at());
+    let before = left(&world);
+    let waits = world.state.next_deadline().expect("a wait").since(world.state.last_at());
+
+    suspend(&mut world, 20, true);
+    assert!(
+        is_about(left(&world), before.minus(Millis::from_secs(20))),
+        "twenty seconds of the wait are over"
+    );
+    suspend(&mut world, 1_000, true);
+    assert!(is_about(left(&world), before.minus(waits)), "and then all of it");
+    assert!(world.state.next_deadline() <= Some(world.state.last_at()), "it is over now");
     world.play();
     assert_eq!(world.state.outcome(), Some(RunOutcome::Complete));
 }

@@ -1,5 +1,6 @@
 //! One line for each event, for people.
 
+use unstuck_core::duration::spoken;
 use unstuck_core::event::{
     Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
     SnapshotMoment, StallCause, StepEnd, VerdictReached, WaitReason,
@@ -30,6 +31,7 @@ pub fn kind(event: &Event) -> &'static str {
             Observation::SnapshotTaken(_) => "snapshot_taken",
             Observation::WorkerProgressed(_) => "worker_progressed",
             Observation::Kicked => "kicked",
+            Observation::Suspended(_) => "suspended",
         },
         Fact::Concluded(conclusion) => match conclusion {
             Conclusion::WorkRequested(_) => "work_requested",
@@ -89,6 +91,7 @@ fn observed(observation: &Observation) -> String {
             format!("{} #{}: {}", e.step, e.iteration, progress(&e.progress))
         }
         Observation::Kicked => "a person does not want to wait any longer".to_owned(),
+        Observation::Suspended(e) => format!("the machine was suspended for {}", spoken(e.length)),
         Observation::WorkerFinished(e) => {
             let changed = match e.changed {
                 Some(true) => ", workspace changed",

@@ -364,6 +364,7 @@ impl Story {
                 }
             }
             Observation::LogRepaired(e) => self.notes.push((event.seq, e.what.clone())),
+            Observation::Suspended(_) => self.notes.push((event.seq, describe(event))),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
             | Observation::WorkerProgressed(_)

@@ -33,8 +33,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unstuck_adapters::process::Stop;
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{Lost, RunInterrupted, RunOutcome};
-use unstuck_core::id::StepId;
+use unstuck_core::event::{Lost, RunInterrupted, RunOutcome, Suspended};
+use unstuck_core::id::{Millis, StepId};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Effect, Event, Observation, Rejection, RunState};
 use unstuck_store::chain::Head;
@@ -89,6 +89,9 @@ pub enum Error {
 /// So many events are folded again at most when a run is opened.
 const CHECKPOINT_EVERY: usize = 10_000;
 
+/// Clocks differ by a little; less than this is no suspension.
+const SUSPENDED_MIN: Millis = Millis::from_secs(5);
+
 /// Drives one run.
 pub struct Runner<W> {
     log: Arc<RunLog>,
@@ -97,6 +100,8 @@ pub struct Runner<W> {
     world: Arc<W>,
     state: RunState,
     clock: Clock,
+    /// The suspensions of the machine that are recorded, in all.
+    suspended: Millis,
     interrupts: watch::Receiver<Option<Interrupt>>,
     in_flight: JoinSet<Observation>,
     stops: BTreeMap<StepId, watch::Sender<Stop>>,
@@ -116,7 +121,21 @@ impl<W: World> Runner<W> {
         let (in_flight, stops) = (JoinSet::new(), BTreeMap::new());
         let (head, since_checkpoint) = (None, 0);
         let (tell, told) = mpsc::unbounded_channel();
-        Self { log, head, since_checkpoint, world, state, clock, interrupts, in_flight, stops, tell, told }
+        let suspended = Millis(0);
+        Self {
+            log,
+            head,
+            since_checkpoint,
+            world,
+            state,
+            clock,
+            suspended,
+            interrupts,
+            in_flight,
+            stops,
+            tell,
+            told,
+        }
     }
 
     /// Returns where the run stands.
@@ -208,7 +227,8 @@ impl<W: World> Runner<W> {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(error) => unreachable!("no task is cancelled while its run goes on: {error}"),
             })),
-            () = self.clock.reach(deadline) => Some(Observation::DeadlinePassed),
+            // A suspension moves the moment at which the time of the run is over.
+            () = self.clock.reach(deadline) => self.suspension().or(Some(Observation::DeadlinePassed)),
             () = self.world.kicked(), if self.state.is_waiting() => Some(Observation::Kicked),
             // What is told of something that has ended since is old.
             Some(told) = self.told.recv() => Some(told).filter(|it| self.state.admits(it).is_ok()),
@@ -219,12 +239,31 @@ impl<W: World> Runner<W> {
         self.log.folder().map_or_else(std::env::temp_dir, |folder| folder.path().to_owned())
     }
 
-    /// Records a command together with what is decided about it.
+    /// Records a command together with what is decided about it; before it, that the machine was suspended, if it was.
     ///
     /// # Errors
     ///
     /// When the state does not admit the command, or the store does not take the batch.
     pub fn record(&mut self, command: Observation) -> Result<(), Error> {
+        if !matches!(command, Observation::Suspended(_))
+            && let Some(suspension) = self.suspension()
+        {
+            self.append(suspension)?;
+        }
+        self.append(command)
+    }
+
+    /// Returns what there is to record of the machine having been suspended while this run was under way.
+    fn suspension(&self) -> Option<Observation> {
+        let length = self.clock.suspended().minus(self.suspended);
+        let suspension = Observation::Suspended(Suspended { length });
+        (length >= SUSPENDED_MIN && self.state.admits(&suspension).is_ok()).then_some(suspension)
+    }
+
+    fn append(&mut self, command: Observation) -> Result<(), Error> {
+        if let Observation::Suspended(event) = &command {
+            self.suspended = self.suspended.plus(event.length);
+        }
         let command = self.world.redact(command);
         let batch = self.state.decide(command, self.clock.now())?;
         let head = self.log.append(&batch, Expected::Exactly(self.state.version()))?;

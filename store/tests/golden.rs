@@ -184,7 +184,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
         RunStarted Parent RunResumed RunInterrupted AnswerGiven DeadlinePassed WorkerStarted WorkerFinished WorkerLost
         CheckStarted CheckFinished CheckLost LogRepaired SnapshotTaken SnapshotMoment Snapshot Drift Diffstat ChangedFile Purpose Standing Checkout LeftOut
         WorkRequested CheckRequested WaitRequested VerdictReached StageRaised StepEnded RunStopping RunEnded
-        WorkerProgressed Kicked FallbackTaken Call Progress Retrying Reading CallEnd Trouble Usage Cost Earlier Scope Counts
+        WorkerProgressed Kicked Suspended FallbackTaken Call Progress Retrying Reading CallEnd Trouble Usage Cost Earlier Scope Counts
         Blob Budget Outcome Exit ChildEnd Spent Sum Tokens DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
         Failure RunOutcome
         CommandResult Failed Location FailureSource Confidence Tests Listed TestName

@@ -9,6 +9,7 @@ mod plan;
 mod safety;
 mod world;
 
+use std::cell::Cell;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -129,6 +130,13 @@ enum End {
     TakeUp,
 }
 
+const A_NIGHT: Duration = Duration::from_secs(8 * 3600);
+
+thread_local! {
+    /// How long the machine was suspended so far.
+    static SUSPENDED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
 /// More than any generated run can take; a run that has not ended by then waits for nothing.
 const FOR_EVER: Duration = Duration::from_secs(300 * 86_400);
 
@@ -181,7 +189,7 @@ impl Run {
         let store = Faulty::new(self.store.take_over(), Fault::at(nth, when));
         let log = RunLog::of(Box::new(store), Arc::new(MemoryBlobs::default()));
         let Ok(state) = fold(&log) else { return Ok(End::TakeUp) };
-        let clock = Clock::at(life.wall, state.last_at());
+        let clock = Clock::at(life.wall, state.last_at(), || SUSPENDED.get());
         let killed = Arc::new(Notify::new());
         let (interrupt, interrupts) = watch::channel(None);
         let world = Simulated {
@@ -212,13 +220,17 @@ impl Run {
                 return Ok(End::TakeUp);
             }
             Fate::Interrupted => interrupt.send_replace(Some(Interrupt { signal: 2, now: false })),
+            Fate::Suspended => {
+                SUSPENDED.set(SUSPENDED.get() + A_NIGHT);
+                None
+            }
             Fate::InterruptedNow => interrupt.send_replace(Some(Interrupt { signal: 2, now: true })),
         };
         tokio::select! {
             biased;
             ended = drive => came_to(ended),
             () = killed.notified() => Ok(End::TakeUp),
-            () = time::sleep(FOR_EVER) => Err("an interrupted run does not end".to_owned()),
+            () = time::sleep(FOR_EVER) => Err(format!("a run does not end: {fate:?}")),
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Life {
     pub fate: Option<(Duration, Fate)>,
 }
 
-/// What ends a supervisor before the run has ended.
+/// What befalls a supervisor before the run has ended; but for one, it ends it.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
     /// It is killed.
@@ -42,6 +42,8 @@ pub enum Fate {
     Interrupted,
     /// A person presses Ctrl-C twice.
     InterruptedNow,
+    /// The machine is suspended for some hours, and it goes on.
+    Suspended,
 }
 
 /// When the first supervisor begins.
@@ -71,6 +73,7 @@ fn lives() -> impl Strategy<Value = Life> {
         Just(Fate::Overtaken),
         Just(Fate::Interrupted),
         Just(Fate::InterruptedNow),
+        Just(Fate::Suspended),
     ];
     let after = (0_u64..8_000).prop_map(Duration::from_millis);
     (wall, fault, proptest::option::weighted(0.7, (after, fate))).prop_map(|(wall, fault, fate)| Life {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::{
     AnswerGiven, Conclusion, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next, Observation,
-    RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, WorkerProgressed,
+    RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, Suspended, WorkerProgressed,
 };
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
 use unstuck_core::reading::Progress;
@@ -203,9 +203,10 @@ fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
     };
     let why = Failure { class: ErrorClass::RetryableRateLimit, message: "limit reached".to_owned() };
     let taken = FallbackTaken { step: StepId::from("a"), what: Next::Work, to: 1, why };
-    let written: [Fact; 11] = [
+    let written: [Fact; 12] = [
         Observation::WorkerProgressed(progressed).into(),
         Observation::Kicked.into(),
+        Observation::Suspended(Suspended { length: Millis(7_200_000) }).into(),
         Conclusion::FallbackTaken(taken).into(),
         Observation::AnswerGiven(AnswerGiven {
             text: "use the staging key\n\u{1f511}".to_owned(),

@@ -23,7 +23,8 @@ pub use concluded::{
 pub use end::{Failure, RunOutcome, StepEnd};
 pub use observed::{
     AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RunInterrupted,
-    RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, WorkerFinished, WorkerProgressed, WorkerStarted,
+    RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished, WorkerProgressed,
+    WorkerStarted,
 };
 pub use outcome::{ChildEnd, DecisionFile, Exit, Outcome};
 
@@ -70,7 +71,8 @@ impl Event {
             | Observation::CheckLost(_)
             | Observation::LogRepaired(_)
             | Observation::SnapshotTaken(_)
-            | Observation::Kicked => Vec::new(),
+            | Observation::Kicked
+            | Observation::Suspended(_) => Vec::new(),
         };
         named.into_iter().filter(|blob| blob.size > 0).collect()
     }

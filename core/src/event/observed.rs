@@ -47,6 +47,8 @@ pub enum Observation {
     SnapshotTaken(SnapshotTaken),
     /// A person does not want to wait any longer: what is waited for is tried now.
     Kicked,
+    /// The machine was suspended while a supervisor was at work: time has passed in which nobody could do anything.
+    Suspended(Suspended),
 }
 
 /// A run began.
@@ -274,6 +276,13 @@ pub struct CheckFinished {
 pub struct LogRepaired {
     /// What was found and done, in one sentence.
     pub what: String,
+}
+
+/// The machine was suspended, and goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspended {
+    /// How long nothing ran, up to this event.
+    pub length: Millis,
 }
 
 /// A snapshot of the workspace was taken outside of the work.

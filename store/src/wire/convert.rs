@@ -205,6 +205,7 @@ record! {
     v1::TestName = failure::TestName { tool, name }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
+    v1::Suspended = domain::Suspended { length }
     v1::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }
     v1::Snapshot = snapshot::Snapshot { id, work, files, bytes, repository, left_out, notes }
     v1::Standing = snapshot::Standing { branch, commit, stash, elsewhere }

@@ -206,6 +206,7 @@ event_types! {
     SnapshotTaken = 13 "snapshot_taken" [v1::SnapshotTaken]
     WorkerProgressed = 14 "worker_progressed" [v1::WorkerProgressed]
     Kicked = 15 "kicked" [v1::Kicked]
+    Suspended = 16 "suspended" [v1::Suspended]
     WorkRequested = 101 "work_requested" [v1::WorkRequested]
     CheckRequested = 102 "check_requested" [v1::CheckRequested]
     WaitRequested = 103 "wait_requested" [v1::WaitRequested]
@@ -254,6 +255,7 @@ current! {
         v1::LogRepaired => LogRepaired,
         v1::SnapshotTaken => SnapshotTaken,
         v1::WorkerProgressed => WorkerProgressed,
+        v1::Suspended => Suspended,
     }
     Conclusion {
         v1::WorkRequested => WorkRequested,
@@ -333,6 +335,7 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
                 encode_shape(T::WorkerProgressed, &v1::WorkerProgressed::wire(it), json)
             }
             Observation::Kicked => encode_shape(T::Kicked, &v1::Kicked {}, json),
+            Observation::Suspended(it) => encode_shape(T::Suspended, &v1::Suspended::wire(it), json),
         },
         Fact::Concluded(conclusion) => match conclusion {
             Conclusion::WorkRequested(it) => {

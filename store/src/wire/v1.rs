@@ -211,6 +211,11 @@ pub struct Counts {
 pub struct Kicked {}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspended {
+    pub length: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FallbackTaken {
     pub step: String,
     pub what: Next,

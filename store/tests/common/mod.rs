@@ -9,7 +9,7 @@ use unstuck_core::event::{
     DecisionFile, DecisionSource, Event, Exit, Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost,
     Next, Observation, Outcome, Parent, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed,
     RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded,
-    VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
+    Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed,
     WorkerStarted,
 };
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
@@ -283,6 +283,7 @@ pub fn observations() -> Vec<Observation> {
         }),
         Observation::CheckLost(lost()),
         Observation::Kicked,
+        Observation::Suspended(Suspended { length: Millis(7_200_000) }),
         Observation::LogRepaired(LogRepaired { what: "events 4 to 6 were restored".to_owned() }),
     ];
     let troubles = [
