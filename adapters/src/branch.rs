@@ -1,15 +1,14 @@
 //! Where the work happens: repository, branch and commit of a workspace, and the rules about them.
 //!
-//! Unstuck reads; it creates no branch, moves no HEAD and writes no index. Git is asked so that it
-//! runs no hook and no monitor and takes no lock.
+//! Unstuck reads; it creates no branch, moves no HEAD and writes no index.
 
-use std::env;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use crate::folder::as_path;
+use crate::git::git;
 
 /// Protected branches where nothing else is said.
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
@@ -37,17 +36,6 @@ impl Protected {
         given.or_else(listed).unwrap_or_else(|| of("default", DEFAULT_PROTECTED.map(str::to_owned).to_vec()))
     }
 }
-
-/// Variables that would lead git to another repository than that of the workspace.
-pub(crate) const MISLEADING: [&str; 7] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_CEILING_DIRECTORIES",
-];
 
 /// Repository, branch and commit of a workspace at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +109,15 @@ pub fn facts(workspace: &Path) -> io::Result<Option<GitFacts>> {
     Ok(Some(GitFacts { toplevel: toplevel.into(), branch: Some(branch), head_sha: None }))
 }
 
+/// Says whether git ignores a path in a folder; `None` where git cannot tell.
+pub fn ignores(folder: &Path, path: &str) -> Option<bool> {
+    match git(folder, ["check-ignore", "-q", "--", path]).ok()?.status.code()? {
+        0 => Some(true),
+        1 => Some(false),
+        _ => None,
+    }
+}
+
 /// Says whether a folder, or one above it, holds a repository, without asking git.
 pub(crate) fn is_in_repository(folder: &Path) -> bool {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -129,7 +126,7 @@ pub(crate) fn is_in_repository(folder: &Path) -> bool {
 
 /// Says why nothing is known of the repository of a workspace.
 pub fn unknown(workspace: &Path) -> &'static str {
-    let is_installed = || Command::new("git").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let is_installed = || git(Path::new("."), ["--version"]).is_ok();
     if is_in_repository(workspace) && !is_installed() {
         "in a repository, but git is not installed"
     } else {
@@ -214,44 +211,6 @@ fn matches(text: &str, pattern: &str) -> bool {
         }
     }
     rest.ends_with(last)
-}
-
-pub(crate) fn git<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    command(workspace).args(arguments).output()
-}
-
-/// Runs git without the filters that the repository names: a worker may have planted one.
-pub(crate) fn git_unfiltered<const N: usize>(workspace: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    const FILTERS: &str = r"^filter\..*\.(clean|smudge|process|required)$";
-    let named = git(workspace, ["config", "-z", "--name-only", "--get-regexp", FILTERS])?;
-    let mut command = command(workspace);
-    let given = env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse::<usize>().ok());
-    let mut settings = given.unwrap_or_default();
-    // Not by `-c`, which would take a name with `=` in it for another one.
-    for name in named.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        command.env(format!("GIT_CONFIG_KEY_{settings}"), as_path(name).as_os_str());
-        command.env(format!("GIT_CONFIG_VALUE_{settings}"), "");
-        settings += 1;
-    }
-    // Nor is what is missing of a partial clone fetched by a program of its choice.
-    command.env("GIT_CONFIG_COUNT", settings.to_string()).env("GIT_NO_LAZY_FETCH", "1");
-    command.args(arguments).output()
-}
-
-fn command(workspace: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(workspace).args([
-        "--no-optional-locks",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.hooksPath=/dev/null",
-    ]);
-    command.stdin(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-    for name in MISLEADING {
-        command.env_remove(name);
-    }
-    command
 }
 
 /// Reads root, commit and full name of the branch, a line each.

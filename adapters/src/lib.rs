@@ -40,4 +40,5 @@ pub mod blocking;
 pub mod shell;
 
 mod folder;
+mod git;
 mod settings;

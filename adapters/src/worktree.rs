@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::branch::{self, git, git_unfiltered};
+use crate::branch;
+use crate::git::{git, git_on_files, git_on_files_unfiltered};
 use crate::{folder, own_output};
 
 /// A checkout that was made for a run.
@@ -119,11 +120,11 @@ pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, Strin
     const ASK: [&str; 6] = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--"];
     let [ask, porcelain, zero, renames, untracked, paths] = ASK;
     let output = match part {
-        Part::Whole => git(workspace, ASK)?,
-        Part::Workspace => git(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?,
+        Part::Whole => git_on_files(workspace, ASK)?,
+        Part::Workspace => git_on_files(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?,
         Part::Outside => {
             let outside = [ask, porcelain, zero, renames, untracked, paths, ":(top)", ":(exclude)."];
-            git_unfiltered(workspace, outside)?
+            git_on_files_unfiltered(workspace, outside)?
         }
     };
     if !output.status.success() {
@@ -184,7 +185,7 @@ fn text(path: &Path) -> Result<&str, Error> {
 }
 
 fn run<const N: usize>(folder: &Path, arguments: [&str; N]) -> Result<Vec<u8>, Error> {
-    said(git(folder, arguments)?).map_err(Error::Git)
+    said(git_on_files(folder, arguments)?).map_err(Error::Git)
 }
 
 /// Returns what git printed, or what it complained about.

@@ -2,9 +2,13 @@
 //!
 //! Each is told as a sentence, with the command that takes it back; of most the worker is the subject.
 
+use std::path::PathBuf;
+
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::MovedBranch;
 use unstuck_core::snapshot::{Snapshot, Standing};
+
+use crate::snapshots::named;
 
 /// How many branches are named.
 const BRANCHES_MAX: usize = 5;
@@ -37,6 +41,13 @@ pub fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
         }
     }
     said
+}
+
+/// Says which files that tell git how to work are not what they were: the next git of a person obeys them.
+pub fn settings(changed: &[PathBuf], undo: &str) -> Option<String> {
+    let files: Vec<String> = changed.iter().map(|it| format!(".git/{}", it.display())).collect();
+    let files = (!files.is_empty()).then(|| named(&files))?;
+    Some(format!("changed what git runs and how it works: {files}; look at it, or put it back: {undo} --git"))
 }
 
 /// Says which branches of before the run are gone, or elsewhere, whoever did that. The one that HEAD is on moves with the

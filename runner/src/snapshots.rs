@@ -383,6 +383,8 @@ impl Keeper {
         let has_commit = |tip: &str, commit: &str| self.snapshots.has_commit(tip, commit);
         said.extend(repository::commits(has_commit, first, before, after, undo));
         said.extend(self.unstaged(before, after, undo));
+        let settings = self.snapshots.changed_settings(before, after)?;
+        said.extend(repository::settings(&settings, undo));
         if let Some(file) = &self.workflow_file
             && changes.iter().any(|change| change.path == *file)
         {

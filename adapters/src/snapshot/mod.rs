@@ -43,7 +43,7 @@
 //! does so. Owners and extended attributes are not kept, nor permissions of folders.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `parts`; `change`, `diff`, `restore`; `repository`, `history`, `git`, `tracked`,
+//! `store`, `tree`, `parts`; `change`, `diff`, `restore`; `repository`, `refs`, `history`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -51,13 +51,13 @@ mod content;
 mod cover;
 mod diff;
 mod error;
-mod git;
 mod history;
 mod index;
 mod left_out;
 mod object;
 mod pack;
 mod parts;
+mod refs;
 mod repository;
 mod restore;
 mod rewind;
@@ -171,9 +171,9 @@ pub type Staged = BTreeMap<PathBuf, String>;
 pub enum Git {
     /// Nothing.
     Leave,
-    /// A `.git` that is gone comes back. In one that is there, branches that were deleted come back, HEAD and its branch
-    /// are where they were, and the same is staged, if that was kept. Objects, configuration, other branches, tags and
-    /// the stash stay.
+    /// A `.git` that is gone comes back. In one that is there, branches, tags and a stash that are gone come back, HEAD, its
+    /// branch and the tags are where they were, and the same is staged and configured, if that was kept. Objects, other
+    /// branches and what is new on the stash stay.
     PutBack,
 }
 
@@ -391,6 +391,28 @@ impl Snapshots {
             MovedBranch { name, from, to }
         });
         Ok(moved.filter(|it| it.to.as_ref() != Some(&it.from)).collect())
+    }
+
+    /// Returns the files below `.git` that tell git how to work, and which programs to run, as far as they differ. What is
+    /// configured of a branch is not meant: git does that itself when somebody pushes.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn changed_settings(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        let folder = |of: &Snapshot| Ok(Parts::of(&self.store, of)?.repository_folder());
+        let (Some(before), Some(after)) = (folder(before)?, folder(after)?) else { return Ok(Vec::new()) };
+        let pairs = tree::compare(&self.store, Some(before), Some(after))?;
+        let mut changed = Vec::new();
+        for (path, pair) in pairs.iter().filter(|(path, _)| rewind::is_setting(path)) {
+            let of_branches = path == b"config"
+                && rewind::without_branches(&self.store, pair.before)?
+                    == rewind::without_branches(&self.store, pair.after)?;
+            if !of_branches {
+                changed.push(folder::as_path(path).into_owned());
+            }
+        }
+        Ok(changed)
     }
 
     /// Finds a snapshot.

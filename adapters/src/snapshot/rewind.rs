@@ -1,5 +1,5 @@
-//! Puts back how the repository stood: branches that were deleted, HEAD with its branch, what is staged, and a merge
-//! or the like that git was in the midst of.
+//! Puts back how the repository stood: branches, tags and the stash if they are gone, HEAD with its branch, what is staged,
+//! a merge or the like that git was in the midst of, and what tells git how to work.
 //!
 //! Refs are moved by git itself, which knows how they are stored and records each move in its reflog. The rest
 //! is small files of which git reads whatever is there. No commit is lost: what is moved away from is named.
@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use unstuck_core::id::Digest;
-use unstuck_core::plural::count;
-use unstuck_core::snapshot::{Standing, short_name};
+use unstuck_core::snapshot::Standing;
 
 use super::change::Difference;
 use super::error::{Error, io};
 use super::parts::Parts;
+use super::refs::{self, Changed};
 use super::repository::is_object_name;
 use super::restore::{self, Applied, NotRestored, Unknown};
 use super::store::Store;
-use super::{Branches, OBJECTS, Snapshot, Snapshots, git, history, tree};
+use super::tree::Place;
+use super::{Branches, OBJECTS, Snapshot, Snapshots, history, tree};
+use crate::git;
 
 /// How a repository stands at a moment, as a snapshot has it.
 struct State {
@@ -77,15 +79,23 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
         return Ok(rewound);
     };
     if let Some((is, was)) = folders {
-        files(of, is, was, &mut rewound)?;
+        put_back(of, is, was, |path| is_in_progress(path) || is_setting(path), &mut rewound)?;
     }
-    if folders.is_some() && !has_objects(&of.workspace, &is, &was) {
+    let branches = gone(&is, &was);
+    let others = folders.map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
+    let wanted = branches.iter().chain(&others).map(|it| it.was.as_str());
+    if folders.is_some() && !has_objects(&of.workspace, wanted.chain(was.standing.commit.as_deref())) {
         let given = of.root()?.make_below(b".git/objects");
         if let Err(error) = given.and_then(|given| history::give_back(&objects, &given)) {
             rewound.leave(".git/objects", format!("cannot be added to: {error}"));
         }
     }
-    rewound.refs(&of.workspace, &is, &was);
+    rewound.bring_back(&of.workspace, "branches", &branches);
+    rewound.bring_back(&of.workspace, "tags and other refs", &others);
+    rewound.head(&of.workspace, &is, &was);
+    if let Some((is, was)) = folders.filter(|_| others.iter().any(|it| it.name == refs::STASH)) {
+        put_back(of, is, was, |path| path == b"logs/refs/stash", &mut rewound)?;
+    }
     if folders.is_none() && is.standing.commit != was.standing.commit {
         let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
         rewound.leave(".git: index", why.to_owned());
@@ -93,10 +103,16 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
     Ok(rewound)
 }
 
-/// Puts back what is staged, and what git was in the midst of.
-fn files(of: &Snapshots, is: Digest, was: Digest, rewound: &mut Rewound) -> Result<(), Error> {
+/// Puts back these files below `.git`.
+fn put_back(
+    of: &Snapshots,
+    is: Digest,
+    was: Digest,
+    is_meant: impl Fn(&[u8]) -> bool,
+    rewound: &mut Rewound,
+) -> Result<(), Error> {
     let mut differences = restore::all(tree::compare(&of.store, Some(is), Some(was))?);
-    differences.retain(|path, _| is_in_progress(path));
+    differences.retain(|path, _| is_meant(path));
     if differences.is_empty() {
         return Ok(());
     }
@@ -116,6 +132,7 @@ fn is_in_progress(path: &[u8]) -> bool {
     let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
     is_staged(first)
         || first.starts_with(b"MERGE_")
+        || first.starts_with(b"BISECT_")
         || matches!(
             first,
             b"AUTO_MERGE"
@@ -129,6 +146,27 @@ fn is_in_progress(path: &[u8]) -> bool {
         )
 }
 
+/// Says whether a path below `.git` is of what tells git how to work, and which programs to run.
+pub(super) fn is_setting(path: &[u8]) -> bool {
+    let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+    matches!(first, b"config" | b"config.worktree" | b"hooks")
+        || matches!(path, b"info/exclude" | b"info/attributes" | b"info/sparse-checkout" | b"info/grafts")
+}
+
+/// Returns a configuration without what it says of branches.
+pub(super) fn without_branches(store: &Store, place: Option<Place>) -> Result<Vec<u8>, Error> {
+    let text = place.filter(|it| !it.is_folder()).map_or(Ok(Vec::new()), |place| store.blob(&place.id))?;
+    let mut is_of_branch = false;
+    let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| {
+        let line = line.trim_ascii_start();
+        if line.starts_with(b"[") {
+            is_of_branch = line.starts_with(b"[branch ");
+        }
+        !is_of_branch
+    });
+    Ok(lines.flatten().copied().collect())
+}
+
 fn is_staged(path: &[u8]) -> bool {
     path == b"index" || path.starts_with(b"sharedindex.")
 }
@@ -136,27 +174,34 @@ fn is_staged(path: &[u8]) -> bool {
 impl Rewound {
     /// Notes that the files of git are as they were.
     fn files(&mut self, differences: &BTreeMap<Vec<u8>, Difference>, applied: Applied) {
-        let (staged, other): (Vec<_>, Vec<_>) = differences.keys().partition(|path| is_staged(path));
+        let any = |is_such: fn(&[u8]) -> bool| differences.keys().any(|path| is_such(path));
         if applied.left.is_empty() {
-            if !staged.is_empty() {
-                self.done.push("has staged what it had".to_owned());
-            }
-            if !other.is_empty() {
-                self.done.push("is in the midst of what it was, or of nothing".to_owned());
-            }
+            let done = [
+                (any(is_staged), "has staged what it had"),
+                (
+                    any(|path| is_in_progress(path) && !is_staged(path)),
+                    "is in the midst of what it was, or of nothing",
+                ),
+                (any(is_setting), "has the configuration and the hooks that it had"),
+            ];
+            self.done.extend(done.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()));
         }
         let below = |left: NotRestored| NotRestored { path: Path::new(".git").join(left.path), ..left };
         self.left.extend(applied.left.into_iter().map(below));
     }
 
-    /// Brings deleted branches back, and HEAD with its branch to where they were.
-    fn refs(&mut self, workspace: &Path, is: &State, was: &State) {
-        let gone: Vec<_> = gone(is, was).collect();
-        let made = change(workspace, gone.iter().flat_map(|(name, commit)| create(name, commit)).collect());
-        match made {
-            Ok(()) => self.done.extend(told(&gone)),
-            Err(why) => self.leave(".git: branches", format!("those that are gone are not back: {why}")),
+    /// Takes back what became of refs.
+    fn bring_back(&mut self, workspace: &Path, what: &str, changed: &[Changed]) {
+        match change(workspace, changed.iter().flat_map(Changed::taken_back).collect()) {
+            Ok(()) => self.done.extend(told(changed)),
+            Err(why) => {
+                self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"))
+            }
         }
+    }
+
+    /// Brings HEAD with its branch to where they were.
+    fn head(&mut self, workspace: &Path, is: &State, was: &State) {
         if head_of(is) == head_of(was) {
             return;
         }
@@ -173,28 +218,25 @@ impl Rewound {
 }
 
 /// Says whether git has all that refs and what is staged need.
-fn has_objects(workspace: &Path, is: &State, was: &State) -> bool {
-    let commits = gone(is, was).map(|(_, commit)| commit).chain(&was.standing.commit);
-    let commits: Vec<&str> = commits.map(String::as_str).filter(|it| is_object_name(it)).collect();
-    let question = ["rev-list", "--quiet", "--no-walk", "--objects", "--indexed-objects"];
-    git::run(workspace, &[&question[..], &commits].concat()).is_ok()
+fn has_objects<'a>(workspace: &Path, wanted: impl Iterator<Item = &'a str>) -> bool {
+    let question = ["rev-list", "--quiet", "--no-walk", "--objects", "--indexed-objects", "--stdin"];
+    let wanted: String = wanted.filter(|it| is_object_name(it)).map(|it| format!("{it}\n")).collect();
+    git::plain_with(workspace, &question, wanted.into_bytes()).is_ok()
 }
 
-/// Returns the branches that were there and are not any more, with their commits.
-fn gone<'a>(is: &'a State, was: &'a State) -> impl Iterator<Item = (&'a String, &'a String)> {
+/// Returns the branches that were there and are not any more.
+fn gone(is: &State, was: &State) -> Vec<Changed> {
     let there = was.branches.iter().filter(|(_, target)| is_object_name(target));
-    there.filter(|(name, _)| !is.branches.contains_key(*name))
+    let gone = there.filter(|(name, _)| !is.branches.contains_key(*name));
+    gone.map(|(name, target)| Changed::branch(name, target)).collect()
 }
 
-/// Names the first few branches that are back.
-fn told(gone: &[(&String, &String)]) -> Vec<String> {
+/// Names the first few refs that are back.
+fn told(back: &[Changed]) -> Vec<String> {
     const NAMED_MAX: usize = 5;
-    let named = gone.iter().take(NAMED_MAX);
-    let mut told: Vec<String> = named
-        .map(|(name, commit)| format!("has the branch {name} again, at {}", short_name(commit)))
-        .collect();
-    if let Some(more) = gone.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-        told.push(format!("has {} again", count(more, "more branch")));
+    let mut told: Vec<String> = back.iter().take(NAMED_MAX).map(Changed::told).collect();
+    if let Some(more) = back.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        told.push(format!("has {more} more of them again"));
     }
     told
 }
@@ -237,20 +279,15 @@ fn head(workspace: &Path, is: &State, was: &State) -> Result<(), String> {
 /// What the reflog says of a move.
 const WHY: &str = "unstuck undo";
 
-/// A branch that has to be new.
-fn create(name: &str, commit: &str) -> Vec<u8> {
-    [&b"create refs/heads/"[..], name.as_bytes(), b"\0", commit.as_bytes(), b"\0"].concat()
-}
-
 /// Changes refs, all of them or none, and none through a symbolic one.
 fn change(workspace: &Path, changes: Vec<u8>) -> Result<(), String> {
     if changes.is_empty() {
         return Ok(());
     }
     let arguments = ["update-ref", "--no-deref", "-m", WHY, "--stdin", "-z"];
-    git::run_with(workspace, &arguments, changes).map(drop).map_err(|error| error.to_string())
+    git::plain_with(workspace, &arguments, changes).map(drop).map_err(|error| error.to_string())
 }
 
 fn asked(workspace: &Path, arguments: &[&str]) -> Result<(), String> {
-    git::run(workspace, arguments).map(drop).map_err(|error| error.to_string())
+    git::plain(workspace, arguments).map(drop).map_err(|error| error.to_string())
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Staged, folder, git};
+use super::{Staged, folder};
+use crate::git;
 
 /// Returns the tracked files of the workspace, or a sentence that says why they are not known.
 pub(super) fn files(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
@@ -33,7 +34,7 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
     // What the workspace has as well is nothing of its own, whatever its times are.
     staged.retain(|path, name| {
         let Some(path) = path.to_str() else { return true };
-        let found = git::run(workspace, &["hash-object", "--no-filters", "--", path]);
+        let found = git::plain(workspace, &["hash-object", "--no-filters", "--", path]);
         !found.is_ok_and(|found| String::from_utf8_lossy(&found).trim() == name)
     });
     Ok(staged)
@@ -41,8 +42,8 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
 
 /// Says whether a commit is on the way to `tip`; `None` where git cannot tell.
 pub(super) fn has_commit(workspace: &Path, tip: &str, commit: &str) -> Option<bool> {
-    let beyond = git::run(workspace, &["rev-list", "--max-count=1", commit, &format!("^{tip}")]);
-    let has = |name: &str| git::run(workspace, &["cat-file", "-e", name]).is_ok();
+    let beyond = git::plain(workspace, &["rev-list", "--max-count=1", commit, &format!("^{tip}")]);
+    let has = |name: &str| git::plain(workspace, &["cat-file", "-e", name]).is_ok();
     match beyond {
         Ok(list) => Some(list.is_empty()),
         Err(_) if has(tip) && !has(commit) => Some(false),
@@ -68,7 +69,7 @@ fn asked(workspace: &Path, question: &[&str]) -> Result<BTreeSet<Vec<u8>>, Strin
 
 /// Returns what git lists, each ended by a NUL.
 fn list(workspace: &Path, question: &[&str]) -> Result<Vec<Vec<u8>>, String> {
-    let list = git::run(workspace, question).map_err(|error| match error.kind() {
+    let list = git::plain(workspace, question).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "git is not installed".to_owned(),
         _ => error.to_string(),
     })?;

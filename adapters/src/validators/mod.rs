@@ -27,10 +27,10 @@ use unstuck_core::validator::{
 };
 use unstuck_store::blobs::BlobStore;
 
-use crate::branch::MISLEADING;
 use crate::checks::whole;
 use crate::environment::PREFIXES;
 use crate::folder;
+use crate::git::MISLEADING;
 use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 

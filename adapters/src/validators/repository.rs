@@ -6,7 +6,7 @@ use std::process::Output;
 
 use unstuck_core::validator::Repository;
 
-use crate::branch::git;
+use crate::git::git;
 
 /// Asks git for branch, upstream and commits that the base lacks; `None` outside of a repository.
 pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<Repository> {

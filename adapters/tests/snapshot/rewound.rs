@@ -1,5 +1,7 @@
 //! A repository in which somebody was at work, put back to where it stood.
 
+use std::path::PathBuf;
+
 use unstuck_adapters::snapshot::{Git, MovedBranch, Options, Restored, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, sh};
@@ -75,6 +77,63 @@ fn whatever_a_worker_did_to_the_repository_it_stands_where_it_stood() {
         let there = restored.before;
         put_back(&world, &there);
         assert_eq!(put_back(&world, &there).repository, [""; 0], "{setup}, {worker}: {done}");
+    }
+}
+
+#[test]
+fn tags_the_stash_and_what_is_configured_are_what_they_were() {
+    const ALL: &str =
+        "git for-each-ref --format='%(refname) %(objectname)'; git stash list; git config --local --list
+        ls .git/hooks | grep -v sample || true; git bisect log 2>/dev/null || true; git status --porcelain";
+    const SETUP: &str = "git tag old HEAD~1; git tag -am text new; git stash -q; echo 2 >>two; git stash -q
+        git config remote.origin.url /nowhere; git update-ref refs/notes/x HEAD; git pack-refs --all";
+    const ANEW: &str =
+        "rm -rf .git; git init -qb work; git config core.fsmonitor x; git add -A; git commit -qm anew";
+    const BISECT: &str = "git stash -qu; git bisect start -q; git bisect bad; git bisect good HEAD~2";
+    for (setup, worker, said) in [
+        ("true", "git tag -d old new", "has the tag new again, at"),
+        ("true", "git tag -f old HEAD", ", and it was at"),
+        ("true", "git stash clear", "has the stash again, at"),
+        ("true", "git stash clear; git gc -q --prune=now", "has the stash again, at"),
+        ("true", "git update-ref -d refs/notes/x", "has refs/notes/x again, at"),
+        ("true", "git config remote.origin.url /there; git config core.fsmonitor x", "the configuration"),
+        ("true", "printf '#!/bin/sh\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "the hooks"),
+        ("true", ANEW, "has the stash again, at"),
+        (BISECT, "git bisect reset 2>/dev/null", "is in the midst of what it was"),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(SETUP);
+        world.sh(setup);
+        let before = world.sh(ALL);
+        let first = world.first();
+        world.sh(worker);
+        let restored = put_back(&world, &first);
+        assert_eq!(restored.files.left, [], "{worker}");
+        let done = restored.repository.join("; ");
+        assert!(done.contains(said), "{worker}: {done}");
+        assert_eq!(world.sh(ALL), before, "{worker}");
+        world.sh("git fsck --strict --no-dangling >&2");
+    }
+}
+
+#[test]
+fn what_a_worker_configures_is_seen_but_not_what_git_notes_of_a_branch() {
+    for (worker, seen) in [
+        ("git config core.fsmonitor x", vec!["config"]),
+        (
+            "printf x >.git/hooks/pre-commit; echo x >>.git/info/exclude",
+            vec!["hooks/pre-commit", "info/exclude"],
+        ),
+        ("git config branch.work.remote origin; git commit -qm x --allow-empty; git tag x", vec![]),
+        ("rm -rf .git", vec![]),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh("git config remote.origin.url /nowhere");
+        let first = world.first();
+        world.sh(worker);
+        let now = world.snapshots().take(Some(&first)).unwrap();
+        let seen: Vec<PathBuf> = seen.into_iter().map(PathBuf::from).collect();
+        assert_eq!(world.snapshots().changed_settings(&first, &now).unwrap(), seen, "{worker}");
     }
 }
 
@@ -172,10 +231,12 @@ fn where_the_repository_is_elsewhere_its_head_goes_back_and_what_is_staged_stays
 #[test]
 fn no_hook_runs_when_a_repository_is_put_back() {
     let world = World::new(DIRTY);
+    world.sh("for hook in reference-transaction post-index-change post-checkout; do
+            printf '#!/bin/sh\\ntouch $PWD/../ran' >.git/hooks/$hook; chmod +x .git/hooks/$hook; done");
     let first = world.first();
-    world.sh("git branch -qD other; git checkout -qf -b x
-        for hook in reference-transaction post-index-change post-checkout; do
-            printf '#!/bin/sh\\ntouch ../ran' >.git/hooks/$hook; chmod +x .git/hooks/$hook; done");
+    world.sh(
+        "git -c core.hooksPath=/dev/null branch -qD other; git -c core.hooksPath=/dev/null checkout -qf -b x",
+    );
     let done = put_back(&world, &first).repository;
     assert_eq!(done.len(), 3, "{done:?}");
     assert!(!world.folder().join("ran").exists());

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
+use unstuck_adapters::branch;
 use unstuck_adapters::registry::starter;
 
 use crate::args::{self, Global};
@@ -88,11 +88,7 @@ const WRITTEN: &[(&str, &str)] = &[
 
 /// Returns the folders that tools of the project write and git does not ignore.
 fn unignored(root: &Path) -> Vec<&'static str> {
-    let is_shown = |folder: &str| {
-        let asked = Command::new("git").args(["check-ignore", "-q", folder]).current_dir(root).output();
-        // Other codes than 0 and 1 say that git could not tell.
-        asked.is_ok_and(|asked| asked.status.code() == Some(1))
-    };
+    let is_shown = |folder: &str| branch::ignores(root, folder) == Some(false);
     let written = WRITTEN.iter().filter(|(file, _)| root.join(file).exists()).map(|(_, folder)| *folder);
     let mut folders: Vec<&str> = written.filter(|folder| is_shown(folder)).collect();
     folders.dedup();

@@ -24,7 +24,7 @@ pub struct Args {
     /// The step, where several have such an iteration.
     #[arg(long)]
     step: Option<String>,
-    /// Put back what git had, too: a deleted .git or branch, HEAD and its branch, what was staged.
+    /// Put back what git had, too: a deleted .git, branches, tags and stash, HEAD, what was staged and configured.
     #[arg(long)]
     git: bool,
 }

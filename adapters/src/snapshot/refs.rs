@@ -1,0 +1,95 @@
+//! The refs in a `.git` that a snapshot holds: tags, the stash, and others that are no branches.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::id::Digest;
+use unstuck_core::snapshot::short_name;
+
+use super::error::Error;
+use super::repository::is_object_name;
+use super::store::Store;
+use super::tree;
+
+/// The newest stash; the older ones are in its log.
+pub(super) const STASH: &str = "refs/stash";
+const TAGS: &str = "refs/tags/";
+
+/// A ref that is not what it was.
+#[derive(Debug)]
+pub(super) struct Changed {
+    pub(super) name: String,
+    /// The object that it named.
+    pub(super) was: String,
+    /// The object that it names now; `None` if it is gone.
+    pub(super) is: Option<String>,
+}
+
+impl Changed {
+    pub(super) fn branch(name: &str, was: &str) -> Self {
+        Self { name: format!("refs/heads/{name}"), was: was.to_owned(), is: None }
+    }
+
+    /// Returns the line of `git update-ref -z` that takes it back; git refuses if it has changed again by then.
+    pub(super) fn taken_back(&self) -> Vec<u8> {
+        let Self { name, was, is } = self;
+        match is {
+            Some(is) => format!("update {name}\0{was}\0{is}\0").into_bytes(),
+            None => format!("create {name}\0{was}\0").into_bytes(),
+        }
+    }
+
+    /// Says that it was taken back.
+    pub(super) fn told(&self) -> String {
+        let Self { name, was, is } = self;
+        let kinds = [("refs/heads/", "branch"), (TAGS, "tag")];
+        let of_kind = |(prefix, kind)| Some(format!("the {kind} {}", name.strip_prefix(prefix)?));
+        let what = match name.as_str() {
+            STASH => "the stash".to_owned(),
+            _ => kinds.into_iter().find_map(of_kind).unwrap_or_else(|| name.clone()),
+        };
+        let moved = is.as_ref().map_or_else(String::new, |is| format!(", and it was at {}", short_name(is)));
+        format!("has {what} again, at {}{moved}", short_name(was))
+    }
+}
+
+/// Returns the refs that are gone, and the tags that name something else. What changed otherwise is what git was used for:
+/// another stash on top, a branch of a remote that was fetched.
+pub(super) fn changed(store: &Store, is: Digest, was: Digest) -> Result<Vec<Changed>, Error> {
+    let mut now = all(store, is)?;
+    let then = all(store, was)?.into_iter();
+    let pairs = then.map(|(name, was)| (now.remove(&name), name, was));
+    let lost = pairs.filter(|(is, name, was)| match is {
+        Some(is) => is != was && name.starts_with(TAGS) && is_object_name(is),
+        None => true,
+    });
+    let lost = lost.filter(|(_, _, was)| is_object_name(was));
+    Ok(lost.map(|(is, name, was)| Changed { name, was, is }).collect())
+}
+
+/// Reads the refs of a `.git`, a file of their own going before what is packed; branches are a part of the snapshot.
+fn all(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
+    let items = store.tree(&git)?;
+    let item = |name: &[u8]| items.iter().find(|item| item.name == name);
+    let packed = item(b"packed-refs").filter(|item| !item.is_folder());
+    let packed = packed.map_or(Ok(Vec::new()), |item| store.blob(&item.id))?;
+    let packed = String::from_utf8_lossy(&packed);
+    let packed = packed
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(to, name)| (name.to_owned(), to.to_owned()));
+    let loose = item(b"refs").filter(|item| item.is_folder());
+    let loose = loose.map_or(Ok(BTreeMap::new()), |item| tree::contents(store, item.id))?;
+    let loose = loose.into_iter().filter_map(|(path, text)| {
+        let name = format!("refs/{}", String::from_utf8(path).ok()?);
+        Some((name, String::from_utf8(text).ok()?.trim().to_owned()))
+    });
+    let refs = packed.chain(loose);
+    Ok(refs.filter(|(name, _)| is_kept_here(name)).collect())
+}
+
+/// Says whether a name is of a ref that is no branch, and one that git makes.
+fn is_kept_here(name: &str) -> bool {
+    name.starts_with("refs/")
+        && !name.starts_with("refs/heads/")
+        && !name.contains(|it: char| it.is_control() || it == ' ')
+}
