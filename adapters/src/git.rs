@@ -151,7 +151,7 @@ fn received(from: &Receiver<io::Result<Vec<u8>>>, until: Instant) -> io::Result<
     from.recv_timeout(left).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
