@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Output;
-use super::format::{go_test, jest, junit, nextest, node_test, tap, without_time};
+use super::format::{go_test, jest, junit, mocha, nextest, node_test, pytest, tap, test_json, without_time};
 use super::normalise::Normaliser;
 use super::page::Page;
 
@@ -262,6 +262,12 @@ fn read(text: &str, lines: &[&str], tell: &mut Tell<'_>) {
         junit::endings(text, tell);
         return;
     }
+    if ["\"assertionResults\"", "\"fullTitle\"", "\"full_description\""]
+        .iter()
+        .any(|mark| text.contains(mark))
+    {
+        test_json::endings(text, tell);
+    }
     let mut before = "";
     for line in lines {
         if let Some((tool, name, ending)) = named(line) {
@@ -277,6 +283,8 @@ fn read(text: &str, lines: &[&str], tell: &mut Tell<'_>) {
     tap::endings(lines, tell);
     node_test::endings(lines, tell);
     jest::endings(lines, tell);
+    mocha::endings(lines, tell);
+    pytest::endings(lines, tell);
 }
 
 /// Reads a line that tells how a test ended.
@@ -429,6 +437,52 @@ mod tests {
                 (" ✓ calc.test.js > loads 1ms\n ✓ calc.test.js > top 0ms", "gone"),
                 (" ✓ calc.test.js (2 tests) 3ms", "unseen"),
             ],
+        );
+        check(
+            "\n  Calc\n    add\n      ✔ sums (5ms)\n      1) adds\n    - later\n    2) \"after each\" hook for \"later\"\n\n\n  1 passing (10ms)\n  1 pending\n  2 failing\n\n  1) Calc\n       add\n         adds:\n     Error: boom\n",
+            &["Calc > add > adds"],
+            &[
+                ("  Calc\n    add\n      ✔ sums\nprinted\n      ✔ adds (3ms)\n\n  2 passing (9ms)", "ran"),
+                ("  Sums\n    ✔ adds\n\n  1 passing (9ms)", "ran"),
+                ("  Calc\n    add\n      ✔ sums\n      - adds\n\n  1 passing (9ms)\n  1 pending", "gone"),
+                ("  Calc\n    add\n      ✔ sums\n    ✔ loads\n\n  2 passing (9ms)", "gone"),
+                ("  ․․\n\n  2 passing (9ms)", "unseen"),
+            ],
+        );
+        check(
+            "PASSED t/test_a.py::test_a[x - y]\nXFAIL t/test_a.py::test_x - known\nFAILED t/test_a.py::test_b - assert 1 == 2",
+            &["t/test_a.py::test_b"],
+            &[
+                ("PASSED t/test_a.py::test_a[x - y]\nPASSED t/test_a.py::test_b", "ran"),
+                ("PASSED t/test_a.py::test_a[x - y]\nXFAIL t/test_a.py::test_b - known", "gone"),
+                ("PASSED t/test_a.py::test_a[x - y]\nPASSED t/test_a.py::test_c", "gone"),
+                ("2 passed in 0.01s", "unseen"),
+            ],
+        );
+        check("FAILED t/test_a.py::test_b - assert 1 == 2", &[], &[]);
+        let jest = |status: &str, title: &str| {
+            format!(
+                r#"{{"numTotalTests":2,"testResults":[{{"name":"a.test.js","assertionResults":[{{"ancestorTitles":["g"],"title":"top","status":"passed"}},{{"ancestorTitles":["g"],"title":"{title}","status":"{status}"}}]}}]}}"#
+            )
+        };
+        check(
+            &jest("failed", "adds"),
+            &["a.test.js › g › adds"],
+            &[
+                (&jest("passed", "adds"), "ran"),
+                (&jest("pending", "adds"), "gone"),
+                (&jest("passed", "loads"), "gone"),
+            ],
+        );
+        let mocha = |passes: &str, failures: &str| {
+            let test = |title: &str| format!("{{\"fullTitle\": \"{title}\"}}");
+            format!("{{\n  \"passes\": [{}],\n  \"failures\": [{failures}]\n}}", test(passes))
+        };
+        let failures = r#"{"fullTitle": "Calc adds"}, {"fullTitle": "Calc \"before all\" hook"}"#;
+        check(
+            &mocha("Calc sums", failures),
+            &["Calc adds"],
+            &[(&mocha("Calc adds", ""), "ran"), (&mocha("Calc loads", ""), "gone")],
         );
         check(
             r#"{"Action":"fail","Package":"p","Test":"TestB","Elapsed":0}"#,

@@ -1,23 +1,59 @@
 //! mocha, and what prints like it: cypress and jasmine.
 
 use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
-use super::{Sheet, node_test, numbered, until};
+use super::{Sheet, node_test, numbered, until, without_time};
 
 const TOOL: &str = "mocha";
+
+/// Reads how each test ended, of the tree above `2 passing`.
+pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    let is_end = |line: &&str| line.starts_with("  ") && count_of(line, " passing").is_some();
+    let Some(end) = lines.iter().rposition(|line| is_end(line)) else { return };
+    let mut suites: Vec<(usize, &str)> = Vec::new();
+    for line in &lines[..end] {
+        let (depth, entry) = (indentation(line), line.trim());
+        // What a test prints is not set in.
+        if depth < 2 || entry.is_empty() {
+            continue;
+        }
+        suites.retain(|(at, _)| *at < depth);
+        match ended(entry) {
+            // A hook is gone from the tree once it is mended.
+            Some((title, _)) if title.contains(" hook") && title.starts_with('"') => {}
+            Some((title, ending)) => {
+                let path: Vec<&str> = suites.iter().map(|(_, suite)| *suite).chain([title]).collect();
+                tell(TOOL, &path.join(" > "), ending);
+            }
+            None => suites.push((depth, entry)),
+        }
+    }
+}
+
+/// Returns the test that an entry of the tree is about, and how it ended.
+fn ended(entry: &str) -> Option<(&str, Ending)> {
+    const MARKS: [(&str, Ending); 4] =
+        [("✔ ", Ending::Passed), ("✓ ", Ending::Passed), ("√ ", Ending::Passed), ("- ", Ending::Excused)];
+    let marked = MARKS.iter().find_map(|(mark, ending)| Some((entry.strip_prefix(mark)?, *ending)));
+    let numbered = || {
+        let (number, title) = entry.split_once(") ")?;
+        number.parse::<u32>().is_ok().then_some((title, Ending::Failed))
+    };
+    let (title, ending) = marked.or_else(numbered)?;
+    Some((without_time(title), ending))
+}
+
+/// Returns the number that a line begins with, if it ends with that word; a time may stand behind.
+fn count_of(line: &str, word: &str) -> Option<u32> {
+    line.trim().split(" (").next()?.strip_suffix(word)?.parse().ok()
+}
 
 /// Reads the numbered list behind `2 failing`, or jasmine's behind `Failures:`.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    let counted = |line: &str| {
-        line.trim()
-            .split(" (")
-            .next()
-            .unwrap_or_default()
-            .strip_suffix(" failing")
-            .is_some_and(|count| count.parse::<u32>().is_ok())
-    };
-    let list = sheet.marked().rfind(|(_, line)| line.starts_with("  ") && counted(line));
+    let is_list = |line: &str| line.starts_with("  ") && count_of(line, " failing").is_some();
+    let list = sheet.marked().rfind(|(_, line)| is_list(line));
     if let Some((start, _)) = list {
         for item in numbered::items(lines, start + 1, |line| line.starts_with("npm ")) {
             let (name, body) = titles(item.head, item.body, indentation(lines[item.at]));

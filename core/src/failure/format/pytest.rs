@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
 use super::{Sheet, until};
 
 const TOOL: &str = "pytest";
@@ -15,6 +16,30 @@ const TOOL: &str = "pytest";
 static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:\[(?P<message1>[^\]]*)\] )?(?:\((?P<params1>[^)]*)\) )?(?P<status1>SUBFAIL)|(?P<status>FAILED|ERROR|SUBFAILED|SUBFAIL)(?:\[(?P<message>[^\]]*)\])?(?: ?\((?P<params>[^)]*)\))?) (?P<id>\S.*)$").expect("well formed")
 });
+
+/// Reads how each test ended of which the summary tells, where it names those that passed (`-rA`, `-rp`).
+pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
+    const WORDS: [(&str, Ending); 5] = [
+        ("PASSED ", Ending::Passed),
+        ("XPASS ", Ending::Passed),
+        ("FAILED ", Ending::Failed),
+        ("ERROR ", Ending::Failed),
+        ("XFAIL ", Ending::Excused),
+    ];
+    if !lines.iter().any(|line| line.starts_with("PASSED ") && line.contains(".py::")) {
+        return;
+    }
+    for line in lines {
+        let found = WORDS.iter().find_map(|(word, ending)| Some((line.strip_prefix(word)?, *ending)));
+        let Some((rest, ending)) = found.filter(|(rest, _)| rest.contains(".py::")) else { continue };
+        // Of one that passed the whole line is its name; behind others stands a reason.
+        let name = match ending {
+            Ending::Passed if line.starts_with("PASSED ") => rest,
+            _ => rest.split_once(" - ").map_or(rest, |(name, _)| name),
+        };
+        tell("pytest", name, ending);
+    }
+}
 
 /// Reads the blocks under the headings and takes the names from the summary, where there is one. An output may be of several
 /// runs, of which each has its own.

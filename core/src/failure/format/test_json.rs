@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found};
+use super::super::listing::{Ending, Tell};
 use super::{Sheet, node_test, number, rspec};
 
 /// Reads every document.
@@ -33,6 +34,54 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// Reads how each test ended of which a document of jest, vitest, mocha or RSpec tells.
+pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
+    let mut end = 0;
+    for (at, _) in text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n') {
+        if at < end {
+            continue;
+        }
+        let mut documents = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        let document = match documents.next() {
+            Some(Ok(document)) => document,
+            // What was cut off is not read from each of its lines on again.
+            Some(Err(error)) if error.is_eof() => return,
+            _ => continue,
+        };
+        end = at + documents.byte_offset();
+        for file in list(&document["testResults"]) {
+            for test in list(&file["assertionResults"]) {
+                tell("jest", &jest_name(file, test), ending(&test["status"]));
+            }
+        }
+        for example in list(&document["examples"]) {
+            tell("rspec", self::text(&example["full_description"]), ending(&example["status"]));
+        }
+        let of_mocha =
+            [("passes", Ending::Passed), ("failures", Ending::Failed), ("pending", Ending::Excused)];
+        for (key, ending) in of_mocha {
+            let titles = list(&document[key]).iter().map(|test| self::text(&test["fullTitle"]));
+            titles
+                .filter(|title| !title.contains("\" hook"))
+                .for_each(|title| tell("mocha-json", title, ending));
+        }
+    }
+}
+
+fn ending(status: &Value) -> Ending {
+    match text(status) {
+        "passed" => Ending::Passed,
+        "failed" => Ending::Failed,
+        _ => Ending::Excused,
+    }
+}
+
+fn jest_name(file: &Value, test: &Value) -> String {
+    let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
+    let titles = titles.filter(|title| !title.is_empty());
+    [text(&file["name"])].into_iter().chain(titles).collect::<Vec<_>>().join(" › ")
+}
+
 /// How a failed test begins in the stream of mocha.
 const STREAMED: &str = "[\"fail\",{";
 
@@ -48,11 +97,9 @@ fn jest(file: &Value, found: &mut Found<'_>) {
     let path = text(&file["name"]);
     let tests = list(&file["assertionResults"]);
     for test in tests.iter().filter(|test| test["status"] == "failed") {
-        let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
-        let name = titles.filter(|title| !title.is_empty()).collect::<Vec<_>>().join(" › ");
         let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
         let block: Vec<&str> = told.lines().collect();
-        let draft = Draft::test("jest", &format!("{path} › {name}"), &block);
+        let draft = Draft::test("jest", &jest_name(file, test), &block);
         let at = number(&test["location"]["line"]);
         let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
         found.push(draft.at(path, at));
