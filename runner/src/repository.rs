@@ -43,6 +43,25 @@ pub fn moved(before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
     said
 }
 
+/// Says that the repository has not the commit any more that it was at: it was made anew, or that was pruned. `has_object`
+/// says whether git has a commit.
+pub fn forgotten(
+    has_object: impl Fn(&str) -> Option<bool>,
+    before: &Snapshot,
+    after: &Snapshot,
+    undo: &str,
+) -> Option<String> {
+    let (was, is) = (before.repository.as_ref()?, after.repository.as_ref()?);
+    let commit = was.commit.as_ref().filter(|_| was.commit != is.commit)?;
+    (has_object(commit) == Some(false)).then(|| {
+        format!(
+            "left a repository that does not have the commit any more that it was at ({}): made anew, or pruned; put it \
+             back: {undo} --git",
+            was.head()
+        )
+    })
+}
+
 /// Says which files that tell git how to work are not what they were: the next git of a person obeys them.
 pub fn settings(changed: &[PathBuf], undo: &str) -> Option<String> {
     let files: Vec<String> = changed.iter().map(|it| format!(".git/{}", it.display())).collect();

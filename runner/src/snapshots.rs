@@ -264,7 +264,7 @@ impl Keeper {
         after: &Snapshot,
     ) -> Result<Vec<String>, Error> {
         let mut files = self.drift_of_scope(rules, of_commit, after)?;
-        if let (Some(tracked), Some(unsaved)) = (self.snapshots.tracked(), self.snapshots.unsaved()) {
+        if let (Some(tracked), Some(unsaved)) = (self.snapshots.tracked(), self.snapshots.unstaged()) {
             let is_committed = |path: &Path| tracked.contains(path) && !unsaved.contains(path);
             let was_deleted = |path: &Path| !tracked.contains(path) && !self.workspace.join(path).exists();
             files.retain(|file| {
@@ -344,9 +344,14 @@ impl Keeper {
         self.known.get_or_init(|| {
             before.repository.as_ref()?;
             *self.outside.lock().unwrap_or_else(PoisonError::into_inner) = Outside::of(&self.workspace);
-            let (tracked, unsaved) = (self.snapshots.tracked()?, self.snapshots.unsaved()?);
+            let (tracked, unstaged) = (self.snapshots.tracked()?, self.snapshots.unstaged()?);
+            let unsaved = match commit_of(before) {
+                Some(commit) => self.snapshots.unsaved(commit)?,
+                None => tracked.clone(),
+            };
             // What the workspace has, too, is in the snapshots.
-            let staged = if unsaved.is_empty() { Staged::new() } else { self.snapshots.staged(&unsaved)? };
+            let staged =
+                if unstaged.is_empty() { Staged::new() } else { self.snapshots.staged(&unstaged)? };
             Some(Known { tracked, unsaved, staged: Mutex::new(staged) })
         });
     }
@@ -379,10 +384,16 @@ impl Keeper {
         changes: &[Change],
         undo: &str,
     ) -> Result<Vec<String>, Error> {
-        let mut said = repository::moved(before, after, undo);
         let has_commit = |tip: &str, commit: &str| self.snapshots.has_commit(tip, commit);
-        said.extend(repository::commits(has_commit, first, before, after, undo));
-        said.extend(self.unstaged(before, after, undo));
+        let forgotten = repository::forgotten(|it| self.snapshots.has_object(it), before, after, undo);
+        let is_known = forgotten.is_none();
+        let mut said: Vec<String> = forgotten.into_iter().collect();
+        // Of what git does not know any more there is nothing that git could put back.
+        if is_known {
+            said.extend(repository::moved(before, after, undo));
+            said.extend(repository::commits(has_commit, first, before, after, undo));
+            said.extend(self.unstaged(before, after, undo));
+        }
         let settings = self.snapshots.changed_settings(before, after)?;
         said.extend(repository::settings(&settings, undo));
         if let Some(file) = &self.workflow_file
@@ -405,7 +416,10 @@ impl Keeper {
             said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));
         }
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
-        said.extend(repository::branches(&self.moved_branches(first, before, after)?, before, after, undo));
+        if is_known {
+            let moved = self.moved_branches(first, before, after)?;
+            said.extend(repository::branches(&moved, before, after, undo));
+        }
         said.extend(self.lost_outside());
         Ok(said)
     }
@@ -478,15 +492,19 @@ impl Keeper {
         let known = self.known.get().and_then(Option::as_ref);
         let committed =
             |path: &Path| known.is_some_and(|it| it.tracked.contains(path) && !it.unsaved.contains(path));
-        let same_commit = commit_of(before) == commit_of(after);
         // Asks git, which few iterations need.
-        let still_unsaved = LazyCell::new(|| self.snapshots.unsaved().unwrap_or_default());
+        let as_committed = LazyCell::new(|| {
+            let (mut tracked, unsaved) =
+                (self.snapshots.tracked()?, self.snapshots.unsaved(commit_of(before)?)?);
+            tracked.retain(|path| !unsaved.contains(path));
+            Some(tracked)
+        });
         let is_lost = |change: &Change| match change.kind {
             ChangeKind::Deleted => !committed(&change.path),
-            // Like the last commit again, without a commit.
+            // As it was committed before, wherever HEAD is now; or git has that commit no more.
             ChangeKind::Modified => {
                 let was_unsaved = known.is_some_and(|it| it.unsaved.contains(&change.path));
-                was_unsaved && same_commit && !still_unsaved.contains(&change.path)
+                was_unsaved && as_committed.as_ref().is_none_or(|it| it.contains(&change.path))
             }
             _ => false,
         };

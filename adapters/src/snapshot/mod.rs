@@ -462,14 +462,24 @@ impl Snapshots {
     }
 
     /// Returns the tracked files that may hold work that is not in the index; `None` where git cannot tell.
-    pub fn unsaved(&self) -> Option<BTreeSet<PathBuf>> {
-        tracked::unsaved(&self.workspace).ok().map(paths)
+    pub fn unstaged(&self) -> Option<BTreeSet<PathBuf>> {
+        tracked::unstaged(&self.workspace).ok().map(paths)
+    }
+
+    /// Returns the tracked files that may hold work that a commit has not; `None` where git cannot tell.
+    pub fn unsaved(&self, commit: &str) -> Option<BTreeSet<PathBuf>> {
+        tracked::unsaved(&self.workspace, commit).ok().map(paths)
     }
 
     /// Returns which of these files are staged in a form that neither the last commit nor the workspace has; `None` where
     /// git cannot tell.
     pub fn staged(&self, among: &BTreeSet<PathBuf>) -> Option<Staged> {
         tracked::staged(&self.workspace, among).ok()
+    }
+
+    /// Says whether git has a commit or another object; `None` where git cannot tell.
+    pub fn has_object(&self, name: &str) -> Option<bool> {
+        tracked::has_object(&self.workspace, name)
     }
 
     /// Says whether a commit is on the way to another, `tip`. One that git does not have is on none; `None` where git
@@ -496,6 +506,8 @@ impl Snapshots {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
         let mut files = self.put_back(&before, snapshot, &|_| true)?;
+        let new = self.new_uncovered(&before, snapshot)?;
+        files.stayed.extend(new.into_iter().filter(|path| files.left.iter().all(|left| left.path != *path)));
         let mut repository = Vec::new();
         if git == Git::PutBack {
             let rewound = rewind::rewind(self, &before, snapshot)?;
@@ -503,6 +515,14 @@ impl Snapshots {
             files.left.extend(rewound.left);
         }
         Ok(Restored { before, files, repository })
+    }
+
+    /// Returns what is there now, was not there then, and cannot be looked at, such as a pipe.
+    fn new_uncovered(&self, now: &Snapshot, then: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
+        let (now, then) = (uncovered(now)?, uncovered(then)?);
+        let new = now.work().filter(|path| then.reason(path).is_none());
+        Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
     }
 
     /// Makes some files of the workspace, which is as `now` says, what they were `then`. All else stays.

@@ -23,6 +23,8 @@ pub struct Applied {
     pub written: Vec<PathBuf>,
     /// Files, links and folders that were removed.
     pub removed: Vec<PathBuf>,
+    /// Files that are new, and are none that is removed: ignored, or nothing that can be looked at.
+    pub stayed: Vec<PathBuf>,
     /// What is not as it was, and why.
     pub left: Vec<NotRestored>,
 }
@@ -172,7 +174,12 @@ fn remove(
     applied: &mut Applied,
 ) {
     match after {
-        None if ignored => return,
+        None if ignored => {
+            if !before.is_folder() && unknown.after.reason(path).is_none() {
+                applied.stayed.push(as_path(path).into_owned());
+            }
+            return;
+        }
         None => {
             if let Some(reason) = unknown.after.reason(path) {
                 return applied.leave(path, format!("is not covered by the snapshot, where it was {reason}"));

@@ -15,8 +15,13 @@ pub(super) fn files(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
 
 /// Returns the tracked files that may differ from the index, by their size and times: nothing is read, so
 /// no filter runs.
-pub(super) fn unsaved(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
+pub(super) fn unstaged(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     asked(workspace, &["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules"])
+}
+
+/// As [`unstaged`], the files that may differ from a commit, staged or not.
+pub(super) fn unsaved(workspace: &Path, commit: &str) -> Result<BTreeSet<Vec<u8>>, String> {
+    asked(workspace, &["diff-index", "-z", "--name-only", "--relative", "--ignore-submodules", commit, "--"])
 }
 
 /// Returns which of these files are staged in a form that neither the last commit nor the workspace has, and the names of
@@ -38,6 +43,12 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
         !found.is_ok_and(|found| String::from_utf8_lossy(&found).trim() == name)
     });
     Ok(staged)
+}
+
+/// Says whether git has an object; `None` where git cannot tell.
+pub(super) fn has_object(workspace: &Path, name: &str) -> Option<bool> {
+    git::plain(workspace, &["rev-parse", "--git-dir"]).ok()?;
+    Some(git::plain(workspace, &["cat-file", "-e", name]).is_ok())
 }
 
 /// Says whether a commit is on the way to `tip`; `None` where git cannot tell.

@@ -237,6 +237,8 @@ fn what_a_snapshot_does_not_cover_is_never_deleted_or_overwritten() {
             "two would be lost: what is there now is larger than a snapshot takes",
         ]
     );
+    let stayed: Vec<_> = restored.files.stayed.iter().map(|path| path.display().to_string()).collect();
+    assert_eq!(stayed, ["new.log", "d/pipe"]);
     assert_eq!(
         world.sh("cat large large.log small.log new.log; ls big; ls added 2>/dev/null || true"),
         "less\nless\nx\nbuilt\n1\n2\n3\n4\n5\n"

@@ -58,7 +58,8 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let vanished = driving::snapshots(project.runs(), found.started(&events)?)
         .and_then(|it| it.vanished(seen.snapshot, seen.snapshot).map_err(|it| explained::of_snapshots(&it)));
     let is_whole = undone.restored.files.left.is_empty() && vanished.as_ref().is_ok_and(Vec::is_empty);
-    let but = if is_whole { "" } else { ", but for what is named here" };
+    let stayed = &undone.restored.files.stayed;
+    let but = if is_whole && stayed.is_empty() { "" } else { ", but for what is named here" };
     println!("the files of the workspace are as they were {what}{but}");
     print(&undone.restored);
     let standing = [&undone.restored.before, seen.snapshot].map(|it| it.repository.as_ref());
@@ -87,6 +88,10 @@ fn print(restored: &Restored) {
         if !paths.is_empty() {
             println!("  {word}  {}", listed(paths));
         }
+    }
+    if !restored.files.stayed.is_empty() {
+        println!("  stays    {}", listed(&restored.files.stayed));
+        println!("           (new, and ignored or no plain file: undo removes none of these)");
     }
     for what in &restored.repository {
         println!("  .git     {what}");

@@ -118,6 +118,37 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
     }
 }
 
+#[test]
+fn s66_what_was_staged_is_missed_as_well_wherever_head_is_then() {
+    const LOST: &str =
+        "threw away 2 changes that no commit has: notes.txt, src/add.sh; put it back: unstuck undo $RUN 1";
+    for (command, told) in [
+        ("git reset -q --hard", LOST),
+        ("git stash -q", LOST),
+        ("git reset -q --hard; git commit -q --allow-empty -m x", LOST),
+        (
+            "rm -rf .git; git init -q; git checkout -q -b x",
+            "that it was at (work, at $HEAD): made anew, or pruned; put it back: unstuck undo $RUN 1 --git",
+        ),
+        ("git commit -qm all", ""),
+        ("echo more >>notes.txt; git add -A; git commit -qm all", ""),
+        ("echo more >>notes.txt; git add -A; git reset -q", ""),
+    ] {
+        let stage = Stage::repository();
+        stage.write("src/add.sh", "add() { echo mended by hand; }\n");
+        stage.write("notes.txt", "only staged\n");
+        stage.git(&["add", "-A"]);
+        let head = stage.git(&["rev-parse", "--short=12", "HEAD"]);
+        let command = format!("{command}; touch new; echo COMPLETE");
+        stage.unstuck(&["run", "tidy up", "--claim", "--with", &command]);
+        let (notes, run) = (notes(&stage), stage.run());
+        let told = told.replace("$RUN", run.as_str()).replace("$HEAD", head.trim());
+        assert!(notes.contains(&told) && told.is_empty() == notes.is_empty(), "{command}: {notes}");
+        stage.unstuck(&["undo", "--git"]).with_status(0);
+        assert_eq!(stage.git(&["status", "--porcelain"]), "A  notes.txt\nM  src/add.sh\n", "{command}");
+    }
+}
+
 /// Returns what a person should know of the work, a line each.
 fn notes(stage: &Stage) -> String {
     let finished = stage.facts("worker_finished");
@@ -158,6 +189,10 @@ fn s66_what_a_worker_does_to_the_repository_is_told_with_the_command_that_takes_
             "threw away what was staged in a form of its own: src/add.sh; put it back: $UNDO --git",
         ),
         ("rm src/add.sh; git add -A", "threw away what was staged in a form of its own: src/add.sh"),
+        (
+            "git config core.fsmonitor x",
+            "changed what git runs and how it works: .git/config; look at it, or put it back: $UNDO --git",
+        ),
         ("git commit -qam all", ""),
     ] {
         let stage = Stage::repository();
