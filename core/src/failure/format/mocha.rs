@@ -10,7 +10,7 @@ const TOOL: &str = "mocha";
 /// Reads how each test ended, of the tree above `2 passing`.
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let is_end = |line: &&str| line.starts_with("  ") && count_of(line, " passing").is_some();
-    let Some(end) = lines.iter().rposition(|line| is_end(line)) else { return };
+    let Some(end) = lines.iter().rposition(is_end) else { return };
     let mut suites: Vec<(usize, &str)> = Vec::new();
     for line in &lines[..end] {
         let (depth, entry) = (indentation(line), line.trim());
