@@ -264,8 +264,8 @@ impl Keeper {
         after: &Snapshot,
     ) -> Result<Vec<String>, Error> {
         let mut files = self.drift_of_scope(rules, of_commit, after)?;
-        if let (Some(tracked), Some(unsaved)) = (self.snapshots.tracked(), self.snapshots.unstaged()) {
-            let is_committed = |path: &Path| tracked.contains(path) && !unsaved.contains(path);
+        if let (Some(tracked), Some(unstaged)) = (self.snapshots.tracked(), self.snapshots.unstaged()) {
+            let is_committed = |path: &Path| tracked.contains(path) && !unstaged.contains(path);
             let was_deleted = |path: &Path| !tracked.contains(path) && !self.workspace.join(path).exists();
             files.retain(|file| {
                 let path = Path::new(file);

@@ -6,7 +6,7 @@ use unstuck_core::id::Digest;
 use unstuck_core::snapshot::short_name;
 
 use super::error::Error;
-use super::repository::is_object_name;
+use super::repository::{is_object_name, is_ref_name, packed_refs};
 use super::store::Store;
 use super::tree;
 
@@ -73,10 +73,7 @@ fn all(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
     let packed = item(b"packed-refs").filter(|item| !item.is_folder());
     let packed = packed.map_or(Ok(Vec::new()), |item| store.blob(&item.id))?;
     let packed = String::from_utf8_lossy(&packed);
-    let packed = packed
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .map(|(to, name)| (name.to_owned(), to.to_owned()));
+    let packed = packed_refs(&packed).map(|(name, to)| (name.to_owned(), to.to_owned()));
     let loose = item(b"refs").filter(|item| item.is_folder());
     let loose = loose.map_or(Ok(BTreeMap::new()), |item| tree::contents(store, item.id))?;
     let loose = loose.into_iter().filter_map(|(path, text)| {
@@ -87,9 +84,7 @@ fn all(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
     Ok(refs.filter(|(name, _)| is_kept_here(name)).collect())
 }
 
-/// Says whether a name is of a ref that is no branch, and one that git makes.
+/// Says whether a name is of a ref, and of no branch.
 fn is_kept_here(name: &str) -> bool {
-    name.starts_with("refs/")
-        && !name.starts_with("refs/heads/")
-        && !name.contains(|it: char| it.is_control() || it == ' ')
+    name.starts_with("refs/") && !name.starts_with("refs/heads/") && is_ref_name(name)
 }

@@ -84,9 +84,7 @@ impl Repository {
         let mut found = Found { branches: Branches::new(), looks: LOOKS_MAX };
         let packed = self.common.join("packed-refs");
         if packed.symlink_metadata().is_ok() {
-            for (target, name) in
-                text(&packed, PACKED_REFS_SIZE_MAX)?.lines().filter_map(|it| it.split_once(' '))
-            {
+            for (name, target) in packed_refs(&text(&packed, PACKED_REFS_SIZE_MAX)?) {
                 let name = name.strip_prefix(BRANCHES).and_then(|name| name.strip_prefix('/'));
                 if let Some(name) = name.filter(|_| is_object_name(target)) {
                     found.add(name.to_owned(), target.to_owned())?;
@@ -107,8 +105,7 @@ impl Repository {
         let loose = line(&self.common.join(name)).filter(|target| is_object_name(target));
         loose.or_else(|| {
             let packed = text(&self.common.join("packed-refs"), PACKED_REFS_SIZE_MAX)?;
-            let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
-            lines.find(|(_, packed)| *packed == name).map(|(target, _)| target.to_owned())
+            packed_refs(&packed).find(|(packed, _)| *packed == name).map(|(_, target)| target.to_owned())
         })
     }
 
@@ -165,8 +162,7 @@ impl Found {
     }
 
     fn add(&mut self, name: String, target: String) -> Option<()> {
-        // Git makes none with such a name.
-        if !name.contains(|it: char| it.is_control() || it == ' ') {
+        if is_ref_name(&name) {
             self.branches.insert(name, target);
         }
         (self.branches.len() <= BRANCHES_MAX).then_some(())
@@ -177,9 +173,23 @@ impl Found {
 /// but not its objects, which have a place of their own, nor what only a running git needs.
 pub(super) fn keeps(path: &[u8]) -> bool {
     let below = path.strip_prefix(b".git/").unwrap_or_default();
-    let first = below.split(|&byte| byte == b'/').next().unwrap_or_default();
-    !matches!(first, b"objects" | b"lfs" | b"modules" | b"annex" | b"fsmonitor--daemon.ipc")
+    !matches!(first_part(below), b"objects" | b"lfs" | b"modules" | b"annex" | b"fsmonitor--daemon.ipc")
         && !below.ends_with(b".lock")
+}
+
+/// Returns the first part of a path.
+pub(super) fn first_part(path: &[u8]) -> &[u8] {
+    path.split(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
+/// Returns the names in a list of packed refs, and what each names.
+pub(super) fn packed_refs(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    list.lines().filter_map(|line| line.split_once(' ')).map(|(target, name)| (name, target))
+}
+
+/// Says whether git makes refs of such a name.
+pub(super) fn is_ref_name(name: &str) -> bool {
+    !name.contains(|it: char| it.is_control() || it == ' ')
 }
 
 /// Returns the folder that the `.git` file of a worktree or submodule names.

@@ -14,7 +14,7 @@ use super::change::Difference;
 use super::error::{Error, io};
 use super::parts::Parts;
 use super::refs::{self, Changed};
-use super::repository::is_object_name;
+use super::repository::{first_part, is_object_name};
 use super::restore::{self, Applied, NotRestored, Unknown};
 use super::store::Store;
 use super::tree::Place;
@@ -129,7 +129,7 @@ fn put_back(
 
 /// Says whether a path below `.git` is of what is staged, or of what git is in the midst of.
 fn is_in_progress(path: &[u8]) -> bool {
-    let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+    let first = first_part(path);
     is_staged(first)
         || first.starts_with(b"MERGE_")
         || first.starts_with(b"BISECT_")
@@ -148,7 +148,7 @@ fn is_in_progress(path: &[u8]) -> bool {
 
 /// Says whether a path below `.git` is of what tells git how to work, and which programs to run.
 pub(super) fn is_setting(path: &[u8]) -> bool {
-    let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+    let first = first_part(path);
     matches!(first, b"config" | b"config.worktree" | b"hooks")
         || matches!(path, b"info/exclude" | b"info/attributes" | b"info/sparse-checkout" | b"info/grafts")
 }
