@@ -1,7 +1,8 @@
 //! How fast failures are read, beside a scan of the same bytes for line feeds in the same run.
 //!
 //! `cargo bench -p unstuck-core`. The outputs are the samples of the tests: short, and full of failures,
-//! which is the expensive part; `UNSTUCK_BENCH_FILES` takes a folder with longer ones.
+//! which is the expensive part; `UNSTUCK_BENCH_FILES` takes a folder with longer ones, `UNSTUCK_BENCH_ONLY` words of the
+//! rows wanted.
 
 #![expect(
     clippy::disallowed_methods,
@@ -70,6 +71,11 @@ fn many(failures: usize) -> Vec<u8> {
 }
 
 fn row(measure: &str, bytes: usize, run: impl Fn() -> usize, all: &[u8]) {
+    if !std::env::var("UNSTUCK_BENCH_ONLY")
+        .map_or(true, |only| only.split(',').any(|it| measure.contains(it)))
+    {
+        return;
+    }
     let figure = speed(bytes, &run);
     let limit = speed(all.len(), || memchr::memchr_iter(b'\n', all).count());
     println!("{measure:<44} {figure:>10.0} {limit:>12.0} {:>8.4}", figure / limit);

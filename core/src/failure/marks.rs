@@ -1,8 +1,8 @@
 //! Marks: one search for all of them, whatever their number, which tells on which lines each format has its own.
 //!
-//! At every second byte it and the two behind it are looked up. Of each mark two such threes are known,
-//! the rarest at an even and the rarest at an odd distance from its beginning, so one of them is always among
-//! those looked up. The steps do not wait for one another as those of an automaton do.
+//! At every second byte it and the two behind it are looked up, and what may follow them. Of each mark two such
+//! threes are known, the rarest at an even and the rarest at an odd distance from its beginning, so one of them is
+//! always among those looked up. The steps do not wait for one another as those of an automaton do.
 
 use std::sync::LazyLock;
 
@@ -12,15 +12,14 @@ use super::registry::FORMATS;
 pub(super) struct Marks(Vec<Vec<usize>>);
 
 impl Marks {
-    /// Searches a text, of which these are the lines.
-    pub(super) fn new(text: &str, lines: &[&str]) -> Self {
+    /// Searches a text.
+    pub(super) fn new(text: &str) -> Self {
         let mut marks = vec![Vec::new(); FORMATS.len()];
-        let offset = |line: &str| line.as_ptr().addr() - text.as_ptr().addr();
-        let mut line = 0;
-        SEARCH.text(text.as_bytes(), |format, at| {
-            while lines.get(line + 1).is_some_and(|next| offset(next) <= at) {
-                line += 1;
-            }
+        let text = text.as_bytes();
+        let (mut line, mut counted) = (0, 0);
+        SEARCH.text(text, |format, at| {
+            line += memchr::memchr_iter(b'\n', &text[counted..at]).count();
+            counted = at;
             if marks[format].last() != Some(&line) {
                 marks[format].push(line);
             }
@@ -59,14 +58,17 @@ impl Part {
 static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
 
 struct Search {
-    /// The number of the bucket of three bytes, from 1, by their [`index`].
-    table: Vec<u8>,
+    /// What may follow three bytes, by their [`index`], as [`class`]es; none where there is no bucket.
+    followers: Box<[u8; 1 << 16]>,
+    /// The number of the bucket of three bytes, by their [`index`], where there is one.
+    numbers: Vec<u16>,
     buckets: Vec<Vec<Part>>,
 }
 
 impl Search {
     fn new() -> Self {
-        let mut search = Self { table: vec![0; 1 << 16], buckets: Vec::new() };
+        let (followers, numbers) = (Box::new([0; 1 << 16]), vec![0; 1 << 16]);
+        let mut search = Self { followers, numbers, buckets: Vec::new() };
         for (format, it) in FORMATS.iter().enumerate() {
             it.marks.iter().for_each(|mark| search.add(mark, format));
         }
@@ -76,43 +78,51 @@ impl Search {
     fn add(&mut self, mark: &'static str, format: usize) {
         let (begins_line, ends_line) = (mark.starts_with('\n'), mark.ends_with('\n'));
         let mark = mark.trim_matches('\n').as_bytes();
-        let threes: Vec<&[u8]> = mark.windows(BYTES).collect();
+        let parts = mark.len() + 1 - BYTES;
         for parity in [0, 1] {
-            let offsets = (parity..threes.len()).step_by(2);
-            let offset = offsets.min_by_key(|at| threes[*at].iter().map(|it| commonness(*it)).sum::<u32>());
+            let offset = (parity..parts).step_by(2).min_by_key(|at| commonness(&mark[*at..]));
             let offset = offset.expect("a mark has at least four bytes");
             let part = Part { mark, offset, begins_line, ends_line, format };
-            self.bucket(threes[offset]).push(part);
+            self.bucket(&mark[offset..]).push(part);
         }
     }
 
-    fn bucket(&mut self, three: &[u8]) -> &mut Vec<Part> {
-        let number = &mut self.table[index(three)];
-        if *number == 0 {
-            // Of too many, the last share a bucket, since whatever is in it is compared in full.
-            *number = u8::try_from(self.buckets.len() + 1).unwrap_or(u8::MAX);
-        }
-        let at = usize::from(*number) - 1;
-        if at == self.buckets.len() {
+    /// Returns the bucket of three bytes; what `part` has behind them may follow them from now on.
+    fn bucket(&mut self, part: &[u8]) -> &mut Vec<Part> {
+        let index = index(&part[..BYTES]);
+        if self.followers[index] == 0 {
+            self.numbers[index] = u16::try_from(self.buckets.len()).expect("there are fewer than indices");
             self.buckets.push(Vec::new());
         }
-        &mut self.buckets[at]
+        self.followers[index] |= part.get(BYTES).map_or(u8::MAX, |byte| class(*byte));
+        &mut self.buckets[usize::from(self.numbers[index])]
+    }
+
+    /// Says whether there may be something at one of the even places of a piece, behind which two more bytes are known.
+    fn may_be_in(&self, piece: &[u8]) -> bool {
+        let word = |at: usize| piece[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let (these, behind) = (word(0), word(2));
+        let any = (0..STEP).step_by(2).fold(0, |any, at| {
+            let [two, third, fourth] = [these >> (8 * at), behind >> (8 * at), behind >> (8 * at + 8)];
+            any | self.followers[mixed(two as u16, third as u8)] >> (fourth & 7)
+        });
+        any & 1 != 0
     }
 
     /// Calls `found` with the format of each mark and where in the text it is, in order.
     fn text(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let mut look = |at: usize| {
-            let bucket = self.table[index(&text[at..at + BYTES])];
-            if bucket != 0 {
-                let parts = self.buckets[usize::from(bucket) - 1].iter();
+            let index = index(&text[at..at + BYTES]);
+            let follower = text.get(at + BYTES).map_or(u8::MAX, |byte| class(*byte));
+            if self.followers[index] & follower != 0 {
+                let parts = self.buckets[usize::from(self.numbers[index])].iter();
                 parts.filter(|part| part.is_at(text, at)).for_each(|part| found(part.format, at));
             }
         };
         let mut at = 0;
         // In most pieces there is nothing, which one comparison tells.
-        while let Some(piece) = text.get(at..at + STEP + BYTES - 2) {
-            let any = (0..STEP).step_by(2).fold(0, |any, at| any | self.table[index(&piece[at..at + BYTES])]);
-            if any != 0 {
+        while let Some(piece) = text.get(at..at + STEP + 2) {
+            if self.may_be_in(piece) {
                 (at..at + STEP).step_by(2).for_each(&mut look);
             }
             at += STEP;
@@ -128,11 +138,38 @@ const BYTES: usize = 3;
 const STEP: usize = 8;
 
 fn index(three: &[u8]) -> usize {
-    usize::from(u16::from_le_bytes([three[0], three[1]]) ^ u16::from(three[2]) << 5)
+    mixed(u16::from_le_bytes([three[0], three[1]]), three[2])
 }
 
-/// Says how common a byte is in what tools print.
-fn commonness(byte: u8) -> u32 {
+fn mixed(two: u16, third: u8) -> usize {
+    usize::from(two ^ u16::from(third) << 5)
+}
+
+/// Returns one of eight bits.
+fn class(byte: u8) -> u8 {
+    1 << (byte & 7)
+}
+
+/// Words that tools print all the time.
+const COMMON: [&str; 15] = [
+    "test", "Test", "fail", "Fail", "FAIL", "error", "Error", "ERROR", "failures", "example", "Action",
+    "line", "assert", " in ", " run",
+];
+
+/// Says how common it is in what tools print that a text begins with these three bytes and the one behind them.
+fn commonness(part: &[u8]) -> u32 {
+    /// At the end of a mark, whatever is behind it.
+    const ANYTHING: u32 = 5;
+    const IN_A_COMMON_WORD: u32 = 4;
+    let three = &part[..BYTES];
+    let is_common = COMMON.iter().any(|word| memchr::memmem::find(word.as_bytes(), three).is_some());
+    three.iter().map(|byte| of_byte(*byte)).sum::<u32>()
+        + part.get(BYTES).map_or(ANYTHING, |byte| of_byte(*byte))
+        + if is_common { IN_A_COMMON_WORD } else { 0 }
+}
+
+/// Says how common a byte is.
+fn of_byte(byte: u8) -> u32 {
     match byte {
         b' ' | b'"' | b':' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 4,
         b'a'..=b'z' | b'-' | b'=' | 0x80.. => 3,
@@ -154,7 +191,7 @@ mod tests {
 
     fn check(line: &str) {
         let text = format!("\n{line}\n{line}");
-        let marks = Marks::new(&text, &text.lines().collect::<Vec<_>>());
+        let marks = Marks::new(&text);
         let found = FORMATS.iter().enumerate().filter(|(at, _)| marks.of(*at) == [1, 2]);
         assert_eq!(found.map(|(_, it)| it.name).collect::<Vec<_>>(), naive(line), "{line:?}");
     }

@@ -13,6 +13,9 @@ const HEAD_BYTES: usize = 32 << 20;
 
 const ESCAPE: u8 = 0x1b;
 
+/// How long a line is, to reserve room for all of them.
+const LINE_BYTES: usize = 48;
+
 /// The output of one stream.
 pub(super) struct Page<'a> {
     text: Cow<'a, str>,
@@ -71,16 +74,31 @@ impl<'a> Page<'a> {
 
     /// Returns the lines.
     pub(super) fn lines(&self) -> Vec<&str> {
-        let mut lines = Vec::with_capacity(self.text.len() / 48 + 1);
+        let mut lines = Vec::with_capacity(self.text.len() / LINE_BYTES + 1);
+        self.each_line(|line| lines.push(line));
+        lines
+    }
+
+    /// Returns the lines, and the first byte of each: 0 of an empty one.
+    pub(super) fn lines_and_firsts(&self) -> (Vec<&str>, Vec<u8>) {
+        let room = self.text.len() / LINE_BYTES + 1;
+        let (mut lines, mut firsts) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        self.each_line(|line| {
+            lines.push(line);
+            firsts.push(line.as_bytes().first().copied().unwrap_or_default());
+        });
+        (lines, firsts)
+    }
+
+    fn each_line<'s>(&'s self, mut take: impl FnMut(&'s str)) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', self.text.as_bytes()) {
-            lines.push(&self.text[start..end]);
+            take(&self.text[start..end]);
             start = end + 1;
         }
         if start < self.text.len() {
-            lines.push(&self.text[start..]);
+            take(&self.text[start..]);
         }
-        lines
     }
 }
 
@@ -98,16 +116,23 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         kept.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let len = if rest[0] == ESCAPE { escape_len(rest) } else { 1 };
+        let (sequence, behind) = rest.split_at(len);
+        rest = behind;
         // What begins to write over a line: what was there is a line by itself.
-        let to_margin = matches!(&rest[..len], b"\r" | b"\x1b[G" | b"\x1b[0G" | b"\x1b[1G");
-        if rest[..len].starts_with(b"\x1b[") && rest[len - 1] == b'A' {
-            let new: &[u8] = &kept[counted..];
-            let end_of_line = memchr::memrchr(b'\n', new).map(|at| at + 1);
-            length = end_of_line.map_or(length, |_| 0) + characters(&new[end_of_line.unwrap_or_default()..]);
-            counted = kept.len();
-            width = gcd(width, length);
-        }
-        rest = &rest[len..];
+        let to_margin = match sequence[len - 1] {
+            b'A' if sequence.starts_with(b"\x1b[") => {
+                let new: &[u8] = &kept[counted..];
+                let end_of_line = memchr::memrchr(b'\n', new).map(|at| at + 1);
+                length =
+                    end_of_line.map_or(length, |_| 0) + characters(&new[end_of_line.unwrap_or_default()..]);
+                counted = kept.len();
+                width = gcd(width, length);
+                false
+            }
+            b'\r' => len == 1,
+            b'G' => matches!(sequence, b"\x1b[G" | b"\x1b[0G" | b"\x1b[1G"),
+            _ => false,
+        };
         if to_margin && !matches!(rest.first(), Some(b'\n' | b'\r')) && kept.last() != Some(&b'\n') {
             kept.push(b'\n');
         }
@@ -128,22 +153,30 @@ const WIDTH_MAX: usize = 1000;
 /// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before.
 fn in_rows(text: &str, width: usize) -> String {
     let mut rows = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let bare = line.trim_end_matches('\n');
-        let length = characters(bare.as_bytes());
-        if length <= width || !length.is_multiple_of(width) {
-            rows.push_str(line);
-            continue;
+    let (mut start, mut told) = (0, 0);
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let line = &text[start..end];
+        // No line has more characters than bytes.
+        if line.len() > width && is_of_rows(line, width) {
+            rows.push_str(&text[told..start]);
+            let mut rest = line;
+            while !rest.is_empty() {
+                let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
+                rows.push_str(rest[..end].trim_end());
+                rows.push('\n');
+                rest = &rest[end..];
+            }
+            told = text.len().min(end + 1);
         }
-        let mut rest = bare;
-        while !rest.is_empty() {
-            let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
-            rows.push_str(rest[..end].trim_end());
-            rows.push('\n');
-            rest = &rest[end..];
-        }
+        start = end + 1;
     }
+    rows.push_str(&text[told..]);
     rows
+}
+
+fn is_of_rows(line: &str, width: usize) -> bool {
+    let length = line.chars().count();
+    length > width && length.is_multiple_of(width)
 }
 
 /// Counts the characters of UTF-8.

@@ -152,9 +152,8 @@ struct Prepared<'p> {
 
 impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'_>) -> Self {
-        let lines = page.lines();
-        let firsts = lines.iter().map(|line| line.bytes().next().unwrap_or_default()).collect();
-        let marks = Marks::new(page.text(), &lines);
+        let (lines, firsts) = page.lines_and_firsts();
+        let marks = Marks::new(page.text());
         Self { text: page.text(), lines, firsts, marks }
     }
 
@@ -192,6 +191,13 @@ impl<'p> Prepared<'p> {
     }
 }
 
+/// Reads both streams in a format; of one that is empty there is nothing to be read.
+fn read_both(format: usize, [out, err]: &[Prepared<'_>; 2], found: &mut Found<'_>) {
+    for (page, beside) in [(out, err), (err, out)].into_iter().filter(|(page, _)| !page.lines.is_empty()) {
+        (FORMATS[format].read)(&page.sheet(format, Some(beside)), found);
+    }
+}
+
 /// Reads what was printed, stage after stage.
 pub(super) fn read_pages(
     pages: &[Page<'_>; 2],
@@ -211,9 +217,7 @@ pub(super) fn read_pages(
                 None => format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)),
             };
             if wanted && format.stage == stage {
-                let [out, err] = &pages;
-                (format.read)(&out.sheet(at, Some(err)), found);
-                (format.read)(&err.sheet(at, Some(out)), found);
+                read_both(at, &pages, found);
                 let printed = found.take_printed();
                 pages.iter_mut().for_each(|page| printed.iter().for_each(|printed| page.hide(printed)));
             }

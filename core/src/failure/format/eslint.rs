@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
+use super::super::reason::begins;
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
@@ -18,19 +19,20 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let before = found.len();
     for line in sheet.lines {
         if line.starts_with(|c: char| !c.is_whitespace()) {
-            file = line.trim_end();
+            file = line;
             continue;
         }
         // Most indented lines are none, and their first letter tells.
-        if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        if !begins(line).is_some_and(|byte| byte.is_ascii_digit() || !byte.is_ascii()) {
             continue;
         }
         let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };
         let rule = problem.name("rule").map_or("", |rule| rule.as_str());
-        let draft = Draft::diagnostic("eslint", file, problem["line"].parse().ok(), &problem["what"])
-            .kind(rule)
-            .shown_at(problem["column"].parse().ok(), "")
-            .message(line.trim());
+        let draft =
+            Draft::diagnostic("eslint", file.trim_end(), problem["line"].parse().ok(), &problem["what"])
+                .kind(rule)
+                .shown_at(problem["column"].parse().ok(), "")
+                .message(line.trim());
         match &problem["mark"] {
             "warning" | "⚠" => warnings.push(draft.warning(true)),
             _ => found.push(draft),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::page::Page;
-use super::super::reason::indentation;
+use super::super::reason::{begins, indentation};
 use super::{Sheet, diagnostic, until, without_time};
 
 const TOOL: &str = "go-test";
@@ -184,6 +184,9 @@ fn failed(line: &str) -> Option<&str> {
 
 /// Returns the name on a line like `--- PASS: Name (0.00s)`, and how the test ended.
 fn ended(line: &str) -> Option<(&str, Ending)> {
+    if begins(line) != Some(b'-') {
+        return None;
+    }
     let (word, name) = line.trim_start_matches(' ').strip_prefix("--- ")?.split_once(": ")?;
     let ending = match word {
         "PASS" => Ending::Passed,
@@ -255,7 +258,7 @@ fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
     for line in lines {
         if let Some(marked) = line.strip_prefix("=== ") {
             inside = marked.split_ascii_whitespace().nth(1).unwrap_or_default();
-        } else if line.trim_start().starts_with("--- ") {
+        } else if begins(line) == Some(b'-') && line.trim_start().starts_with("--- ") {
             inside = "";
         } else if !inside.is_empty() && line.starts_with("    ") {
             logged.entry(inside).or_default().push(line);

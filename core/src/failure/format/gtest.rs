@@ -8,8 +8,8 @@ use super::{Sheet, until, without_time};
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut running: Option<(usize, &str)> = None;
-    // In brief mode only failures are printed, without a line where they begin.
-    let mut since = 0;
+    // In brief mode only failures are printed, without a line where they begin; up to where there is none.
+    let (mut since, mut none_up_to) = (0, 0);
     for (at, line) in sheet.starting(b"[") {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             running = Some((at, name.trim()));
@@ -18,8 +18,14 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let start = match running {
                 Some((start, of)) if of == name => start + 1,
                 // A test may print such a line itself; then there is no failure above it.
-                None if lines[since..at].iter().any(|line| line.ends_with(": Failure")) => since,
-                _ => continue,
+                None if lines[none_up_to.max(since)..at].iter().any(|line| line.ends_with(": Failure")) => {
+                    since
+                }
+                None => {
+                    none_up_to = at;
+                    continue;
+                }
+                Some(_) => continue,
             };
             push(name, &lines[start..at], line, found);
             running = None;

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
@@ -20,7 +21,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut file = None;
     for (at, line) in sheet.starting(b" FP") {
         if let Some((failed, name)) = headline(line) {
-            file = failed.then(|| file_of(name, until(lines, at + 1, |line| headline(line).is_some())));
+            file = failed.then(|| {
+                let below = until(lines, at + 1, |line| headline(line).is_some());
+                file_of(name, sheet.between(at + 1, at + 1 + below.len()))
+            });
         } else if line.starts_with("  ● ")
             && !line.ends_with(" ● Console")
             && let Some(file) = file
@@ -38,7 +42,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let mut groups: Vec<(usize, &str)> = Vec::new();
     for line in lines {
         if let Some((_, name)) = headline(line) {
-            (file, groups) = (Some(file_of(name, &[])), Vec::new());
+            (file, groups) = (Some(file_of(name, "")), Vec::new());
             continue;
         }
         let Some(within) = file else { continue };
@@ -82,16 +86,13 @@ fn headline(line: &str) -> Option<(bool, &str)> {
 
 /// Returns the file of a headline: behind the name of its project, if there is one, and without the time. `below` is what
 /// stands below the headline.
-fn file_of<'a>(headline: &'a str, below: &[&str]) -> &'a str {
+fn file_of<'a>(headline: &'a str, below: &str) -> &'a str {
     /// The name of a project has so many words at most.
     const WORDS_MAX: usize = 4;
     let headline = headline.trim().split(" (").next().unwrap_or_default();
     let behind = headline.match_indices(' ').map(|(at, _)| headline[at + 1..].trim_start());
     // A name may hold blanks, and so may a path, but a frame names the path alone.
-    let is_named = |file: &&str| {
-        let frame = format!("({file}:");
-        below.iter().any(|line| line.contains(&frame))
-    };
+    let is_named = |file: &&str| memmem::find(below.as_bytes(), format!("({file}:").as_bytes()).is_some();
     let file = Some(headline).filter(|file| !file.contains(' '));
     let file = file.or_else(|| behind.take(WORDS_MAX).find(is_named));
     let file = file.or_else(|| headline.rsplit_once("  ").map(|(_, file)| file)).unwrap_or(headline);

@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -44,7 +45,7 @@ const NOT_RUN: [&str; 5] = [
 
 /// Reads every failed case.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    let Some(start) = sheet.text.find("<testsuite") else { return };
+    let Some(start) = begin(sheet.text) else { return };
     let text = &sheet.text[start..];
     let dialect = dialect(text);
     found.tool(dialect);
@@ -59,7 +60,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Tells how the cases ended.
 pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
-    let Some(start) = text.find("<testsuite") else { return };
+    let Some(start) = begin(text) else { return };
     let text = &text[start..];
     let dialect = dialect(text);
     cases(text, &mut |case, suites| {
@@ -69,6 +70,11 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
             tell(dialect, &name, case.ending());
         }
     });
+}
+
+/// Returns where the first suite begins.
+fn begin(text: &str) -> Option<usize> {
+    memmem::find(text.as_bytes(), b"<testsuite")
 }
 
 /// Reads the cases of a report, each with the suites around it.

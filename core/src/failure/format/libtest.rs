@@ -1,5 +1,6 @@
 //! cargo test: what libtest prints, and what cargo says of a test binary that died.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -22,9 +23,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
     let mut targets = targets(sheet, &ends).into_iter();
     // A test that nextest ran and did not capture prints the list of its own process.
-    let of_nextest: BTreeSet<&str> =
-        [lines, sheet.beside].into_iter().flat_map(|lines| nextest::failed_names(lines)).collect();
-    let beside = panics(sheet.beside);
+    let of_nextest: LazyCell<BTreeSet<&str>, _> = LazyCell::new(|| {
+        [lines, sheet.beside].into_iter().flat_map(|lines| nextest::failed_names(lines)).collect()
+    });
+    let beside = LazyCell::new(|| panics(sheet.beside));
     for (at, line) in lines.iter().enumerate() {
         match sheet.firsts[at] {
             b'-' => {
@@ -113,7 +115,7 @@ pub(super) fn is_own(line: &str) -> bool {
 /// `-p app --lib`, `--test it`. It is told behind the list, or on the other stream; empty where it is not known.
 pub(super) fn targets<'a>(sheet: &Sheet<'a>, ends: &[usize]) -> Vec<&'a str> {
     let own = to_rerun(sheet.lines, sheet.starting(b"e"));
-    if own.is_empty() {
+    if own.is_empty() && !ends.is_empty() {
         // Of two streams, only the order tells what belongs together.
         let beside = sheet.beside.iter().copied().enumerate();
         let told = to_rerun(sheet.beside, beside).into_iter().map(|(_, target)| target);

@@ -124,14 +124,21 @@ impl<'a> Sheet<'a> {
 
     /// Returns the lines with a text, with their numbers: one search, where one for each line costs more.
     fn with(&self, text: &str) -> impl Iterator<Item = (usize, &'a str)> {
-        let mut next = 0;
+        let (mut line, mut counted, mut next) = (0, 0, 0);
         let found = memmem::find_iter(self.text.as_bytes(), text).filter_map(move |at| {
-            let line = self.lines.partition_point(|line| self.offset(line) <= at).checked_sub(1)?;
+            line += memchr::memchr_iter(b'\n', &self.text.as_bytes()[counted..at]).count();
+            counted = at;
             let is_new = line >= next && !self.lines[line].is_empty();
-            next = next.max(line + 1);
+            next = line + 1;
             is_new.then(|| (line, self.lines[line]))
         });
         found.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns the text from one line up to another, which is no part of it.
+    fn between(&self, start: usize, end: usize) -> &'a str {
+        let at = |line: usize| self.lines.get(line).map_or(self.text.len(), |line| self.offset(line));
+        &self.text[at(start)..at(end)]
     }
 
     /// Returns where a line begins in the text.

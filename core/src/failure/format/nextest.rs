@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::super::draft::{Draft, Found, Style};
+use super::super::reason::begins;
 use super::{Sheet, libtest, until};
 
 const TOOL: &str = "cargo-nextest";
@@ -27,7 +28,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // What a test wrote is told when it ended, below the summary, or both.
-    for (at, line) in sheet.starting(b" \t") {
+    for (at, line) in sheet.starting(b" \t").filter(|(_, line)| begins_with_word(line)) {
         if let Some(test) = started(line) {
             begun.insert(test, at + 1);
             continue;
@@ -144,7 +145,12 @@ pub(in crate::failure) fn is_own(line: &str) -> bool {
 
 /// Tells most lines apart without the pattern.
 fn may_be_status(line: &str) -> bool {
-    line.starts_with([' ', '\t']) && line.contains("s] ")
+    line.starts_with([' ', '\t']) && begins_with_word(line) && line.contains("s] ")
+}
+
+/// Says whether a line may begin with a word in capitals, as all do that tell of a test.
+fn begins_with_word(line: &str) -> bool {
+    begins(line).is_some_and(|byte| byte.is_ascii_uppercase() || !byte.is_ascii())
 }
 
 /// Says so of most lines that tell how a test ended.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
-use super::super::reason::{exception, indentation};
+use super::super::reason::{begins, exception, indentation};
 use super::{Sheet, until, without_time};
 
 const TOOL: &str = "node-test";
@@ -90,7 +90,7 @@ pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft
 fn names<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut parents: Vec<&str> = Vec::new();
     let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
-    for line in lines {
+    for line in lines.iter().filter(|line| begins(line).is_some_and(|byte| !byte.is_ascii())) {
         let depth = indentation(line) / 2;
         let entry = line.trim_ascii_start();
         if let Some(name) = entry.strip_prefix("▶ ") {

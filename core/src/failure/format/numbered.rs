@@ -1,6 +1,6 @@
 //! Numbered lists of failures: `1) Name`, and the block below. The number is no part of the name.
 
-use super::super::reason::indentation;
+use super::super::reason::{begins, indentation};
 
 /// An item of a list.
 pub(super) struct Item<'s, 'a> {
@@ -68,6 +68,9 @@ fn items_numbered<'s, 'a>(
 }
 
 fn head(line: &str) -> Option<(usize, &str)> {
+    if begins(line).is_some_and(|byte| byte.is_ascii() && !byte.is_ascii_digit()) {
+        return None;
+    }
     let rest = line.trim_start();
     if !rest.starts_with(|c: char| c.is_ascii_digit()) {
         return None;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
-use super::super::reason::indentation;
+use super::super::reason::{begins, indentation};
 use super::{Sheet, check, diagnostic, node_test, until};
 use crate::verdict::text::strip_ansi;
 
@@ -25,6 +25,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let are_plain = sheet.has("operator: ") && is_tape(lines);
     let mut parents = Parents { are_plain, ..Parents::default() };
     for (at, line) in points.iter().enumerate() {
+        if !begins(line).is_some_and(|byte| matches!(byte, b'#' | b'B' | b'n' | b'o')) {
+            continue;
+        }
         if let Some(reason) = line.strip_prefix("Bail out!") {
             found.push(Draft::process(tool, "bail out", &[reason]));
         }
@@ -98,8 +101,10 @@ fn without_said<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let mut points = lines.to_vec();
     let mut at = 1;
     while at < lines.len() {
-        let above = lines[at - 1].trim_start();
-        let opens = lines[at].trim() == "---" && (above.starts_with("ok ") || above.starts_with("not ok "));
+        let above = || lines[at - 1].trim_start();
+        let opens = begins(lines[at]) == Some(b'-')
+            && lines[at].trim() == "---"
+            && (above().starts_with("ok ") || above().starts_with("not ok "));
         let depth = indentation(lines[at]);
         let closes = |line: &&str| line.trim() == "..." && indentation(line) == depth;
         if opens && let Some(length) = lines[at..].iter().position(closes) {
@@ -118,20 +123,26 @@ fn strays(lines: &[&str], points: &[&str]) -> BTreeSet<usize> {
     let planned = lines.iter().filter(|line| is_plan(line)).map(|line| leading(&line["1..".len()..])).max();
     let (mut strays, mut out_of_order, mut next) = (BTreeSet::new(), Vec::new(), 1);
     for (at, line) in points.iter().enumerate() {
+        if !matches!(line.as_bytes().first(), Some(b'T' | b'1' | b'n' | b'o')) {
+            continue;
+        }
         if is_tap(line) {
             // Another stream begins, or one has ended.
             strays.extend(out_of_order.drain(..).filter(|(_, number)| *number < next).map(|(at, _)| at));
             next = 1;
         }
         let number = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok ")).map_or(0, leading);
-        let below = lines.get(at + 1).filter(|below| !is_counter(below));
-        let is_told = below.is_some_and(|below| below.starts_with([' ', '\t', '#']));
+        if number == 0 {
+            continue;
+        }
+        let below = lines.get(at + 1).filter(|below| below.starts_with([' ', '\t', '#']));
+        let is_told = below.is_some_and(|below| !is_counter(below));
         let above = planned.is_some_and(|planned| number > planned);
         if number == next && !above {
             next += 1;
         } else if above && !is_told {
             strays.insert(at);
-        } else if number > 0 && number + 1 != next && !is_told {
+        } else if number + 1 != next && !is_told {
             out_of_order.push((at, number));
         }
     }

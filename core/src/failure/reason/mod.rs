@@ -96,6 +96,11 @@ pub(super) fn indentation(line: &str) -> usize {
     line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
+/// Returns the first byte of a line that is no blank, which tells most lines apart. One beyond ASCII may begin a blank, too.
+pub(super) fn begins(line: &str) -> Option<u8> {
+    line.bytes().find(|byte| !byte.is_ascii_whitespace())
+}
+
 /// Says whether a line is one of a stack trace.
 pub(super) fn is_frame(line: &str) -> bool {
     let line = line.trim_start();
