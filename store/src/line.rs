@@ -9,7 +9,7 @@
 //! be checked without the store.
 
 use serde_json::Value;
-use unstuck_core::event::{Event, Fact};
+use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, Digest, Epoch, Seq, Timestamp};
 
 use crate::cursor::Cursor;
@@ -84,9 +84,20 @@ pub(crate) struct Scratch {
 impl FromLine for Event {
     #[inline]
     fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError> {
-        let (header, fact) = parse(line, scratch)?;
+        let (header, fact) = parse(line, scratch, wire::decode_json)?;
         let event = Self { seq: header.seq, at: header.at, fact };
         Ok((header, event))
+    }
+
+    fn from_content(header: &Header, content: &[u8]) -> Result<Self, LineError> {
+        let fact = match header.codec {
+            Codec::Bincode | Codec::Spilled => wire::decode(header.kind, header.schema, content)?,
+            Codec::Json => {
+                let json = str::from_utf8(content).map_err(|error| LineError::Damaged(error.to_string()))?;
+                wire::decode_json(header.kind, header.schema, json, &mut Vec::new())?
+            }
+        };
+        Ok(Self { seq: header.seq, at: header.at, fact })
     }
 }
 
@@ -99,20 +110,33 @@ pub(crate) struct Rebuilt {
 
 impl FromLine for Rebuilt {
     fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError> {
-        let (header, _) = parse(line, scratch)?;
-        let content = std::mem::take(&mut scratch.content);
+        let (header, content) = check(line, scratch)?;
+        let rebuilt = Self::from_content(&header, content)?;
+        Ok((header, rebuilt))
+    }
+
+    fn from_content(header: &Header, content: &[u8]) -> Result<Self, LineError> {
         let (payload, spilled) = match header.codec {
-            Codec::Spilled => (reference(&blob_of(&content)), Some(content)),
-            Codec::Bincode | Codec::Json => (content, None),
+            Codec::Spilled => (reference(&blob_of(content)), Some(content.to_vec())),
+            Codec::Bincode | Codec::Json => (content.to_vec(), None),
         };
-        let record = Record { header: header.clone(), payload };
-        Ok((header, Self { record, spilled }))
+        Ok(Self { record: Record { header: header.clone(), payload }, spilled })
     }
 }
 
-/// Leaves the encoded fact in `scratch`.
+/// Checks a line, and returns the encoded fact.
+pub(crate) fn check<'s>(line: &[u8], scratch: &'s mut Scratch) -> Result<(Header, &'s [u8]), LineError> {
+    let (header, ()) = parse(line, scratch, wire::encode_json)?;
+    Ok((header, &scratch.content))
+}
+
+/// Leaves the encoded fact in `scratch`, and returns what `read` makes of it.
 #[inline]
-fn parse(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Fact), LineError> {
+fn parse<F>(
+    line: &[u8],
+    scratch: &mut Scratch,
+    read: impl Fn(EventType, SchemaVersion, &str, &mut Vec<u8>) -> Result<F, DecodeError>,
+) -> Result<(Header, F), LineError> {
     // Once for the whole line: cheaper than once for each text in it.
     let line = std::str::from_utf8(line).map_err(|error| LineError::Damaged(error.to_string()))?;
     let reordered;
@@ -125,7 +149,7 @@ fn parse(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Fact), LineError
     };
     let mut header = fields.header(scratch.before.as_ref())?;
     let content = &mut scratch.content;
-    let fact = wire::decode_json(header.kind, header.schema, json, content)?;
+    let fact = read(header.kind, header.schema, json, content)?;
     match header.codec {
         Codec::Bincode => header.seal(content),
         Codec::Spilled => header.seal(&reference(&blob_of(content))),

@@ -1,5 +1,5 @@
-//! Reads a log of lines fast: chunks of lines are parsed and checked on several threads, and only the
-//! links between chunks are checked in order.
+//! Reads a log of lines fast: chunks of lines are checked on several threads, and only the links between chunks
+//! are checked in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
@@ -10,12 +10,14 @@ use std::thread;
 use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::ReadError;
-use crate::line::{LineError, Scratch};
+use crate::line::{self, LineError, Scratch};
 
 /// What can be made of a line.
 pub(crate) trait FromLine: Send + Sized + 'static {
     /// Reads a line, without its line feed, and checks its hash. Links to other lines are the caller's.
     fn from_line(line: &[u8], scratch: &mut Scratch) -> Result<(Header, Self), LineError>;
+    /// Reads the same from the encoded fact of a line that was checked.
+    fn from_content(header: &Header, content: &[u8]) -> Result<Self, LineError>;
 }
 
 /// What is known of a log beside its lines.
@@ -30,8 +32,8 @@ pub(crate) struct Source {
 
 /// The batches of a log, complete ones only, in order and checked. After an error it ends.
 pub(crate) struct Lines<T> {
-    answers: Option<Receiver<(u64, Answer<T>)>>,
-    /// Answers that came before their turn.
+    answers: Option<Receiver<(u64, io::Result<Packed>)>>,
+    /// Chunks that came before their turn.
     early: BTreeMap<u64, Answer<T>>,
     /// The number of the chunk whose turn it is.
     turn: u64,
@@ -43,14 +45,27 @@ pub(crate) struct Lines<T> {
     complete: Head,
     error: Option<ReadError>,
     name: String,
-    /// Whoever reads takes a hand instead of waiting: what it parses itself is freed by the thread that
-    /// allocated it, which is much cheaper.
-    worker: Worker<T>,
+    /// Whoever reads takes a hand instead of waiting.
+    worker: Worker,
+    /// Emptied containers, to be filled again.
+    spare: Vec<VecDeque<T>>,
 }
 
 type Answer<T> = io::Result<Chunk<T>>;
-/// Emptied containers, to be filled again: handing one to and fro costs less than making one.
-type Pool<T> = Arc<Mutex<Vec<VecDeque<T>>>>;
+
+/// Some whole lines, checked. The helpers make no more of them: whatever is made of them is allocated by the thread that
+/// reads and frees it, since to free what another thread has allocated costs more than to decode it.
+#[derive(Default)]
+struct Packed {
+    /// Each with the place where its encoded fact ends.
+    headers: Vec<(Header, usize)>,
+    contents: Vec<u8>,
+    error: Option<LineError>,
+    unfinished: usize,
+}
+
+/// Emptied ones, to be filled again.
+type Pool = Arc<Mutex<Vec<Packed>>>;
 
 /// Some whole lines, parsed.
 struct Chunk<T> {
@@ -77,7 +92,8 @@ impl<T: FromLine> Lines<T> {
             Arc::new(Mutex::new(Cutter { read: source.read, rest: Vec::new(), ended: false, chunks: 0 }));
         let worker = Worker::new(cutter, Pool::default());
         for _ in 0..helpers {
-            let (helper, send) = (Worker::new(worker.cutter.clone(), worker.pool.clone()), send.clone());
+            let helper = Worker::new(worker.cutter.clone(), worker.pool.clone());
+            let send = send.clone();
             let thread = thread::Builder::new().name("unstuck-lines".to_owned());
             let started = thread.spawn(move || helper.help(&send));
             if let Err(error) = started {
@@ -95,6 +111,7 @@ impl<T: FromLine> Lines<T> {
             error: None,
             name: source.name,
             worker,
+            spare: Vec::new(),
         }
     }
 
@@ -125,8 +142,14 @@ impl<T: FromLine> Lines<T> {
             if let Some(answer) = self.early.remove(&self.turn) {
                 break Some(answer);
             }
-            let own = || (self.early.len() < AHEAD).then(|| self.worker.next()).flatten();
-            let answer = answers.try_recv().ok().or_else(own).or_else(|| answers.recv().ok());
+            let mut spare = || self.spare.pop().unwrap_or_default();
+            let received = answers.try_recv().ok();
+            let takes_a_hand = received.is_none() && self.early.len() < AHEAD;
+            let own = takes_a_hand.then(|| self.worker.next(spare())).flatten();
+            let answer = own.or_else(|| {
+                let (turn, packed) = received.or_else(|| answers.recv().ok())?;
+                Some((turn, packed.map(|packed| self.worker.unpack(packed, spare()))))
+            });
             match answer {
                 Some((turn, answer)) => drop(self.early.insert(turn, answer)),
                 None if self.early.is_empty() => break None,
@@ -150,8 +173,7 @@ impl<T: FromLine> Lines<T> {
             for item in std::mem::replace(&mut self.held, tail).into_iter().rev() {
                 chunk.items.push_front(item);
             }
-            let emptied = std::mem::replace(&mut self.ready, chunk.items);
-            self.worker.pool.lock().unwrap_or_else(PoisonError::into_inner).push(emptied);
+            self.spare.push(std::mem::replace(&mut self.ready, chunk.items));
             self.complete = chunk.complete_head;
         } else {
             self.held.append(&mut chunk.items);
@@ -220,39 +242,85 @@ impl Cutter {
     }
 }
 
-/// Takes chunks and parses them; each of the threads has one.
-struct Worker<T> {
+/// Takes chunks and checks or parses them; each of the threads has one.
+struct Worker {
     cutter: Arc<Mutex<Cutter>>,
-    pool: Pool<T>,
+    pool: Pool,
     piece: Vec<u8>,
     scratch: Scratch,
 }
 
-impl<T: FromLine> Worker<T> {
-    fn new(cutter: Arc<Mutex<Cutter>>, pool: Pool<T>) -> Self {
+impl Worker {
+    fn new(cutter: Arc<Mutex<Cutter>>, pool: Pool) -> Self {
         Self { cutter, pool, piece: Vec::with_capacity(CHUNK_BYTES * 2), scratch: Scratch::default() }
     }
 
-    /// Parses until the end, or until nobody reads on.
-    fn help(mut self, send: &SyncSender<(u64, Answer<T>)>) {
-        while let Some(answer) = self.next() {
-            if send.send(answer).is_err() {
+    /// Checks until the end, or until nobody reads on.
+    fn help(mut self, send: &SyncSender<(u64, io::Result<Packed>)>) {
+        while let Some((number, unfinished)) = self.cut() {
+            let packed = unfinished.map(|unfinished| self.pack(unfinished));
+            if send.send((number, packed)).is_err() {
                 return;
             }
         }
     }
 
     /// Parses the next chunk; `None` at the end.
-    fn next(&mut self) -> Option<(u64, Answer<T>)> {
-        let mut cutter = self.cutter.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, unfinished) = cutter.next(&mut self.piece)?;
-        drop(cutter);
-        Some((number, unfinished.map(|unfinished| self.parse(unfinished))))
+    fn next<T: FromLine>(&mut self, items: VecDeque<T>) -> Option<(u64, Answer<T>)> {
+        let (number, unfinished) = self.cut()?;
+        Some((number, unfinished.map(|unfinished| self.parse(unfinished, items))))
     }
 
-    fn parse(&mut self, unfinished: usize) -> Chunk<T> {
-        let mut chunk = Chunk {
-            items: self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default(),
+    /// Takes the next chunk as it is.
+    fn cut(&mut self) -> Option<(u64, io::Result<usize>)> {
+        self.cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut self.piece)
+    }
+
+    fn parse<T: FromLine>(&mut self, unfinished: usize, items: VecDeque<T>) -> Chunk<T> {
+        let parsed = lines_of(&self.piece).map(|(line, _)| T::from_line(line, &mut self.scratch));
+        Chunk::of(parsed, unfinished, items)
+    }
+
+    fn pack(&mut self, unfinished: usize) -> Packed {
+        let spare = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut packed = Packed { unfinished, error: None, ..spare.unwrap_or_default() };
+        for (line, _) in lines_of(&self.piece) {
+            match line::check(line, &mut self.scratch) {
+                Ok((header, content)) => {
+                    packed.contents.extend_from_slice(content);
+                    packed.headers.push((header, packed.contents.len()));
+                }
+                Err(error) => {
+                    packed.error = Some(error);
+                    break;
+                }
+            }
+        }
+        packed
+    }
+
+    fn unpack<T: FromLine>(&self, mut packed: Packed, items: VecDeque<T>) -> Chunk<T> {
+        let (mut start, contents) = (0, &packed.contents);
+        let good = packed.headers.drain(..).map(|(header, end)| {
+            let content = &contents[std::mem::replace(&mut start, end)..end];
+            T::from_content(&header, content).map(|item| (header, item))
+        });
+        let chunk = Chunk::of(good.chain(packed.error.take().map(Err)), packed.unfinished, items);
+        packed.contents.clear();
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(packed);
+        chunk
+    }
+}
+
+impl<T> Chunk<T> {
+    /// Puts what lines say into the empty `items`, up to the first that is damaged.
+    fn of(
+        parsed: impl Iterator<Item = Result<(Header, T), LineError>>,
+        unfinished: usize,
+        items: VecDeque<T>,
+    ) -> Self {
+        let mut chunk = Self {
+            items,
             complete: 0,
             complete_head: Head::default(),
             first: None,
@@ -260,17 +328,15 @@ impl<T: FromLine> Worker<T> {
             error: None,
             unfinished,
         };
-        for (line, _) in lines_of(&self.piece) {
-            if let Err(error) = chunk.add(T::from_line(line, &mut self.scratch)) {
+        for parsed in parsed {
+            if let Err(error) = chunk.add(parsed) {
                 chunk.error = Some(error);
                 break;
             }
         }
         chunk
     }
-}
 
-impl<T> Chunk<T> {
     fn add(&mut self, parsed: Result<(Header, T), LineError>) -> Result<(), LineError> {
         let (header, item) = parsed?;
         if self.first.is_some() {

@@ -112,6 +112,16 @@ pub fn decode_json(
     (Shape::find(kind, schema)?.decode_json)(kind, json, payload)
 }
 
+/// Checks a shape in JSON, and puts its bincode into `payload` in place of what that held.
+pub(crate) fn encode_json(
+    kind: EventType,
+    schema: SchemaVersion,
+    json: &str,
+    payload: &mut Vec<u8>,
+) -> Result<(), DecodeError> {
+    (Shape::find(kind, schema)?.encode_json)(kind, json, payload)
+}
+
 /// Appends the shape of a payload in bincode to `json`.
 pub fn to_json(
     kind: EventType,
@@ -131,16 +141,23 @@ trait Stored: Serialize + DeserializeOwned {
 struct Shape {
     decode: Decode,
     decode_json: DecodeJson,
+    encode_json: EncodeJson,
     to_json: ToJson,
 }
 
 type Decode = fn(EventType, &[u8]) -> Result<Fact, DecodeError>;
 type DecodeJson = fn(EventType, &str, &mut Vec<u8>) -> Result<Fact, DecodeError>;
+type EncodeJson = fn(EventType, &str, &mut Vec<u8>) -> Result<(), DecodeError>;
 type ToJson = fn(EventType, &[u8], &mut Vec<u8>) -> Result<(), DecodeError>;
 
 impl Shape {
     const fn of<T: Stored>() -> Self {
-        Self { decode: decode_shape::<T>, decode_json: decode_json_shape::<T>, to_json: shape_to_json::<T> }
+        Self {
+            decode: decode_shape::<T>,
+            decode_json: decode_json_shape::<T>,
+            encode_json: encode_json_shape::<T>,
+            to_json: shape_to_json::<T>,
+        }
     }
 
     fn find(kind: EventType, schema: SchemaVersion) -> Result<&'static Self, DecodeError> {
@@ -408,6 +425,19 @@ fn decode_json_shape<T: Stored>(
     json: &str,
     payload: &mut Vec<u8>,
 ) -> Result<Fact, DecodeError> {
+    from_json::<T>(kind, json, payload)?.into_fact().map_err(|detail| malformed(kind, detail))
+}
+
+fn encode_json_shape<T: Stored>(
+    kind: EventType,
+    json: &str,
+    payload: &mut Vec<u8>,
+) -> Result<(), DecodeError> {
+    from_json::<T>(kind, json, payload).map(drop)
+}
+
+/// Reads a shape, and puts its bincode into `payload`.
+fn from_json<T: Stored>(kind: EventType, json: &str, payload: &mut Vec<u8>) -> Result<T, DecodeError> {
     let shape = match transcode::decode::<T>(json, payload) {
         Some(shape) => shape,
         None => {
@@ -418,7 +448,7 @@ fn decode_json_shape<T: Stored>(
         }
     };
     check_size(payload).map_err(|detail| malformed(kind, detail))?;
-    shape.into_fact().map_err(|detail| malformed(kind, detail))
+    Ok(shape)
 }
 
 fn shape_to_json<T: Stored>(kind: EventType, payload: &[u8], json: &mut Vec<u8>) -> Result<(), DecodeError> {
