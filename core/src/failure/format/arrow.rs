@@ -26,7 +26,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     for (at, line) in sheet.marked() {
         if line.starts_with("error: linking with") {
             let near = &lines[..lines.len().min(at + LINK_LINES)];
-            link(until(near, at, |line| line.starts_with("error: could not compile")), found);
+            let ends = ["error: could not compile", "error: linking with"];
+            link(until(near, at + 1, |line| ends.iter().any(|it| line.starts_with(it))), found);
         }
         let trimmed = line.trim_start();
         if DONE.iter().any(|it| line.starts_with(it)) {

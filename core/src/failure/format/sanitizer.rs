@@ -32,9 +32,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if line.contains("Sanitizer: ")
             && let Some(head) = HEAD.captures(line)
         {
-            let block =
-                until(&lines[..lines.len().min(at + REPORT_LINES)], at, |line| line.starts_with("SUMMARY: "));
-            let summary = lines.get(at + block.len()).copied().unwrap_or_default();
+            let near = &lines[..lines.len().min(at + REPORT_LINES)];
+            let below =
+                until(near, at + 1, |line| line.starts_with("SUMMARY: ") || line.contains("Sanitizer: "));
+            let block = &lines[at..=at + below.len()];
+            let summary = lines.get(at + block.len()).filter(|line| line.starts_with("SUMMARY: "));
+            let summary = summary.copied().unwrap_or_default();
             let what = head["what"]
                 .trim_end_matches(" on address")
                 .trim_end_matches(" on unknown address")
@@ -96,6 +99,7 @@ fn valgrind(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let stack = &sheet.lines[at + 1..];
         let frame = stack
             .iter()
+            .take(REPORT_LINES)
             .take_while(|line| line.contains(" 0x"))
             .find_map(|line| AT.captures(line).filter(|frame| !frame["file"].starts_with("vg_")));
         let (function, file, number) = frame.map_or_else(Default::default, |frame| {
