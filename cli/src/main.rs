@@ -33,6 +33,7 @@ mod standing;
 mod system;
 mod text;
 mod typed;
+mod version;
 mod worktrees;
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Descriptions of clients: those that are built in, and those of a user, all in the same format.
 //!
 //! What a description means is told in `docs/workers.md`; [`unstuck_core::client`] follows it. A file holds a map
-//! `workers` from names to descriptions.
+//! `workers` from names to descriptions, as YAML or as TOML.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -13,6 +13,7 @@ use crate::workflow_file::complaint::{KeyPath, Report};
 use crate::workflow_file::keys::Level;
 use crate::workflow_file::node::{self, Node};
 use crate::workflow_file::shape::check_map;
+use crate::workflow_file::toml;
 use crate::workflow_file::view::View;
 
 pub mod keys;
@@ -50,7 +51,7 @@ pub fn all() -> impl Iterator<Item = Arc<Client>> {
     ALL.iter().cloned()
 }
 
-/// Reads a file of descriptions.
+/// Reads a file of descriptions: TOML where its name says so, and else YAML.
 ///
 /// # Errors
 ///
@@ -58,8 +59,9 @@ pub fn all() -> impl Iterator<Item = Arc<Client>> {
 pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Client>, Vec<Complaint>> {
     let mut report = Report::default();
     let mut found = BTreeMap::new();
+    let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
     let added = report.add_file(file.to_owned(), text.as_bytes());
-    if let Some(root) = added.and_then(|(source, text)| node::parse(source, &text, &mut report)) {
+    if let Some(root) = added.and_then(|(source, text)| parse(source, &text, &mut report)) {
         check_map(Level::Client(Part::File), &root, root.place, &KeyPath::default(), &mut report);
         let workers = View::new(&root, root.place, KeyPath::default()).map("workers");
         found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();

@@ -26,13 +26,13 @@ pub type Clients = BTreeMap<String, Arc<Client>>;
 /// All that is wrong with the files.
 pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
     let mut known: Clients = clients::all().map(|client| (client.name.clone(), client)).collect();
-    let unread = |file: &PathBuf| {
-        let what = "is not read: a description of a worker is YAML, in a file as in a workflow; write it as workers.yaml (docs/workers.md)";
-        Complaint::of_file(file, what)
-    };
-    let mut complaints: Vec<_> = settings::found("workers.toml", workspace).iter().map(unread).collect();
+    let mut complaints = Vec::new();
+    let mut own: BTreeMap<String, PathBuf> = BTreeMap::new();
     // Those of the project count for more, so they come last.
-    for file in settings::found("workers.yaml", workspace).iter().rev() {
+    let files = ["workers.toml", "workers.yaml"].map(|name| settings::found(name, workspace));
+    let mut files: Vec<PathBuf> = files.concat();
+    files.sort_by_key(|file| file.starts_with(workspace));
+    for file in &files {
         let text = match Disk.read(file) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => {
@@ -41,7 +41,20 @@ pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
             }
         };
         match clients::read(&file.display().to_string(), &text) {
-            Ok(read) => known.extend(read.into_iter().map(|(name, client)| (name, Arc::new(client)))),
+            Ok(read) => {
+                for (name, client) in read {
+                    let before = own.insert(name.clone(), file.clone());
+                    if let Some(twin) = before.filter(|before| before.parent() == file.parent()) {
+                        let what = format!(
+                            "describes {}, as {} does: one of them has to go",
+                            quoted(&name),
+                            twin.display()
+                        );
+                        complaints.push(Complaint::of_file(file, &what));
+                    }
+                    known.insert(name, Arc::new(client));
+                }
+            }
             Err(wrong) => complaints.extend(wrong),
         }
     }

@@ -33,6 +33,7 @@ pub(crate) mod save;
 mod schema;
 pub(crate) mod shape;
 pub(crate) mod step;
+pub(crate) mod toml;
 pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;

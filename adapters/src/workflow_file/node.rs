@@ -13,7 +13,7 @@ use super::complaint::{KeyPath, Place, Report, quoted};
 /// The largest file that is read.
 pub(crate) const MOST_BYTES: usize = 1024 * 1024;
 /// The deepest nesting that is read.
-const MOST_LEVELS: usize = 64;
+pub(crate) const MOST_LEVELS: usize = 64;
 /// What aliases may add, counted in bytes of text and a flat rate per value.
 const MOST_ALIASED: usize = 8 * 1024 * 1024;
 const RATE_PER_NODE: usize = 64;
@@ -60,6 +60,11 @@ impl Node {
             Kind::Map(entries) => measure(entries.iter().map(|entry| (&entry.value, entry.key.len()))),
         };
         Self { place, kind, weight: weight.saturating_add(RATE_PER_NODE), height }
+    }
+
+    /// Returns how many levels are below it.
+    pub fn height(&self) -> usize {
+        self.height
     }
 
     /// Returns the entries of a map.

@@ -1,5 +1,6 @@
 //! `unstuck run`: a workflow file, or a goal with a worker and checks.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,9 +22,9 @@ use crate::branches::{self, Branches};
 use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
-use crate::screen;
+use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, programs, text, worktrees};
+use crate::{crew, programs, text, version, worktrees};
 
 mod goal;
 mod refused;
@@ -269,7 +270,8 @@ pub fn run(global: &Global, args: Args) -> Result {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
     })?;
-    let (mut header, short) = header(&started, runs.as_ref(), &branches);
+    let is_shown = !args.detach && args.driving.mode() == Mode::Plain;
+    let (mut header, short) = header(&started, runs.as_ref(), &branches, is_shown);
     if let (Some(own), Some(runs)) = (&own, &runs) {
         header.push_str(&worktrees::note(own, runs));
     }
@@ -284,7 +286,7 @@ fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Res
     let runs = Project::locate(global)?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = driving.branches.look(Path::new(&started.workspace), rules, false)?;
-    let (header, short) = header(&started, runs.as_ref(), &branches);
+    let (header, short) = header(&started, runs.as_ref(), &branches, false);
     begin(driving, runs, branches, started, header, short)
 }
 
@@ -300,14 +302,20 @@ fn begin(
     driving::drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
 }
 
-/// Returns what is said first, and the shortest name of the run.
-fn header(started: &RunStarted, runs: Option<&Runs>, branches: &Branches) -> (String, String) {
+/// Returns what is said first, and the shortest name of the run. Clients are asked for their versions only where it `is_shown`.
+fn header(
+    started: &RunStarted,
+    runs: Option<&Runs>,
+    branches: &Branches,
+    is_shown: bool,
+) -> (String, String) {
     let known = runs.and_then(|runs| runs.runs().ok()).unwrap_or_default();
     let short = match runs {
         Some(_) => project::shortest(&started.run, known.iter().map(|entry| &entry.run)),
         None => started.run.to_string(),
     };
-    let mut header = screen::header(started, &short, branches.facts.as_ref());
+    let versions = if is_shown { version::numbers(&started.workflow) } else { BTreeMap::new() };
+    let mut header = screen::header(started, &short, branches.facts.as_ref(), &versions);
     if runs.is_some() {
         let files = files(started, branches, &short);
         header.push_str(&format!("\n  files    {}", text::wrap(&files, text::width(), 11)));

@@ -2,10 +2,8 @@
 //!
 //! No model is called: a worker is only asked for its version.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -22,7 +20,8 @@ use crate::crew::{self, installed};
 use crate::error::{Error, Result};
 use crate::logins::{self, Login};
 use crate::project::Project;
-use crate::{consent, exit, project, system, text};
+use crate::version::Version;
+use crate::{consent, exit, project, text};
 
 /// Arguments of `unstuck workers`.
 #[derive(Debug, clap::Args)]
@@ -40,8 +39,6 @@ pub struct Args {
 
 /// How long a worker may take to tell its version.
 const VERSION_TIME: Duration = Duration::from_secs(10);
-/// So much of what it tells is read.
-const VERSION_BYTES_MAX: u64 = 4096;
 
 /// What is known of a worker.
 #[derive(Debug, Serialize)]
@@ -61,16 +58,6 @@ struct Worker {
     acknowledged: bool,
     /// How it is called, with `…` for what differs from call to call.
     call: Vec<String>,
-}
-
-/// What a worker says its version is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Version {
-    Told(String),
-    /// Why it is not known.
-    Unknown(String),
-    NotInstalled,
 }
 
 /// What can be asked of a worker.
@@ -156,7 +143,8 @@ fn look(known: &[Arc<Client>], project: Option<&state_dir::Project>) -> Vec<Work
 
 fn look_at(client: &Client, project: Option<&state_dir::Project>) -> Worker {
     let path = installed(&client.program);
-    let version = path.as_deref().map_or(Version::NotInstalled, |path| version(path, client, VERSION_TIME));
+    let version =
+        path.as_deref().map_or(Version::NotInstalled, |path| Version::ask(path, client, VERSION_TIME));
     let words = &client.launch.all.words;
     Worker {
         name: client.name.clone(),
@@ -205,44 +193,6 @@ fn call(client: &Client) -> Vec<String> {
         isolated: false,
     };
     launch::plan(&client.program, &client.launch, &request).map(|plan| plan.argv).unwrap_or_default()
-}
-
-/// Asks a program for its version, which may not take long. What it leaves behind is ended with it.
-fn version(path: &Path, client: &Client, time: Duration) -> Version {
-    let mut command = Command::new(path);
-    let quiet = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
-    command.arg("--version").envs(quiet);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    system::own_group(&mut command);
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => return Version::Unknown(format!("it cannot be started: {error}")),
-    };
-    let (told, tell) = mpsc::channel();
-    if let Some(out) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _what_came = out.take(VERSION_BYTES_MAX).read_to_end(&mut bytes);
-            let _nobody_may_wait = told.send(String::from_utf8_lossy(&bytes).into_owned());
-        });
-    }
-    let output = tell.recv_timeout(time);
-    system::end_group(&mut child);
-    let _ended = child.wait();
-    match output.as_deref().map(|text| text.lines().find(|line| !line.trim().is_empty())) {
-        Ok(Some(line)) => Version::Told(text::cut(&text::plain(line.trim()), 60)),
-        Ok(None) => Version::Unknown("it does not tell its version".to_owned()),
-        Err(_) => Version::Unknown(format!("it has not told its version in {} s", time.as_secs())),
-    }
-}
-
-impl Version {
-    fn words(&self) -> &str {
-        match self {
-            Self::Told(version) | Self::Unknown(version) => version,
-            Self::NotInstalled => "not installed",
-        }
-    }
 }
 
 impl Supports {
@@ -375,30 +325,5 @@ mod tests {
         let said = |name| find(name, &known).unwrap_err().to_string();
         assert!(said("cluade").contains("unstuck workers claude"), "{}", said("cluade"));
         assert!(said("xyz").contains("one of aider, claude, codex"), "{}", said("xyz"));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_version_is_asked_for_with_patience_that_ends() {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let folder = tempfile::tempdir().unwrap();
-        let client = clients::find("claude").unwrap();
-        for (script, told) in [
-            ("echo; echo \"2.1.330 (Claude Code)\"; echo more", "2.1.330 (Claude Code)"),
-            // A child that holds the output open is not waited for, and ended.
-            ("echo 1.0; exec >&-; sleep 60", "1.0"),
-            ("exit 1", "it does not tell its version"),
-            ("sleep 60", "it has not told its version in 1 s"),
-            ("cat; echo \"read: nothing\"", "read: nothing"),
-            ("printf '\\033[31m%s' \"$DISABLE_AUTOUPDATER\"", "␛[31m1"),
-        ] {
-            let path = folder.path().join("program");
-            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-            let version = version(&path, &client, Duration::from_secs(1));
-            assert_eq!(version.words(), told, "{script}");
-        }
-        assert!(version(Path::new("/no-such"), &client, VERSION_TIME).words().contains("cannot be started"));
     }
 }

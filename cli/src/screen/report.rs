@@ -1,5 +1,6 @@
 //! The first and the last lines of a run.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use unstuck_adapters::environment::BranchFacts;
@@ -19,8 +20,13 @@ use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
 use crate::{crew, driving, text, worktrees};
 
-/// Says what is about to run, and within which bounds.
-pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -> String {
+/// Says what is about to run, and within which bounds. `versions` are those of the clients, as far as they are known.
+pub fn header(
+    started: &RunStarted,
+    short: &str,
+    branch: Option<&BranchFacts>,
+    versions: &BTreeMap<String, String>,
+) -> String {
     let workflow = &started.workflow;
     let on = branch.map_or_else(String::new, on);
     let head = format!(
@@ -65,7 +71,11 @@ pub fn header(started: &RunStarted, short: &str, branch: Option<&BranchFacts>) -
         ));
     }
     for (name, words) in crew::permissions(workflow) {
-        lines.push(format!("  worker   {}", text::wrap(&format!("{name} {words}"), text::width(), 11)));
+        let version = versions.get(name).map_or_else(String::new, |version| format!(" {version}"));
+        lines.push(format!(
+            "  worker   {}",
+            text::wrap(&format!("{name}{version} {words}"), text::width(), 11)
+        ));
     }
     lines.push(format!("  limits   {}", text::wrap(&limits(workflow), text::width(), 11)));
     for warning in &started.warnings {

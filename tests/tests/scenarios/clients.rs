@@ -369,14 +369,24 @@ fn a_prompt_that_is_too_long_for_an_argument_is_a_matter_of_the_setting() {
 }
 
 #[test]
-fn a_file_of_workers_in_another_form_is_not_passed_over() {
+fn workers_are_described_in_toml_as_in_yaml() {
     let stage = Stage::repository();
-    stage.write(".unstuck/workers.toml", "[workers.house]\n");
-    stage
-        .unstuck(&["run", "mend it", "--check", CHECK, "--with", "true"])
-        .with_status(64)
-        .complains(".unstuck/workers.toml: is not read")
-        .complains("write it as workers.yaml");
+    let own = program(&stage, "agent.sh", "cat >/dev/null; echo mended >notes; echo Done.");
+    let described = format!(
+        "[workers.house]\ntitle = 'House'\nprogram = '{own}'\nstream = 'text'\nrules = [{{when = {{line = 'never'}}, done = true}}]\n\
+         [workers.house.launch]\nread = {{words = 'reads'}}\nedit = {{words = 'edits'}}\nall = {{words = 'works'}}\n"
+    );
+    stage.write(".unstuck/workers.toml", &described);
+    run(&stage, "house", &[]).with_status(0);
+    stage.unstuck(&["workers", "house"]).with_status(0).says("House");
+
+    let run =
+        |stage: &Stage| stage.unstuck(&["run", "mend it", "--check", CHECK, "--with", "house", "--yes"]);
+    stage.write(".unstuck/workers.toml", described.replace("title", "titel"));
+    run(&stage).with_status(64).complains(".unstuck/workers.toml:2:1: workers.house.titel: unknown key");
+    stage.write(".unstuck/workers.toml", &described);
+    stage.write(".unstuck/workers.yaml", "workers:\n  house: {like: claude}\n");
+    run(&stage).with_status(64).complains("describes \"house\", as").complains("workers.toml does");
 }
 
 #[test]
@@ -429,5 +439,6 @@ fn s76_all_commands_find_the_same_workers() {
     let checked = stage.unstuck(&["check", "flow.yaml"]).with_status(0);
     assert!(!checked.err.contains("not installed"), "{checked:#?}");
     let words = ["run", "mend it", "--check", CHECK, "--yes"];
-    stage.unstuck(&words).with_status(0).complains("worker: codex (the first that is installed");
+    let run = stage.unstuck(&words).with_status(0);
+    run.complains("worker: codex (the first that is installed").says("  worker   codex 0.169.0 ");
 }

@@ -1,0 +1,142 @@
+//! TOML as the same tree that YAML is read into, so that all behind it has one form to look at.
+//!
+//! Only descriptions of workers may be TOML; a workflow is YAML. A date has no counterpart, and is a complaint.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::complaint::{KeyPath, Place, Report};
+use super::node::{Entry, Kind, MOST_LEVELS, Node};
+
+/// Reads a document; what is wrong goes to `report`. Nothing if it is no TOML.
+pub(crate) fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+    let place = |at: usize| Place { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
+    let (root, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let at = error.span().map_or(0, |span| span.start);
+        report.error(place(at), &KeyPath::default(), format!("not valid TOML: {}", error.message()), "");
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let mut reader = Reader { place: &place, report };
+    let node = reader.table(root.span(), root.get_ref(), &KeyPath::default());
+    if node.height() > MOST_LEVELS {
+        report.error(node.place, &KeyPath::default(), format!("nested deeper than {MOST_LEVELS} levels"), "");
+        return None;
+    }
+    Some(node)
+}
+
+struct Reader<'a> {
+    place: &'a dyn Fn(usize) -> Place,
+    report: &'a mut Report,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, span: Range<usize>, table: &DeTable<'_>, path: &KeyPath) -> Node {
+        let mut entries: Vec<_> = table.iter().collect();
+        // As they stand in the file, and not by name.
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let entries = entries.into_iter().map(|(key, value)| {
+            let (name, place) = (key.get_ref().clone().into_owned(), (self.place)(key.span().start));
+            let value = self.value(value, &path.key(&name));
+            Entry { key: name, place, value }
+        });
+        let entries = entries.collect();
+        Node::new((self.place)(span.start), Kind::Map(entries))
+    }
+
+    fn value(&mut self, value: &Spanned<DeValue<'_>>, path: &KeyPath) -> Node {
+        let place = (self.place)(value.span().start);
+        let kind = match value.get_ref() {
+            DeValue::String(text) => Kind::Text(text.clone().into_owned()),
+            DeValue::Integer(number) => Kind::Int(integer(number)),
+            DeValue::Float(number) => Kind::Float(number.as_str().to_owned()),
+            DeValue::Boolean(value) => Kind::Bool(*value),
+            DeValue::Datetime(_) => {
+                self.report.error(place, path, "a date means nothing here", "write a text, in quotes");
+                Kind::Null
+            }
+            DeValue::Array(items) => {
+                let items = items.iter().enumerate();
+                Kind::List(items.map(|(at, item)| self.value(item, &path.index(at))).collect())
+            }
+            DeValue::Table(table) => return self.table(value.span(), table, path),
+        };
+        Node::new(place, kind)
+    }
+}
+
+/// Returns an integer as YAML writes it.
+fn integer(number: &DeInteger<'_>) -> String {
+    match number.radix() {
+        16 => format!("0x{}", number.as_str()),
+        8 => format!("0o{}", number.as_str()),
+        2 => i128::from_str_radix(number.as_str(), 2)
+            .map_or_else(|_| number.as_str().to_owned(), |it| it.to_string()),
+        _ => number.as_str().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::node;
+    use super::*;
+
+    /// Returns the tree as a text, and all complaints.
+    fn read(text: &str, parse: fn(u32, &str, &mut Report) -> Option<Node>) -> (String, Vec<String>) {
+        let mut report = Report::default();
+        let source = report.add_source("workers".to_owned(), text.to_owned());
+        let tree = parse(source, text, &mut report).map(|root| shown(&root)).unwrap_or_default();
+        let (errors, _) = report.finish(false);
+        (tree, errors.iter().map(ToString::to_string).collect())
+    }
+
+    fn shown(node: &Node) -> String {
+        match &node.kind {
+            Kind::Map(entries) => {
+                let entries: Vec<_> =
+                    entries.iter().map(|it| format!("{}={}", it.key, shown(&it.value))).collect();
+                format!("{{{}}}", entries.join(" "))
+            }
+            Kind::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
+            Kind::Null => "null".to_owned(),
+            Kind::Bool(value) => value.to_string(),
+            Kind::Int(text) | Kind::Float(text) => text.clone(),
+            Kind::Text(text) => format!("{text:?}"),
+        }
+    }
+
+    fn check(toml: &str, yaml: &str) {
+        let (ours, wrong) = read(toml, parse);
+        assert_eq!((ours, wrong), read(yaml, node::parse), "{toml}");
+    }
+
+    #[test]
+    fn it_says_the_same_as_yaml() {
+        check("", "{}");
+        check("b = 1\na = \"x\"\n", "b: 1\na: x\n");
+        check("a = [1, 2.5, true, 'x']\n", "a: [1, 2.5, true, x]\n");
+        check("a = 0x1f\nb = 0b101\nc = 1_000\nd = -7\n", "a: 0x1f\nb: 5\nc: 1000\nd: -7\n");
+        check(
+            "[workers.house]\nprogram = 'h'\n[[workers.house.rules]]\nwhen = { \"/kind\" = 'a' }\n[[workers.house.rules]]\ndone = true\n",
+            "workers: {house: {program: h, rules: [{when: {/kind: a}}, {done: true}]}}",
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let wrong = |text: &str, expected: &[&str]| assert_eq!(read(text, parse).1, expected, "{text}");
+        wrong("a = 2026-11-24\n", &["workers:1:5: a: a date means nothing here; write a text, in quotes"]);
+        wrong("a = 1\na = 2\n", &["workers:2:1: not valid TOML: duplicate key"]);
+        let (_, errors) = read("[workers\nx = \n", parse);
+        assert!(errors.iter().all(|it| it.contains("not valid TOML")) && !errors.is_empty(), "{errors:?}");
+        let deep = format!("a = {}{}", "[".repeat(70), "]".repeat(70));
+        wrong(&deep, &["workers:1:1: nested deeper than 64 levels"]);
+        let (_, errors) = read(&"[".repeat(200_000), parse);
+        assert!(!errors.is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+//! Which version of a client is installed: what the program itself says.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+use unstuck_adapters::clients;
+use unstuck_core::client::Client;
+use unstuck_core::workflow::Workflow;
+
+use crate::crew::installed;
+use crate::{system, text};
+
+/// So much of what a program tells is read.
+const BYTES_MAX: u64 = 4096;
+
+/// How long the beginning of a run waits for it.
+const TIME_AT_START: Duration = Duration::from_secs(3);
+
+/// What a worker says its version is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Version {
+    /// In its own words.
+    Told(String),
+    /// Why it is not known.
+    Unknown(String),
+    /// There is no such program.
+    NotInstalled,
+}
+
+impl Version {
+    /// Asks a program for its version, which may not take long. What it leaves behind is ended with it.
+    pub fn ask(path: &Path, client: &Client, time: Duration) -> Self {
+        let mut command = Command::new(path);
+        let quiet = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
+        command.arg("--version").envs(quiet);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        system::own_group(&mut command);
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return Self::Unknown(format!("it cannot be started: {error}")),
+        };
+        let (told, tell) = mpsc::channel();
+        if let Some(out) = child.stdout.take() {
+            thread::spawn(move || {
+                let mut bytes = Vec::new();
+                let _what_came = out.take(BYTES_MAX).read_to_end(&mut bytes);
+                let _nobody_may_wait = told.send(String::from_utf8_lossy(&bytes).into_owned());
+            });
+        }
+        let output = tell.recv_timeout(time);
+        system::end_group(&mut child);
+        let _ended = child.wait();
+        match output.as_deref().map(|text| text.lines().find(|line| !line.trim().is_empty())) {
+            Ok(Some(line)) => Self::Told(text::cut(&text::plain(line.trim()), 60)),
+            Ok(None) => Self::Unknown("it does not tell its version".to_owned()),
+            Err(_) => Self::Unknown(format!("it has not told its version in {} s", time.as_secs())),
+        }
+    }
+
+    /// Returns what is known of it, or why nothing is.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Told(version) | Self::Unknown(version) => version,
+            Self::NotInstalled => "not installed",
+        }
+    }
+
+    /// Returns the number alone.
+    fn number(&self) -> Option<&str> {
+        let Self::Told(words) = self else { return None };
+        let mut words =
+            words.split_whitespace().map(|word| word.trim_start_matches('v').trim_end_matches(','));
+        words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+    }
+}
+
+/// Returns the numbers of the versions of the clients that work in a run, by their names, of those that tell it at once.
+/// One that is wrapped may be another one inside; a program that somebody else describes may take any word for work.
+pub fn numbers(workflow: &Workflow) -> BTreeMap<String, String> {
+    let everybody = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
+    let is_ours = |client: &&Client| {
+        clients::find(&client.name).is_some_and(|built_in| built_in.program == client.program)
+    };
+    let clients: BTreeMap<&str, &Client> = everybody
+        .filter_map(|(_, worker)| worker.client.as_deref())
+        .filter(is_ours)
+        .map(|it| (it.name.as_str(), it))
+        .collect();
+    let ask = |client: &Client| {
+        let path = installed(&client.program)?;
+        Version::ask(&path, client, TIME_AT_START).number().map(str::to_owned)
+    };
+    thread::scope(|scope| {
+        let asked: Vec<_> =
+            clients.into_iter().map(|(name, client)| (name, scope.spawn(move || ask(client)))).collect();
+        let told = asked.into_iter().filter_map(|(name, asked)| Some((name.to_owned(), asked.join().ok()??)));
+        told.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_version_is_asked_for_with_patience_that_ends() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let client = clients::find("claude").unwrap();
+        for (script, told) in [
+            ("echo; echo \"2.1.330 (Claude Code)\"; echo more", "2.1.330 (Claude Code)"),
+            // A child that holds the output open is not waited for, and ended.
+            ("echo 1.0; exec >&-; sleep 60", "1.0"),
+            ("exit 1", "it does not tell its version"),
+            ("sleep 60", "it has not told its version in 1 s"),
+            ("cat; echo \"read: nothing\"", "read: nothing"),
+            ("printf '\\033[31m%s' \"$DISABLE_AUTOUPDATER\"", "␛[31m1"),
+        ] {
+            let path = folder.path().join("program");
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let version = Version::ask(&path, &client, Duration::from_secs(1));
+            assert_eq!(version.words(), told, "{script}");
+        }
+        assert!(
+            Version::ask(Path::new("/no-such"), &client, Duration::from_secs(1))
+                .words()
+                .contains("cannot be started")
+        );
+    }
+
+    #[test]
+    fn a_number_is_found_in_what_a_client_says() {
+        for (words, number) in [
+            ("2.1.330 (Claude Code)", Some("2.1.330")),
+            ("codex-cli 0.169.0", Some("0.169.0")),
+            ("agent v1.0.0-beta.2, 2026", Some("1.0.0-beta.2")),
+            ("version 7", None),
+        ] {
+            assert_eq!(Version::Told(words.to_owned()).number(), number);
+        }
+    }
+}
