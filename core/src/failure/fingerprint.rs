@@ -24,7 +24,8 @@ impl Fingerprint {
             bytes.extend((part.len() as u64).to_le_bytes());
             bytes.extend(part.as_bytes());
         }
-        Self(format!("f{VERSION}:{:.16}", Digest::of(&bytes)))
+        let [a, b, c, d, e, f, g, h, ..] = Digest::of(&bytes).0;
+        Self(format!("f{VERSION}:{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h])))
     }
 
     /// Says whether a text is a fingerprint, of any version, and not something that a checker made up.

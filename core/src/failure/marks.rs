@@ -100,34 +100,38 @@ impl Search {
 
     /// Says whether there may be something at one of the even places of a piece, behind which two more bytes are known.
     fn may_be_in(&self, piece: &[u8]) -> bool {
+        /// One of the bytes that are taken from each two.
+        const LANES: u64 = 0x0001_0001_0001_0001;
         let word = |at: usize| piece[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let (these, behind) = (word(0), word(2));
-        let any = (0..STEP).step_by(2).fold(0, |any, at| {
-            let [two, third, fourth] = [these >> (8 * at), behind >> (8 * at), behind >> (8 * at + 8)];
-            any | self.followers[mixed(two as u16, third as u8)] >> (fourth & 7)
+        // Four indices at once, as `index` makes each, and the numbers of the classes behind them.
+        let indices = these ^ (behind & (LANES * 0xff)) << 5;
+        let classes = (behind >> 8) & (LANES * 7);
+        let any = (0..64).step_by(16).fold(0, |any, lane| {
+            any | self.followers[usize::from((indices >> lane) as u16)] >> ((classes >> lane) as u8)
         });
         any & 1 != 0
     }
 
     /// Calls `found` with the format of each mark and where in the text it is, in order.
     fn text(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
-        let mut look = |at: usize| {
-            let index = index(&text[at..at + BYTES]);
+        let is_known = |at: usize| {
             let follower = text.get(at + BYTES).map_or(u8::MAX, |byte| class(*byte));
-            if self.followers[index] & follower != 0 {
-                let parts = self.buckets[usize::from(self.numbers[index])].iter();
-                parts.filter(|part| part.is_at(text, at)).for_each(|part| found(part.format, at));
-            }
+            self.followers[index(&text[at..at + BYTES])] & follower != 0
+        };
+        let mut look = |at: usize| {
+            let parts = self.buckets[usize::from(self.numbers[index(&text[at..at + BYTES])])].iter();
+            parts.filter(|part| part.is_at(text, at)).for_each(|part| found(part.format, at));
         };
         let mut at = 0;
         // In most pieces there is nothing, which one comparison tells.
         while let Some(piece) = text.get(at..at + STEP + 2) {
             if self.may_be_in(piece) {
-                (at..at + STEP).step_by(2).for_each(&mut look);
+                (at..at + STEP).step_by(2).filter(|at| is_known(*at)).for_each(&mut look);
             }
             at += STEP;
         }
-        (at..text.len().saturating_sub(BYTES - 1)).step_by(2).for_each(look);
+        (at..text.len().saturating_sub(BYTES - 1)).step_by(2).filter(|at| is_known(*at)).for_each(look);
     }
 }
 
@@ -138,11 +142,7 @@ const BYTES: usize = 3;
 const STEP: usize = 8;
 
 fn index(three: &[u8]) -> usize {
-    mixed(u16::from_le_bytes([three[0], three[1]]), three[2])
-}
-
-fn mixed(two: u16, third: u8) -> usize {
-    usize::from(two ^ u16::from(third) << 5)
+    usize::from(u16::from_le_bytes([three[0], three[1]]) ^ u16::from(three[2]) << 5)
 }
 
 /// Returns one of eight bits.

@@ -98,7 +98,11 @@ fn lint(body: &[&str]) -> String {
         Regex::new(r"rust-clippy/[^#\s]*#(?P<link>\w+)|`(?:-[DWF] |#\[(?:deny|warn|forbid)\()(?P<name>(?:\w+::)?[\w-]+)")
             .expect("well formed")
     });
-    let all: Vec<regex::Captures<'_>> = body.iter().filter_map(|line| LINT.captures(line)).collect();
+    // Most lines name none, which these tell.
+    let may_name =
+        |line: &&&str| line.contains("`-") || line.contains("`#[") || line.contains("rust-clippy/");
+    let notes = body.iter().filter(may_name);
+    let all: Vec<regex::Captures<'_>> = notes.filter_map(|line| LINT.captures(line)).collect();
     let link = all.iter().find_map(|it| it.name("link")).map(|it| format!("clippy::{}", it.as_str()));
     let name = || all.iter().filter_map(|it| it.name("name")).find(|it| it.as_str() != "warnings");
     // The option has dashes where the name has underscores.

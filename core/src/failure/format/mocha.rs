@@ -1,5 +1,7 @@
 //! mocha, and what prints like it: cypress and jasmine.
 
+use std::cell::LazyCell;
+
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::indentation;
@@ -60,9 +62,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             push(&name, body, found);
         }
     }
-    let jasmine = || sheet.has(" specs, ") || sheet.has(" spec, ");
+    let jasmine = LazyCell::new(|| sheet.has(" specs, ") || sheet.has(" spec, "));
     let list = sheet.marked().rfind(|(_, line)| line.trim_end() == "Failures:");
-    if let Some((start, _)) = list.filter(|_| jasmine()) {
+    if let Some((start, _)) = list.filter(|_| *jasmine) {
         for item in
             numbered::items(lines, start + 1, |line| line.contains(" specs, ") || line.contains(" spec, "))
         {
@@ -75,7 +77,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             push(item.head, &body, found);
         }
     }
-    if jasmine() {
+    if *jasmine {
         suites(lines, found);
     }
 }

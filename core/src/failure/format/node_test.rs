@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use memchr::memmem;
+
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::{begins, exception, indentation};
@@ -74,7 +76,9 @@ pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft
     let draft = Draft { test: None, ..draft }.at(name, None);
     let near = &lines[lines.len().saturating_sub(LINES)..];
     // What stands above another point is of that one.
-    let own = near.iter().rposition(|line| line.contains(name) && is_point(line)).unwrap_or(near.len());
+    let named = memmem::Finder::new(name);
+    let is_own = |line: &&str| named.find(line.as_bytes()).is_some() && is_point(line);
+    let own = near.iter().rposition(is_own).unwrap_or(near.len());
     let above = near[..own].iter().rposition(|line| is_point(line)).map_or(0, |at| at + 1);
     let told: Vec<&str> =
         near[above..own].iter().map(|line| line.trim_start_matches("# ").trim_start()).collect();
