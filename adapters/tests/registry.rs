@@ -708,7 +708,11 @@ fn built_in_validators_follow_the_project() {
         ),
         (&[("Makefile", "lint:\n\tx\nfmt-check:\n\tx\n")], "lint-check", Some("make lint")),
         (&[("Makefile", "lint:\n\tx\nfmt-check:\n\tx\n")], "format-check", Some("make fmt-check")),
-        (&[("package.json", "{}"), ("eslint.config.js", "")], "lint-check", Some("npx eslint .")),
+        (
+            &[("package.json", "{}"), ("eslint.config.js", "")],
+            "lint-check",
+            Some("node_modules/.bin/eslint ."),
+        ),
         (&[("pyproject.toml", "[tool.ruff]")], "format-check", Some("ruff format --check .")),
         (&[("pyproject.toml", "[project]")], "type-check", None),
     ];

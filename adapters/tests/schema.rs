@@ -363,8 +363,12 @@ fn what_has_to_be_there_and_cannot_is_met_by_nothing() {
     let nothing = "a.json#/s: nothing meets this schema: its parts contradict each other";
     let object =
         |required: Value| json!({"type": "object", "required": required, "properties": {"x": impossible}});
-    refused(json!({"s": object(json!(["x"]))}), nothing);
-    refused(json!({"s": {"required": ["y"], "properties": {"y": object(json!(["x"]))}}}), nothing);
+    // The innermost part is named that makes the whole so.
+    let inner = |way: &str| nothing.replace("#/s", &format!("#/s{way}"));
+    refused(json!({"s": object(json!(["x"]))}), &inner("/properties/x"));
+    let within = json!({"required": ["y"], "properties": {"y": object(json!(["x"]))}});
+    refused(json!({"s": within}), &inner("/properties/y/properties/x"));
+    refused(json!({"s": {"allOf": [true, within]}}), &inner("/allOf/1/properties/y/properties/x"));
     assert!(resolve(json!({"s": object(json!([]))}), "s").is_ok());
     let closed = |more: Value| {
         let mut schema = json!({"type": "object", "required": ["x"], "additionalProperties": false});
@@ -385,7 +389,7 @@ fn what_has_to_be_there_and_cannot_is_met_by_nothing() {
         let bounded = |lower: u64| json!({"type": kind, least: lower, most: 3});
         refused(json!({"s": bounded(4)}), nothing);
         refused(json!({"s": {"allOf": [{"type": kind, least: 4}, {most: 3}]}}), nothing);
-        refused(closed(json!({"properties": {"x": bounded(4)}})), nothing);
+        refused(closed(json!({"properties": {"x": bounded(4)}})), &inner("/properties/x"));
         assert!(resolve(json!({"s": bounded(3)}), "s").is_ok());
         assert!(resolve(json!({"s": {least: 4, most: 3}}), "s").is_ok(), "another type meets it");
     }

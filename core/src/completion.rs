@@ -60,6 +60,12 @@ impl Completion {
         }
     }
 
+    /// Says whether the first condition that does not hold ends the asking. One that is skipped ends nothing: those behind it
+    /// may be of another kind.
+    pub fn stops_at_first(&self) -> bool {
+        self.stop_at_first && self.on_failure != OnFailed::Skip
+    }
+
     /// Says whether any condition is asked in this phase.
     pub fn asks(&self, phase: Phase) -> bool {
         self.asked(phase).next().is_some()

@@ -1,5 +1,6 @@
 //! What is read from the output of each tool, as a table; and what fingerprints promise.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect, expect_file};
@@ -727,6 +728,39 @@ fn read_streams([out, err, report]: [&str; 3]) -> Extraction {
     let (stdout, stderr) = (out.as_bytes(), err.as_bytes());
     let reports = reports.into_iter().collect();
     extract(&Output { cwd: "/srv/ci/shop", exit_code: Some(1), stdout, stderr, reports, ..Output::default() })
+}
+
+#[test]
+fn a_file_that_could_not_be_loaded_is_told_once_by_report_and_text() {
+    let file = |name: &str, message: &str, tests: &str| {
+        format!(
+            r#"{{"name":"/srv/ci/shop/{name}","status":"failed","message":"{message}","assertionResults":[{tests}]}}"#
+        )
+    };
+    let test = r#"{"ancestorTitles":[],"title":"bad","fullName":"bad","status":"failed","failureMessages":["Error: boom"]}"#;
+    let files =
+        [file("a.test.js", "", test), file("b.test.js", "Cannot find module './nope' from 'b.test.js'", "")];
+    let report = format!(
+        r#"{{"numFailedTests":1,"numTotalTests":1,"success":false,"testResults":[{}]}}"#,
+        files.join(",")
+    );
+    let told = "FAIL a.test.js\n  ● bad\n\n    boom\n\n";
+    let failed = "FAIL b.test.js\n  ● Test suite failed to run\n\n    Cannot find module './nope' from 'b.test.js'\n\n";
+    for out in [told.to_owned(), format!("{told}{failed}")] {
+        let out = format!("{out}Tests:       1 failed, 1 total\n");
+        let reports = vec![Report { format: "test-json", bytes: report.as_bytes() }];
+        let output = Output {
+            cwd: "/srv/ci/shop",
+            exit_code: Some(1),
+            stdout: out.as_bytes(),
+            reports,
+            ..Output::default()
+        };
+        let files: Vec<_> =
+            extract(&output).failures.into_iter().filter_map(|it| Some(it.location?.file)).collect();
+        assert_eq!(BTreeSet::from_iter(&files).len(), 2, "{files:?}");
+        assert_eq!(files.len(), 2, "{files:?}");
+    }
 }
 
 /// Checks that the test of one name is another one in another file; `printed` is what a tool prints where it fails

@@ -927,6 +927,35 @@ fn a_custom_validator_is_believed_within_its_exit_code() {
     );
     check_custom(0, "ok\n", expect!["says nothing"]);
     check_custom(0, "[1]\n", expect!["says nothing"]);
+    check_custom(0, "{\"level\": \"info\"}\nok\n", expect!["says nothing"]);
+}
+
+#[test]
+fn a_custom_validator_is_heard_wherever_its_object_stands() {
+    let pretty =
+        "{\n  \"outcome\": \"fail\",\n  \"params\": {\n    \"a\": {\n \"outcome\": \"pass\"}\n  }\n}\n";
+    for printed in
+        [pretty.to_owned(), format!("looking\n{pretty}"), format!("{{not json\n{pretty}npm notice\n")]
+    {
+        check_custom(0, &printed, expect![[r#"Fail {"a":{"outcome":"pass"}}"#]]);
+    }
+    // The last one counts.
+    check_custom(0, "{\"outcome\": \"pass\"}\n{\"outcome\": \"fail\"}\n", expect!["Fail {}"]);
+    for printed in
+        ["{\"outcome\": \"fail", "{\"outcome\": \"pass\"}\n{\n \"error\": \"x\",\n \"outcome\": \"fail\""]
+    {
+        let broken = expect![
+            "what it says of itself breaks the contract of custom validators: the object is not valid JSON; see docs/validators.md"
+        ];
+        check_custom(0, printed, broken);
+    }
+    check_custom(
+        0,
+        r#"{"outcome": "fail", "outcome": "pass"}"#,
+        expect![
+            "what it says of itself breaks the contract of custom validators: duplicate field `outcome`; see docs/validators.md"
+        ],
+    );
 }
 
 #[test]

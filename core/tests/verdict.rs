@@ -331,6 +331,9 @@ fn complete_with_a_harmless_text_is_a_marker() {
             "COMPLETE — done",
             "COMPLETE - all 12 tests pass",
             "COMPLETE: no failures",
+            "COMPLETE: no failures remain",
+            "COMPLETE: zero errors remain",
+            "COMPLETE: all 3 failures fixed",
             "COMPLETE: nothing left to do",
             "COMPLETE: fixed the failing test",
             "COMPLETE (all checks)",
@@ -1134,6 +1137,8 @@ fn a_no_beside_a_complete_decision_is_a_contradiction() {
         r#""completed":"not done""#,
         r#""status":"not yet""#,
         r#""status":false"#,
+        r#""failed":true"#,
+        r#""blocked":true"#,
     ] {
         let found = file(&format!("{{\"decision\":\"complete\",{member}}}"));
         assert_eq!(short(&found), "incomplete file-json", "{member}");
@@ -1150,6 +1155,8 @@ fn a_no_beside_a_complete_decision_is_a_contradiction() {
             r#"{"decision":"complete","result":"none"}"#,
             r#"{"decision":"complete","done":"n/a"}"#,
             r#"{"decision":"complete","completed":null}"#,
+            r#"{"decision":"complete","failed":false,"blocked":false}"#,
+            r#"{"decision":"complete","failed":0}"#,
         ],
     );
 }

@@ -131,7 +131,7 @@ fn was_cut(other: &RunState, finished: &CheckFinished) -> bool {
     };
     let phase = if at.inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
     let ended_it = |last: &ValidatorResult| !last.passed() && last.exit != Exit::Stopped;
-    !completion.stop_at_first
+    !completion.stops_at_first()
         && finished.validators.last().is_some_and(ended_it)
         && finished.validators.len() < completion.asked(phase).count()
 }
@@ -140,7 +140,7 @@ fn was_cut(other: &RunState, finished: &CheckFinished) -> bool {
 fn asked_of(other: &RunState, command: Observation) -> Observation {
     let Observation::CheckFinished(mut finished) = command else { return command };
     let completion = other.step(&finished.step).and_then(|(step, _)| step.completion.as_ref());
-    if completion.is_some_and(|it| it.stop_at_first) {
+    if completion.is_some_and(|it| it.stops_at_first()) {
         let first = finished.validators.iter().position(|it| !it.passed());
         finished.validators.truncate(first.map_or(usize::MAX, |first| first + 1));
     }

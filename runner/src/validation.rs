@@ -14,7 +14,7 @@ use unstuck_adapters::process::{Stop, StopSignal};
 use unstuck_adapters::stamp::stamp;
 use unstuck_adapters::validators::{self, OUTPUT_MAX, Place};
 use unstuck_core::RunState;
-use unstuck_core::completion::{Condition, Phase, Run};
+use unstuck_core::completion::{Completion, Condition, Phase, Run};
 use unstuck_core::event::{Exit, Inquiry, Outcome};
 use unstuck_core::id::{Digest, Millis};
 use unstuck_core::snapshot::Snapshot;
@@ -34,8 +34,8 @@ pub(crate) struct Validation {
     place: Place,
     /// Those of later conditions that could not run, as is known before the first work.
     absent: Vec<ValidatorResult>,
-    /// What held when the workspace was the same.
-    kept: Vec<ValidatorResult>,
+    /// What held when the workspace was the same, at the places of its conditions.
+    kept: Vec<Option<ValidatorResult>>,
     looker: Looker,
     now: Option<Snapshot>,
 }
@@ -119,7 +119,8 @@ impl Validation {
             && known.stamp.is_some()
             && known.stamp == looker.stamp();
         // What failed may depend on more than the workspace, and is asked again.
-        let kept = known.validators.iter().filter(|it| same && phase == Phase::AfterWork && it.passed());
+        let keeps = |it: &ValidatorResult| same && phase == Phase::AfterWork && it.passed();
+        let kept = known.validators.iter().map(|it| keeps(it).then(|| it.as_cached()));
         let is_doubted = |it: &&Condition| {
             phase == Phase::Preflight
                 && completion.is_some_and(|all| all.doubted.contains(&it.validator.name))
@@ -139,9 +140,9 @@ impl Validation {
                 scratch: world.artifacts.clone(),
                 checklists: checklists(world, asked),
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
-                stop_at_first: completion.is_some_and(|it| it.stop_at_first),
+                stop_at_first: completion.is_some_and(Completion::stops_at_first),
             },
-            kept: kept.map(|it| ValidatorResult { cached: true, ..it.clone() }).collect(),
+            kept: kept.collect(),
             looker,
             now: asked.now.cloned(),
         }

@@ -144,7 +144,8 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// A file of a project, what it has to hold, and the command that follows from it; the most specific first.
+/// A file of a project, what it has to hold, and the command that follows from it; the most specific first. Programs of a
+/// JavaScript project are called where they are installed: `npx` fetches what is not there, whoever has that name.
 type Rule = (&'static str, &'static str, &'static str);
 
 const TYPES: &[Rule] = &[
@@ -152,7 +153,7 @@ const TYPES: &[Rule] = &[
     ("go.mod", "", "go vet ./..."),
     ("deno.json", "", "deno check ."),
     ("deno.jsonc", "", "deno check ."),
-    ("tsconfig.json", "", "npx tsc --noEmit"),
+    ("tsconfig.json", "", "node_modules/.bin/tsc --noEmit"),
     ("mypy.ini", "", "mypy ."),
     ("pyproject.toml", "[tool.mypy", "mypy ."),
     ("setup.cfg", "[mypy", "mypy ."),
@@ -166,9 +167,9 @@ const LINTS: &[Rule] = &[
     (".golangci.yaml", "", "golangci-lint run"),
     ("deno.json", "", "deno lint"),
     ("deno.jsonc", "", "deno lint"),
-    ("eslint.config.js", "", "npx eslint ."),
-    ("eslint.config.mjs", "", "npx eslint ."),
-    ("eslint.config.ts", "", "npx eslint ."),
+    ("eslint.config.js", "", "node_modules/.bin/eslint ."),
+    ("eslint.config.mjs", "", "node_modules/.bin/eslint ."),
+    ("eslint.config.ts", "", "node_modules/.bin/eslint ."),
     ("ruff.toml", "", "ruff check ."),
     ("pyproject.toml", "[tool.ruff", "ruff check ."),
     (".flake8", "", "flake8"),
@@ -180,9 +181,9 @@ const FORMATS: &[Rule] = &[
     ("go.mod", "", "gofmt -l ."),
     ("deno.json", "", "deno fmt --check"),
     ("deno.jsonc", "", "deno fmt --check"),
-    (".prettierrc", "", "npx prettier --check ."),
-    (".prettierrc.json", "", "npx prettier --check ."),
-    ("prettier.config.js", "", "npx prettier --check ."),
+    (".prettierrc", "", "node_modules/.bin/prettier --check ."),
+    (".prettierrc.json", "", "node_modules/.bin/prettier --check ."),
+    ("prettier.config.js", "", "node_modules/.bin/prettier --check ."),
     ("pyproject.toml", "[tool.black", "black --check ."),
     ("ruff.toml", "", "ruff format --check ."),
     ("pyproject.toml", "[tool.ruff", "ruff format --check ."),

@@ -443,8 +443,17 @@ impl Loader<'_> {
             }
             RawForm::Inline(schema, at) => {
                 let source = format!("{} of the registry", at.path.as_str());
-                let resolved = self.schemas.resolve_inline(schema, &source);
-                self.schema(resolved, at)?
+                match self.schemas.resolve_inline(schema, &source) {
+                    Ok(resolved) => self.schema(Ok(resolved), at)?,
+                    // It has no lines of its own, so all stands where the schema begins.
+                    Err(complaints) => {
+                        for Complaint { path, what, help, .. } in complaints {
+                            let what = if path.is_empty() { what } else { format!("{path}: {what}") };
+                            at.error(self.report, what, help.unwrap_or_default());
+                        }
+                        return None;
+                    }
+                }
             }
             RawForm::Schema { file, name, at } => {
                 let resolved = self.schemas.resolve(file, name);

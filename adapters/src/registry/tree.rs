@@ -196,12 +196,16 @@ impl Tree {
 
     fn read(&self, name: &str, report: &mut Report) -> Option<PromptFile> {
         let path = self.place(name);
-        if !path.is_file() {
-            return None;
-        }
-        if !self.holds(&path) {
-            let what = "leads out of the folder of the prompts; keep the file itself there";
-            report.unreadable(shown(&path, &self.workspace), what.to_owned());
+        let holds = self.holds(&path);
+        let refused = match (path.is_file(), path.symlink_metadata().is_ok()) {
+            (true, _) if holds => None,
+            (true, _) => Some("leads out of the folder of the prompts; keep the file itself there"),
+            // A folder beyond it is the matter of whoever names it.
+            (false, true) if holds || !path.is_dir() => Some("is no file that can be read as a prompt"),
+            (false, _) => return None,
+        };
+        if let Some(refused) = refused {
+            report.unreadable(shown(&path, &self.workspace), refused.to_owned());
             return None;
         }
         let (source, text) = source(&path, &self.workspace, report)?;

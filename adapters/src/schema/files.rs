@@ -81,15 +81,16 @@ impl Schemas {
         let way = reference::find(document, &place).map_err(unnamed)?;
         let source = format!("{}#{}", document.name, pointer_text(&way));
         let mut expander = Expander::new(self, opened);
-        let expanded = expander.run(Target { document: Arc::clone(document), way });
+        let expanded = expander.run(Target { document: Arc::clone(document), way: way.clone() });
         let (problems, mut warnings, digests) = expander.finish();
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unmet = |what: &str| vec![without_place(&source, what, "")];
-        let mut schema = merge::merge(expanded);
+        let mut schema = merge::merge(expanded.clone());
         if schema == Value::Bool(false) || merge::requires_the_impossible(&schema) {
-            return Err(unmet("nothing meets this schema: its parts contradict each other"));
+            let way = pointer_text(&[way, merge::contradiction(&expanded)].concat());
+            let what = "nothing meets this schema: its parts contradict each other";
+            return Err(vec![without_place(&format!("{}#{way}", document.name), what, "")]);
         }
         let open = schema.clone();
         let mut notes = close::close(&mut schema);
@@ -97,7 +98,7 @@ impl Schemas {
         notes.extend(more);
         notes.extend(check::accepts_no_object(&schema));
         warnings.extend(notes.iter().map(|note| without_place(&source, note, "")));
-        check::Checker::new(&schema).map_err(|what| unmet(&what))?;
+        check::Checker::new(&schema).map_err(|what| vec![without_place(&source, &what, "")])?;
         Ok(Resolved { open, schema, closed, warnings, source, digests })
     }
 

@@ -50,6 +50,24 @@ fn has_crossed_bounds(schema: &Value) -> bool {
         .any(|(kinds, least, most)| kinds.iter().any(|kind| is_of(schema, kind)) && are_crossed(least, most))
 }
 
+/// Returns the way to the innermost part of a schema that nothing meets, and which therefore makes the whole so: along
+/// properties that have to be there, and along parts that all have to hold.
+pub(super) fn contradiction(schema: &Value) -> Vec<String> {
+    let is_unmet = |schema: &Value| match merge(schema.clone()) {
+        Value::Bool(met) => !met,
+        merged => requires_the_impossible(&merged),
+    };
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let properties = required.filter_map(|name| {
+        let name = name.as_str()?;
+        Some((["properties", name].map(str::to_owned), schema.get("properties")?.get(name)?))
+    });
+    let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let parts = parts.map(|(at, part)| (["allOf".to_owned(), at.to_string()], part));
+    let inner = properties.chain(parts).find(|(_, inner)| is_unmet(inner));
+    inner.map_or_else(Vec::new, |(way, inner)| way.into_iter().chain(contradiction(inner)).collect())
+}
+
 /// Says whether an object has to have a property that nothing meets: none may be there, or none but others.
 pub(super) fn requires_the_impossible(schema: &Value) -> bool {
     let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();

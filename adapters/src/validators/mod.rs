@@ -69,12 +69,13 @@ pub struct Place {
     pub stop_at_first: bool,
 }
 
-/// Runs all conditions in their order, but those of which it is known already what they find. It ends early when it is
-/// told to stop, or with `stop_at_first` at the first that does not hold.
+/// Runs all conditions in their order, but those of which it is known already what they find: `known` has a place for each,
+/// since a validator may be asked several times, about something else each time. It ends early when it is told to stop, or
+/// with `stop_at_first` at the first that does not hold.
 pub async fn run(
     conditions: &[Condition],
     place: &Place,
-    known: Vec<ValidatorResult>,
+    known: Vec<Option<ValidatorResult>>,
     blobs: &dyn BlobStore,
     redactor: &Redactor,
     stop: StopSignal,
@@ -83,11 +84,12 @@ pub async fn run(
     let end = Instant::now() + place.limit;
     let bench = Bench { place, blobs, redactor, hiding: Hiding::new(place) };
     let mut results: Vec<ValidatorResult> = Vec::new();
+    let mut known = known.into_iter();
     for condition in conditions {
         let begun = Instant::now();
         let validator = &condition.validator;
-        if let Some(result) = known.iter().find(|it| it.validator == validator.name) {
-            results.push(result.clone());
+        if let Some(result) = known.next().flatten() {
+            results.push(result);
             continue;
         }
         let mut result = match &validator.run {

@@ -193,7 +193,9 @@ fn wanted(view: &View<'_>) -> Vec<(Place, Wanted)> {
 pub(crate) fn without_value(completion: &Completion) -> Vec<String> {
     let Some(prompts) = &completion.prompts else { return Vec::new() };
     let templates = [Some(&prompts.initial), prompts.onward.as_ref()].into_iter().flatten();
-    let used = templates.chain(&prompts.continuation).flat_map(|it| variables(&it.text));
+    let used = templates
+        .chain(&prompts.continuation)
+        .flat_map(|it| variables(&it.text).into_iter().chain(it.custom.iter().cloned()));
     let mut missing: Vec<String> = used
         .chain(prompts.variables.iter().cloned())
         .filter(|name| !completion.uv.contains_key(name) && !SUPPLIED.contains(&name.as_str()))

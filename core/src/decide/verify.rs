@@ -127,6 +127,13 @@ impl Batch {
             failed(&event.validators).partition(|result| completion.skips(result));
         let said = at.claim.as_deref();
         let evidence = at.resting_on(evidence);
+        // Only what was asked can hold.
+        let unasked = completion.asked(Phase::AfterWork).nth(event.validators.len());
+        if let Some(condition) = unasked.filter(|_| open.is_empty()) {
+            let message = format!("the condition {} was not asked", condition.validator.name);
+            let failure = Failure { class: ErrorClass::NonRetryable, message };
+            return self.end_step(&step.id, StepEnd::CheckCouldNotRun(failure), evidence);
+        }
         if open.is_empty() && !self.is_settled(step, check, &event.iteration, &evidence) {
             return;
         }

@@ -256,24 +256,34 @@ impl<'a> Found<'a> {
 
     /// Chooses between a report, which is up to `reported`, and the text behind it. The report names every
     /// test, so the text adds only what belongs to none. But the text says more where it tells of as many tests as the JSON of
-    /// jest does, and of each test of which the XML of CTest says little more than its name.
-    pub(super) fn choose(&mut self, reported: usize) {
+    /// jest does, and of each test of which the XML of CTest says little more than its name. Returns up to where the report is
+    /// then.
+    pub(super) fn choose(&mut self, reported: usize) -> usize {
         let tests = |failures: &[Failure]| failures.iter().filter(|failure| failure.test.is_some()).count();
         let (report, text) = self.failures.split_at(reported);
         let tool = text.first().map_or("", |failure| failure.tool.as_str());
         let same = report.iter().all(|other| other.tool == tool);
-        if same && tool == "jest" && tests(text) >= tests(report) {
-            self.failures.drain(..reported);
-        } else if same && tool == "ctest" {
-            let told: BTreeSet<Option<String>> = text.iter().map(|failure| failure.test.clone()).collect();
+        if same && (tool == "ctest" || tool == "jest" && tests(text) >= tests(report)) {
+            let subject = |failure: &Failure| {
+                let file = failure.location.as_ref().map(|it| it.file.clone());
+                (failure.test.clone(), file.filter(|_| failure.test.is_none()))
+            };
+            // What the text says with the very same words was added once, by the report.
+            let told: BTreeSet<_> = text.iter().map(subject).collect();
+            let names_tests = tool == "ctest";
+            let is_kept = |failure: &Failure| {
+                (names_tests || failure.test.is_none()) && !told.contains(&subject(failure))
+            };
+            let kept = report.iter().filter(|failure| is_kept(failure)).count();
             let mut at = 0;
             self.failures.retain(|failure| {
                 at += 1;
-                at > reported || !told.contains(&failure.test)
+                at > reported || is_kept(failure)
             });
-        } else {
-            self.keep_behind(reported, |failure| failure.test.is_none());
+            return kept;
         }
+        self.keep_behind(reported, |failure| failure.test.is_none());
+        reported
     }
 
     /// Keeps of what was found behind the first `reported` only this.

@@ -235,9 +235,7 @@ pub(super) fn read_pages(
             pages.iter_mut().for_each(Prepared::hide_indented);
             continue;
         }
-        if reported > 0 {
-            found.choose(reported);
-        }
+        let reported = if reported > 0 { found.choose(reported) } else { 0 };
         if !found.is_empty() {
             // A formatter tells on one stream what it cannot read, and shows on the other what it would change.
             if forced.is_none() && stage == Tool && found.are_unreadable(reported) {

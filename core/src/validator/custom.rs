@@ -4,8 +4,8 @@
 //! {"outcome": "pass", "error": "why not", "params": {"openIssues": ["#12"]}}
 //! ```
 //!
-//! `outcome` is `pass`, `fail` or `could_not_run`; the others may be left out. The object is all of the output,
-//! or its last line. It is believed within the rules of the exit code: see [`judge`].
+//! `outcome` is `pass`, `fail` or `could_not_run`; the others may be left out. The object begins a line, and may go on over
+//! several; the last one counts. It is believed within the rules of the exit code: see [`judge`].
 
 use std::collections::BTreeMap;
 
@@ -36,23 +36,53 @@ enum Word {
     CouldNotRun,
 }
 
-/// Reads what was said. `None` if the output is no JSON object with an `outcome`: then `successWhen` decides.
+/// Reads what was said: the last object with an `outcome` of those that begin at the start of a line. `None` if the output
+/// has none: then `successWhen` decides.
 ///
 /// # Errors
 ///
-/// There is such an object, but it breaks the contract; the text says how.
+/// There is such an object, but it breaks the contract or is not whole; the text says how.
 pub fn read(stdout: &[u8]) -> Option<Result<Said, String>> {
     let text = failure::plain(stdout);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    let objects = [Some(text.as_str()), last].into_iter().flatten();
-    let object =
-        objects.filter_map(|text| serde_json::from_str::<Value>(text).ok()).find(Value::is_object)?;
-    object.get("outcome")?;
-    Some(serde_json::from_value(object).map_err(|error| {
+    let (mut said, mut start, mut cut) = (None, 0, false);
+    while let Some(begun) = begin(&text[start..]).map(|at| start + at) {
+        let mut values = serde_json::Deserializer::from_str(&text[begun..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                start = begun + values.byte_offset();
+                if value.get("outcome").is_some() {
+                    (said, cut) = (Some(&text[begun..start]), false);
+                }
+            }
+            // One of ours that is not whole, or no object of JSON at all.
+            _ => {
+                start = begun + 1;
+                let end = begin(&text[start..]).map_or(text.len(), |at| start + at);
+                cut |= text[begun..end].contains("\"outcome\"");
+            }
+        }
+    }
+    let broken = |why: &str| {
         format!(
-            "what it says of itself breaks the contract of custom validators: {error}; see docs/validators.md"
+            "what it says of itself breaks the contract of custom validators: {why}; see docs/validators.md"
         )
-    }))
+    };
+    if cut {
+        return Some(Err(broken("the object is not valid JSON")));
+    }
+    let read = serde_json::from_str(said?);
+    // Where in the object it is says nothing to whoever reads the sentence.
+    Some(read.map_err(|error| broken(error.to_string().split(" at line ").next().unwrap_or_default())))
+}
+
+/// Returns where the first line begins that begins with an object.
+fn begin(text: &str) -> Option<usize> {
+    let mut at = 0;
+    text.split_inclusive('\n').find_map(|line| {
+        let begun = at + line.len() - line.trim_start().len();
+        at += line.len();
+        line.trim_start().starts_with('{').then_some(begun)
+    })
 }
 
 /// Judges what was said beside how the program ended. `ended` is what its exit says by `successWhen`, `ran` that

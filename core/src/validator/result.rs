@@ -80,6 +80,11 @@ impl ValidatorResult {
         &self.report.summary
     }
 
+    /// Returns it as that of an earlier check.
+    pub fn as_cached(&self) -> Self {
+        Self { cached: true, ..self.clone() }
+    }
+
     /// Says whether the condition holds.
     pub fn passed(&self) -> bool {
         self.outcome == ValidatorOutcome::Pass

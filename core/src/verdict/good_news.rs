@@ -7,8 +7,8 @@ pub(super) const BAD: &[&str] = &[
     "fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "issue", "issues",
     "problem", "problems", "warning", "warnings", "regression", "regressions", "bug", "bugs", "defect",
     "defects", "blocker", "blockers", "finding", "findings", "todo", "todos", "missing", "broken",
-    "remaining", "remains", "left", "outstanding", "pending", "unresolved", "crash", "crashes", "conflict",
-    "conflicts", "needed", "skipped", "caveat", "caveats", "reservation", "reservations",
+    "remaining", "remain", "remains", "left", "outstanding", "pending", "unresolved", "crash", "crashes",
+    "conflict", "conflicts", "needed", "skipped", "caveat", "caveats", "reservation", "reservations",
 ];
 
 /// Words that may stand between "no" and the bad thing.
@@ -110,7 +110,7 @@ fn mended(tokens: &[Token], start: usize) -> Option<usize> {
         "failing", "broken", "missing", "pending", "open", "outstanding", "remaining", "unresolved", "issue",
         "issues", "problem", "problems", "error", "errors", "warning", "warnings", "bug", "bugs",
         "regression", "regressions", "defect", "defects", "crash", "crashes", "todo", "todos", "invalid",
-        "red",
+        "failure", "failures", "red",
     ];
     const BETWEEN_MENDED: &[&str] = &[
         "the", "a", "test", "tests", "case", "cases", "doc", "docs", "documentation", "import", "imports",

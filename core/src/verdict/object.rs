@@ -18,6 +18,9 @@ pub(super) const STRONG_KEYS: &[&str] = &["decision", "verdict"];
 /// Keys whose value is a boolean.
 const BOOL_KEYS: &[&str] = &["complete", "completed", "done", "passed"];
 
+/// Keys that deny it where they are `true`.
+const DENIALS: &[&str] = &["failed", "incomplete", "blocked", "rejected"];
+
 /// Keys that name the check, the one that counts first.
 pub(super) const ID_KEYS: &[&str] =
     &["check_id", "checkId", "check-id", "check id", "completion_check_id", "completionCheckId"];
@@ -184,10 +187,14 @@ fn contradiction(members: &[(String, Value)], key: &str, word: Word) -> Option<(
     if word != Word::Complete {
         return None;
     }
-    WORD_KEYS.iter().chain(BOOL_KEYS).filter(|name| **name != key).find_map(|name| {
+    let says_no = WORD_KEYS.iter().chain(BOOL_KEYS).filter(|name| **name != key).find_map(|name| {
         let denies = |value: &&Value| denies(name, value);
-        all(members, name).find(denies).map(|value| (show(key, decided), show(name, value)))
-    })
+        all(members, name).find(denies).map(|value| (name, value))
+    });
+    let is_true = |value: &&Value| matches!(value, Value::Bool(true));
+    let no =
+        says_no.or_else(|| DENIALS.iter().find_map(|name| Some((name, all(members, name).find(is_true)?))));
+    no.map(|(name, value)| (show(key, decided), show(name, value)))
 }
 
 /// Tells whether a value plainly says that it is not complete. A number is none or an exit code,

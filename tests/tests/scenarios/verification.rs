@@ -435,6 +435,44 @@ fn what_held_for_an_unchanged_workspace_is_not_asked_again_and_what_failed_is() 
 }
 
 #[test]
+fn a_validator_that_is_asked_about_two_things_holds_for_each_by_itself() {
+    let stage = Stage::repository();
+    stage.write("worker.sh", "echo done\n");
+    let files = |path: &str| format!("  - {{validator: files, params: {{paths: [{path}]}}}}\n");
+    let conditions = files("worker.sh") + &files("nowhere");
+    let step = |more: &str| {
+        format!(
+            "worker: COMMAND\ncommand: sh ./worker.sh\ninstructions: Mend it.\nmax_iterations: 3\n{more}completion_conditions:\n{conditions}"
+        )
+    };
+    stage.workflow("", &step(""));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+    assert!(stage.verdicts().iter().all(|it| it["decision"] == "incomplete"), "{:?}", stage.verdicts());
+    stage.verify();
+}
+
+#[test]
+fn a_failure_that_is_skipped_hides_no_other_behind_it() {
+    for (second, status) in [
+        (
+            json!({"type": "command", "command": "exit 1", "successWhen": "exitCode:0", "recoverableByDefault": false}),
+            1,
+        ),
+        (json!({"type": "command", "command": "./nowhere", "successWhen": "exitCode:0"}), 5),
+    ] {
+        let stage = Stage::repository();
+        registry(
+            &stage,
+            &json!({"a-first": {"type": "command", "command": "exit 1", "successWhen": "exitCode:0"}, "b-second": second}),
+            &json!({"onFailure": {"action": "skip"}}),
+        );
+        flow(&stage, "echo more >>work.txt", "stop_at_first: true\nmax_iterations: 2");
+        stage.unstuck(&["run", "flow.yaml"]).with_status(status);
+        stage.verify();
+    }
+}
+
+#[test]
 fn what_a_validator_changes_has_the_others_asked_again() {
     let stage = Stage::repository();
     let makes = json!({
