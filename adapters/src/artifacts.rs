@@ -137,6 +137,24 @@ pub enum Overlap {
     Merge,
 }
 
+/// Checks that no link stands on the way from the workspace to a folder of ours in it, which a worker may have put there.
+///
+/// # Errors
+///
+/// A sentence that names the link.
+pub fn check_way(workspace: &Path, folder: &Path) -> io::Result<()> {
+    let Ok(below) = folder.strip_prefix(workspace) else { return Ok(()) };
+    let mut path = workspace.to_owned();
+    for part in below.components() {
+        path.push(part);
+        if fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()) {
+            let what = format!("{} is a link, and nothing is read or written through one", path.display());
+            return Err(io::Error::other(what));
+        }
+    }
+    Ok(())
+}
+
 /// A problem, and where it is.
 type Problem = (PathBuf, io::Error);
 

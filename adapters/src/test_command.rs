@@ -188,7 +188,8 @@ impl Project<'_> {
     pub fn text(&self, file: &str) -> Option<String> {
         let path = self.root.join(file);
         let mut bytes = Vec::new();
-        let file = fs::File::open(&path).ok().filter(|_| path.is_file())?;
+        // A pipe would be waited for.
+        let file = fs::File::open(path.is_file().then_some(&path)?).ok()?;
         file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }

@@ -119,9 +119,12 @@ pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, Strin
     // A setting of the user's may hide files that are not tracked, and a check reads them all the same.
     const ASK: [&str; 6] = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--"];
     let [ask, porcelain, zero, renames, untracked, paths] = ASK;
+    // A worker of an earlier run may have planted a filter.
     let output = match part {
-        Part::Whole => git_on_files(workspace, ASK)?,
-        Part::Workspace => git_on_files(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?,
+        Part::Whole => git_on_files_unfiltered(workspace, ASK)?,
+        Part::Workspace => {
+            git_on_files_unfiltered(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?
+        }
         Part::Outside => {
             let outside = [ask, porcelain, zero, renames, untracked, paths, ":(top)", ":(exclude)."];
             git_on_files_unfiltered(workspace, outside)?

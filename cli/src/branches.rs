@@ -4,6 +4,10 @@ use std::path::Path;
 
 use unstuck_adapters::branch::{self, GitFacts, Protected};
 use unstuck_adapters::environment::BranchFacts;
+use unstuck_adapters::shell::quoted;
+use unstuck_core::Event;
+use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
+use unstuck_core::snapshot::Standing;
 use unstuck_core::workflow::BranchRules;
 use unstuck_runner::branch_lock::BranchLock;
 
@@ -36,10 +40,56 @@ pub struct Branches {
     pub allow_protected: bool,
 }
 
+/// What the log of a run that is taken up again says of its branch.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// Where the repository stood when the run began.
+    began: Option<Standing>,
+    /// The branch that the work is done on; `None` where that is not known, or is yet to be made.
+    works_on: Option<Option<String>>,
+    /// A person says that the run is to go on where the workspace is now.
+    accepts: bool,
+}
+
+impl Recorded {
+    /// Reads the log of a run with these rules. Work is done on the branch that the run began on, and after the step that
+    /// moves to another one, on that.
+    pub fn read(events: &[Event], rules: &BranchRules, accepts: bool) -> Self {
+        let (mut began, mut moved, mut is_moved) = (None, None, false);
+        for event in events {
+            let (step, snapshot) = match &event.fact {
+                Fact::Observed(Observation::WorkerStarted(it)) => (None, it.snapshot.as_deref()),
+                Fact::Observed(Observation::WorkerFinished(it)) => (Some(&it.step), it.snapshot.as_deref()),
+                Fact::Concluded(Conclusion::StepEnded(it)) => {
+                    let is_transition = Some(&it.step) == rules.transition_step.as_ref();
+                    is_moved |= is_transition && it.end == StepEnd::Complete;
+                    continue;
+                }
+                _ => continue,
+            };
+            let Some(standing) = snapshot.and_then(|it| it.repository.as_ref()) else { continue };
+            began.get_or_insert_with(|| standing.clone());
+            if step.is_some() && step == rules.transition_step.as_ref() {
+                moved = Some(standing.branch.clone());
+            }
+        }
+        let works_on = match &rules.transition_step {
+            Some(_) => moved.filter(|_| is_moved),
+            None => began.as_ref().map(|it| it.branch.clone()),
+        };
+        Self { began, works_on, accepts }
+    }
+}
+
 impl BranchArgs {
     /// Looks at the workspace. `rules` are those of a workflow file; a run without a file has none, and
-    /// is held to no branch.
-    pub fn look(&self, workspace: &Path, rules: Option<&BranchRules>, resumed: bool) -> Result<Branches> {
+    /// is held to no branch. `recorded` is what is known of a run that is taken up again.
+    pub fn look(
+        &self,
+        workspace: &Path,
+        rules: Option<&BranchRules>,
+        recorded: Option<&Recorded>,
+    ) -> Result<Branches> {
         let listed = variable("PROTECTED_BRANCHES");
         let protected = Protected::resolve(self.protected_branches.as_deref(), listed.as_deref());
         let allow_protected = self.allow_protected_branch || flag("ALLOW_PROTECTED_BRANCH");
@@ -47,10 +97,18 @@ impl BranchArgs {
         let now = branch::facts(workspace)
             .map_err(|error| Error::usage(format!("git does not read the workspace: {error}")))?;
         let Some(now) = now else { return Ok(branches) };
-        if let (Some(rules), false) = (rules, resumed) {
-            may_start(&now, rules, &branches)?;
+        match (rules, recorded) {
+            (Some(rules), None) => may_start(&now, rules, &branches)?,
+            (Some(_), Some(recorded)) => may_go_on(&now, recorded, &branches)?,
+            (None, _) => {}
         }
-        branches.facts = Some(self.facts(workspace, &now, rules)?);
+        let began = recorded.and_then(|it| it.began.as_ref()).map(|it| GitFacts {
+            branch: it.branch.clone(),
+            head_sha: it.commit.clone(),
+            toplevel: now.toplevel.clone(),
+        });
+        let facts = self.facts(workspace, began.as_ref().unwrap_or(&now), rules)?;
+        branches.facts = Some(BranchFacts { expected_current_branch: now.branch.clone(), ..facts });
         branches.lock = rules.map(|rules| BranchLock::new(workspace, now, rules.transition_step.clone()));
         Ok(branches)
     }
@@ -110,6 +168,31 @@ fn may_start(now: &GitFacts, rules: &BranchRules, branches: &Branches) -> Result
             "the workspace is on branch {on}, which is protected (pattern {pattern})"
         ))
         .hint("git switch -c my-work    or run with --allow-protected-branch")),
+        _ => Ok(()),
+    }
+}
+
+/// A run goes on where its work is done, unless a person wants it elsewhere, and that is not protected.
+fn may_go_on(now: &GitFacts, recorded: &Recorded, branches: &Branches) -> Result<()> {
+    let Some(works_on) = recorded.works_on.as_ref().filter(|it| **it != now.branch) else { return Ok(()) };
+    let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "a detached HEAD".to_owned());
+    let (was, on) = (name(works_on), name(&now.branch));
+    let back = works_on.as_ref().map(|branch| format!("git switch {}", quoted(branch)));
+    if !recorded.accepts {
+        return Err(Error::usage(format!("the run works on branch {was}, but the workspace is on {on}"))
+            .hint(format!(
+                "{}or go on where it is: resume --accept-drift",
+                back.map_or_else(String::new, |it| it + "    ")
+            )));
+    }
+    match branch::protected_match(&on, &branches.protected.patterns) {
+        Some(pattern) if !branches.allow_protected => Err(Error::usage(format!(
+            "the workspace is on branch {on}, which is protected (pattern {pattern})"
+        ))
+        .hint(format!(
+            "{}or resume with --allow-protected-branch",
+            back.map_or_else(String::new, |it| it + "    ")
+        ))),
         _ => Ok(()),
     }
 }

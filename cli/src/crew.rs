@@ -150,7 +150,7 @@ pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, String> {
         // What it may do at one place it may be asked for at all of them.
         let may = (Access::of(capabilities), capabilities.contains(&Capability::RunTests));
         if most.get(client.name.as_str()).is_none_or(|(known, _)| may > *known) {
-            most.insert(&client.name, (may, client.launch.words(capabilities)));
+            most.insert(&client.name, (may, self::may(client, capabilities)));
         }
     }
     most.into_iter().map(|(name, (_, words))| (name, words)).collect()
@@ -159,8 +159,21 @@ pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, String> {
 /// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
 /// is not known.
 fn is_free(client: &Client, access: Access) -> bool {
-    let is_ours = || clients::all().any(|built_in| *built_in == *client);
-    access == Access::All || client.launch.grant(access).any_command || !is_ours()
+    access == Access::All || client.launch.grant(access).any_command || !is_ours(client)
+}
+
+/// Says whether a client is described by us, and not by a file of a project that may have come with it.
+fn is_ours(client: &Client) -> bool {
+    clients::all().any(|built_in| *built_in == *client)
+}
+
+/// Says what a client may do; one whose description says nothing of it may do anything.
+fn may(client: &Client, capabilities: &[Capability]) -> String {
+    let words = client.launch.words(capabilities);
+    if words.is_empty() && !is_ours(client) {
+        return format!("is described by a file here, which does not say what {} may do", client.program);
+    }
+    words
 }
 
 /// Asks a person, once in a project, whether a client may do anything: on a terminal, or by an option.
@@ -175,7 +188,7 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
     });
     let mut asked: Vec<&Client> = Vec::new();
     for (client, capabilities) in bare {
-        let (words, access) = (client.launch.words(capabilities), Access::of(capabilities));
+        let (words, access) = (may(client, capabilities), Access::of(capabilities));
         let is_known =
             asked.contains(&client) || project.is_some_and(|project| consent::is_given(project, client));
         if words.is_empty() || is_known || !is_free(client, access) {

@@ -430,9 +430,13 @@ async fn child_run(
         && !outcome.exit.is_stopped()
     {
         let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
-        match artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap) {
+        let copied = world.check_way(&child_context).map_err(|error| error.to_string()).and_then(|()| {
+            artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap)
+                .map_err(|error| error.to_string())
+        });
+        match copied {
             Ok(missing) => outcome.notes.extend(missing),
-            Err(error) => outcome.fatal = Some(error.to_string()),
+            Err(why) => outcome.fatal = Some(why),
         }
     }
     outcome

@@ -2,16 +2,16 @@
 
 use std::future::Future;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_adapters::branch::Protected;
-use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
+use unstuck_adapters::{artifacts, context};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{DecisionFile, Outcome, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
@@ -201,7 +201,9 @@ impl Machine {
             allow_protected_branch: self.allow_protected_branch,
             branch_lock: self.branch_lock.is_some(),
         };
-        if let Err(error) = context::write(&self.context_dir(state), state, events, &facts) {
+        let folder = self.context_dir(state);
+        let written = self.check_way(&folder).and_then(|()| context::write(&folder, state, events, &facts));
+        if let Err(error) = written {
             tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
     }
@@ -220,6 +222,11 @@ impl Machine {
     pub(crate) fn context_dir(&self, state: &RunState) -> PathBuf {
         let configured = state.workflow().map_or("context", |workflow| workflow.context_dir.as_str());
         self.workspace.join(configured)
+    }
+
+    /// Checks that a folder of ours is where it is said to be, and not where a link leads.
+    pub(crate) fn check_way(&self, folder: &Path) -> io::Result<()> {
+        artifacts::check_way(&self.workspace, folder)
     }
 
     /// Returns the folders of the workspace that are ours.

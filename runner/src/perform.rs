@@ -481,6 +481,7 @@ fn inputs(world: &Machine, step: &Step, is_check: bool, context_dir: &Path) -> R
     if is_check || step.inputs.is_empty() {
         return Ok(Vec::new());
     }
+    world.check_way(context_dir).map_err(|error| error.to_string())?;
     artifacts::copy_inputs(&world.workspace, context_dir, &step.inputs).map_err(|error| error.to_string())
 }
 
@@ -488,8 +489,12 @@ fn outputs(world: &Machine, step: &Step, context_dir: &Path, outcome: &mut Outco
     if step.outputs.is_empty() {
         return;
     }
-    match artifacts::collect_outputs(&world.workspace, context_dir, &step.id, &step.outputs) {
+    let collected = world.check_way(context_dir).map_err(|error| error.to_string()).and_then(|()| {
+        artifacts::collect_outputs(&world.workspace, context_dir, &step.id, &step.outputs)
+            .map_err(|error| error.to_string())
+    });
+    match collected {
         Ok(missing) => outcome.notes.extend(missing),
-        Err(error) => outcome.fatal = Some(error.to_string()),
+        Err(why) => outcome.fatal = Some(why),
     }
 }

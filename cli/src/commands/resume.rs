@@ -13,6 +13,7 @@ use unstuck_runner::launch::{self, TakeUp};
 use unstuck_store::run_log::RunLog;
 
 use crate::args::{self, Global};
+use crate::branches::Recorded;
 use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
@@ -122,7 +123,8 @@ pub fn take_up(
         ));
     }
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = driving.branches.look(Path::new(&started.workspace), rules, true)?;
+    let recorded = Recorded::read(events, &started.workflow.branch, accept_drift);
+    let branches = driving.branches.look(Path::new(&started.workspace), rules, Some(&recorded))?;
     let mut header = format!("run {} · {} in {}", found.short(), started.workflow.name, started.workspace);
     if let Some((_, what)) = screen::changed_file(started) {
         header.push_str(&format!("\n  note     {what} since; this run goes on with what it read"));

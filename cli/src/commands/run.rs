@@ -265,7 +265,7 @@ pub fn run(global: &Global, args: Args) -> Result {
     }
     crew::acknowledged(&started.workflow, runs.as_ref(), args.means.yes)?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = args.driving.branches.look(&workspace, rules, false).inspect_err(|_| {
+    let branches = args.driving.branches.look(&workspace, rules, None).inspect_err(|_| {
         if let Some(own) = &own {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
@@ -285,7 +285,7 @@ pub fn run(global: &Global, args: Args) -> Result {
 fn in_background(global: &Global, driving: &Driving, started: RunStarted) -> Result {
     let runs = Project::locate(global)?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = driving.branches.look(Path::new(&started.workspace), rules, false)?;
+    let branches = driving.branches.look(Path::new(&started.workspace), rules, None)?;
     let (header, short) = header(&started, runs.as_ref(), &branches, false);
     begin(driving, runs, branches, started, header, short)
 }

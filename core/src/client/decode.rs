@@ -424,7 +424,10 @@ impl Verdict<'_> {
     /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
     fn failure(&self, fold: &mut Fold, plain: Option<&Plain>) -> (Trouble, Problem) {
         match fold.end.take() {
-            Some(End::Failed(problem)) => return (trouble_of(&problem, &self.client.troubles), problem),
+            Some(End::Failed(problem)) => {
+                let trouble = trouble_of(&problem, &self.client.troubles);
+                return (self.by_exit().filter(|_| trouble == Trouble::Unknown).unwrap_or(trouble), problem);
+            }
             Some(End::Done) => return self.left_badly(),
             None => {}
         }
@@ -434,18 +437,19 @@ impl Verdict<'_> {
         if let Some(found) = self.by_stderr() {
             return found;
         }
-        if let Exit::Code(code) = self.exit
-            && let Some(trouble) = self.client.exits.get(code)
-        {
+        if let Some(trouble) = self.by_exit() {
             return match fold.error.take() {
-                Some(problem) => (*trouble, problem),
-                None => self.by_code(*trouble, plain),
+                Some(problem) => (trouble, problem),
+                None => self.by_code(trouble, plain),
             };
         }
         if let Some(problem) = fold.error.take() {
             return (trouble_of(&problem, &self.client.troubles), problem);
         }
-        if let Some(found) = self.by_phrase(plain) {
+        // Once it has worked, its tools print there, too: a server of theirs that is down is not its own.
+        if fold.counts.tools == 0
+            && let Some(found) = self.by_phrase(plain)
+        {
             return found;
         }
         let problem = saying(self.last_line().unwrap_or(self.complaint));
@@ -456,6 +460,12 @@ impl Verdict<'_> {
             Exit::Code(126 | 127) => (Trouble::Config, problem),
             _ => (Trouble::Crashed, problem),
         }
+    }
+
+    /// Returns what the client says by its exit code alone.
+    fn by_exit(&self) -> Option<Trouble> {
+        let Exit::Code(code) = self.exit else { return None };
+        self.client.exits.get(code).copied()
     }
 
     /// Says what an exit code means beside what is printed: the words tell until when, and a conversation that is too long or

@@ -119,13 +119,16 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
         (
             Trouble::Credit,
-            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|\barrearage\b|account is in good standing",
+            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|\barrearage\b|account is in good standing|on hold due to payment|payment (?:failure|failed|declined)",
         ),
         (
             Trouble::Overloaded,
-            r"(?:\b|_)overloaded(?:_error)?(?:\s*$|[^\w\s])|overloaded with|overload detected|(?:servers?|services?|models?|engine|system|api|(?:is|are)(?: \w+)?) overload|overload of the server|experiencing high demand|at capacity",
+            r"(?:\b|_)overloaded(?:_error)?(?:\s*$|[^\w\s])|overloaded with|overload detected|(?:servers?|services?|models?|engine|system|api|(?:is|are)(?: \w+)?) overload|overload of the server|experiencing high demand|at capacity|\b529 overloaded|server is busy|under heavy load|no capacity available",
         ),
-        (Trouble::RateLimit, r"api usage limits|you will regain access|out of (?:extra )?usage"),
+        (
+            Trouble::RateLimit,
+            r"api usage limits|you will regain access|out of (?:extra )?usage|request rejected \(429\)",
+        ),
     ])
 });
 
@@ -143,7 +146,7 @@ static BEFORE_REFUSAL: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         ),
         (
             Trouble::Auth,
-            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key(?: not (?:valid|found)|[_ ](?:invalid|expired))|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log ?|sign )in again|oauth token|(?:organi[sz]ation|account|workspace) (?:has been|was|is) (?:disabled|suspended|deactivated)",
+            r"invalid[_ ](?:x-)?api[_ -]key|api[_ ]key(?: not (?:valid|found)|[_ ](?:invalid|expired))|incorrect api key|authentication[_ ](?:error|failed)|authenticationerror|unauthenticated|not logged in|please run /login|token has expired|token could not be refreshed|(?:log ?|sign )in again|oauth token|(?:organi[sz]ation|account|workspace) (?:has been|was|is) (?:disabled|suspended|deactivated)|(?:disabled|suspended|deactivated) organi[sz]ation|failed to authenticate|session expired|no auth type is selected",
         ),
     ])
 });
@@ -154,12 +157,12 @@ static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         (Trouble::Unknown, r"disk quota|\bedquot\b"),
         (
             Trouble::RateLimit,
-            r"rate[_ -]?limit|too many requests|quota|resource_exhausted|(?:usage|session|weekly|5-hour) limit|hit your (?:[\w-]+ ){0,3}limit|\blimit reached\b",
+            r"rate[_ -]?limit|too many requests|quota|resource_exhausted|(?:usage|session|weekly|5-hour) limit|(?:hit|reached) your (?:[\w.-]+ ){0,3}limit|\blimit reached\b",
         ),
         (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
         (
             Trouble::Network,
-            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation|gateway|server|upstream|model|llm|inference|turn)\b.{0,80}\btimed out|\btimed out (?:after \S+ )?(?:while )?(?:waiting|reading|connecting)|fetch failed|socket hang up|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|socket|connectivity|problem|issue|interruption|disconnect|(?:is )?offline|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network",
+            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation|gateway|server|upstream|model|llm|inference|turn)\b.{0,80}\btimed out|\btimed out (?:after \S+ )?(?:while )?(?:waiting|reading|connecting)|fetch failed|socket hang up|other side closed|api error: terminated|request timeout|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|socket|connectivity|problem|issue|interruption|disconnect|(?:is )?offline|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network",
         ),
         (Trouble::Server, r"internal (?:server )?error|server[_ ]error|bad gateway|service unavailable"),
         (Trouble::BadRequest, r"invalid[_ ]request|bad request|invalid_argument"),
@@ -214,6 +217,25 @@ mod tests {
             ("", "[API Error: Connection error. (cause: fetch failed)]", None, Trouble::Network),
             ("", "API Error: Unable to connect to API (ConnectionRefused)", None, Trouble::Network),
             ("", "Error: 503 scripted outage", None, Trouble::Server),
+            ("", "API Error: Repeated 529 Overloaded errors", None, Trouble::Overloaded),
+            ("", "Server is busy, please try again later", None, Trouble::Overloaded),
+            ("", "We're currently under heavy load", None, Trouble::Overloaded),
+            ("", "No capacity available for model gemini-3-pro", None, Trouble::Overloaded),
+            ("", "Request rejected (429) · this may be temporary", None, Trouble::RateLimit),
+            ("", "You've reached your Opus 4.5 limit", None, Trouble::RateLimit),
+            ("", "API Error: terminated", None, Trouble::Network),
+            ("", "other side closed", None, Trouble::Network),
+            ("", "Request timeout after 120s", None, Trouble::Network),
+            ("", "No auth type is selected", None, Trouble::Auth),
+            (
+                "",
+                "Failed to authenticate: OAuth session expired and could not be refreshed",
+                None,
+                Trouble::Auth,
+            ),
+            ("", "Your ANTHROPIC_API_KEY belongs to a disabled organization", None, Trouble::Auth),
+            ("", "Your account is on hold due to payment failure", None, Trouble::Credit),
+            ("", "the reached limit of the list", None, Trouble::Unknown),
             ("", "request failed: 429", None, Trouble::RateLimit),
             ("", "Too many tokens, please wait before trying again.", Some(429), Trouble::RateLimit),
             ("", "Too many tokens in the prompt", Some(400), Trouble::ContextOverflow),

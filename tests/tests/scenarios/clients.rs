@@ -390,6 +390,20 @@ fn workers_are_described_in_toml_as_in_yaml() {
 }
 
 #[test]
+fn whoever_a_file_describes_is_acknowledged_also_where_it_says_nothing_of_what_may_be_done() {
+    let stage = Stage::repository();
+    let own = program(&stage, "agent.sh", "echo called >>\"$SCRATCH/calls\"; echo mended >notes; echo Done.");
+    let described = format!(
+        "workers:\n  claude: {{title: Claude Code, program: {own}, stream: text, launch: {{args: [-p]}}, rules: [{{when: {{line: never}}, done: true}}]}}\n"
+    );
+    stage.write(".unstuck/workers.yaml", described);
+    let words = ["run", "mend it", "--check", CHECK, "--with", "claude"];
+    stage.unstuck(&words).with_status(64).complains("which does not say what").complains("--acknowledge");
+    assert_eq!(stage.calls(), 0);
+    stage.unstuck(&[&words[..], &["--yes"]].concat()).with_status(0).says("which does not say what");
+}
+
+#[test]
 fn s17_a_judge_has_the_last_word_and_changes_nothing() {
     let judges = |done: bool| {
         let item = json!({"id": "docs", "description": "The page is written", "completed": done, "evidence": "no page"});

@@ -503,3 +503,60 @@ fn s66_a_workspace_that_was_removed_as_a_whole_comes_back_with_one_line() {
     assert!(place.join("src/add.sh").exists());
     assert_eq!(stage.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn s66_a_link_in_place_of_the_context_folder_leads_nobody_out() {
+    let stage = Stage::repository();
+    let outside = stage.scratch("outside");
+    fs::create_dir_all(outside.join("work/o")).expect("the scratch folder is ours");
+    fs::write(outside.join("work/o/precious"), "hours").expect("the scratch folder is ours");
+    fs::write(outside.join("_workflow.json"), "mine").expect("the scratch folder is ours");
+    stage.workflow(
+        "context_dir: ctx\n",
+        "worker: COMMAND\ncommand: 'rm -rf ctx; ln -s \"$SCRATCH/outside\" ctx; echo out >o'\ninstructions: Mend it.\noutputs:\n  - {name: o, path: o, type: code}",
+    );
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("ctx is a link");
+    let there = |file: &str| fs::read_to_string(outside.join(file)).unwrap_or_default();
+    assert_eq!((there("work/o/precious"), there("_workflow.json")), ("hours".to_owned(), "mine".to_owned()));
+    assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 2);
+}
+
+#[test]
+fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
+    let stage = Stage::repository();
+    let filter = "echo '* filter=evil' >.git/info/attributes; \
+                  git config filter.evil.clean 'echo ran >>\"$SCRATCH/ran\"; cat'; \
+                  git config filter.evil.smudge 'echo ran >>\"$SCRATCH/ran\"; cat'";
+    stage.unstuck(&["run", "x", "--check", "true", "--with", filter]).with_status(0);
+    for file in stage.git(&["ls-files"]).lines() {
+        let touched = fs::File::options().append(true).open(stage.workspace().join(file));
+        touched.and_then(|it| it.set_modified(std::time::UNIX_EPOCH)).expect("the file is ours");
+    }
+    let made = std::process::Command::new("mkfifo").arg(stage.workspace().join("Makefile")).status();
+    assert!(made.expect("mkfifo is there").success());
+    stage
+        .unstuck(&["run", "x", "--with", "true"])
+        .with_status(64)
+        .complains("not clear how this project is tested");
+    stage.unstuck(&["run", "x", "--check", "true", "--with", "true", "--baseline", "off"]).with_status(0);
+    assert!(!stage.scratch("ran").exists(), "a planted filter has run");
+}
+
+#[test]
+fn a_run_goes_on_only_where_its_work_is_done() {
+    let stage = Stage::repository();
+    let flag = stage.scratch("flag");
+    stage.workflow("", "worker: CUSTOM\ncapabilities: [READ]\ninstructions: 'git branch --show-current >>\"$SCRATCH/on\"; test -e \"$SCRATCH/flag\"'");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5);
+    fs::write(&flag, "").expect("the scratch folder is ours");
+    stage.git(&["switch", "-qc", "main-line"]);
+    let elsewhere = "the run works on branch work, but the workspace is on main-line";
+    stage.unstuck(&["resume"]).with_status(64).complains(elsewhere).complains("git switch work");
+    stage.git(&["branch", "-qf", "release/1"]);
+    stage.git(&["switch", "-q", "release/1"]);
+    stage.unstuck(&["resume", "--accept-drift"]).with_status(64).complains("which is protected");
+    stage.git(&["switch", "-q", "work"]);
+    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    assert_eq!(fs::read_to_string(stage.scratch("on")).unwrap_or_default(), "work\nwork\n");
+    stage.verify();
+}
