@@ -18,6 +18,8 @@ use crate::workflow;
 const RECENT_MAX: usize = 1000;
 /// Sets of failures whose places are remembered.
 const SETS_MAX: usize = 100;
+/// Workspaces that are remembered.
+const TREES_MAX: usize = 1000;
 /// Members of a failure set are compared up to this many characters.
 const MEMBER_CHARS_MAX: usize = 240;
 
@@ -46,6 +48,9 @@ pub struct Convergence {
     fewest: BTreeMap<Digest, u64>,
     /// The commits that the workspace was on.
     commits: BTreeSet<String>,
+    /// What the files of the workspace were after each iteration, and after the last one.
+    trees: BTreeSet<Digest>,
+    tree: Option<Digest>,
     /// What raised the stage, and how many times it was seen.
     raised_for: Option<(StallCause, u32)>,
 }
@@ -85,6 +90,8 @@ impl Default for Convergence {
             size: None,
             fewest: BTreeMap::new(),
             commits: BTreeSet::new(),
+            trees: BTreeSet::new(),
+            tree: None,
             raised_for: None,
         }
     }
@@ -126,6 +133,9 @@ impl Convergence {
     ///
     /// A verdict without a signal neither adds to the streak of a failure set nor ends it.
     pub fn note(&mut self, signal: &Signal<'_>) {
+        // Who undoes what was done has changed nothing.
+        let changed = if self.goes_back(signal) { Some(false) } else { signal.changed };
+        let signal = &Signal { changed, ..*signal };
         self.unchanged = if signal.changed == Some(false) { self.unchanged.saturating_add(1) } else { 0 };
         if signal.is_silent && signal.changed == Some(true) {
             return;
@@ -161,6 +171,17 @@ impl Convergence {
                 (member, before.saturating_add(1))
             })
             .collect();
+    }
+
+    /// Says whether the files are what they were after an earlier iteration, but not after the last one.
+    fn goes_back(&mut self, signal: &Signal<'_>) -> bool {
+        let Some(tree) = signal.workspace.map(|workspace| workspace.work) else { return false };
+        let is_back = self.tree != Some(tree) && self.trees.contains(&tree);
+        self.tree = Some(tree);
+        if self.trees.len() < TREES_MAX {
+            self.trees.insert(tree);
+        }
+        is_back && signal.changed == Some(true)
     }
 
     /// Says whether the work of this iteration was committed.

@@ -239,6 +239,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                 } else {
                     now.next_back().and_then(|it| it.changed)
                 };
+                let changed = changed.map(|changed| changed && !is_undone(&heard, workspace));
                 heard.push(Heard {
                     verdict,
                     is_own,
@@ -269,6 +270,13 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
         }
     }
     heard
+}
+
+/// Says whether the files are what they were at an earlier verdict, but not at the last.
+fn is_undone(heard: &[Heard<'_>], workspace: Option<&Snapshot>) -> bool {
+    let mut before = heard.iter().filter_map(|it| it.workspace).map(|it| it.work);
+    let last = before.next_back();
+    workspace.is_some_and(|now| last != Some(now.work) && before.any(|it| it == now.work))
 }
 
 fn snapshot(observation: &Observation) -> Option<&Snapshot> {

@@ -438,3 +438,37 @@ fn a_line_that_only_points_to_the_help_is_not_what_went_wrong() {
         assert_eq!(reading.message, said);
     }
 }
+
+#[test]
+fn what_tools_print_on_standard_error_is_not_the_weather_of_the_service() {
+    let tool = br#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"x","aggregated_output":"","exit_code":null,"status":"in_progress"}}"#;
+    let stderr = "ERROR codex_core::exec: exec error: HTTP 503 Service Unavailable\n";
+    for (has_worked, trouble) in [(false, Trouble::Server), (true, Trouble::Crashed)] {
+        let mut decoder = decoder("codex");
+        decoder.push(b"{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n");
+        if has_worked {
+            decoder.push(tool);
+            decoder.push(b"\n");
+        }
+        let (reading, _) = decoder.finish(&Exit::Code(101), false, stderr);
+        assert_eq!(reading.trouble, Some(trouble), "{reading:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_says_what_an_end_in_unknown_words_means() {
+    for (code, message, trouble) in [
+        (53, "Reached max session turns", Trouble::TurnLimit),
+        (173, "Please retry in 44.3s", Trouble::RateLimit),
+        (1, "something new", Trouble::Unknown),
+    ] {
+        let mut decoder = decoder("gemini");
+        let line = format!(
+            r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#
+        );
+        decoder.push(line.as_bytes());
+        decoder.push(b"\n");
+        let (reading, _) = decoder.finish(&Exit::Code(code), false, "");
+        assert_eq!(reading.trouble, Some(trouble), "{reading:?}");
+    }
+}

@@ -456,3 +456,16 @@ fn s76_all_commands_find_the_same_workers() {
     let run = stage.unstuck(&words).with_status(0);
     run.complains("worker: codex (the first that is installed").says("  worker   codex 0.169.0 ");
 }
+
+#[test]
+fn an_output_that_counts_passed_tests_alone_is_probed_as_one_that_passed() {
+    let stage = Stage::repository();
+    let probe = |text: &str, more: &[&str]| {
+        stage.write("out.txt", text);
+        stage.unstuck(&[&["probe", "failures", "--stdout", "out.txt"], more].concat()).with_status(0)
+    };
+    let green = "collected 3 items\n\ntest_a.py ...\n\n====== 3 passed in 0.02s ======\n";
+    probe(green, &[]).says("no failures");
+    probe(green, &["--exit-code", "1"]).says("1 failure");
+    probe("Something is amiss\n", &[]).says("1 failure");
+}

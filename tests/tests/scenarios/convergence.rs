@@ -125,6 +125,15 @@ fn s23_two_states_that_alternate_are_a_cycle() {
 }
 
 #[test]
+fn s23_who_undoes_what_was_done_changes_nothing_whatever_the_check_says() {
+    let stage = Stage::repository();
+    let worker = "[ $((n % 2)) = 1 ] && echo more >src/more || rm -f src/more";
+    let ended = run(&stage, worker, &["--check", "test -e nowhere"]).with_status(3);
+    assert!(ended.out.contains("no_change"), "{ended:?}");
+    assert_eq!(stage.calls(), 5, "the first two are new, and three come back to them");
+}
+
+#[test]
 fn s24_slow_honest_progress_is_never_stopped() {
     let stage = Stage::repository();
     let check = "i=1; while [ $i -le 12 ]; do [ -e src/$i ] && echo \"ok $i - item $i\" || \
