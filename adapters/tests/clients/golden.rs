@@ -37,7 +37,7 @@ fn recorded_outputs_are_read_as_is_right() {
         claude-is-error (check-failed-retryable): Failed Overloaded
         claude-stderr-noise (complete): Done "COMPLETE"
         claude-stderr-complete (incomplete): Done "INCOMPLETE: lint fails"
-        claude-rc1-after-file (incomplete): Failed Crashed
+        claude-rc1-after-file (incomplete): Failed Crashed "done"
         claude-429-stderr (check-failed-retryable): Failed RateLimit
         claude-quota-text (check-failed-retryable): Failed RateLimit until 1795300000
         claude-empty (none): Failed NoEnd

@@ -372,9 +372,11 @@ impl Verdict<'_> {
             return (reading, None);
         }
         if !is_done || !matches!(self.exit, Exit::Code(0) | Exit::Settled) {
+            // What it said is no less said where it ended badly after its end: a verdict in it may stand.
+            let answer = fold.take_answer().filter(|_| is_done);
             let (trouble, problem) = self.failure(&mut fold, plain.as_ref());
             describe(&mut reading, trouble, &self.helped(problem));
-            return (reading, None);
+            return (reading, answer);
         }
         // A wrapper may report an outage as if it were an answer; a client that speaks has other words for it.
         if fold.end.is_none()
