@@ -70,15 +70,25 @@ pub fn settings(changed: &[PathBuf], undo: &str) -> Option<String> {
 }
 
 /// Says which branches of before the run are gone, or elsewhere, whoever did that. The one that HEAD is on moves with the
-/// work, and those of other checkouts with theirs.
-pub fn branches(branches: &[MovedBranch], before: &Snapshot, after: &Snapshot, undo: &str) -> Vec<String> {
+/// work, and those of other checkouts with theirs; one that HEAD was on for a while only goes forward with it.
+pub fn branches(
+    branches: &[MovedBranch],
+    has_commit: impl Fn(&str, &str) -> Option<bool>,
+    before: &Snapshot,
+    after: &Snapshot,
+    undo: &str,
+) -> Vec<String> {
     let (Some(was), Some(is)) = (&before.repository, &after.repository) else { return Vec::new() };
-    let is_on = |it: &Standing, name: &str| it.branch.as_deref() == Some(name) || is_elsewhere(it, name);
+    let is_on = |it: &Standing, name: &str| it.branch.as_deref() == Some(name);
+    let moves = |name: &str| is_elsewhere(was, name) || is_elsewhere(is, name);
     let told = branches.iter().filter_map(|MovedBranch { name, from, to }| match to {
         None => {
             Some(format!("the branch {name} was deleted; put it back: git branch {} {from}", quoted(name)))
         }
-        Some(_) if is_on(was, name) || is_on(is, name) => None,
+        Some(_) if moves(name) || is_on(was, name) && is_on(is, name) => None,
+        Some(to) if (is_on(was, name) || is_on(is, name)) && has_commit(to, from).is_none_or(|has| has) => {
+            None
+        }
         Some(to) => Some(format!("the branch {name} was moved from {from} to {to}")),
     });
     let mut said: Vec<String> = told.collect();

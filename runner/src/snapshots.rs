@@ -418,7 +418,7 @@ impl Keeper {
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
         if is_known {
             let moved = self.moved_branches(first, before, after)?;
-            said.extend(repository::branches(&moved, before, after, undo));
+            said.extend(repository::branches(&moved, has_commit, before, after, undo));
         }
         said.extend(self.lost_outside());
         Ok(said)

@@ -180,6 +180,8 @@ fn s66_what_a_worker_does_to_the_repository_is_told_with_the_command_that_takes_
         ("git branch -qD keep", "the branch keep was deleted; put it back: git branch keep $KEEP"),
         ("git branch -qf keep HEAD", "the branch keep was moved from $KEEP to"),
         ("git reset -q --hard HEAD~1", "took commits off that were there before the run, up to $HEAD"),
+        ("git checkout -qf keep; git commit -q --amend -m other", "the branch keep was moved from $KEEP to"),
+        ("git reset -q --hard HEAD~1; git checkout -qf keep", "the branch work was moved from $HEAD to"),
         (
             "git add -A",
             "threw away what was staged in a form of its own: src/add.sh; put it back: $UNDO --git",
