@@ -140,6 +140,8 @@ pub struct Ledger {
     counters: BTreeMap<String, BTreeMap<String, Counters>>,
     unpriced: Option<String>,
     uncounted: Option<String>,
+    /// Calls that used tools, broke off, and told neither tokens nor money.
+    broke_off: u64,
 }
 
 /// Money, and how many calls it is of.
@@ -248,6 +250,11 @@ impl Ledger {
         self.uncounted.as_deref()
     }
 
+    /// Returns how many calls worked, broke off, and told nothing of what they cost.
+    pub fn broke_off(&self) -> u64 {
+        self.broke_off
+    }
+
     /// Takes note of what a child run has spent in its life so far.
     pub fn add_child(&mut self, child: &RunId, spent: Spent) {
         self.children.insert(child.clone(), spent);
@@ -264,6 +271,10 @@ impl Ledger {
             reading.usage.map(|usage| self.usage_of_call(client, session, reading.earlier.usage, usage));
         let cost = reading.cost.filter(|cost| is_told(cost, reading));
         let cost = cost.map(|cost| self.cost_of_call(client, session, reading.earlier.micro_usd, cost));
+        let has_worked = reading.counts.tools > 0 && reading.end != CallEnd::Done;
+        if has_worked && usage.is_none() && cost.is_none() {
+            self.broke_off = self.broke_off.saturating_add(1);
+        }
         let own = &mut self.own;
         own.calls = own.calls.saturating_add(1);
         match usage {

@@ -37,7 +37,15 @@ pub enum Overspent {
         /// The client.
         client: String,
     },
+    /// Nobody can say: that many calls worked, broke off, and told nothing of what they cost.
+    BrokenOff {
+        /// The calls.
+        calls: u64,
+    },
 }
+
+/// So many calls may work, break off, and tell nothing of what they cost: with more, no bound is one.
+const BROKEN_OFF_MAX: u64 = 3;
 
 /// What was spent and what may be, in words.
 impl fmt::Display for Overspent {
@@ -51,6 +59,12 @@ impl fmt::Display for Overspent {
             }
             Self::Uncounted { client } => {
                 write!(f, "nobody knows what was used: {client} told no tokens of a call that was done")
+            }
+            Self::BrokenOff { calls } => {
+                write!(
+                    f,
+                    "nobody knows what was spent: {calls} calls broke off in their work and told no number"
+                )
             }
         }
     }
@@ -148,6 +162,10 @@ impl RunState {
         money
             .map(|model| Overspent::Unknown { model: model.to_owned() })
             .or_else(|| tokens.map(|client| Overspent::Uncounted { client: client.to_owned() }))
+            .or_else(|| {
+                let calls = self.ledger.broke_off();
+                (calls >= BROKEN_OFF_MAX).then_some(Overspent::BrokenOff { calls })
+            })
     }
 
     /// Says whether the next thing that is done, or is being done, costs anything although nothing is left. What

@@ -412,7 +412,9 @@ pub fn spent_json(spent: Spent) -> serde_json::Value {
 pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
     match bound {
         Some(Overspent::Tokens { .. }) => "--add-tokens 1000000",
-        Some(Overspent::Unknown { .. } | Overspent::Uncounted { .. }) => "--accept-unknown-cost",
+        Some(Overspent::Unknown { .. } | Overspent::Uncounted { .. } | Overspent::BrokenOff { .. }) => {
+            "--accept-unknown-cost"
+        }
         Some(Overspent::Money { .. }) | None => "--add-usd 5",
     }
 }

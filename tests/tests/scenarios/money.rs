@@ -227,6 +227,27 @@ fn s38_a_call_that_tells_no_tokens_ends_a_run_that_is_bound_by_them() {
     stage.verify();
 }
 
+#[cfg(unix)]
+#[test]
+fn s38_calls_that_break_off_in_their_work_without_a_number_are_three_at_most() {
+    let stage = with("codex", &json!([]));
+    let told = [
+        json!({"type": "thread.started", "thread_id": "0199"}),
+        json!({"type": "item.started", "item": {"id": "i", "type": "command_execution", "command": "ls",
+            "aggregated_output": "", "exit_code": null, "status": "in_progress"}}),
+    ];
+    prints(&stage, "codex", &told.map(|line| line.to_string()));
+    let script = std::fs::read_to_string(stage.workspace().join("fake.sh")).expect("it was written");
+    stage.write("fake.sh", script + "echo more >>work.txt\n");
+    run(&stage, "codex", &["--max-tokens", "1000"])
+        .with_status(2)
+        .says("nobody knows what was spent: 3 calls broke off in their work and told no number")
+        .says("--accept-unknown-cost");
+    assert_eq!(stage.facts("worker_finished").len(), 3);
+    stage.unstuck(&["resume", "--add-tokens", "500"]).with_status(64).complains("--accept-unknown-cost");
+    stage.verify();
+}
+
 #[test]
 fn s38_a_cost_that_may_stay_unknown_ends_nothing() {
     for options in [&["--max-usd", "5", "--accept-unknown-cost"][..], &[]] {
