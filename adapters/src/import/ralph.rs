@@ -33,6 +33,7 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node) -> Result<(), Rejected> {
             _ => setting(input, entry, &mut asked),
         }
     }
+    bound(input, &asked);
     let text = match (asked.prompt.take(), asked.file.take()) {
         (Some(text), _) => text,
         (None, file) => {
@@ -59,6 +60,23 @@ struct Asked {
     /// Where the name of a file stands, and the name.
     file: Option<(u32, String)>,
     rules: Vec<String>,
+    /// Where the bound of money stands, and the bound in millionths of a US dollar.
+    bound: Option<(u32, u64)>,
+}
+
+/// Says whether the bound of money is one: that follows from who works, wherever that is said.
+fn bound(input: &mut Input<'_>, asked: &Asked) {
+    let Some((line, micro_usd)) = asked.bound else { return };
+    let at_most = format!("{} at most", money::dollars(micro_usd));
+    if input.draft.tells_cost() {
+        input.carried(line, at_most);
+    } else {
+        input.left(
+            line,
+            at_most,
+            "the worker does not tell what it spends; give the prices of tokens (docs/money.md) and set max_usd",
+        );
+    }
 }
 
 fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
@@ -82,10 +100,7 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
         ("max_cost" | "max_cost_usd", Kind::Int(usd) | Kind::Float(usd)) => match money::micro_usd(usd) {
             Some(micro_usd @ 1..) => {
                 input.draft.micro_usd = Some(micro_usd);
-                input.carried(
-                    line,
-                    format!("{} at most, where the worker tells what it spends", money::dollars(micro_usd)),
-                );
+                asked.bound = Some((line, micro_usd));
             }
             _ => input.left(line, format!("{} = {usd}", entry.key), "set max_usd"),
         },

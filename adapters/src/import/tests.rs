@@ -491,7 +491,6 @@ hats:
         + ralph.yml:2: CODEX_CLI works
         + ralph.yml:7: 40 iterations at most
         + ralph.yml:8: 5400 s at most
-        + ralph.yml:9: $10.00 at most, where the worker tells what it spends
         + ralph.yml:12: 1 rule, behind the prompt
         + docs/PROMPT.md:1: the prompt, word for word
         + Cargo.toml: `cargo test`: the tests of the project have to pass
@@ -499,6 +498,7 @@ hats:
         - ralph.yml:6: the completion promise `LOOP_COMPLETE` ends nothing here: it is a word, and no evidence; the worker is told how to say that it is done; the commands show it
         - ralph.yml:11: `core.scratchpad`; say it in the instructions
         - ralph.yml:14: the hats builder: one worker does all; make a step of each that has an order, with depends_on; a reviewer is a completion_check
+        - ralph.yml:9: $10.00 at most; the worker does not tell what it spends; give the prices of tokens (docs/money.md) and set max_usd
     "#]].assert_eq(&shown_of(found));
     check(
         "ralph.yml",

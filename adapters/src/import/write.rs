@@ -97,6 +97,12 @@ impl Draft {
         (self.worker, self.command, self.names_worker) = (kind, command, true);
     }
 
+    /// Says whether the worker tells what it spends: with a bound of money, a run of one that does not is refused.
+    pub fn tells_cost(&self) -> bool {
+        let tells = |name| clients::all().any(|client| client.name == name && client.tells_cost());
+        self.command.is_none() && self.worker.client_name().is_some_and(tells)
+    }
+
     /// Returns the first step: where there is one loop, it is that.
     pub fn step(&mut self) -> &mut Step {
         if self.steps.is_empty() {
@@ -156,10 +162,7 @@ pub(super) fn written(draft: &Draft) -> String {
     ];
     lines.extend(draft.micro_usd.map(|bound| {
         let bound = format!("max_usd: {}", money::exact_dollars(bound));
-        // A run whose worker does not tell what it spends is refused with it.
-        let tells = |name| clients::all().any(|client| client.name == name && client.tells_cost());
-        let holds = draft.command.is_none() && draft.worker.client_name().is_some_and(tells);
-        if holds {
+        if draft.tells_cost() {
             format!("{bound} # of all workers")
         } else {
             format!("# {bound} needs prices: docs/money.md")
