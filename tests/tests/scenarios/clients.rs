@@ -469,3 +469,26 @@ fn an_output_that_counts_passed_tests_alone_is_probed_as_one_that_passed() {
     probe(green, &["--exit-code", "1"]).says("1 failure");
     probe("Something is amiss\n", &[]).says("1 failure");
 }
+
+#[test]
+fn a_line_of_a_batch_that_cannot_be_read_costs_nobody_the_others() {
+    let stage = Stage::repository();
+    stage.write("out.txt", "3 passed in 0.02s\n");
+    let lines = [
+        r#"{"id": "first", "exit_code": 0, "stdout": "out.txt"}"#,
+        "no request",
+        r#"{"id": "gone", "exit_code": 1, "stdout": "gone.txt"}"#,
+        r#"{"id": "last", "exit_code": 1, "stdout": "out.txt"}"#,
+    ];
+    stage.write("batch.jsonl", lines.join("\n"));
+    let ended = stage.shell(&stage.workspace(), "unstuck probe failures --batch <batch.jsonl");
+    let answers: Vec<Value> = String::from_utf8_lossy(&ended.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let ids: Vec<Option<&str>> = answers.iter().map(|it| it["id"].as_str()).collect();
+    assert_eq!(ids, [Some("first"), None, None, Some("last")], "{answers:?}");
+    assert_eq!((&answers[1]["line"], &answers[2]["line"]), (&json!(2), &json!(3)), "{answers:?}");
+    assert!(answers[2]["error"].as_str().is_some_and(|it| it.contains("gone.txt")), "{answers:?}");
+    assert_eq!(ended.status.code(), Some(64));
+}

@@ -17,7 +17,7 @@ pub struct Args {
     /// Read many: one JSON object a line on standard input, one answer a line.
     ///
     /// Input: {"id", "command", "cwd", "exit_code", "stdout": path or null, "stderr": path or null,
-    /// "reports": [{"format", "path"}]}.
+    /// "reports": [{"format", "path"}]}. The answer to a line that cannot be read is {"line", "error"}.
     #[arg(long, conflicts_with_all = ["stdout", "stderr", "report", "exit_code", "json"])]
     batch: bool,
     /// The file with standard output; standard input when neither this nor another file is given.
@@ -159,23 +159,50 @@ struct RequestedReport {
 
 fn batch(format: Option<&Format>) -> Result {
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut refused = 0_usize;
     for (at, line) in io::stdin().lock().split(b'\n').enumerate() {
-        let bad = |what: String| Error::usage(format!("line {} of standard input: {what}", at + 1));
-        let line = line.map_err(|error| bad(error.to_string()))?;
+        let line = line.map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let request: Request = serde_json::from_slice(&line).map_err(|error| bad(error.to_string()))?;
-        let files = requested(&request)
-            .map_err(|error| bad(error.to_string().trim_start_matches("error: ").to_owned()))?;
-        let extraction = files.extract(&request.command, &request.cwd, request.exit_code, format);
-        let answer = Answer::new(Some(&request.id), &extraction);
-        let written = serde_json::to_writer(&mut out, &answer).map_err(io::Error::from);
+        let written = match answered(&line, format, &mut out) {
+            Ok(written) => written,
+            // One that cannot be read costs nobody the others.
+            Err(error) => {
+                refused += 1;
+                let why = error.to_string();
+                let why = why.trim_start_matches("error: ");
+                let refusal = Refusal { line: at + 1, error: why };
+                serde_json::to_writer(&mut out, &refusal).map_err(io::Error::from)
+            }
+        };
         if written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).is_err() {
             return Ok(exit::OK); // Nobody reads any more.
         }
     }
-    Ok(exit::OK)
+    match refused {
+        0 => Ok(exit::OK),
+        _ => {
+            Err(Error::usage(format!("{} of standard input could not be read", text::count(refused, "line")))
+                .hint("each has an `error` in its answer"))
+        }
+    }
+}
+
+/// Answers one line of a batch. What is returned within says whether the answer could be written.
+fn answered(line: &[u8], format: Option<&Format>, out: &mut impl io::Write) -> Result<io::Result<()>> {
+    let request: Request =
+        serde_json::from_slice(line).map_err(|error| Error::usage(format!("not a request: {error}")))?;
+    let files = requested(&request)?;
+    let extraction = files.extract(&request.command, &request.cwd, request.exit_code, format);
+    Ok(serde_json::to_writer(out, &Answer::new(Some(&request.id), &extraction)).map_err(io::Error::from))
+}
+
+/// The answer to a line of a batch that cannot be read.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    line: usize,
+    error: &'a str,
 }
 
 fn requested(request: &Request) -> Result<Files> {
