@@ -1420,3 +1420,42 @@ fn what_belongs_to_another_failure_is_not_taken_for_it() {
     );
     assert_eq!(read(two.as_bytes()).failures.len(), 2);
 }
+
+#[test]
+fn a_process_that_dies_in_a_test_is_told_by_that_test() {
+    let overflow = |test: &str| {
+        format!(
+            "thread '{test}' (123) has overflowed its stack\nfatal runtime error: stack overflow, aborting\n"
+        )
+    };
+    let cargo = "error: test failed, to rerun pass `--lib`\n\nCaused by:\n  process didn't exit successfully: `/x/deps/a-0a1b2c3d4e5f6071` (signal: 6, SIGABRT: process abort signal)\n";
+    let python = |file: &str, test: &str| {
+        format!(
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f18 (most recent call first):\n  File \"/usr/lib/ctypes/__init__.py\", line 519 in string_at\n  File \"/srv/ci/shop/{file}\", line 4 in {test}\n  File \"/usr/lib/unittest/case.py\", line 579 in _callTestMethod\n"
+        )
+    };
+    let lib = "     Running unittests src/lib.rs (target/debug/deps/a-0a1b2c3d4e5f6071)\n";
+    for (text, other, expected) in [
+        (
+            lib.to_owned() + &overflow("t::deep") + cargo,
+            lib.to_owned() + &overflow("t::deeper") + cargo,
+            expect![["cargo-test | t::deep | stack overflow | src/lib.rs\n"]],
+        ),
+        // Where the test has no thread of its own, the binary is all that is known.
+        (
+            lib.to_owned() + &overflow("main") + cargo,
+            lib.replace("lib.rs", "other.rs") + &overflow("main") + cargo,
+            expect![["cargo-test | - | SIGABRT | src/lib.rs\n"]],
+        ),
+        (overflow("t::deep"), overflow("t::deeper"), expect![["traceback | - | stack overflow | -\n"]]),
+        (
+            python("test_a.py", "test_one"),
+            python("test_a.py", "test_two"),
+            expect![["traceback | - | Segmentation fault | test_a.py\n"]],
+        ),
+    ] {
+        let extraction = read(text.as_bytes());
+        check(&extraction, &expected);
+        assert_ne!(extraction.set().key(), read(other.as_bytes()).set().key(), "{text}");
+    }
+}

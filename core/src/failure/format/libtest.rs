@@ -18,7 +18,7 @@ const FAILED: &str = "test result: FAILED";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let mut blocks: BTreeMap<&str, &[&str]> = BTreeMap::new();
-    let mut file = "";
+    let (mut file, mut overflowed) = ("", None);
     let ends: Vec<usize> =
         sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
     let mut targets = targets(sheet, &ends).into_iter();
@@ -38,6 +38,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 }
             }
             b't' => {
+                overflowed = overflow(line).or(overflowed);
                 // Output that was not captured stands between the lines of the tests.
                 if let Some(name) = thread(line) {
                     blocks.entry(name).or_insert(panic(lines, at));
@@ -64,9 +65,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             b' ' => {
                 let trimmed = line.trim_ascii_start();
                 if let Some(running) = trimmed.strip_prefix("Running ") {
+                    overflowed = None;
                     file = running.trim_start_matches("unittests ").split(" (").next().unwrap_or_default();
                 } else if trimmed.starts_with("process didn't exit successfully: ") {
-                    died(trimmed, file, found);
+                    match overflowed.take() {
+                        Some((name, line)) => {
+                            found
+                                .push(Draft::test(TOOL, name, &[line]).kind("stack overflow").at(file, None));
+                        }
+                        None => died(trimmed, file, found),
+                    }
                 }
             }
             b'e' if line.starts_with("error: doctest failed") || line.starts_with("error: test failed") => {
@@ -81,6 +89,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 pub(super) fn thread(line: &str) -> Option<&str> {
     let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once("' ")?;
     rest.contains("panicked at ").then_some(name)
+}
+
+/// Returns the test on a line `thread 'NAME' has overflowed its stack`, which ends its whole binary, with the line.
+pub(super) fn overflow(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.strip_prefix("thread '")?.split_once('\'')?;
+    let is_named = !matches!(name, "main" | "<unnamed>" | "<unknown>");
+    (is_named && rest.ends_with(" has overflowed its stack")).then_some((name, line))
 }
 
 /// Returns the lines of a panic.
@@ -166,7 +181,7 @@ fn listed<'a, 'b>(
     named.into_iter().map(|(name, (_, block))| (name, block)).collect()
 }
 
-/// A binary that a signal ended, or that left with a code of its own: the test is not known.
+/// A binary that a signal ended, or that left with a code of its own, where the test is not known.
 fn died(line: &str, file: &str, found: &mut Found<'_>) {
     static DEATH: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"`(?P<program>[^`\s]*?)(?:-[0-9a-f]{16})?(?:\.exe)?(?: [^`]*)?` \((?:signal: \d+, (?P<signal>\w+).*|exit (?:status|code): (?P<code>\S+))\)").expect("well formed")

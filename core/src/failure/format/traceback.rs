@@ -6,12 +6,13 @@ use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::reason::{exception, is_frame};
-use super::{Sheet, until};
+use super::{Sheet, libtest, until};
 
 /// Reads the last exception of each language that a stack belongs to.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     python(lines, found);
+    fatal_python(lines, found);
     rust(lines, found);
     go(lines, found);
     java(lines, found);
@@ -54,7 +55,27 @@ fn python(lines: &[&str], found: &mut Found<'_>) {
     }
 }
 
+/// The stack that `faulthandler` prints where Python itself dies, innermost call first.
+fn fatal_python(lines: &[&str], found: &mut Found<'_>) {
+    const HEAD: &str = "Fatal Python error: ";
+    let Some(at) = lines.iter().rposition(|line| line.starts_with(HEAD)) else { return };
+    let frame = |line: &'_ &str| {
+        let (file, rest) = line.strip_prefix("  File \"")?.split_once("\", line ")?;
+        Some((file.to_owned(), rest.split_once(" in ")?.1.to_owned()))
+    };
+    let frames: Vec<(String, String)> = lines[at..].iter().filter_map(frame).collect();
+    // Which test it was says more than in which library it ended.
+    let of_test = frames.iter().find(|(_, function)| function.starts_with("test"));
+    let Some((file, function)) = of_test.or(frames.first()) else { return };
+    let kind = lines[at][HEAD.len()..].split(':').next().unwrap_or_default();
+    let draft = Draft::process("traceback", kind, &[]).about(function);
+    found.push(draft.at(file, None).message(&format!("{}\nin {function}", lines[at])));
+}
+
 fn rust(lines: &[&str], found: &mut Found<'_>) {
+    for (name, line) in lines.iter().filter_map(|line| libtest::overflow(line)) {
+        found.push(Draft::process("traceback", "stack overflow", &[]).about(name).message(line));
+    }
     for (at, _) in lines
         .iter()
         .enumerate()
