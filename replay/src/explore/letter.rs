@@ -11,14 +11,14 @@ pub enum Letter {
     Complete,
     /// The same failures, although the workspace changed.
     Same,
-    /// The same failures, and nothing in the workspace changed.
-    Unchanged,
     /// One failure less.
     Fewer,
     /// The same failures and one more.
     More,
     /// Failures that never were there before.
     Other,
+    /// Nothing in the workspace changed, so the same failures; the first ones, where there were none.
+    Unchanged,
     /// New findings, in a workspace that grew.
     Drift,
     /// The failures before those of now.
@@ -47,10 +47,10 @@ impl Letter {
     const ALL: [Self; 17] = [
         Self::Complete,
         Self::Same,
-        Self::Unchanged,
         Self::Fewer,
         Self::More,
         Self::Other,
+        Self::Unchanged,
         Self::Drift,
         Self::Back,
         Self::Silent,

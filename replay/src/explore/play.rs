@@ -336,7 +336,8 @@ impl Node {
         let now = self.sets.last();
         let fresh = self.sets.iter().flatten().max().map_or(0, |newest| newest + 1);
         let set = match letter {
-            Letter::Same | Letter::Unchanged => now?.clone(),
+            Letter::Same => now?.clone(),
+            Letter::Unchanged => now.cloned().unwrap_or_else(|| vec![fresh, fresh + 1]),
             Letter::Fewer => now.filter(|set| set.len() > 1)?.split_last()?.1.to_vec(),
             Letter::More => {
                 let set = now.filter(|set| set.len() < SET_MAX)?;
