@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use unstuck_adapters::workflow_file::{self, Options};
+use serde::Serialize;
+use unstuck_adapters::workflow_file::{self, Complaint, Options};
 
 use crate::args::Global;
 use crate::commands::run;
@@ -22,7 +23,7 @@ pub struct Args {
     /// Print the JSON Schema of workflow files, for editors.
     #[arg(long)]
     schema: bool,
-    /// Print the plan as JSON.
+    /// Print the plan as JSON, or what is wrong.
     #[arg(long)]
     json: bool,
     /// Play all short histories of each step: what it may cost at most, how it can end, what is never reached.
@@ -31,6 +32,12 @@ pub struct Args {
     /// What decides how a file is read.
     #[command(flatten)]
     reading: run::Reading,
+}
+
+/// What is wrong with a file, in place of its plan.
+#[derive(Serialize)]
+struct Problems<'a> {
+    problems: &'a [Complaint],
 }
 
 /// Prints what is wrong with the file, or its plan.
@@ -42,7 +49,12 @@ pub fn check(global: &Global, args: &Args) -> Result {
     let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
     let workspace = project::directory(global)?;
     let options: Options = args.reading.options(&workspace, None);
-    let loaded = run::load(file, &workspace.join(file), &options)?;
+    let loaded = workflow_file::load(&workspace.join(file), &options).map_err(|why| {
+        if args.json {
+            crate::print_json(&Problems { problems: &why.complaints });
+        }
+        run::rejected(file, &why)
+    })?;
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }

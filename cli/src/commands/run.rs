@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_adapters::branch;
 use unstuck_adapters::prices;
-use unstuck_adapters::workflow_file::{self, Loaded, Options};
+use unstuck_adapters::workflow_file::{self, Loaded, Options, Rejected};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::Millis;
@@ -237,12 +237,14 @@ impl Reading {
 
 /// Reads a workflow file, or says all that is wrong with it. `named` is the path as it was typed.
 pub fn load(named: &Path, path: &Path, options: &Options) -> Result<Loaded> {
-    workflow_file::load(path, options).map_err(|rejected| {
-        let path = named;
-        let problems = text::count(rejected.complaints.len(), "problem");
-        Error::usage(format!("{}: {problems}\n{}", path.display(), rejected.render(text::width()).trim_end()))
-            .hint(format!("mend the file, then: unstuck check {}", path.display()))
-    })
+    workflow_file::load(path, options).map_err(|why| rejected(named, &why))
+}
+
+/// Says all that is wrong with a workflow file. `named` is its path as it was typed.
+pub fn rejected(named: &Path, why: &Rejected) -> Error {
+    let (file, problems) = (named.display(), text::count(why.complaints.len(), "problem"));
+    Error::usage(format!("{file}: {problems}\n{}", why.render(text::width()).trim_end()))
+        .hint(format!("mend the file, then: unstuck check {file}"))
 }
 
 /// Runs the workflow.

@@ -78,3 +78,18 @@ fn the_example_without_a_file_mends_one_failure_after_the_other() {
     assert!(moved.iter().any(|it| it.starts_with("fail 1 →")), "{moved:?}");
     assert!(ended.out.contains("COMPLETE after 3 iterations"), "{ended:?}");
 }
+
+#[test]
+fn what_is_wrong_with_a_file_is_told_as_json_as_well() {
+    let stage = Stage::repository();
+    stage.write("flow.yaml", "name: x\nversion: \"1\"\ntimeout: 1h\nstepz: {}\n");
+    let ended = stage.unstuck(&["check", "flow.yaml", "--json"]).with_status(64);
+    let told: serde_json::Value = serde_json::from_str(&ended.out).expect("JSON");
+    let named = &told["problems"][1];
+    assert_eq!(
+        (&named["line"], &named["path"]),
+        (&serde_json::json!(4), &serde_json::json!("stepz")),
+        "{told}"
+    );
+    ended.complains("did you mean \"steps\"?");
+}
