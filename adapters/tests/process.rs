@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
+#[cfg(target_os = "linux")]
+use unstuck_adapters::process::guard::Guard;
 use unstuck_adapters::process::{self, Patience, Spec, Stop};
 use unstuck_adapters::redact::Redactor;
 use unstuck_core::event::{Exit, Outcome};
@@ -302,6 +304,25 @@ async fn what_is_left_behind_is_ended_and_counted() {
         assert!((1..=count).contains(&finished.processes_ended), "{name}: {}", finished.processes_ended);
     })
     .await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_guard_is_nothing_that_a_process_left_behind() {
+    let mut bench = Bench::new();
+    let mut guard = Command::new("setsid");
+    guard.args(["bash", "-c", "echo $$ >\"$1\"; read", "guard"]).arg(bench.folder.path().join("guard"));
+    // It is younger than the process, as it may be where both are started at once.
+    let begun = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Guard::start(guard).unwrap()
+    };
+    let spec = Spec { limit: Duration::from_millis(400), ..bench.bash("sleep 300") };
+    let (finished, _guard) = tokio::join!(bench.run(spec), begun);
+    assert_eq!(finished.exit, Exit::TimedOut);
+    // A signal takes a moment to tell.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(bench.process("guard").is_there());
 }
 
 #[tokio::test]

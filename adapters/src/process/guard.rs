@@ -11,10 +11,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use super::MARK;
 use super::group::Family;
+use super::spawn::marks;
 
 /// What the supervisor says before it goes.
 const ALL_IS_ENDED: &[u8] = b".";
+
+/// The mark of a guard. That of no run begins so.
+const OWN_MARK: &str = "guard";
 
 /// How often the guard looks, which takes a few milliseconds.
 const LOOKS_EVERY: Duration = Duration::from_secs(2);
@@ -31,6 +36,8 @@ impl Guard {
     /// When the command cannot be started. A run can do without: a resume ends what was left.
     pub fn start(mut command: Command) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // It has left our session: without a mark of its own it would be taken for what a worker left behind.
+        command.env(MARK, marks(OWN_MARK));
         // It must not keep a file system busy.
         command.current_dir("/");
         Ok(Self(command.spawn()?))

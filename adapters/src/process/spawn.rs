@@ -108,7 +108,7 @@ fn patiently(mut start: impl FnMut() -> io::Result<Started>) -> io::Result<Start
 }
 
 /// Returns our own mark behind those of the runs that we are a part of.
-fn marks(own: &str) -> OsString {
+pub(super) fn marks(own: &str) -> OsString {
     let mut marks = std::env::var_os(MARK).unwrap_or_default();
     if !marks.is_empty() {
         marks.push(" ");
