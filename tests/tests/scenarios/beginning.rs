@@ -84,7 +84,7 @@ fn what_is_wrong_with_a_file_is_told_as_json_as_well() {
     let stage = Stage::repository();
     stage.write("flow.yaml", "name: x\nversion: \"1\"\ntimeout: 1h\nstepz: {}\n");
     let ended = stage.unstuck(&["check", "flow.yaml", "--json"]).with_status(64);
-    let told: serde_json::Value = serde_json::from_str(&ended.out).expect("JSON");
+    let told: Value = serde_json::from_str(&ended.out).expect("JSON");
     let named = &told["problems"][1];
     assert_eq!(
         (&named["line"], &named["path"]),
