@@ -271,8 +271,8 @@ impl Ledger {
             reading.usage.map(|usage| self.usage_of_call(client, session, reading.earlier.usage, usage));
         let cost = reading.cost.filter(|cost| is_told(cost, reading));
         let cost = cost.map(|cost| self.cost_of_call(client, session, reading.earlier.micro_usd, cost));
-        let has_worked = reading.counts.tools > 0 && reading.end != CallEnd::Done;
-        if has_worked && usage.is_none() && cost.is_none() {
+        let has_broken_off = reading.counts.tools > 0 && reading.end != CallEnd::Done;
+        if has_broken_off && usage.is_none() && cost.is_none() {
             self.broke_off = self.broke_off.saturating_add(1);
         }
         let own = &mut self.own;

@@ -430,9 +430,8 @@ async fn child_run(
         && !outcome.exit.is_stopped()
     {
         let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
-        let copied = world.check_way(&child_context).map_err(|error| error.to_string()).and_then(|()| {
+        let copied = world.in_own_folder(&child_context, || {
             artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap)
-                .map_err(|error| error.to_string())
         });
         match copied {
             Ok(missing) => outcome.notes.extend(missing),

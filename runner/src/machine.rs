@@ -1,5 +1,6 @@
 //! The machine that a run is carried out on: what is known of it, and what leaves it without secrets.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -202,7 +203,8 @@ impl Machine {
             branch_lock: self.branch_lock.is_some(),
         };
         let folder = self.context_dir(state);
-        let written = self.check_way(&folder).and_then(|()| context::write(&folder, state, events, &facts));
+        let written = artifacts::check_way(&self.workspace, &folder)
+            .and_then(|()| context::write(&folder, state, events, &facts));
         if let Err(error) = written {
             tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
@@ -224,9 +226,15 @@ impl Machine {
         self.workspace.join(configured)
     }
 
-    /// Checks that a folder of ours is where it is said to be, and not where a link leads.
-    pub(crate) fn check_way(&self, folder: &Path) -> io::Result<()> {
-        artifacts::check_way(&self.workspace, folder)
+    /// Does something in a folder of ours, if it is where it is said to be, and not where a link leads. Says in words what
+    /// went wrong.
+    pub(crate) fn in_own_folder<T, E: fmt::Display>(
+        &self,
+        folder: &Path,
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, String> {
+        artifacts::check_way(&self.workspace, folder).map_err(|error| error.to_string())?;
+        act().map_err(|error| error.to_string())
     }
 
     /// Returns the folders of the workspace that are ours.

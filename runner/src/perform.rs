@@ -481,17 +481,15 @@ fn inputs(world: &Machine, step: &Step, is_check: bool, context_dir: &Path) -> R
     if is_check || step.inputs.is_empty() {
         return Ok(Vec::new());
     }
-    world.check_way(context_dir).map_err(|error| error.to_string())?;
-    artifacts::copy_inputs(&world.workspace, context_dir, &step.inputs).map_err(|error| error.to_string())
+    world.in_own_folder(context_dir, || artifacts::copy_inputs(&world.workspace, context_dir, &step.inputs))
 }
 
 fn outputs(world: &Machine, step: &Step, context_dir: &Path, outcome: &mut Outcome) {
     if step.outputs.is_empty() {
         return;
     }
-    let collected = world.check_way(context_dir).map_err(|error| error.to_string()).and_then(|()| {
+    let collected = world.in_own_folder(context_dir, || {
         artifacts::collect_outputs(&world.workspace, context_dir, &step.id, &step.outputs)
-            .map_err(|error| error.to_string())
     });
     match collected {
         Ok(missing) => outcome.notes.extend(missing),

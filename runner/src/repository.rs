@@ -80,15 +80,17 @@ pub fn branches(
 ) -> Vec<String> {
     let (Some(was), Some(is)) = (&before.repository, &after.repository) else { return Vec::new() };
     let is_on = |it: &Standing, name: &str| it.branch.as_deref() == Some(name);
-    let moves = |name: &str| is_elsewhere(was, name) || is_elsewhere(is, name);
+    let is_expected = |name: &str, from: &str, to: &str| match (is_on(was, name), is_on(is, name)) {
+        _ if is_elsewhere(was, name) || is_elsewhere(is, name) => true,
+        (true, true) => true,
+        (false, false) => false,
+        _ => has_commit(to, from).unwrap_or(true),
+    };
     let told = branches.iter().filter_map(|MovedBranch { name, from, to }| match to {
         None => {
             Some(format!("the branch {name} was deleted; put it back: git branch {} {from}", quoted(name)))
         }
-        Some(_) if moves(name) || is_on(was, name) && is_on(is, name) => None,
-        Some(to) if (is_on(was, name) || is_on(is, name)) && has_commit(to, from).is_none_or(|has| has) => {
-            None
-        }
+        Some(to) if is_expected(name, from, to) => None,
         Some(to) => Some(format!("the branch {name} was moved from {from} to {to}")),
     });
     let mut said: Vec<String> = told.collect();

@@ -60,13 +60,13 @@ struct Asked {
     /// Where the name of a file stands, and the name.
     file: Option<(u32, String)>,
     rules: Vec<String>,
-    /// Where the bound of money stands, and the bound in millionths of a US dollar.
-    bound: Option<(u32, u64)>,
+    /// The line of the bound of money.
+    bound: Option<u32>,
 }
 
 /// Says whether the bound of money is one: that follows from who works, wherever that is said.
 fn bound(input: &mut Input<'_>, asked: &Asked) {
-    let Some((line, micro_usd)) = asked.bound else { return };
+    let Some((line, micro_usd)) = asked.bound.zip(input.draft.micro_usd) else { return };
     let at_most = format!("{} at most", money::dollars(micro_usd));
     if input.draft.tells_cost() {
         input.carried(line, at_most);
@@ -100,7 +100,7 @@ fn setting(input: &mut Input<'_>, entry: &Entry, asked: &mut Asked) {
         ("max_cost" | "max_cost_usd", Kind::Int(usd) | Kind::Float(usd)) => match money::micro_usd(usd) {
             Some(micro_usd @ 1..) => {
                 input.draft.micro_usd = Some(micro_usd);
-                asked.bound = Some((line, micro_usd));
+                asked.bound = Some(line);
             }
             _ => input.left(line, format!("{} = {usd}", entry.key), "set max_usd"),
         },

@@ -59,14 +59,13 @@ fn python(lines: &[&str], found: &mut Found<'_>) {
 fn fatal_python(lines: &[&str], found: &mut Found<'_>) {
     const HEAD: &str = "Fatal Python error: ";
     let Some(at) = lines.iter().rposition(|line| line.starts_with(HEAD)) else { return };
-    let frame = |line: &'_ &str| {
+    let frames = lines[at..].iter().filter_map(|line| {
         let (file, rest) = line.strip_prefix("  File \"")?.split_once("\", line ")?;
-        Some((file.to_owned(), rest.split_once(" in ")?.1.to_owned()))
-    };
-    let frames: Vec<(String, String)> = lines[at..].iter().filter_map(frame).collect();
+        Some((file, rest.split_once(" in ")?.1))
+    });
     // Which test it was says more than in which library it ended.
-    let of_test = frames.iter().find(|(_, function)| function.starts_with("test"));
-    let Some((file, function)) = of_test.or(frames.first()) else { return };
+    let of_test = frames.clone().find(|(_, function)| function.starts_with("test"));
+    let Some((file, function)) = of_test.or_else(|| frames.clone().next()) else { return };
     let kind = lines[at][HEAD.len()..].split(':').next().unwrap_or_default();
     let draft = Draft::process("traceback", kind, &[]).about(function);
     found.push(draft.at(file, None).message(&format!("{}\nin {function}", lines[at])));
