@@ -188,19 +188,33 @@ fn read(
         failures_left_out: left_out,
         confidence: extraction.confidence,
         tests,
-        listed: listed(&listing, before, &cwd, blobs),
+        listed: listed(&listing, &bare, before, &cwd, blobs),
         ..bare
     }
 }
 
-/// Says what became of the tests that failed before the work began.
-fn listed(listing: &Listing, before: Option<&Before>, cwd: &str, blobs: &dyn BlobStore) -> Listed {
-    let failed = before.map_or(&[][..], |before| &before.result.listed.failed);
-    // Only a name that is missing makes it worth the time.
-    let known = || before.map_or_else(Listing::default, |before| listing_of(&before.result, cwd, blobs));
-    let mut listed = listing.listed(failed, known);
-    listed.gone.extend(before.iter().flat_map(|before| &before.removed).cloned());
+/// Says what became of the tests that ended before the work began.
+fn listed(
+    listing: &Listing,
+    result: &CommandResult,
+    before: Option<&Before>,
+    cwd: &str,
+    blobs: &dyn BlobStore,
+) -> Listed {
+    let Some(before) = before else { return listing.listed(&[], &Listing::default()) };
+    let known = listing_of(&before.result, cwd, blobs);
+    let mut listed = listing.listed(&before.result.listed.failed, &known);
+    listed.gone.extend(before.removed.iter().cloned());
+    // Where only the end of an output was read, a name may stand before it.
+    if !is_cut(result) && !is_cut(&before.result) {
+        listed.gone.extend(listing.vanished(&known));
+    }
     listed
+}
+
+/// Says whether it printed more than is read of it.
+fn is_cut(result: &CommandResult) -> bool {
+    [&result.stdout, &result.stderr].into_iter().flatten().chain(&result.reports).any(|it| it.size > READ_MAX)
 }
 
 /// Reads which tests an earlier output names; none of one that was not kept.

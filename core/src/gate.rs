@@ -3,7 +3,7 @@
 //! A command with the gate *pass* has to exit with 0. One with *no new failures* must show no failure that the
 //! baseline did not have, whatever else fails. An inconclusive run, one that was cut short or of which
 //! nothing could be read, goes through no gate; nor do fewer tests than the baseline had, nor
-//! tests without one that failed in the baseline, where they have names.
+//! tests without one of the baseline, where they have names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub struct CommandResult {
     pub confidence: Confidence,
     /// How many tests there were, where it says so.
     pub tests: Option<Tests>,
-    /// How those tests ended that failed, now or before the work began, where it names them.
+    /// How those tests ended that failed, now or before the work began, and which are gone, where it names them.
     #[serde(default)]
     pub listed: Listed,
     /// How often it was run.
@@ -319,15 +319,7 @@ impl Findings {
             );
             self.note(reason, format!("tests_removed:{run}"));
         } else if !gone.is_empty() {
-            let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
-            let reason = format!(
-                "tests_removed: `{run}` does not run {} that failed before the work began: {}{}; put back what was \
-                 removed, renamed or skipped, and mend it",
-                if gone.len() == 1 { "a test" } else { "tests" },
-                names.join(", "),
-                more(gone.len()),
-            );
-            self.note(reason, format!("tests_removed:{run}"));
+            self.tests_gone(run, gone, base);
         } else if now.is_none() && before > 0 && !result.listed.has_run_all(&base.listed.failed) {
             // Nobody knows that they are gone. But so it looks when a check was made to do nothing.
             let reason = format!(
@@ -338,6 +330,27 @@ impl Findings {
         } else {
             self.unseen(result, base);
         }
+    }
+
+    /// Names the tests that are not run any more. One that passed and would fail now is as easily removed as one that failed.
+    fn tests_gone(&mut self, run: &str, gone: &[TestName], base: &CommandResult) {
+        let unloaded = base.unloaded();
+        let failed =
+            gone.iter().filter(|it| base.listed.failed.contains(it) || unloaded.contains(it)).count();
+        let (ended, then) = match failed {
+            0 => ("passed", "; where that was asked for, a new run takes it as it is"),
+            failed if failed == gone.len() => ("failed", ", and mend it"),
+            _ => ("passed or failed", ", and mend what fails"),
+        };
+        let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
+        let reason = format!(
+            "tests_removed: `{run}` does not run {} that {ended} before the work began: {}{}; put back what was removed, \
+             renamed or skipped{then}",
+            if gone.len() == 1 { "a test" } else { "tests" },
+            names.join(", "),
+            more(gone.len()),
+        );
+        self.note(reason, format!("tests_removed:{run}"));
     }
 
     /// Where there are neither numbers nor names, a test that was removed looks like one that was mended.
@@ -450,7 +463,9 @@ mod tests {
         let mut now = command_result("t", &Exit::Code(0), after);
         let [was, output] =
             [before, after].map(|said| Output { stdout: said.as_bytes(), ..Output::default() });
-        now.listed = failure::list(&output).listed(&base.listed.failed, || failure::list(&was));
+        let (listing, known) = (failure::list(&output), failure::list(&was));
+        now.listed = listing.listed(&base.listed.failed, &known);
+        now.listed.gone.extend(listing.vanished(&known));
         for gate in [Gate::Pass, Gate::NoNewFailures] {
             let mut findings = Findings::default();
             findings.add(gate, &now, before_the_work(&base));
@@ -528,6 +543,10 @@ mod tests {
     fn a_failing_test_is_not_mended_by_being_removed() {
         const ONE_GONE: &str =
             "tests_removed: `t` does not run a test that failed before the work began: b; put";
+        const ONE_SWAPPED: &str =
+            "tests_removed: `t` does not run a test that passed before the work began: a; put";
+        const BOTH_SWAPPED: &str =
+            "tests_removed: `t` does not run tests that passed or failed before the work began: b, a; put";
         const FEWER: &str = "tests_removed: `t` ran 1 of the 2 tests that ran before the work began; put";
         const NONE: &str = "tests_removed: `t` ran 0 of the 2 tests";
         let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
@@ -537,6 +556,10 @@ mod tests {
         check(cargo, passed, "");
         check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
         check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
+        // One that passed is not swapped for another either.
+        check(cargo, &format!("test b ... ok\ntest c ... ok\n{passed}"), ONE_SWAPPED);
+        check(cargo, &format!("test c ... ok\ntest d ... ok\n{passed}"), BOTH_SWAPPED);
+        check(cargo, &format!("test m::a ... ok\ntest b ... ok\n{passed}"), "");
         check(cargo, "test result: ok. 1 passed; 0 failed; 0 ignored;", FEWER);
         check(cargo, "test result: ok. 0 passed; 0 failed; 0 ignored;", NONE);
         let minitest = "  1) Failure:\nT#test_b [t.rb:3]:\nExpected: 1\n  Actual: 2\n\n2 runs, 2 assertions, 1 failures, 0 errors, 0 skips";

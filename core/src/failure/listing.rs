@@ -19,6 +19,9 @@ use super::page::Page;
 /// So many tests that failed are kept.
 const LISTED_MAX: usize = 1000;
 
+/// What may be another in the name of a test each time that it is run.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9]+").expect("a pattern of ours"));
+
 /// A test as an output names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TestName {
@@ -28,14 +31,14 @@ pub struct TestName {
     pub name: String,
 }
 
-/// What the names of an output say of tests that failed, here or before.
+/// What the names of an output say of tests that failed, here or before, and of those that passed and are gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Those that failed.
     pub failed: Vec<TestName>,
     /// Of those that failed before the work began, the ones that were run.
     pub ran: Vec<TestName>,
-    /// Of those that failed before the work began, the ones that were not: they are named as skipped, or they are
+    /// Of all that ended before the work began, the ones that were not run: they are named as skipped, or they are
     /// not named by a tool that names what passed.
     pub gone: Vec<TestName>,
 }
@@ -85,7 +88,7 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
 impl Listing {
     /// Says what there is of those that failed, and of those that failed `before`. A test whose name is not there counts as
     /// run if one that passed took its place: it has the same last component, and is not among all that were `known` before.
-    pub fn listed(&self, before: &[TestName], known: impl FnOnce() -> Self) -> Listed {
+    pub fn listed(&self, before: &[TestName], known: &Self) -> Listed {
         let that = |ending| self.endings.iter().filter(move |(_, endings)| endings.contains(&ending));
         let complete: BTreeSet<&str> = that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
         let mut listed = Listed {
@@ -104,7 +107,7 @@ impl Listing {
             }
         }
         if !missing.is_empty() {
-            self.stand_in(&missing, &known(), &mut listed);
+            self.stand_in(&missing, known, &mut listed);
         }
         listed
     }
@@ -132,6 +135,43 @@ impl Listing {
                 _ => listed.gone.push((*name).clone()),
             }
         }
+    }
+
+    /// Returns the tests that passed `before` and were not run. What stands in for one is told less strictly than of a
+    /// test that failed: numbers do not count, for a name may hold a date, or what was drawn by lot.
+    ///
+    /// Only a tool that names what passed can show that, and Gradle does not run again what has not changed.
+    pub fn vanished(&self, before: &Self) -> Vec<TestName> {
+        let key =
+            |name: &TestName| (name.tool.clone(), NUMBER.replace_all(last_component(name), "0").into_owned());
+        let passed = |(_, endings): &(&TestName, &BTreeSet<Ending>)| endings.contains(&Ending::Passed);
+        let was_run = |name: &TestName| {
+            self.endings.get(name).is_some_and(|endings| endings.iter().any(|it| *it != Ending::Excused))
+        };
+        let complete: BTreeSet<&str> = self
+            .endings
+            .iter()
+            .filter(passed)
+            .map(|(name, _)| &*name.tool)
+            .filter(|tool| *tool != "gradle")
+            .collect();
+        let mut free: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for (name, _) in
+            self.endings.iter().filter(passed).filter(|(name, _)| !before.endings.contains_key(name))
+        {
+            *free.entry(key(name)).or_default() += 1;
+        }
+        let missing = before.endings.iter().filter(passed).filter(|(_, it)| !it.contains(&Ending::Failed));
+        let missing = missing.map(|(name, _)| name);
+        let missing = missing.filter(|name| complete.contains(&*name.tool) && !was_run(name));
+        let gone = missing.filter(|name| match free.get_mut(&key(name)) {
+            Some(left @ 1..) => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        });
+        gone.take(LISTED_MAX).cloned().collect()
     }
 
     /// A package of Go that has no tests any more has not the one either that failed.
@@ -233,7 +273,7 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
         ("pytest", &["::"], r"^\[gw\d+\] \[ *\d+%\] (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?<name>\S+\.py::.+?)\s*$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::\S+) "),
         ("vitest", &[" ✓ ", " × ", " ↓ "], r"^ (?<ending>✓|×|↓) (?<name>[^\s|]+ > .+?)(?: \(retry x\d+\))?(?: \d+ms)?$"),
-        ("gtest", &["[       OK ]", "[  FAILED  ]", "[  SKIPPED ]"], r"^\[ +(?<ending>OK|FAILED|SKIPPED) +\] (?<name>[^\s,]+\.[^\s,]+)(?:, where .*?)? \(\d+ ms\)$"),
+        ("gtest", &["[       OK ]", "[  FAILED  ]", "[  SKIPPED ]"], r"^.*?\[ +(?<ending>OK|FAILED|SKIPPED) +\] (?<name>[^\s,]+\.[^\s,]+)(?:, where .*?)? \(\d+ ms\)$"),
         ("gradle", &[" > "], r"^(?<name>\S.* > .+) (?<ending>PASSED|FAILED|SKIPPED)$"),
         ("bats", &[" ✓ ", " ✗ "], r"^ (?<ending>✓|✗) (?<name>\S.*?)(?: \[\d+\])?$"),
         ("unittest", &[" ... "], r"^(?<name>\w+ \([\w.<>]+\)) \.\.\. (?:(?<ending>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b.*$)?"),
@@ -341,10 +381,10 @@ mod tests {
         };
         let names = |names: &[TestName]| names.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
         let known = read(before);
-        let first = known.listed(&[], Listing::default).failed;
+        let first = known.listed(&[], &Listing::default()).failed;
         assert_eq!(names(&first), failed, "{before}");
         for (text, want) in after {
-            let listed = read(text).listed(&first, || known.clone());
+            let listed = read(text).listed(&first, &known);
             let got = match (listed.ran.is_empty(), listed.gone.is_empty()) {
                 (true, true) => "unseen",
                 (false, true) => "ran",
@@ -551,6 +591,45 @@ mod tests {
             &["s", "s > reads v1.2"],
             &[("▶ s\n  ✔ writes v3.2 (0.2ms)\n✔ s (1ms)\nℹ tests 2", "gone")],
         );
+    }
+
+    #[test]
+    fn a_test_that_passed_vanishes_where_what_passes_has_names() {
+        let check = |before: &str, after: &str, want: &[&str]| {
+            let [before, after] = [before, after]
+                .map(|text| list(&Output { stdout: text.as_bytes(), cwd: "/w", ..Output::default() }));
+            let names: Vec<String> = after.vanished(&before).into_iter().map(|it| it.name).collect();
+            assert_eq!(names, want);
+        };
+        let cargo = "test a::x ... ok\ntest b ... ok\ntest c ... FAILED\ntest d ... ignored";
+        check(cargo, "test b ... ok\ntest c ... ok\ntest e ... ok", &["a::x"]);
+        check(cargo, "test a::x ... ignored\ntest b ... ok", &["a::x"]);
+        // Moved, failing, or run with what it printed on its line.
+        check(cargo, "test m::x ... ok\ntest b ... FAILED", &[]);
+        check(cargo, "test a::x ... it says\nok\ntest b ... ok", &[]);
+        // Who names nothing shows nothing.
+        check(cargo, "running 3 tests\n...\n", &[]);
+        check(cargo, "error: could not compile `a`", &[]);
+        check(cargo, "test c ... FAILED", &[]);
+        // Each stands in for one, and numbers may be drawn by lot.
+        check("test m::x1 ... ok\ntest n::x2 ... ok", "test m::x7 ... ok\ntest b ... ok", &["n::x2"]);
+        check(
+            "t.py::test_at[2026-11-24] PASSED [ 50%]\nt.py::test_b PASSED [100%]",
+            "t.py::test_at[2026-11-25] PASSED [ 50%]\nt.py::test_b PASSED [100%]",
+            &[],
+        );
+        check(
+            "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\nPASS\nok  \tm/p\t0.1s",
+            "=== RUN   TestA\nprinted--- PASS: TestA (0.00s)\n=== RUN   TestC\n--- PASS: TestC (0.00s)\nPASS\nok  \tm/p\t0.1s",
+            &["m/p.TestB"],
+        );
+        check(
+            "[       OK ] A.a (0 ms)\n[       OK ] A.b (0 ms)",
+            "printed[       OK ] A.a (0 ms)\n[       OK ] A.c (0 ms)",
+            &["A.b"],
+        );
+        // What has not changed is not run again.
+        check("T > a() PASSED\nU > b() PASSED", "T > a() PASSED", &[]);
     }
 
     #[test]

@@ -375,7 +375,7 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         flaky: Vec::new(),
         confidence: extraction.confidence,
         tests,
-        listed: listing.listed(&[], failure::Listing::default),
+        listed: listing.listed(&[], &failure::Listing::default()),
         observations: 1,
     }
 }

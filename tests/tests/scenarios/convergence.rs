@@ -224,6 +224,31 @@ fn s64_tests_that_vanish_are_found_out() {
 }
 
 #[test]
+fn s64_a_test_that_passed_is_not_swapped_for_another() {
+    let stage = Stage::repository();
+    // The fix breaks a test that passed, which is then replaced by one that says nothing.
+    let tests = "for t in tests/*.t; do n=$(basename $t .t); \
+                 if sh $t; then echo test $n ... ok; else echo test $n ... FAILED; fi; done | tee out.log; ! grep -q FAILED out.log";
+    stage.write("tests/run.sh", tests);
+    stage.write("tests/adds.t", ". ./src/add.sh; [ $(add 2 3) = 5 ]\n");
+    stage.write("tests/takes.t", ". ./src/add.sh; [ $(add 2 2) = 0 ]\n");
+    stage.write(".gitignore", "out.log\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "tests"]);
+    let worker = format!(
+        "[ $n = 1 ] && git rm -q tests/takes.t && echo true >tests/more.t && {MENDED}; \
+         [ $n = 2 ] && git checkout -q HEAD tests && echo '[ 1 = 1 ]' >tests/takes.t"
+    );
+    let ended = run(&stage, &worker, &["--check", "sh tests/run.sh"]).with_status(0);
+    assert_eq!(stage.calls(), 2, "{ended:?}");
+    let reasons = stage.verdicts()[0]["reasons"].to_string();
+    assert!(
+        reasons.contains("does not run a test that passed before the work began: takes; put back"),
+        "{reasons}"
+    );
+}
+
+#[test]
 fn s64_a_file_of_tests_that_could_not_be_loaded_has_to_stay_or_be_moved() {
     let stage = Stage::repository();
     stage.write("tests/add_test.c", "int main() { return 0 }\n");

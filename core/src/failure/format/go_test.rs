@@ -198,16 +198,20 @@ fn ended(line: &str) -> Option<(&str, Ending)> {
     (bare.len() < name.len()).then_some((bare, ending))
 }
 
-/// Tells how the tests ended that are named, under the names of their packages, whose lines come after them.
+/// Tells how the tests ended that are named, under the names of their packages, whose lines come after them. Of one that was
+/// begun, the end may stand behind what it printed.
 pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
-    let mut named = Vec::new();
+    let mut named: BTreeMap<&str, Ending> = BTreeMap::new();
     let was_run = was_run(lines);
     for line in lines {
         let package = line.strip_prefix("ok  \t").or_else(|| line.strip_prefix("FAIL\t"));
         if let Some(package) = package.and_then(|rest| rest.split(['\t', ' ']).next()) {
-            for (name, ending) in named.drain(..) {
+            for (name, ending) in std::mem::take(&mut named) {
                 tell(TOOL, &format!("{package}.{name}"), ending);
             }
+        }
+        if let Some(name) = line.strip_prefix("=== RUN") {
+            named.entry(name.trim()).or_insert(Ending::Ran);
         }
         named.extend(ended(line).filter(|(name, _)| was_run(name)));
     }
