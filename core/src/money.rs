@@ -100,13 +100,13 @@ impl Prices {
     }
 
     /// Returns what these tokens cost, rounded up; nothing where no price is for the model.
-    pub fn cost(&self, usage: &Usage, model: &str) -> Option<u64> {
+    pub fn cost(&self, tokens: Tokens, model: &str) -> Option<u64> {
         let price = self.0.iter().find(|price| price.model.fits(model))?;
         let kinds = [
-            (usage.input, price.input),
-            (usage.cached, price.cached),
-            (usage.cache_write, price.cache_write),
-            (usage.output, price.output),
+            (tokens.input, price.input),
+            (tokens.cached, price.cached),
+            (tokens.cache_write, price.cache_write),
+            (tokens.output, price.output),
         ];
         let exact = kinds.into_iter().fold(0_u128, |sum, (tokens, price)| {
             sum.saturating_add(u128::from(tokens).saturating_mul(u128::from(price)))
@@ -124,9 +124,9 @@ pub struct Spent {
     pub reported: Sum,
     /// What the other calls cost by the prices.
     pub derived: Sum,
-    /// The tokens of the calls that tell them.
+    /// The tokens that the calls tell.
     pub tokens: Tokens,
-    /// Calls that do not tell their tokens.
+    /// Calls that do not tell their tokens, or not all of them.
     pub tokens_unknown: u64,
 }
 
@@ -198,7 +198,7 @@ impl Spent {
     pub fn tokens_in_words(&self) -> Option<String> {
         let told = short_tokens(self.tokens.total());
         match self.calls.saturating_sub(self.tokens_unknown) {
-            0 => None,
+            0 if self.tokens.total() == 0 => None,
             _ if self.tokens_unknown == 0 => Some(format!("{told} tokens")),
             _ => Some(format!("at least {told} tokens")),
         }
@@ -271,25 +271,31 @@ impl Ledger {
             reading.usage.map(|usage| self.usage_of_call(client, session, reading.earlier.usage, usage));
         let cost = reading.cost.filter(|cost| is_told(cost, reading));
         let cost = cost.map(|cost| self.cost_of_call(client, session, reading.earlier.micro_usd, cost));
-        let has_broken_off = reading.counts.tools > 0 && reading.end != CallEnd::Done;
-        if has_broken_off && usage.is_none() && cost.is_none() {
+        let is_counted = usage.is_some() && reading.at_least.is_none();
+        let tokens =
+            usage.map_or_else(Tokens::default, Tokens::from).plus(reading.at_least.unwrap_or_default());
+        let is_done = reading.end == CallEnd::Done;
+        if reading.counts.tools > 0 && !is_done && !is_counted && cost.is_none() {
             self.broke_off = self.broke_off.saturating_add(1);
         }
         let own = &mut self.own;
         own.calls = own.calls.saturating_add(1);
-        match usage {
-            Some(usage) => own.tokens = own.tokens.plus(usage.into()),
-            None => own.tokens_unknown = own.tokens_unknown.saturating_add(1),
+        own.tokens = own.tokens.plus(tokens);
+        if !is_counted {
+            own.tokens_unknown = own.tokens_unknown.saturating_add(1);
+            if is_done {
+                self.uncounted.get_or_insert_with(|| client.to_owned());
+            }
         }
-        if usage.is_none() && reading.end == CallEnd::Done {
-            self.uncounted.get_or_insert_with(|| client.to_owned());
-        }
-        if let Some(micro_usd) = cost {
-            own.reported.add(micro_usd);
-        } else if let Some(micro_usd) = usage.and_then(|usage| derived(&usage, reading, prices)) {
-            own.derived.add(micro_usd);
-        } else if reading.end == CallEnd::Done {
-            self.unpriced.get_or_insert_with(|| reading.model.clone().unwrap_or_default());
+        match (cost, derived(tokens, reading, prices)) {
+            (Some(micro_usd), _) => own.reported.add(micro_usd),
+            (None, Some(micro_usd)) if is_counted => own.derived.add(micro_usd),
+            (None, at_least) => {
+                own.derived.micro_usd = own.derived.micro_usd.saturating_add(at_least.unwrap_or_default());
+                if is_done {
+                    self.unpriced.get_or_insert_with(|| reading.model.clone().unwrap_or_default());
+                }
+            }
         }
     }
 
@@ -344,26 +350,35 @@ impl Ledger {
 
 /// Says whether a cost is one. Clients write 0 for a model whose price they do not know.
 fn is_told(cost: &Cost, reading: &Reading) -> bool {
-    cost.micro_usd > 0 || reading.earlier.micro_usd.is_some() || reading.usage.as_ref().is_none_or(is_none)
-}
-
-fn is_none(usage: &Usage) -> bool {
-    [usage.input, usage.cached, usage.cache_write, usage.output] == [0; 4]
+    cost.micro_usd > 0
+        || reading.earlier.micro_usd.is_some()
+        || reading.usage.is_none_or(|usage| Tokens::from(usage).total() == 0)
 }
 
 /// Returns what the tokens of a call cost by the prices; no tokens cost nothing, whatever the model.
-fn derived(usage: &Usage, reading: &Reading, prices: Option<&Prices>) -> Option<u64> {
-    if is_none(usage) {
+fn derived(tokens: Tokens, reading: &Reading, prices: Option<&Prices>) -> Option<u64> {
+    if tokens.total() == 0 {
         return Some(0);
     }
     // A price for every model is one for a model that is not told, too.
-    prices?.cost(usage, reading.model.as_deref().unwrap_or_default())
+    prices?.cost(tokens, reading.model.as_deref().unwrap_or_default())
 }
 
 impl Tokens {
     /// Returns the tokens of every kind together; reasoning is output.
     pub fn total(&self) -> u64 {
         [self.input, self.cached, self.cache_write, self.output].into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Returns what each kind is larger than `before`.
+    pub(crate) fn beyond(self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            output: self.output.saturating_sub(before.output),
+            reasoning: self.reasoning.saturating_sub(before.reasoning),
+        }
     }
 
     pub(crate) fn plus(self, more: Self) -> Self {
@@ -474,6 +489,7 @@ mod tests {
             model: Some("sonnet-5".to_owned()),
             structured: None,
             usage,
+            at_least: None,
             cost,
             earlier: Earlier::default(),
             counts: Counts::default(),
@@ -496,22 +512,22 @@ mod tests {
             (&["gpt-5"], "gpt-5-mini", None),
             (&[], "sonnet-5", None),
         ] {
-            assert_eq!(prices(patterns).cost(&usage, model), cost, "{patterns:?} {model}");
+            assert_eq!(prices(patterns).cost(usage.into(), model), cost, "{patterns:?} {model}");
         }
         let mut two = prices(&["a*", "*"]);
         two.0[1].output = 0;
-        assert_eq!((two.cost(&usage, "a"), two.cost(&usage, "b")), (Some(37), Some(17)));
+        assert_eq!((two.cost(usage.into(), "a"), two.cost(usage.into(), "b")), (Some(37), Some(17)));
     }
 
     #[test]
     fn a_cost_is_rounded_up_and_never_overflows() {
         let some = prices(&["*"]);
         let cached = |cached| Usage { cached, ..Usage::default() };
-        assert_eq!(some.cost(&cached(0), "m"), Some(0));
-        assert_eq!(some.cost(&cached(1), "m"), Some(1));
+        assert_eq!(some.cost(cached(0).into(), "m"), Some(0));
+        assert_eq!(some.cost(cached(1).into(), "m"), Some(1));
         let all = u64::MAX;
         let usage = Usage { input: all, cached: all, cache_write: all, output: all, ..Usage::default() };
-        assert_eq!(some.cost(&usage, "m"), Some(all));
+        assert_eq!(some.cost(usage.into(), "m"), Some(all));
     }
 
     #[test]
@@ -577,6 +593,30 @@ mod tests {
             &[silent, told, silent],
             &expect!["at least $1.21 (2 calls tell no cost); 10 in, 1 out, unknown 2"],
         );
+    }
+
+    #[test]
+    fn what_a_request_told_of_a_call_that_broke_off_is_the_least_that_it_used() {
+        let at_least = |end| Reading {
+            end,
+            at_least: Some(Tokens { input: 300_000, output: 10_000, ..Tokens::default() }),
+            counts: Counts { tools: 1, ..Counts::default() },
+            ..reading(None, None)
+        };
+        let m = prices(&["*"]);
+        for (prices, money) in [(None, "unknown"), (Some(&m), "at least $0.40 (1 call tells no cost)")] {
+            let mut ledger = Ledger::default();
+            ledger.add("claude", None, &at_least(CallEnd::Stopped), prices);
+            let spent = ledger.spent();
+            assert_eq!(spent.to_string(), money);
+            assert_eq!(spent.tokens_in_words().as_deref(), Some("at least 310.0k tokens"));
+            assert_eq!((ledger.broke_off(), ledger.uncounted()), (1, None));
+            ledger.add("claude", None, &at_least(CallEnd::Done), prices);
+            assert_eq!(
+                (ledger.broke_off(), ledger.uncounted(), ledger.unpriced()),
+                (1, Some("claude"), Some("sonnet-5"))
+            );
+        }
     }
 
     #[test]

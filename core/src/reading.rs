@@ -33,6 +33,8 @@ pub struct Reading {
     pub structured: Option<String>,
     /// The tokens, where it tells.
     pub usage: Option<Usage>,
+    /// Tokens of requests that are in no sum that was told: it used no less beside [`Self::usage`].
+    pub at_least: Option<Tokens>,
     /// The money, where it tells.
     pub cost: Option<Cost>,
     /// What it had counted when it began to count anew.
@@ -233,6 +235,8 @@ pub struct Progress {
     pub files: Vec<String>,
     /// The tokens so far, where it tells.
     pub usage: Option<Usage>,
+    /// Tokens of requests that are in no sum that was told: it used no less beside [`Self::usage`].
+    pub at_least: Option<Tokens>,
     /// The money so far, where it tells.
     pub cost: Option<Cost>,
     /// What it had counted when it began to count anew.
@@ -259,6 +263,7 @@ impl Progress {
             model: self.model.clone(),
             structured: None,
             usage: self.usage,
+            at_least: self.at_least,
             cost: self.cost,
             earlier: self.earlier,
             counts: self.counts,

@@ -203,7 +203,8 @@ impl<'a> Listener<'a> {
         let now = Instant::now();
         let spans = |least: Duration, share: u32| least.max((now - self.begun) / share);
         let knows_session = self.told.session.is_none() && progress.session.is_some();
-        let news_of_money = (progress.usage, progress.cost) != (self.told.usage, self.told.cost);
+        let money = |it: &Progress| (it.usage, it.at_least, it.cost);
+        let news_of_money = money(&progress) != money(&self.told);
         let pause =
             if news_of_money { spans(MONEY_MIN, MONEY_SHARE) } else { spans(SAMPLE_MIN, SAMPLE_SHARE) };
         let due = self.told_at.map(|at| at + pause).filter(|due| *due > now && !knows_session);

@@ -133,7 +133,8 @@ const TOOL: &[Key] = &[needed("name", Kind::Anything), pick("detail")];
 const SCOPE: Key = needed("scope", Kind::Word(&["request", "call", "session"]));
 
 const USAGE: &[Key] = &[
-    SCOPE,
+    needed("scope", Kind::Word(&["request", "call", "session", "at_least"])),
+    pick("request"),
     pick("input"),
     pick("cached"),
     pick("cache_write"),

@@ -85,6 +85,7 @@ impl Reader<'_> {
     fn usage(&mut self, view: &View<'_>) -> UsageRule {
         UsageRule {
             scope: counted(view),
+            request: self.pick(view, "request"),
             input: self.pick(view, "input"),
             cached: self.pick(view, "cached"),
             cache_write: self.pick(view, "cache_write"),
@@ -216,6 +217,7 @@ fn counted(view: &View<'_>) -> Counted {
     match view.text("scope") {
         Some("request") => Counted::Request,
         Some("session") => Counted::Session,
+        Some("at_least") => Counted::AtLeast,
         _ => Counted::Call,
     }
 }

@@ -404,6 +404,36 @@ fn what_each_of_several_ends_adds_is_added_up() {
 }
 
 #[test]
+fn what_each_request_reads_is_known_before_the_end_tells_the_sum() {
+    let piece = |id: &str, input: u64, output: u64| {
+        format!(
+            "{{\"type\":\"assistant\",\"parent_tool_use_id\":null,\"message\":{{\"id\":\"{id}\",\"model\":\"m\",\"content\":[],\
+             \"usage\":{{\"input_tokens\":{input},\"cache_read_input_tokens\":10,\"output_tokens\":{output}}}}}}}\n"
+        )
+    };
+    let mut decoder = decoder("claude");
+    let at_least = |decoder: &Decoder| decoder.progress().at_least.map(|it| (it.input, it.cached, it.output));
+    // Each piece of an answer repeats the numbers of its request, also where another stands between them.
+    for (id, input, output, sum) in [
+        ("a", 100, 1, (100, 10, 1)),
+        ("b", 30, 1, (130, 20, 2)),
+        ("a", 100, 4, (130, 20, 5)),
+        ("b", 30, 1, (130, 20, 5)),
+    ] {
+        decoder.push(piece(id, input, output).as_bytes());
+        assert_eq!(at_least(&decoder), Some(sum));
+    }
+    assert_eq!(decoder.progress().usage, None);
+    decoder.push(
+        b"{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"usage\":{\"input_tokens\":130,\"output_tokens\":70}}\n",
+    );
+    assert_eq!(at_least(&decoder), None);
+    assert_eq!(decoder.progress().usage.map(|usage| usage.output), Some(70));
+    decoder.push(piece("c", 5, 1).as_bytes());
+    assert_eq!(at_least(&decoder), Some((5, 10, 1)));
+}
+
+#[test]
 fn a_total_that_goes_down_within_a_stream_takes_nothing_back() {
     let result = |usd: &str, tokens: u64| {
         format!(

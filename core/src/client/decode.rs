@@ -318,6 +318,7 @@ impl Decoder {
             model: fold.model.clone(),
             structured: fold.structured.as_ref().map(Value::to_string),
             usage: fold.usage,
+            at_least: fold.at_least,
             cost: fold.cost(),
             earlier: fold.earlier,
             counts: fold.counts,

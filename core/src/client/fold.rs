@@ -1,5 +1,7 @@
 //! Folds what a client told into what is known of its call.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::rule::{Counted, Problem, Told};
@@ -7,11 +9,15 @@ use super::trouble::{is_hopeless, status_of, trouble_of};
 use super::{Client, Meaning};
 use crate::clip::{head, tail};
 use crate::id::Millis;
+use crate::money::Tokens;
 use crate::reading::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
 use crate::weather;
 
 /// Bytes of an answer that are kept: its end, where a verdict stands.
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// So many requests of a call are told apart.
+const REQUESTS_MAX: usize = 4096;
 
 /// So often in a row may the same hopeless trouble be met: a token may be renewed meanwhile.
 const HOPELESS_MAX: u32 = 2;
@@ -32,6 +38,10 @@ pub(super) struct Fold {
     pub files: Vec<String>,
     pub structured: Option<Value>,
     pub usage: Option<Usage>,
+    /// What the requests have told that are not in it yet, by their names.
+    requests: BTreeMap<String, Tokens>,
+    /// All of them together.
+    pub at_least: Option<Tokens>,
     pub end: Option<End>,
     /// What went wrong last, if nothing was done since.
     pub error: Option<Problem>,
@@ -63,9 +73,13 @@ impl Fold {
             Told::ToolFailed => count(&mut self.counts.tools_failed),
             Told::Denied => count(&mut self.counts.denied),
             Told::File(path) => self.change(path),
-            Told::Usage { counted, input, cached, cache_write, output, reasoning } => {
+            Told::Usage { counted, request, input, cached, cache_write, output, reasoning } => {
                 let scope = counted.scope();
-                self.add_usage(counted, Usage { input, cached, cache_write, output, reasoning, scope });
+                let usage = Usage { input, cached, cache_write, output, reasoning, scope };
+                match counted {
+                    Counted::AtLeast => self.add_request(request, usage.into()),
+                    _ => self.add_usage(counted, usage),
+                }
             }
             Told::Cost { counted, nano_usd } => self.add_cost(counted, nano_usd),
             Told::Retry { attempt, most, delay, problem } => {
@@ -118,6 +132,7 @@ impl Fold {
             counts: self.counts,
             files: self.files.clone(),
             usage: self.usage,
+            at_least: self.at_least,
             cost: self.cost(),
             earlier: self.earlier,
             retrying: self.retrying,
@@ -202,7 +217,20 @@ impl Fold {
         self.end = Some(End::Failed(problem));
     }
 
+    /// Takes what a request has used so far. It may be told with each piece of the answer.
+    fn add_request(&mut self, request: String, told: Tokens) {
+        if self.requests.len() >= REQUESTS_MAX && !self.requests.contains_key(&request) {
+            return;
+        }
+        let before = self.requests.get(&request).copied().unwrap_or_default();
+        let more = told.beyond(before);
+        self.at_least = Some(self.at_least.unwrap_or_default().plus(more));
+        self.requests.insert(request, before.plus(more));
+    }
+
     fn add_usage(&mut self, counted: Counted, new: Usage) {
+        // All requests so far are in it.
+        (self.requests, self.at_least) = (BTreeMap::new(), None);
         let sum = match self.usage {
             Some(old) if counted == Counted::Request => old.plus(new),
             Some(old) if new.beyond(old).is_none() => {

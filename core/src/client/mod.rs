@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::reading::Trouble;
 pub use decode::{Decoder, Seen};
 use launch::Launch;
+pub use rule::{Counted, Problem, Told};
 use rule::{Pattern, Rule};
-pub use rule::{Problem, Told};
 
 /// The description of a client.
 ///

@@ -126,6 +126,8 @@ pub struct Tool {
 pub struct UsageRule {
     /// What is counted.
     pub scope: Counted,
+    /// The name of the request, of numbers that are told several times while it grows.
+    pub request: Pick,
     /// Read.
     pub input: Pick,
     /// Read from a cache.
@@ -145,6 +147,7 @@ impl Default for UsageRule {
         let none = Pick::default;
         Self {
             scope: Counted::Call,
+            request: none(),
             input: none(),
             cached: none(),
             cache_write: none(),
@@ -174,13 +177,15 @@ pub enum Counted {
     Call,
     /// The conversation.
     Session,
+    /// A request, as far as it was answered: it is no less. A sum that comes later holds it.
+    AtLeast,
 }
 
 impl Counted {
     /// Returns what the last number, or the sum of all, counts.
     pub fn scope(self) -> Scope {
         match self {
-            Self::Request | Self::Call => Scope::Call,
+            Self::Request | Self::Call | Self::AtLeast => Scope::Call,
             Self::Session => Scope::Session,
         }
     }
@@ -254,6 +259,8 @@ pub enum Told {
     File(String),
     Usage {
         counted: Counted,
+        /// The name of the request; empty where it has none.
+        request: String,
         input: u64,
         cached: u64,
         cache_write: u64,
@@ -637,7 +644,8 @@ impl UsageRule {
         let [input, cached, cache_write, output, reasoning] = numbers.map(Option::unwrap_or_default);
         let within = if self.input_includes_cached { cached } else { 0 };
         let input = input.saturating_sub(within);
-        Some(Told::Usage { counted: self.scope, input, cached, cache_write, output, reasoning })
+        let request = self.request.text(place).unwrap_or_default();
+        Some(Told::Usage { counted: self.scope, request, input, cached, cache_write, output, reasoning })
     }
 }
 

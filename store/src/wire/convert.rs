@@ -168,10 +168,12 @@ record! {
     v1::ChangedFile = diffstat::ChangedFile { path, added, removed }
     v1::Call = domain::Call { client, session, continues, argv }
     v1::WorkerProgressed = domain::WorkerProgressed { step, iteration, attempt, progress }
-    v1::Progress = reading::Progress { session, model, text, doing, counts, files, usage, cost, earlier, retrying }
+    v1::Progress = reading::Progress {
+        session, model, text, doing, counts, files, usage, at_least, cost, earlier, retrying,
+    }
     v1::Retrying = reading::Retrying { trouble, attempt, most, delay }
     v1::Reading = reading::Reading {
-        client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, cost, earlier,
+        client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, at_least, cost, earlier,
         counts, files,
     }
     v1::Usage = reading::Usage { input, cached, cache_write, output, reasoning, scope }

@@ -36,7 +36,12 @@ fn bound(call: &Value) -> Option<&str> {
 
 #[test]
 fn s37_a_call_that_tells_what_it_costs_while_it_runs_is_ended_at_the_bound() {
-    for (client, option, most) in [("opencode", "--max-usd", "1"), ("pi", "--max-tokens", "2000")] {
+    for (client, option, most) in [
+        ("opencode", "--max-usd", "1"),
+        ("pi", "--max-tokens", "2000"),
+        ("claude", "--max-tokens", "2000"),
+        ("qwen", "--max-tokens", "2000"),
+    ] {
         let turn = json!({"shell": "true"});
         let stage = with(client, &json!([[{"cost": 0.6}, turn, {"cost": 0.6}, turn, {"hang": {}}]]));
         run(&stage, client, &[option, most]).with_status(2).says("OUT OF MONEY");

@@ -9,8 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 use unstuck_adapters::clients;
 use unstuck_adapters::workflow_file::{Complaint, nearest};
-use unstuck_core::client::{Client, Decoder, Problem, Seen, Told};
+use unstuck_core::client::{Client, Counted, Decoder, Problem, Seen, Told};
 use unstuck_core::event::Exit;
+use unstuck_core::money::Tokens;
 use unstuck_core::reading::{CallEnd, Reading, Usage};
 
 use crate::args::Global;
@@ -138,10 +139,15 @@ fn told_in_words(told: &Told) -> String {
         Told::ToolFailed => "tool failed".to_owned(),
         Told::Denied => "denied".to_owned(),
         Told::File(path) => format!("file {}", short(path)),
-        Told::Usage { counted, input, cached, cache_write, output, reasoning } => format!(
-            "usage of a {}: input {input}, cached {cached}, cache write {cache_write}, output {output}, reasoning {reasoning}",
-            word(counted)
-        ),
+        Told::Usage { counted, request, input, cached, cache_write, output, reasoning } => {
+            let of = match counted {
+                Counted::AtLeast => format!("request {} so far", short(request)),
+                counted => word(counted),
+            };
+            format!(
+                "usage of a {of}: input {input}, cached {cached}, cache write {cache_write}, output {output}, reasoning {reasoning}"
+            )
+        }
         Told::Cost { counted, nano_usd } => {
             let (whole, part) = (nano_usd / 1_000_000_000, nano_usd % 1_000_000_000);
             format!("cost of a {}: {whole}.{part:09} USD", word(counted))
@@ -218,6 +224,12 @@ fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
     writeln!(out, "session  {}", reading.session.clone().unwrap_or_else(none))?;
     writeln!(out, "model    {}", reading.model.clone().unwrap_or_else(none))?;
     writeln!(out, "usage    {}", reading.usage.as_ref().map_or_else(none, usage_in_words))?;
+    if let Some(Tokens { input, cached, cache_write, output, .. }) = reading.at_least {
+        writeln!(
+            out,
+            "at least input {input}, cached {cached}, cache write {cache_write}, output {output} beside it"
+        )?;
+    }
     let cost = reading.cost.map(|it| format!("{} ({})", usd(it.micro_usd), word(&it.scope)));
     writeln!(out, "cost     {}", cost.unwrap_or_else(none))?;
     if let Some(usage) = &reading.earlier.usage {
