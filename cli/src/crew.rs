@@ -10,6 +10,7 @@ use unstuck_adapters::clients;
 use unstuck_adapters::workflow_file::{self, Clients};
 use unstuck_core::client::Client;
 use unstuck_core::client::launch::{self, ARGUMENT_BYTES_MAX, Access, PromptBy};
+use unstuck_core::event::Purpose;
 use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 
@@ -27,9 +28,27 @@ pub fn known(workspace: &Path) -> Result<Clients> {
     })
 }
 
+/// Returns whom a person names on a command line.
+pub fn named(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
+    workflow_file::named(with, instructions, known)
+        .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
+}
+
 /// Returns the first client that is installed, of those that are taken without being named.
 pub fn first_installed(known: &Clients) -> Option<&Arc<Client>> {
     TAKEN.iter().filter_map(|name| known.get(*name)).find(|client| installed(&client.program).is_some())
+}
+
+/// Returns the first client that is installed and has not worked in a run.
+pub fn another(than: &Workflow) -> Option<&'static str> {
+    let has_worked = |name: &str| {
+        let mut workers =
+            than.steps.iter().filter_map(|step| step.worker(Purpose::Work)).flat_map(Worker::chain);
+        workers.any(|worker| worker.name() == name)
+    };
+    let is_here =
+        |name: &str| clients::all().any(|client| client.name == name && installed(&client.program).is_some());
+    TAKEN.into_iter().find(|name| !has_worked(name) && is_here(name))
 }
 
 /// Finds a program as the system does.
@@ -130,13 +149,9 @@ fn among_paid(workflow: &Workflow, say: impl Fn(&Worker, Budget) -> Option<Strin
     said
 }
 
-/// Returns how a worker is called for people.
+/// Returns how a worker is called for people, on little room.
 pub fn name(worker: &Worker) -> String {
-    match (&worker.client, &worker.command) {
-        (Some(client), _) => client.name.clone(),
-        (None, Some(command)) => text::cut(command, 40),
-        (None, None) => worker.kind.as_str().to_owned(),
-    }
+    text::cut(worker.name(), 40)
 }
 
 /// Says what the clients of a workflow may do, by their names.

@@ -27,6 +27,7 @@ mod logins;
 mod moment;
 mod programs;
 mod project;
+mod refused;
 mod report;
 mod screen;
 mod standing;

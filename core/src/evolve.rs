@@ -32,6 +32,7 @@ use crate::state::{
 use crate::verdict::Decision;
 use crate::verdict::text::strip_ansi;
 use crate::weather::is_weather;
+use crate::workflow::Worker;
 
 /// What an event did to the state.
 enum Fold {
@@ -193,10 +194,33 @@ impl RunState {
         self.clock.extra = self.clock.extra.plus(event.add_time);
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
         self.add_budget(event);
+        if let Some(worker) = &event.worker {
+            self.hand_to(worker, place);
+        }
         if let Some(hint) = &event.hint {
             self.tell_unfinished_steps(hint, |_| true);
         }
         Fold::Done
+    }
+
+    /// Somebody else works from now on. What those said who worked before means nothing: neither is their service waited for.
+    fn hand_to(&mut self, worker: &Worker, place: Place) {
+        let Some(plan) = &mut self.plan else { return };
+        let plan = Arc::make_mut(plan);
+        plan.started.workflow.hand_to(worker);
+        for (step, at) in plan.started.workflow.steps.iter().zip(&mut self.steps) {
+            if !step.can_be_handed_over() {
+                continue;
+            }
+            at.worker_at = 0;
+            at.rests.forget();
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: Next::Work, .. } =
+                &mut at.phase
+            {
+                self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                *until = place.at;
+            }
+        }
     }
 
     fn answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {

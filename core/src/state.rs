@@ -45,8 +45,8 @@ pub struct RunState {
     pub(crate) left_unseen: bool,
 }
 
-/// What the first event said; never changes.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What the first event said. Nothing of it changes but who works, where a person has named somebody else since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) started: RunStarted,
     pub(crate) index: BTreeMap<StepId, usize>,

@@ -68,6 +68,15 @@ impl Workflow {
         self.steps.iter().find(|step| step.id == *id)
     }
 
+    /// Has somebody else do the work of every step in which that [can be](Step::can_be_handed_over).
+    pub fn hand_to(&mut self, other: &Worker) {
+        for step in self.steps.iter_mut().filter(|step| step.can_be_handed_over()) {
+            if let Work::Worker(worker) = &mut step.work {
+                *worker = worker.handed_to(other);
+            }
+        }
+    }
+
     /// Returns all who may be asked in it and in the child runs of its steps, each with its step.
     pub fn everybody(&self) -> Vec<(&Step, &Worker)> {
         let mut all = Vec::new();
@@ -220,6 +229,12 @@ impl Step {
         self.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim)
     }
 
+    /// Says whether another worker could do the work of this one. What a script does no other can do, and a child run has
+    /// workers of its own.
+    pub fn can_be_handed_over(&self) -> bool {
+        matches!(&self.work, Work::Worker(worker) if worker.kind != WorkerKind::Custom)
+    }
+
     /// Says whether nobody else may work while this step does: what changes in the workspace is held for its work, or
     /// against it, and nobody could tell what another one has changed meanwhile.
     pub fn works_alone(&self) -> bool {
@@ -348,6 +363,22 @@ impl Worker {
         }
     }
 
+    /// Returns who does the same in its place, with its instructions, rights and bounds. What was said of the model and the
+    /// arguments of the one means nothing to the other.
+    #[must_use]
+    pub fn handed_to(&self, other: &Self) -> Self {
+        Self {
+            kind: other.kind,
+            command: other.command.clone(),
+            model: other.model.clone(),
+            variant: other.variant.clone(),
+            default_args: other.default_args.clone(),
+            client: other.client.clone(),
+            fallback: other.fallback.iter().map(|next| self.handed_to(next)).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Says whether it is known what is to be started for it. Never run what this says no to: the prompt of an agent
     /// is no script.
     pub fn can_be_started(&self) -> bool {
@@ -357,6 +388,15 @@ impl Worker {
     /// Says whether somebody has to be paid for what it does: a script of one's own costs nothing.
     pub fn is_paid(&self) -> bool {
         self.kind != WorkerKind::Custom
+    }
+
+    /// Returns what it is called: its client, its command line, or its kind.
+    pub fn name(&self) -> &str {
+        match (&self.client, &self.command) {
+            (Some(client), _) => &client.name,
+            (None, Some(command)) => command,
+            (None, None) => self.kind.as_str(),
+        }
     }
 
     /// Returns who does its work at this place of the chain: itself at 0.

@@ -66,7 +66,8 @@ fn observed(observation: &Observation) -> String {
             let money =
                 (e.add_micro_usd > 0).then(|| with(format!("{} more", money::dollars(e.add_micro_usd))));
             let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
-            let more: String = [iterations, money, tokens].into_iter().flatten().collect();
+            let who = e.worker.as_ref().map(|worker| format!(", {} works now", worker.name()));
+            let more: String = [iterations, money, tokens, who].into_iter().flatten().collect();
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
             format!("run resumed{more}{hint}")
         }

@@ -244,6 +244,6 @@ fn next(
     }
     let _infallible = write!(
         text,
-        "\n    unstuck resume {short} --add-iterations 5 --hint \"what it lacks\"\n    unstuck diff {short}            # what it changed\n    unstuck undo {short}@first      # the files as they were before the first iteration\n"
+        "\n    unstuck resume {short} --add-iterations 5 --hint \"what it lacks\"\n    unstuck resume {short} --with WHO  # the same state, another worker\n    unstuck diff {short}            # what it changed\n    unstuck undo {short}@first      # the files as they were before the first iteration\n"
     );
 }

@@ -125,19 +125,10 @@ impl Loader<'_> {
     }
 }
 
-/// Returns a worker that does the same with another client. What was said of the model and the arguments of the first
-/// means nothing to it.
+/// Returns a worker that does the same with another client.
 pub fn in_place_of(first: &Worker, client: &Client) -> Worker {
-    Worker {
-        kind: WorkerKind::of_client(&client.name),
-        command: None,
-        model: None,
-        variant: None,
-        default_args: Vec::new(),
-        client: Some(Box::new(client.clone())),
-        fallback: Vec::new(),
-        ..first.clone()
-    }
+    let other = Worker::new(WorkerKind::of_client(&client.name), "");
+    first.handed_to(&Worker { client: Some(Box::new(client.clone())), ..other })
 }
 
 /// Makes a worker of what a person names: clients with commas between, of which the later take over from the earlier,

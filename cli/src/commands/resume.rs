@@ -4,10 +4,12 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
+use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
 use unstuck_core::event::{RunOutcome, RunResumed};
 use unstuck_core::id::{Millis, Seq};
+use unstuck_core::workflow::{Step, Worker, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
 use unstuck_store::run_log::RunLog;
@@ -19,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::project::{Found, Project, RunArg};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{exit, worktrees};
+use crate::{crew, exit, refused, worktrees};
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -48,9 +50,23 @@ pub struct Args {
     /// Tell the worker this.
     #[arg(long, value_name = "TEXT")]
     hint: Option<String>,
+    /// Who works.
+    #[command(flatten)]
+    successor: Successor,
     /// How the run is shown.
     #[command(flatten)]
     driving: Driving,
+}
+
+/// Who works from now on.
+#[derive(Debug, clap::Args)]
+struct Successor {
+    /// Have somebody else work from now on: a client such as codex, several with commas between, or a command line.
+    #[arg(long, value_name = "WHO", value_parser = args::words)]
+    with: Option<String>,
+    /// It is all right that a client may do anything.
+    #[arg(long, requires = "with")]
+    yes: bool,
 }
 
 /// Goes on.
@@ -64,6 +80,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         accept_unknown_cost,
         accept_drift,
         hint,
+        successor,
         driving,
     } = args;
     let project = Project::open(global)?;
@@ -75,6 +92,10 @@ pub fn resume(global: &Global, args: Args) -> Result {
         return Ok(already_complete(&story, &found, &driving));
     }
     let started = found.started(&events)?;
+    let mut workflow = started.workflow.clone();
+    workflow.budget.accepts_unknown |= accept_unknown_cost;
+    let workspace = Path::new(&started.workspace);
+    let worker = successor.engaged(&mut workflow, workspace, &project, &driving.redactor())?;
     let order = RunResumed {
         add_iterations,
         add_time: add_time.unwrap_or_default(),
@@ -83,10 +104,37 @@ pub fn resume(global: &Global, args: Args) -> Result {
         accept_unknown_cost,
         allowance: None,
         hint,
+        worker,
         workflow_digest: driving::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),
     };
     take_up(&project, &found, log, &events, &driving, TakeUp::Resume(order), accept_drift)
+}
+
+impl Successor {
+    /// Returns who is to work on a run from now on, if somebody is named, and that can be.
+    fn engaged(
+        &self,
+        workflow: &mut Workflow,
+        workspace: &Path,
+        project: &Project,
+        redactor: &Redactor,
+    ) -> Result<Option<Box<Worker>>> {
+        let Some(with) = &self.with else { return Ok(None) };
+        let worker = crew::named(with, "", &crew::known(workspace)?)?;
+        if !workflow.steps.iter().any(Step::can_be_handed_over) {
+            return Err(Error::usage("no step of this run has a worker that another could take over from").hint(
+                "what a script does no other can do, and a child run is resumed by its own name: unstuck runs",
+            ));
+        }
+        workflow.hand_to(&worker);
+        refused::what_cannot_run(workflow, workspace, redactor)?;
+        if !workflow.budget.accepts_unknown {
+            crew::can_be_held(workflow, None)?;
+        }
+        crew::acknowledged(workflow, Some(project.runs()), self.yes)?;
+        Ok(Some(Box::new(worker)))
+    }
 }
 
 fn already_complete(story: &Story, found: &Found, driving: &Driving) -> u8 {

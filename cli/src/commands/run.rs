@@ -24,13 +24,11 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, programs, text, version, worktrees};
+use crate::{crew, programs, refused, text, version, worktrees};
 
 mod goal;
-mod refused;
 
 use goal::{BaselineArg, ScopeArgs, of_goal};
-use refused::{can_run, holds_no_secret};
 
 /// Arguments of `unstuck run`.
 #[derive(Debug, clap::Args)]
@@ -393,8 +391,7 @@ fn started(workspace: &Path, args: &Args) -> Result<RunStarted> {
         started.workflow.notify.clone_from(&args.notify);
     }
     args.means.bound(&mut started.workflow, workspace)?;
-    can_run(&started.workflow, workspace)?;
-    holds_no_secret(&started.workflow, &args.driving.redactor())?;
+    refused::what_cannot_run(&started.workflow, workspace, &args.driving.redactor())?;
     args.driving.summary_can_be_written()?;
     if let Some(file) = &args.save {
         save(&started.workflow, workspace, file)?;

@@ -283,6 +283,13 @@ pub fn answers(story: &Story, short: &str) -> Vec<(String, String)> {
     }
 }
 
+/// Returns what can be typed to have somebody else work who is here.
+fn with_another(story: &Story, short: &str) -> Option<(String, String)> {
+    let workflow = story.state().workflow()?;
+    let another = crew::another(workflow).filter(|_| workflow.steps.iter().any(Step::can_be_handed_over))?;
+    Some((format!("{UNSTUCK} resume {short} --with {another}"), "the same state, another worker".to_owned()))
+}
+
 /// Returns what can be typed after the end of a run, each command with what it is good for; nothing while
 /// the run has not ended, nor where no other command can find it.
 pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
@@ -314,6 +321,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
                 );
                 let hint = format!("{UNSTUCK} resume {short} --hint \"what it lacks\"");
                 rows.push(row(hint, "tell the worker what it does not know"));
+                rows.extend(with_another(story, short));
             }
             rows
         }
@@ -330,10 +338,11 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
                 "go on, and tell the worker what it does not know",
             )]
         }
-        RunOutcome::TimeLimit
-        | RunOutcome::NotComplete
-        | RunOutcome::WorkerFailed
-        | RunOutcome::Interrupted(_) => {
+        RunOutcome::WorkerFailed => {
+            let again = row(format!("{UNSTUCK} resume {short}"), "go on from here");
+            std::iter::once(again).chain(with_another(story, short)).collect()
+        }
+        RunOutcome::TimeLimit | RunOutcome::NotComplete | RunOutcome::Interrupted(_) => {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };

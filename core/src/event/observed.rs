@@ -11,7 +11,7 @@ use crate::reading::Progress;
 use crate::scope::Drift;
 use crate::snapshot::Snapshot;
 use crate::validator::ValidatorResult;
-use crate::workflow::{Budget, Workflow};
+use crate::workflow::{Budget, Worker, Workflow};
 
 /// What the world, or a person, answered. Recorded before anything acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +98,8 @@ pub struct RunResumed {
     pub allowance: Option<Budget>,
     /// What a person wants the worker to know.
     pub hint: Option<String>,
+    /// Who works from now on, with the instructions that the steps have.
+    pub worker: Option<Box<Worker>>,
     /// SHA-256 of the workflow file now, if it could be read.
     pub workflow_digest: Option<Digest>,
     /// Version of the program that recorded this.

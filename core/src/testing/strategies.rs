@@ -17,7 +17,8 @@ use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, S
 use crate::verdict::Decision;
 use crate::weather::ErrorClass;
 use crate::workflow::{
-    Baseline, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, WorkerKind, Workflow,
+    Baseline, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker, WorkerKind,
+    Workflow,
 };
 
 /// Workflows of one to four steps with bounds small enough to be played to their end.
@@ -183,11 +184,11 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         },
     );
     prop_oneof![
-           1 => (0_u32..3, 0_u64..3).prop_map(|(add_iterations, add_time)| Observation::RunResumed(RunResumed {
-               add_iterations,
-               add_time: Millis(add_time),
-               ..RunResumed::default()
-           })),
+           1 => (0_u32..3, 0_u64..3, any::<bool>()).prop_map(|(add_iterations, add_time, has_successor)| {
+               let worker = has_successor.then(|| Box::new(Worker::new(WorkerKind::Command, "")));
+               let add_time = Millis(add_time);
+               Observation::RunResumed(RunResumed { add_iterations, add_time, worker, ..RunResumed::default() })
+           }),
            1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),
            1 => proptest::option::of(due()).prop_map(|due| Observation::AnswerGiven(AnswerGiven {
                text: "yes".to_owned(),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use unstuck_core::answer;
 use unstuck_core::diffstat;
@@ -155,10 +157,6 @@ impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
 record! {
     v1::Blob = id::Blob { digest, size }
     v1::Parent = domain::Parent { run, step, iteration }
-    v1::RunResumed = domain::RunResumed {
-        add_iterations, add_time, add_micro_usd, add_tokens, accept_unknown_cost, allowance, hint, workflow_digest,
-        program,
-    }
     v1::Budget = workflow::Budget { micro_usd, tokens, accepts_unknown }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text, steps }
@@ -274,11 +272,52 @@ choice! {
 /// Says why a stored text is not what its field promises.
 pub(super) type Invalid = String;
 
+fn json_of(value: &impl Serialize) -> Result<String, Invalid> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}
+
+fn of_json<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Invalid> {
+    serde_json::from_str(json).map_err(|error| format!("{field}: {error}"))
+}
+
+impl v1::RunResumed {
+    pub(super) fn from_domain(it: &domain::RunResumed) -> Result<Self, Invalid> {
+        Ok(Self {
+            add_iterations: Wire::wire(&it.add_iterations),
+            add_time: Wire::wire(&it.add_time),
+            add_micro_usd: Wire::wire(&it.add_micro_usd),
+            add_tokens: Wire::wire(&it.add_tokens),
+            accept_unknown_cost: Wire::wire(&it.accept_unknown_cost),
+            allowance: Wire::wire(&it.allowance),
+            hint: Wire::wire(&it.hint),
+            worker_json: it.worker.as_ref().map(json_of).transpose()?,
+            workflow_digest: Wire::wire(&it.workflow_digest),
+            program: Wire::wire(&it.program),
+        })
+    }
+
+    pub(super) fn into_domain(self) -> Result<domain::RunResumed, Invalid> {
+        let worker = self.worker_json.map(|json| of_json("worker_json", &json));
+        Ok(domain::RunResumed {
+            add_iterations: self.add_iterations.domain(),
+            add_time: self.add_time.domain(),
+            add_micro_usd: self.add_micro_usd.domain(),
+            add_tokens: self.add_tokens.domain(),
+            accept_unknown_cost: self.accept_unknown_cost.domain(),
+            allowance: self.allowance.domain(),
+            hint: self.hint.domain(),
+            worker: worker.transpose()?,
+            workflow_digest: self.workflow_digest.domain(),
+            program: self.program.domain(),
+        })
+    }
+}
+
 impl v1::RunStarted {
     pub(super) fn from_domain(it: &domain::RunStarted) -> Result<Self, Invalid> {
         Ok(Self {
             run: Wire::wire(&it.run),
-            workflow_json: serde_json::to_string(&it.workflow).map_err(|error| error.to_string())?,
+            workflow_json: json_of(&it.workflow)?,
             workflow_digest: Wire::wire(&it.workflow_digest),
             workflow_file: Wire::wire(&it.workflow_file),
             workspace: Wire::wire(&it.workspace),
@@ -291,8 +330,7 @@ impl v1::RunStarted {
     pub(super) fn into_domain(self) -> Result<domain::RunStarted, Invalid> {
         Ok(domain::RunStarted {
             run: self.run.domain(),
-            workflow: serde_json::from_str(&self.workflow_json)
-                .map_err(|error| format!("workflow_json: {error}"))?,
+            workflow: of_json("workflow_json", &self.workflow_json)?,
             workflow_digest: self.workflow_digest.domain(),
             workflow_file: self.workflow_file.domain(),
             workspace: self.workspace.domain(),

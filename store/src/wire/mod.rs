@@ -260,7 +260,6 @@ macro_rules! current {
 
 current! {
     Observation {
-        v1::RunResumed => RunResumed,
         v1::RunInterrupted => RunInterrupted,
         v1::AnswerGiven => AnswerGiven,
         v1::WorkerStarted => WorkerStarted,
@@ -290,6 +289,12 @@ current! {
 impl Stored for v1::RunStarted {
     fn into_fact(self) -> Result<Fact, Invalid> {
         Ok(Observation::RunStarted(Box::new(self.into_domain()?)).into())
+    }
+}
+
+impl Stored for v1::RunResumed {
+    fn into_fact(self) -> Result<Fact, Invalid> {
+        Ok(Observation::RunResumed(self.into_domain()?).into())
     }
 }
 
@@ -326,7 +331,11 @@ fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, Encod
                     .map_err(|detail| EncodeError { kind: T::RunStarted, detail })?;
                 encode_shape(T::RunStarted, &shape, json)
             }
-            Observation::RunResumed(it) => encode_shape(T::RunResumed, &v1::RunResumed::wire(it), json),
+            Observation::RunResumed(it) => {
+                let shape = v1::RunResumed::from_domain(it)
+                    .map_err(|detail| EncodeError { kind: T::RunResumed, detail })?;
+                encode_shape(T::RunResumed, &shape, json)
+            }
             Observation::RunInterrupted(it) => {
                 encode_shape(T::RunInterrupted, &v1::RunInterrupted::wire(it), json)
             }

@@ -43,6 +43,7 @@ pub struct RunResumed {
     pub accept_unknown_cost: bool,
     pub allowance: Option<Budget>,
     pub hint: Option<String>,
+    pub worker_json: Option<String>,
     pub workflow_digest: Option<Digest>,
     pub program: String,
 }

@@ -250,6 +250,7 @@ pub fn observations() -> Vec<Observation> {
             accept_unknown_cost: true,
             allowance: Some(Budget { micro_usd: Some(4_000_000), tokens: None, accepts_unknown: false }),
             hint: Some("look at line 12".to_owned()),
+            worker: Some(Box::new(Worker::new(WorkerKind::Custom, "true"))),
             workflow_digest: None,
             program: "0.1.0".to_owned(),
         }),

@@ -492,3 +492,39 @@ fn a_line_of_a_batch_that_cannot_be_read_costs_nobody_the_others() {
     assert!(answers[2]["error"].as_str().is_some_and(|it| it.contains("gone.txt")), "{answers:?}");
     assert_eq!(ended.status.code(), Some(64));
 }
+
+#[test]
+fn a_run_that_is_stuck_goes_on_with_another_worker() {
+    let idle = json!([{"say": "I see nothing to do."}]);
+    let stage = Stage::repository().with_clients(&["claude", "codex"], &json!([idle, idle, idle, mends()]));
+    let stuck = run(&stage, "claude", &["--iterations", "3"]);
+    stuck.with_status(3).says("STUCK").says("--with codex");
+    stage
+        .unstuck(&["resume", "--with", "codx"])
+        .with_status(64)
+        .complains("no program codx")
+        .complains("did you mean codex?");
+    stage.unstuck(&["resume", "--with", "codex"]).with_status(64).complains("--yes");
+    stage.unstuck(&["resume", "--yes"]).with_status(64).complains("--with");
+    assert_eq!(stage.events().iter().filter(|it| it["event"]["type"] == "run_resumed").count(), 0);
+    let ended = stage.unstuck(&["resume", "--with", "codex", "--yes", "--add-iterations", "1"]);
+    ended.with_status(0).says("codex works now");
+    let who: Vec<Value> = readings(&stage).iter().map(|it| it["client"].clone()).collect();
+    assert_eq!(who.last(), Some(&json!("codex")), "{who:?}");
+    let calls = stage.client_calls();
+    let prompt = calls.last().expect("a call")["prompt"].as_str().expect("a prompt").to_owned();
+    assert!(
+        prompt.contains("mend it") && prompt.contains("I see nothing to do."),
+        "it knows what was tried: {prompt}"
+    );
+    stage.unstuck(&["replay"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
+fn a_script_is_handed_over_to_nobody() {
+    let stage = Stage::repository().with_clients(&["codex"], &json!([]));
+    stage.workflow("", "worker: CUSTOM\ninstructions: exit 1\ncapabilities: [READ]");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5);
+    stage.unstuck(&["resume", "--with", "codex", "--yes"]).with_status(64).complains("no step of this run");
+}

@@ -157,6 +157,20 @@ fn s41_a_resume_says_until_when_the_run_still_waits() {
     waited_for_the_limit(&stage, "claude");
 }
 
+#[test]
+fn s41_who_takes_a_run_over_does_not_wait_for_the_limit_of_the_one_before() {
+    let plan = json!([[{"rate_limit": {"resets": limit()}}], mends()]);
+    let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
+    flow(&stage, "worker: CLAUDE_CODE\ncapabilities: [READ, EDIT]");
+    let live = stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("it waits", || live.so_far().contains("waits for a service"));
+    live.signal(Signal::SIGINT);
+    live.wait().with_status(130);
+    stage.unstuck(&["resume", "--with", "codex", "--yes"]).with_status(0).says("COMPLETE");
+    assert_eq!(stage.client_calls().len(), 2);
+    stage.verify();
+}
+
 /// A moment that is later than [`limit`], whenever it is read.
 const LATER: &str = "tomorrow at 11pm (UTC)";
 

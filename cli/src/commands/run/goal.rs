@@ -57,7 +57,8 @@ impl ScopeArgs {
     }
 
     fn policy(&self, known: &Clients) -> Result<Convergence> {
-        let diagnose_with = self.diagnose_with.as_deref().map(|who| whom(who, "", known)).transpose()?;
+        let diagnose_with =
+            self.diagnose_with.as_deref().map(|who| crew::named(who, "", known)).transpose()?;
         Ok(Convergence {
             allowed_paths: self.allowed_paths.clone(),
             protected_paths: self.protected_paths.clone(),
@@ -96,7 +97,7 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         return Err(Error::usage("--no-worse compares with the baseline, so there has to be one")
             .hint("leave --baseline off out"));
     }
-    let judge = args.judge.as_deref().map(|who| whom(who, "", &known)).transpose()?;
+    let judge = args.judge.as_deref().map(|who| crew::named(who, "", &known)).transpose()?;
     let options = QuickOptions {
         timeout: args.max_time,
         max_iterations: args.iterations,
@@ -123,16 +124,10 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
     Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
 }
 
-/// Returns whom a person names.
-fn whom(with: &str, instructions: &str, known: &Clients) -> Result<Worker> {
-    workflow_file::named(with, instructions, known)
-        .map_err(|why| Error::usage(why).hint("unstuck workers shows those that are known"))
-}
-
 /// Returns who works: whoever is named, or else the first client that is here, which is said.
 fn worker(args: &Args, known: &Clients) -> Result<Worker> {
     let found = match &args.with {
-        Some(with) => whom(with, &args.what, known)?,
+        Some(with) => crew::named(with, &args.what, known)?,
         None => {
             let client = crew::first_installed(known).ok_or_else(|| {
                 Error::usage("no worker is installed that is known by name, and none is given").hint(
@@ -140,7 +135,7 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
                 )
             })?;
             note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
-            whom(&client.name, &args.what, known)?
+            crew::named(&client.name, &args.what, known)?
         }
     };
     let model = args.model.clone();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::{test_command, validators};
+use unstuck_adapters::{clients, test_command, validators, workflow_file};
 use unstuck_core::completion::{self, Condition};
 use unstuck_core::workflow::{WorkerKind, Workflow};
 
@@ -11,8 +11,13 @@ use crate::error::{Error, Result};
 use crate::programs::Missing;
 use crate::{crew, programs};
 
-/// Refuses what cannot be run, before anything is paid for.
-pub(super) fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
+/// Refuses what cannot be run, or not be recorded, before anything is paid for.
+pub fn what_cannot_run(workflow: &Workflow, workspace: &Path, redactor: &Redactor) -> Result<()> {
+    can_run(workflow, workspace)?;
+    holds_no_secret(workflow, redactor)
+}
+
+fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = crew::missing(workflow).into_iter().next() {
         return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
     }
@@ -31,11 +36,16 @@ pub(super) fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     }
 }
 
-/// Says what may have been meant: a script of the workspace, or for a check what else tests the project.
+/// Says what may have been meant: a script of the workspace, a client, or for a check what else tests the project.
 fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
     let Missing { is_check, command, program, .. } = missing;
     if workspace.join(program).is_file() {
         return Some(format!("; a script of the workspace is run as: sh ./{program}"));
+    }
+    let known: Vec<_> = clients::all().collect();
+    let near = workflow_file::nearest(command, known.iter().map(|client| &*client.name));
+    if let Some(client) = near.filter(|_| !is_check) {
+        return Some(format!("; did you mean {client}?"));
     }
     let mut tests = test_command::detect(workspace);
     tests.retain(|it| *is_check && it.command != *command);
@@ -46,7 +56,7 @@ fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
 
 /// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
 /// record, which is what a run goes by.
-pub(super) fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
+fn holds_no_secret(workflow: &Workflow, redactor: &Redactor) -> Result<()> {
     let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
