@@ -6,6 +6,7 @@
 mod child;
 mod live;
 mod report;
+mod stuck;
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};

@@ -89,6 +89,24 @@ fn page(story: &Story, step: &StepStory, raised: &[Raised<'_>], short: &str) -> 
     text
 }
 
+/// Returns what failed in the newest check of a step, each with the sentence that says since when.
+pub fn failing(step: &StepStory) -> impl Iterator<Item = (&FailureStory, String)> {
+    current(step).into_iter().map(|(_, failure)| (failure, since(step, &failure.fingerprint)))
+}
+
+/// Returns what the iterations of a step changed, in words, with the iterations that changed the same one after the other.
+pub fn attempts(step: &StepStory) -> Vec<(String, Vec<Iteration>)> {
+    let mut all: Vec<(String, Vec<Iteration>)> = Vec::new();
+    for iteration in &step.iterations {
+        let what = what_changed(iteration);
+        match all.last_mut() {
+            Some((last, of)) if *last == what => of.push(iteration.iteration),
+            _ => all.push((what, vec![iteration.iteration])),
+        }
+    }
+    all
+}
+
 /// Returns what failed in the newest check.
 fn current(step: &StepStory) -> Vec<(&CommandStory, &FailureStory)> {
     let commands = step.iterations.iter().rev().find(|it| !it.commands.is_empty());
@@ -144,12 +162,7 @@ fn since(step: &StepStory, fingerprint: &str) -> String {
 fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
     text.push_str("\n## What was tried\n\n| iteration | changed | failures | verdict |\n|---|---|---|---|\n");
     for iteration in &step.iterations {
-        let changed = match (&iteration.diffstat, iteration.changed) {
-            (Some(stat), _) => changed(stat),
-            (None, Some(false)) => "nothing".to_owned(),
-            (None, Some(true)) => "no file that counts".to_owned(),
-            (None, None) => "not known".to_owned(),
-        };
+        let changed = cell(&what_changed(iteration));
         let failures = match (iteration.failed_before, iteration.failed()) {
             (Some(before), Some(now)) => format!("{before} → {now}"),
             (None, Some(now)) => now.to_string(),
@@ -169,9 +182,19 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
+/// Says what an iteration changed.
+fn what_changed(iteration: &IterationStory) -> String {
+    match (&iteration.diffstat, iteration.changed) {
+        (Some(stat), _) => changed(stat),
+        (None, Some(false)) => "nothing".to_owned(),
+        (None, Some(true)) => "no file that counts".to_owned(),
+        (None, None) => "not known".to_owned(),
+    }
+}
+
 /// Names the files that were changed most, with the lines that were added and removed.
 fn changed(stat: &Diffstat) -> String {
-    let named = stat.files.iter().take(CHANGED_MAX).map(|file| cell(&file.to_string()));
+    let named = stat.files.iter().take(CHANGED_MAX).map(ToString::to_string);
     let mut text = named.collect::<Vec<_>>().join(", ");
     let more = stat.count().saturating_sub(CHANGED_MAX);
     if more > 0 {

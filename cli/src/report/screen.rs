@@ -185,6 +185,7 @@ mod tests {
                   unstuck artifacts a984                       what fails, since when, what was tried
                   unstuck resume a984 --add-iterations 5       go on
                   unstuck resume a984 --hint "what it lacks"   tell the worker what it does not know
+                  unstuck undo a984@first                      the files as they were before #1
                   unstuck why a984                             the evidence, event by event
                   unstuck replay a984                          decide all of it again
                   unstuck report a984 --html FILE              the same with all diffs, for a browser"#]],
@@ -245,6 +246,7 @@ mod tests {
                   unstuck artifacts a984
                   unstuck resume a984 --add-iterations 5
                   unstuck resume a984 --hint "what it lacks"
+                  unstuck undo a984@first
                   unstuck why a984
                   unstuck replay a984
                   unstuck report a984 --html FILE"#]],

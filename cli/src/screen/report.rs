@@ -13,9 +13,10 @@ use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::state::Child;
 use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
-use unstuck_replay::Story;
+use unstuck_replay::{StepStory, Story};
 use unstuck_runner::launch;
 
+use super::stuck;
 use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
 use crate::{crew, driving, text, worktrees};
@@ -152,6 +153,8 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         let text = format!("{step} #{iteration}: {why}");
         lines.push(format!("  why       {}", text::wrap(&text, text::width(), indent)));
     }
+    let is_stuck = |step: &&StepStory| matches!(step.end, Some(StepEnd::Stuck(_)));
+    lines.extend(story.steps.iter().filter(is_stuck).flat_map(stuck::lines));
     if let Some(bound) = story.state().overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
         lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
     }
@@ -173,7 +176,11 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     if let Some(path) = diagnosis {
         lines.push(format!("  diagnosis {}", path.display()));
     }
-    let next = next(story, short);
+    let mut next = next(story, short);
+    // Who is here now may be nowhere where a report is read.
+    if let (false, Some(another)) = (next.is_empty(), with_another(story, short)) {
+        next.insert(1, another);
+    }
     if !next.is_empty() {
         lines.push("next:".to_owned());
         lines.extend(commands(&next, text::width()));
@@ -286,6 +293,9 @@ pub fn answers(story: &Story, short: &str) -> Vec<(String, String)> {
 /// Returns what can be typed to have somebody else work who is here.
 fn with_another(story: &Story, short: &str) -> Option<(String, String)> {
     let workflow = story.state().workflow()?;
+    if !matches!(story.outcome?, RunOutcome::Stuck | RunOutcome::WorkerFailed) {
+        return None;
+    }
     let another = crew::another(workflow).filter(|_| workflow.steps.iter().any(Step::can_be_handed_over))?;
     Some((format!("{UNSTUCK} resume {short} --with {another}"), "the same state, another worker".to_owned()))
 }
@@ -321,7 +331,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
                 );
                 let hint = format!("{UNSTUCK} resume {short} --hint \"what it lacks\"");
                 rows.push(row(hint, "tell the worker what it does not know"));
-                rows.extend(with_another(story, short));
+                rows.push(row(format!("{UNSTUCK} undo {short}@first"), "the files as they were before #1"));
             }
             rows
         }
@@ -338,11 +348,10 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
                 "go on, and tell the worker what it does not know",
             )]
         }
-        RunOutcome::WorkerFailed => {
-            let again = row(format!("{UNSTUCK} resume {short}"), "go on from here");
-            std::iter::once(again).chain(with_another(story, short)).collect()
-        }
-        RunOutcome::TimeLimit | RunOutcome::NotComplete | RunOutcome::Interrupted(_) => {
+        RunOutcome::TimeLimit
+        | RunOutcome::NotComplete
+        | RunOutcome::WorkerFailed
+        | RunOutcome::Interrupted(_) => {
             vec![row(format!("{UNSTUCK} resume {short}"), "go on from here")]
         }
     };

@@ -1,0 +1,59 @@
+//! What the end of a run says of a step that is stuck: what fails, since when, and what was tried.
+
+use unstuck_core::id::Iteration;
+use unstuck_replay::{FailureStory, StepStory};
+
+use crate::text;
+
+/// So many failures are told; all are in the diagnosis.
+const FAILURES_MAX: usize = 3;
+/// So many of the last attempts are told.
+const ATTEMPTS_MAX: usize = 3;
+/// Most characters of what a tool said of one failure.
+const MESSAGE_MAX: usize = 200;
+/// Where what is said begins.
+const INDENT: usize = 12;
+
+/// Returns the lines for a step.
+pub fn lines(step: &StepStory) -> Vec<String> {
+    let wrapped = |text: &str| text::wrap(text, text::width(), INDENT);
+    let mut lines = Vec::new();
+    let failing: Vec<_> = unstuck_replay::failing(step).collect();
+    for (failure, since) in failing.iter().take(FAILURES_MAX) {
+        let place = failure.place.as_ref().map_or_else(String::new, |place| format!(" · {place}"));
+        let what = format!("{}{place} · {} · {since}", failure.name, failure.fingerprint);
+        lines.push(format!("  fails     {}", wrapped(&what)));
+        lines.extend(told(failure).map(|told| format!("{:INDENT$}{}", "", wrapped(&told))));
+    }
+    if failing.len() > FAILURES_MAX {
+        lines.push(format!("{:INDENT$}and {} more", "", failing.len() - FAILURES_MAX));
+    }
+    let attempts = unstuck_replay::attempts(step);
+    let tried = attempts.iter().rev().take(ATTEMPTS_MAX).rev();
+    let tried: Vec<String> = tried.map(|(what, of)| format!("{what} ({})", range(of))).collect();
+    if !tried.is_empty() {
+        let more = if attempts.len() > ATTEMPTS_MAX { "..., " } else { "" };
+        lines.push(format!("  tried     {}", wrapped(&format!("{more}{}", tried.join(", ")))));
+    }
+    lines
+}
+
+/// Returns the words of the tool that tell most: from the last line on that speaks of an error or of an expectation.
+fn told(failure: &FailureStory) -> Option<String> {
+    const MARKS: [&str; 5] = ["rror", "assert", "panicked", "expected", "Exception"];
+    let lines: Vec<&str> =
+        failure.message.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric)).collect();
+    let from = lines.iter().rposition(|line| MARKS.iter().any(|mark| line.contains(mark))).unwrap_or(0);
+    let told = lines[from.min(lines.len())..].join(" ");
+    let is_new = !told.is_empty() && told != failure.name;
+    is_new.then(|| text::cut(&told, MESSAGE_MAX))
+}
+
+/// `#2`, `#2 to #4`.
+fn range(of: &[Iteration]) -> String {
+    match of {
+        [first, .., last] => format!("#{first} to #{last}"),
+        [one] => format!("#{one}"),
+        [] => String::new(),
+    }
+}
