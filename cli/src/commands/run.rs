@@ -28,6 +28,8 @@ use crate::{crew, programs, refused, text, version, worktrees};
 
 mod goal;
 
+pub use goal::CI_FILES;
+
 use goal::{BaselineArg, ScopeArgs, of_goal};
 
 /// Arguments of `unstuck run`.
@@ -260,7 +262,11 @@ pub fn run(global: &Global, args: Args) -> Result {
         if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
     started.workspace = workspace.to_string_lossy().into_owned();
-    if let Some(error) = runs.as_ref().and_then(|runs| driving::snapshots(runs, &started).err()) {
+    let snapshots = runs.as_ref().map(|runs| driving::snapshots(runs, &started));
+    if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
+        args.scope.release_ci(&mut started.workflow);
+    }
+    if let Some(Err(error)) = snapshots {
         started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error.message()));
     }
     crew::acknowledged(&started.workflow, runs.as_ref(), args.means.yes)?;

@@ -12,11 +12,14 @@ use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::money::{self, Spent};
 use unstuck_core::spending::Overspent;
 use unstuck_core::state::Child;
-use unstuck_core::workflow::{Budget, CheckBy, CheckCommand, Gate, Step, Work, Worker, Workflow};
-use unstuck_replay::{StepStory, Story};
+use unstuck_core::workflow::{
+    Budget, CheckBy, CheckCommand, Convergence, Gate, Step, Work, Worker, Workflow,
+};
+use unstuck_replay::{CommandStory, StepStory, Story};
 use unstuck_runner::launch;
 
 use super::stuck;
+use crate::commands::run::CI_FILES;
 use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
 use crate::{crew, driving, text, worktrees};
@@ -78,6 +81,14 @@ pub fn header(
             text::wrap(&format!("{name}{version} {words}"), text::width(), 11)
         ));
     }
+    for step in &workflow.steps {
+        let of = if workflow.steps.len() > 1 { format!("{}: ", step.id) } else { String::new() };
+        let asks =
+            step.convergence.as_ref().and_then(|policy| scope(policy, started.workflow_file.is_none()));
+        lines.extend(
+            asks.map(|it| format!("  scope    {}", text::wrap(&format!("{of}{it}"), text::width(), 11))),
+        );
+    }
     lines.push(format!("  limits   {}", text::wrap(&limits(workflow), text::width(), 11)));
     for warning in &started.warnings {
         lines.push(format!("  warning  {}", text::wrap(warning, text::width(), 11)));
@@ -90,6 +101,24 @@ pub fn header(
     lines.push(format!("  stop     {}", text::wrap(&stop, text::width(), 11)));
     lines.push("  detach   unstuck run -d".to_owned());
     lines.join("\n")
+}
+
+/// Says what may change; nothing where all may.
+fn scope(policy: &Convergence, is_typed: bool) -> Option<String> {
+    let (ci, protected): (Vec<&str>, Vec<&str>) =
+        policy.protected_paths.iter().map(String::as_str).partition(|path| CI_FILES.contains(path));
+    let list = |paths: &[&str]| text::cut(&paths.join(", "), 120);
+    let allowed: Vec<&str> = policy.allowed_paths.iter().map(String::as_str).collect();
+    let allow_ci = if is_typed { " (--allow '**' lets them change)" } else { "" };
+    let parts = [
+        (!allowed.is_empty()).then(|| format!("only {}", list(&allowed))),
+        (!protected.is_empty()).then(|| format!("not {}", list(&protected))),
+        (!ci.is_empty()).then(|| format!("not the files of CI{allow_ci}")),
+        policy.max_changed_files.map(|most| format!("at most {}", text::count(most, "file"))),
+        policy.max_changed_lines.map(|most| format!("at most {}", text::count(most, "line"))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// `on main@4e2a9d1`, as far as there is a branch and a commit.
@@ -157,6 +186,15 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
     lines.extend(story.steps.iter().filter(is_stuck).flat_map(stuck::lines));
     if let Some(bound) = story.state().overspent().filter(|_| outcome == RunOutcome::SpendLimit) {
         lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
+    }
+    if outcome == RunOutcome::Complete {
+        let shown = story
+            .steps
+            .iter()
+            .filter_map(|step| step.iterations.last())
+            .flat_map(|it| &it.commands)
+            .map(shown);
+        lines.extend(shown.map(|it| format!("  check     {}", text::wrap(&it, text::width(), indent))));
     }
     lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
     let incomplete: Vec<&str> = story
@@ -245,6 +283,21 @@ pub fn spent(story: &Story) -> String {
     let spent = story.spent();
     let tokens = spent.tokens_in_words().map(|it| format!(", {it}")).unwrap_or_default();
     if spent.calls == 0 { String::new() } else { format!(", cost {spent}{tokens}") }
+}
+
+/// Says what a command of a check showed that let a step be complete.
+fn shown(command: &CommandStory) -> String {
+    let run = text::cut(&command.run, 60);
+    let tests =
+        command.tests.map_or_else(String::new, |tests| format!(", {}", text::count(tests.ran(), "test")));
+    let flaky = match command.flaky.len() {
+        0 => String::new(),
+        flaky => format!(", {flaky} flaky"),
+    };
+    if command.passed {
+        return format!("{run}: passes{tests}{flaky}");
+    }
+    format!("{run}: no new failure, {} from before the work{tests}{flaky}", command.failed)
 }
 
 /// The verdicts that the end rests on, with their event numbers.

@@ -518,3 +518,22 @@ fn a_test_that_could_not_run_is_not_told_as_mended() {
         assert!(prompt.contains(told) && !prompt.contains(not_told), "{n}: {prompt}");
     }
 }
+
+#[test]
+fn the_files_of_continuous_integration_stay_as_they_are_unless_all_may_change() {
+    let strays = "mkdir -p .github/workflows; [ $n = 1 ] && echo 'on: never' >.github/workflows/ci.yml || rm -rf .github; touch done";
+    let more: [(&[&str], u32); 3] =
+        [(&[], 2), (&["--allow", "**"], 1), (&["--allow", ".github/**", "--allow", "done"], 1)];
+    for (options, calls) in more {
+        let stage = Stage::repository();
+        let ended = run(&stage, strays, &[&["--check", "test -e done"], options].concat()).with_status(0);
+        assert_eq!(stage.calls(), calls, "{options:?} {ended:?}");
+        assert_eq!(ended.out.contains("not the files of CI"), calls == 2, "{ended:?}");
+        let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said.contains("protected paths: .github/workflows/ci.yml"), calls == 2, "{said}");
+    }
+    // What cannot be seen is not asked.
+    let stage = Stage::repository();
+    let words = ["--store", "memory:", "run", "go", "--check", "test -e done", "--with", "touch done"];
+    stage.unstuck(&words).with_status(0);
+}

@@ -11,10 +11,36 @@ use crate::args;
 use crate::crew;
 use crate::error::{Error, Result};
 
+/// Where services of continuous integration look for what they are to do.
+pub const CI_FILES: [&str; 21] = [
+    ".appveyor.yml",
+    ".azure-pipelines",
+    ".buildkite",
+    ".ci",
+    ".circleci",
+    ".cirrus.yml",
+    ".drone.yml",
+    ".forgejo/workflows",
+    ".gitea/workflows",
+    ".github/actions",
+    ".github/workflows",
+    ".gitlab-ci.yml",
+    ".semaphore",
+    ".teamcity",
+    ".travis.yml",
+    ".woodpecker",
+    ".woodpecker.yml",
+    "Jenkinsfile",
+    "appveyor.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+];
+
 /// What a worker may change, and what happens if the loop gets nowhere.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ScopeArgs {
-    /// Paths that may change, such as 'src/**'; may be given more than once [default: all].
+    /// Paths that may change, such as 'src/**'; may be given more than once [default: all but the files that services of
+    /// continuous integration go by].
     #[arg(long = "allow", value_name = "PATTERN", value_parser = pattern)]
     allowed_paths: Vec<String>,
     /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
@@ -56,12 +82,28 @@ impl ScopeArgs {
         given.into_iter()
     }
 
+    /// Returns what must stay as it is. Where nothing is said of what may change, the files of continuous integration are
+    /// among it: who changes what others run to find mistakes has mended none.
+    fn protected(&self) -> Vec<String> {
+        let ci_files = CI_FILES.into_iter().filter(|_| self.allowed_paths.is_empty()).map(str::to_owned);
+        self.protected_paths.iter().cloned().chain(ci_files).collect()
+    }
+
+    /// Takes the protection off that nobody asked for: it could not be seen whether it is kept.
+    pub(super) fn release_ci(&self, workflow: &mut Workflow) {
+        for policy in workflow.steps.iter_mut().filter_map(|step| step.convergence.as_mut()) {
+            policy
+                .protected_paths
+                .retain(|path| self.protected_paths.contains(path) || !CI_FILES.contains(&&**path));
+        }
+    }
+
     fn policy(&self, known: &Clients) -> Result<Convergence> {
         let diagnose_with =
             self.diagnose_with.as_deref().map(|who| crew::named(who, "", known)).transpose()?;
         Ok(Convergence {
             allowed_paths: self.allowed_paths.clone(),
-            protected_paths: self.protected_paths.clone(),
+            protected_paths: self.protected(),
             max_changed_files: self.max_files,
             max_changed_lines: self.max_lines,
             revert_out_of_scope: self.revert_out_of_scope,
