@@ -180,7 +180,19 @@ pub(crate) fn findings(
             None => findings.note(format!("`{}` was not run", command.run), "check:not_run".to_owned()),
         }
     }
+    if findings.reasons.is_empty() {
+        findings
+            .problems
+            .extend(results.iter().filter(|it| it.tests.is_some_and(|tests| tests.ran() == 0)).map(untested));
+    }
     findings
+}
+
+/// Says that a command of tests shows nothing.
+fn untested(result: &CommandResult) -> String {
+    let skipped = result.tests.map_or(0, |tests| tests.skipped);
+    let but = if skipped > 0 { format!(", and skipped {skipped}") } else { String::new() };
+    format!("no_tests: `{}` ran no test{but}: that it passes says little", result.run)
 }
 
 /// Says why a baseline cannot be compared with, if a gate needs that.
@@ -575,6 +587,31 @@ mod tests {
             "?   \tm/p\t[no test files]",
             "tests_removed: `t` does not run a test that failed before the work began: m/p.TestB;",
         );
+    }
+
+    #[test]
+    fn who_runs_no_test_shows_little() {
+        let command = CheckCommand { run: "t".to_owned(), gate: Gate::Pass, reports: Vec::new() };
+        for (said, want) in [
+            ("test result: ok. 0 passed; 0 failed; 0 ignored;", "no_tests: `t` ran no test: that"),
+            (
+                "test result: ok. 0 passed; 0 failed; 3 ignored;",
+                "no_tests: `t` ran no test, and skipped 3: that",
+            ),
+            (
+                "test result: ok. 0 passed; 0 failed; 0 ignored;\ntest result: ok. 1 passed; 0 failed; 0 ignored;",
+                "",
+            ),
+            ("all fine", ""),
+        ] {
+            let now = [command_result("t", &Exit::Code(0), said)];
+            let findings = findings(std::slice::from_ref(&command), &now, None, Baseline::Off);
+            let problems = findings.problems.concat();
+            assert!(
+                problems.starts_with(want) && problems.is_empty() == want.is_empty(),
+                "{said}: {problems}"
+            );
+        }
     }
 
     #[test]

@@ -241,10 +241,11 @@ impl StepState {
         (left.id != found.id).then(|| Gap { left: Arc::clone(left), found })
     }
 
-    /// Says whether its check passed before the work began, and nobody has changed anything since.
-    pub(crate) fn had_nothing_to_mend(&self) -> bool {
-        let passed = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
-        self.changed == Changed::No && self.baseline.as_ref().is_some_and(passed)
+    /// Returns whether its check passed before the work began and now, or not at all, if nobody has changed anything.
+    pub(crate) fn passed_unchanged(&self) -> Option<bool> {
+        let passes = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
+        let before = passes(self.baseline.as_ref().filter(|_| self.changed == Changed::No)?);
+        (before == self.results[0].as_ref().is_some_and(passes)).then_some(before)
     }
 
     /// Returns whose turn of a chain it is for this.

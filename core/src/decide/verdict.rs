@@ -16,6 +16,8 @@ const JOB_POLL_MIN: Millis = Millis::from_secs(1);
 
 /// What is said of a completion that shows nothing.
 const HELD_BEFORE: &str = "unchanged: nothing in the workspace was changed, so what was asked of it held before the work began, too";
+const STILL_FAILING: &str = "unchanged: nothing was changed, so what failed before the work began fails still; a gate that asks for no new \
+                             failures lets that through";
 const UNCHANGED: &str = "unchanged: the checks passed before the work began, and nothing was changed";
 
 impl Batch {
@@ -79,10 +81,12 @@ impl Batch {
             ];
         }
         if event.decision == Decision::Complete
-            && at.had_nothing_to_mend()
-            && !event.problems.iter().any(|it| it == UNCHANGED)
+            && let Some(passed) = at.passed_unchanged()
         {
-            event.problems.push(UNCHANGED.to_owned());
+            let doubt = if passed { UNCHANGED } else { STILL_FAILING };
+            if !event.problems.iter().any(|it| it == doubt) {
+                event.problems.push(doubt.to_owned());
+            }
         }
         if event.decision == Decision::Complete && at.changed == Changed::No && rests_on_conditions(step) {
             event.problems.push(HELD_BEFORE.to_owned());

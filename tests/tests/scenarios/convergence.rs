@@ -232,6 +232,21 @@ fn s64_tests_that_vanish_are_found_out() {
 }
 
 #[test]
+fn a_completion_that_shows_nothing_says_so() {
+    let none = "echo 'test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured'; test -e done";
+    for (worker, check, doubt) in [
+        ("true", ["--no-worse", TESTS], "note work #1: unchanged: nothing was changed, so what failed"),
+        ("true", ["--check", "true"], "note work #1: unchanged: the checks passed before"),
+        ("touch done", ["--check", none], "ran no test: that it passes says little"),
+    ] {
+        let stage = Stage::repository();
+        let ended = run(&stage, worker, &check).with_status(0);
+        let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(doubt), "{doubt}: {said}");
+    }
+}
+
+#[test]
 fn s64_a_test_that_passed_is_not_swapped_for_another() {
     let stage = Stage::repository();
     // The fix breaks a test that passed, which is then replaced by one that says nothing.
