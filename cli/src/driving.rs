@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{RunStarted, StepEnd};
@@ -17,6 +16,7 @@ use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::state::StepState;
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, Ended, Site};
+use unstuck_runner::workspace::make_again;
 use unstuck_runner::{Interrupt, Watcher};
 use unstuck_store::hint;
 use unstuck_store::run_folder::RunFolder;
@@ -264,7 +264,7 @@ pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     unstuck_runner::snapshots::open(runs, workspace, &started.workflow).map_err(|error| {
         // What was there is kept beside the log; the folder has to be there, and may be empty.
         let is_gone = !workspace.exists();
-        let hint = is_gone.then(|| format!("mkdir -p {}    then the same again", quoted(&started.workspace)));
+        let hint = is_gone.then(|| format!("{}    then the same again", make_again(workspace)));
         of_snapshots(&error).hint_if(hint)
     })
 }

@@ -3,6 +3,7 @@
 use unstuck_adapters::snapshot;
 use unstuck_core::error::with_causes;
 use unstuck_runner::launch;
+use unstuck_runner::workspace::remake;
 use unstuck_store::hint;
 use unstuck_store::lease::{Holder, Lease};
 use unstuck_store::state_dir::{Project as Runs, RunEntry};
@@ -44,6 +45,10 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
         }
         launch::Error::Drift { .. } => Error::usage(message).hint(format!(
             "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
+        )),
+        launch::Error::LeadsElsewhere { workspace, .. } => Error::usage(message).hint(format!(
+            "put the folder back; where there is none any more: {}",
+            remake(workspace, &format!("unstuck undo {short}@last --git"))
         )),
         launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
         launch::Error::WorkspaceBusy { holder, .. } => {

@@ -92,7 +92,7 @@ impl Project {
             .collect();
         found.retain(|(last, _)| {
             let workspace = Path::new(&last.workspace);
-            workspace.starts_with(&here) || !workspace.exists()
+            workspace.starts_with(&here) || !workspace.exists() || workspace.is_symlink()
         });
         found.sort_by_key(|(last, _)| std::cmp::Reverse(last.started_at));
         let listed = |(last, path): &(RunEntry, PathBuf)| {

@@ -34,7 +34,7 @@ use crate::clock::Clock;
 use crate::kick::Kicks;
 use crate::machine::{Machine, Place};
 use crate::snapshots::{self, Keeper};
-use crate::{Interrupt, Runner, Watcher};
+use crate::{Interrupt, Runner, Watcher, workspace};
 
 /// Where and with what runs are carried out. Cheap to clone.
 #[derive(Clone)]
@@ -92,6 +92,14 @@ pub enum Error {
         run: RunId,
         /// Why not.
         source: AcquireError,
+    },
+    /// The workspace is where a link leads now.
+    #[error("{}, so nothing is done there", workspace::leads(workspace, to))]
+    LeadsElsewhere {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
     },
     /// Somebody has changed files since the run came to rest.
     #[error(
@@ -262,9 +270,23 @@ impl Site {
         Ok(log)
     }
 
+    /// Makes sure that a workspace is where it was, and not where a link leads now.
+    ///
+    /// # Errors
+    ///
+    /// It is [elsewhere](Error::LeadsElsewhere).
+    pub fn finds_in_place(&self, workspace: &Path) -> Result<(), Error> {
+        let state = self.project.as_ref().map(Project::path);
+        match workspace::leads_elsewhere(workspace, state) {
+            Some(to) => Err(Error::LeadsElsewhere { workspace: workspace.to_owned(), to }),
+            None => Ok(()),
+        }
+    }
+
     /// Goes on with a log that was opened, with the right to work in the workspace.
     fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Machine>, Option<Lease>), Error> {
         let runner = self.runner_of(log)?;
+        self.finds_in_place(&runner.world.workspace)?;
         let workspace = self.take_workspace(&runner.world.workspace, &runner.world.run)?;
         Ok((runner, workspace))
     }
@@ -354,6 +376,7 @@ impl Site {
         let machine = Machine {
             run: started.run.clone(),
             workspace: PathBuf::from(&started.workspace),
+            state_folder: self.project.as_ref().map(|project| project.path().to_owned()),
             artifacts,
             blobs: Arc::clone(log.blobs()),
             redactor: self.redactor.clone(),

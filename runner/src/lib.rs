@@ -22,7 +22,7 @@ mod scratch;
 mod seen;
 pub mod snapshots;
 mod validation;
-mod workspace;
+pub mod workspace;
 pub mod world;
 
 use std::collections::BTreeMap;

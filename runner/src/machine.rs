@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::kick::Kicks;
 use crate::perform::{Prepared, perform, prepare};
 use crate::snapshots::Keeper;
+use crate::workspace;
 use crate::world::{Tell, World};
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
@@ -40,6 +41,8 @@ pub struct Machine {
     pub run: RunId,
     /// Absolute path of the workspace.
     pub workspace: PathBuf,
+    /// The folder of the project's state; `None` where runs are kept in memory.
+    pub state_folder: Option<PathBuf>,
     /// Where prompts and what was moved aside are kept.
     pub artifacts: PathBuf,
     /// Where large payloads go.
@@ -193,7 +196,8 @@ impl Machine {
     /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
     /// is said and does not stop the run.
     fn write_views(&self, state: &RunState, events: &[Event]) {
-        if state.started().is_none_or(|started| started.workflow_file.is_none()) {
+        if state.started().is_none_or(|started| started.workflow_file.is_none()) || self.led_away().is_some()
+        {
             return;
         }
         let facts = context::Facts {
@@ -208,6 +212,14 @@ impl Machine {
         if let Err(error) = written {
             tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
+    }
+
+    /// Says that the workspace is not where it was any more, but where a link leads, and how it comes back; `None` while
+    /// that is not so.
+    pub(crate) fn led_away(&self) -> Option<String> {
+        let to = workspace::leads_elsewhere(&self.workspace, self.state_folder.as_deref())?;
+        let undo = format!("unstuck undo {}@last --git", self.run);
+        Some(workspace::led_away(&self.workspace, &to, &undo))
     }
 
     /// Returns the text by which the processes of this run are found again.

@@ -79,8 +79,15 @@ pub(crate) fn prepare(
     let mut notes = Vec::new();
     let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
     // Before anybody looks: a folder that is made for a verdict is nobody's change either.
-    let aside = if decides { put_aside(world, step, id, is_check, &mut notes)? } else { Aside::default() };
-    let looked = looked(world, state, due, (inquiry, diagnoses), &mut notes);
+    let led_away = world.led_away();
+    let (aside, looked) = match &led_away {
+        Some(_) => (Aside::default(), Looked::default()),
+        None => {
+            let aside =
+                if decides { put_aside(world, step, id, is_check, &mut notes)? } else { Aside::default() };
+            (aside, looked(world, state, due, (inquiry, diagnoses), &mut notes))
+        }
+    };
     let limit = limit_of(step, check.as_ref(), inquiry);
     let before = looked.seen.as_ref().map(Seen::before);
     let asked = Asked {
@@ -112,7 +119,7 @@ pub(crate) fn prepare(
         due: due.clone(),
         check,
         inquiry,
-        in_the_way: aside.in_the_way.or(looked.in_the_way),
+        in_the_way: led_away.or(aside.in_the_way).or(looked.in_the_way),
         notes,
         context_dir: world.context_dir(state),
         prompt: text,
@@ -312,10 +319,11 @@ pub(crate) async fn perform(
 ) -> Observation {
     let Prepared { task, job, seen, copy, looker } = prepared;
     let (mut outcome, done) = task.carry_out(&world, job, stop, tell).await;
-    let decision_file = task.verdict_file(&world, outcome.exit.is_stopped());
+    let is_unasked = outcome.exit.is_stopped() || world.led_away().is_some();
+    let decision_file = task.verdict_file(&world, is_unasked);
     let now = match seen {
-        Some(seen) => seen.after(&world, &task.step, &mut outcome).await,
-        None => After::default(),
+        Some(seen) if world.led_away().is_none() => seen.after(&world, &task.step, &mut outcome).await,
+        _ => After::default(),
     };
     let answer = task.answer(&outcome, &decision_file);
     let done = match looker {
@@ -348,6 +356,8 @@ impl Task {
             Ok(missing) => {
                 let (mut outcome, done) = self.run(world, job, stop, tell).await;
                 outcome.notes.splice(0..0, missing);
+                // What is read from here on would be somebody else's.
+                outcome.fatal = outcome.fatal.or_else(|| world.led_away());
                 (outcome, done)
             }
         };
@@ -382,9 +392,9 @@ impl Task {
     }
 
     /// Reads the decision file, where one was to be written.
-    fn verdict_file(&self, world: &Machine, stopped: bool) -> DecisionFile {
+    fn verdict_file(&self, world: &Machine, is_unasked: bool) -> DecisionFile {
         let decides = matches!(self.inquiry, None | Some(Inquiry::Check));
-        let check = self.check.as_ref().filter(|_| decides && !stopped);
+        let check = self.check.as_ref().filter(|_| decides && !is_unasked);
         let Some((check, path)) =
             check.and_then(|(check, id)| Some((check, decision_path(check, Some(id))?)))
         else {
@@ -409,7 +419,8 @@ impl Task {
     }
 
     fn collect_outputs(&self, world: &Machine, outcome: &mut Outcome) {
-        let is_done = !outcome.exit.is_stopped() && (self.is_check() || succeeded(outcome));
+        let has_ended = outcome.fatal.is_none() && !outcome.exit.is_stopped();
+        let is_done = has_ended && (self.is_check() || succeeded(outcome));
         if self.is_last && is_done {
             outputs(world, &self.step, &self.context_dir, outcome);
         }

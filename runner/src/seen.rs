@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
-use unstuck_adapters::shell::quoted;
 use unstuck_adapters::{base, snapshot};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::error::with_causes;
@@ -20,6 +19,7 @@ use unstuck_core::{Due, RunState};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 use crate::snapshots::{Keeper, Since, named, shown};
+use crate::workspace::remake;
 
 /// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
 const FILES_FEW: u64 = 1000;
@@ -325,9 +325,7 @@ fn put_back_to(
 
 /// Says that the workspace is not there, and how it comes back with all that was in it.
 fn removed(root: &Path, undo: &str) -> String {
-    let root = quoted(&root.to_string_lossy());
-    let undo = undo.replacen("unstuck ", &format!("unstuck -C {root} "), 1);
-    format!("the worker removed the workspace; put it back: mkdir -p {root}; {undo} --git")
+    format!("the worker removed the workspace; put it back: {}", remake(root, &format!("{undo} --git")))
 }
 
 fn told(error: snapshot::Error) -> String {

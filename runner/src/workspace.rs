@@ -1,9 +1,12 @@
-//! The right to work in a workspace: one run at a time, whose folders do not overlap with another's.
+//! The right to work in a workspace: one run at a time, whose folders do not overlap with another's; and in the folder
+//! that it was, not where a link leads.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use unstuck_adapters::process;
+use unstuck_adapters::shell::quoted;
 use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
 use unstuck_core::plural::count;
@@ -80,6 +83,50 @@ impl Site {
             }
         }
     }
+}
+
+/// Returns where a workspace leads, if a link was put in its place, or in that of a folder above it: a worker that moves the
+/// folder away and leaves a link would have all that follows done elsewhere. `state` is the folder of the project's state.
+pub fn leads_elsewhere(workspace: &Path, state: Option<&Path>) -> Option<PathBuf> {
+    if let Ok(target) = fs::read_link(workspace) {
+        return Some(target);
+    }
+    // A workspace is recorded without links on its way; but a checkout of our own as the state folder is named.
+    let own = state.and_then(|state| {
+        let rest = workspace.strip_prefix(state).ok()?;
+        Some(state.canonicalize().ok()?.join(rest))
+    });
+    let now = workspace.canonicalize().ok()?;
+    (now != own.unwrap_or_else(|| workspace.to_owned())).then_some(now)
+}
+
+/// Says that a workspace leads elsewhere, and what is to be done about it before `then`.
+pub(crate) fn led_away(workspace: &Path, to: &Path, then: &str) -> String {
+    let back = match workspace.is_symlink() {
+        true => format!("; put the folder back, or: {}", remake(workspace, then)),
+        false => String::new(),
+    };
+    format!("{}, so nothing is run, read or written there{back}", leads(workspace, to))
+}
+
+/// Says that a workspace leads elsewhere.
+pub(crate) fn leads(workspace: &Path, to: &Path) -> String {
+    let place = if workspace.is_symlink() { "its place" } else { "that of a folder above it" };
+    format!("the workspace {} leads to {}: a link was put in {place}", workspace.display(), to.display())
+}
+
+/// Returns the command that makes a workspace again where nothing is, or a link, before another command, `then`.
+pub fn remake(workspace: &Path, then: &str) -> String {
+    let root = quoted(&workspace.to_string_lossy());
+    let then = then.replacen("unstuck ", &format!("unstuck -C {root} "), 1);
+    format!("{}; {then}", make_again(workspace))
+}
+
+/// Returns the command that makes the folder of a workspace where nothing is, or a link.
+pub fn make_again(workspace: &Path) -> String {
+    let root = quoted(&workspace.to_string_lossy());
+    let remove = if workspace.is_symlink() { format!("rm {root}; ") } else { String::new() };
+    format!("{remove}mkdir -p {root}")
 }
 
 /// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.

@@ -1,6 +1,6 @@
 //! `unstuck diff`: what an iteration, or the whole run, changed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
@@ -63,7 +63,13 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let failed = |error| explained::of_snapshots(&error);
     let now = match (&before, &after) {
         (Some(_), Some(_)) => None,
-        _ => Some(snapshots.take_after(first, last).map_err(failed)?),
+        _ => {
+            let workspace = Path::new(&found.started(&events)?.workspace);
+            driving::quiet_site(project.runs().clone())
+                .finds_in_place(workspace)
+                .map_err(|error| explained::explained(&error, found.short(), None))?;
+            Some(snapshots.take_after(first, last).map_err(failed)?)
+        }
     };
     let (before, after) =
         (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));

@@ -12,6 +12,7 @@ use unstuck_core::id::{Millis, Seq};
 use unstuck_core::workflow::{Step, Worker, Workflow};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
+use unstuck_runner::workspace::make_again;
 use unstuck_store::run_log::RunLog;
 
 use crate::args::{self, Global};
@@ -163,10 +164,11 @@ pub fn take_up(
         // The runs of a checkout of our own are found from the project that it was made for.
         let of_ours = worktrees::is_own(project.runs(), Path::new(&started.workspace));
         let there = if of_ours { UNSTUCK.to_string() } else { format!("unstuck -C {place}") };
+        let make = make_again(Path::new(&started.workspace));
         return Err(Error::usage(format!("the workspace {} is not there any more", started.workspace)).hint(
             format!(
-                "if it was moved, move it back or link it: ln -s WHERE_IT_IS {place}    else put it back as the run left it: \
-                 mkdir -p {place}; {there} undo {short}@last --git    or see what was done: unstuck show {short}"
+                "if it was moved, move it back: mv WHERE_IT_IS {place}    else put it back as the run left it: \
+                 {make}; {there} undo {short}@last --git    or see what was done: unstuck show {short}"
             ),
         ));
     }

@@ -562,3 +562,42 @@ fn a_run_goes_on_only_where_its_work_is_done() {
     assert_eq!(fs::read_to_string(stage.scratch("on")).unwrap_or_default(), "work\nwork\n");
     stage.verify();
 }
+
+#[test]
+fn a_link_in_place_of_the_workspace_leads_nobody_out() {
+    let moves = "mv \"$PWD\" \"$SCRATCH/aside\"; ln -s \"$SCRATCH/outside\" \"$PWD\"; echo COMPLETE";
+    for (moves, judged) in [
+        (moves, &["--claim"][..]),
+        (moves, &["--check", "touch \"$SCRATCH/ran\"; touch here", "--baseline", "off"]),
+        ("rm -r \"$PWD\"; ln -s \"$SCRATCH/nowhere\" \"$PWD\"; echo COMPLETE", &["--claim"]),
+    ] {
+        let stage = Stage::repository();
+        let outside = stage.scratch("outside");
+        fs::create_dir(&outside).expect("the scratch folder is ours");
+        fs::write(outside.join("precious"), "hours").expect("the scratch folder is ours");
+        let (place, elsewhere) = (stage.workspace().display().to_string(), stage.scratch(""));
+        let arguments = [&["-C", &place, "run", "go", "--with", moves], judged].concat();
+        let ended = stage.unstuck_in(&elsewhere, &arguments).with_status(5);
+        let ended = ended.says("a link was put in its place, so nothing is run, read or written there");
+        let line =
+            ended.out.split("put the folder back, or: ").nth(1).unwrap_or_else(|| panic!("{ended:#?}"));
+        let line: Vec<&str> = line.split(" --git").next().unwrap_or_default().split_whitespace().collect();
+        assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 1, "{judged:?}");
+
+        // Nor does what comes later write there.
+        let run = line.iter().find_map(|word| word.strip_suffix("@last")).expect("it is named").to_owned();
+        let projects = fs::read_dir(stage.state().join("unstuck")).expect("it is there");
+        let project = projects.flatten().next().expect("there is one").path();
+        let state = ["--store", &format!("sled:{}", project.display())];
+        for command in [&["undo", &run][..], &["resume", &run], &["diff", &run, "@last", "@now"]] {
+            let arguments = [&state[..], command].concat();
+            let refused = stage.unstuck_in(&elsewhere, &arguments).complains("mkdir -p");
+            assert!(refused.out.is_empty() && matches!(refused.status, Some(64 | 6)), "{refused:#?}");
+        }
+        assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 1, "{judged:?}");
+        let output = stage.shell(&elsewhere, &format!("{} --git", line.join(" ")));
+        assert!(output.status.success(), "{output:?}");
+        assert!(stage.workspace().join("src/add.sh").exists() && !stage.workspace().is_symlink());
+        assert_eq!(stage.git(&["status", "--porcelain"]), "");
+    }
+}
