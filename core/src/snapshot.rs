@@ -78,8 +78,17 @@ impl Snapshot {
     /// Returns a sentence about the files that it does not hold, so that they cannot be put back; `None` if there are
     /// none. Ignored folders are made again by whoever has made them, and our own output is nobody's work; neither is told.
     pub fn lacks(&self) -> Option<String> {
-        const UNTOLD: [&str; 2] = [LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT];
-        let is_told = |left: &&LeftOut| left.count > 0 && !UNTOLD.contains(&left.reason.as_str());
+        self.lacks_but(&[LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT])
+    }
+
+    /// As [`Self::lacks`], with the ignored folders: for who is told what is kept of a workspace, and who knows whether they
+    /// can be made again.
+    pub fn lacks_in_all(&self) -> Option<String> {
+        self.lacks_but(&[LeftOut::OWN_OUTPUT])
+    }
+
+    fn lacks_but(&self, untold: &[&str]) -> Option<String> {
+        let is_told = |left: &&LeftOut| left.count > 0 && !untold.contains(&left.reason.as_str());
         let told = self.left_out.iter().filter(is_told);
         let parts = told.map(|left| {
             let named = left.examples.len() as u64;

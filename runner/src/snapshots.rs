@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unstuck_adapters::branch;
 use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, Git, MovedBranch, Options, Restored, Snapshots, Staged,
+    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Restored, Snapshots, Staged,
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
@@ -204,7 +204,10 @@ impl Keeper {
         let is_meant = |change: &Change| !change.ignored || protected.has(&change.path.to_string_lossy());
         let changes = self.snapshots.changes(before, after)?.into_iter().filter(is_meant).map(|it| it.path);
         let uncovered = self.snapshots.newly_uncovered(before, after)?;
-        let mut files: Vec<String> = changes.chain(uncovered).map(|path| shown(&path)).collect();
+        let lost = self.snapshots.lost(before, after)?.into_iter();
+        let lost =
+            lost.filter(|it| it.is_work || protected.has(&it.path.to_string_lossy())).map(|it| it.path);
+        let mut files: Vec<String> = changes.chain(uncovered).chain(lost).map(|path| shown(&path)).collect();
         files.sort_unstable();
         files.dedup();
         Ok(files)
@@ -371,7 +374,8 @@ impl Keeper {
     ) -> Result<Compared, Error> {
         let changes = self.snapshots.changes(before, after)?;
         let said = self.thrown_away(first, before, after, &changes, undo).unwrap_or_default();
-        let changed = !before.same_work(after) || !changes.is_empty();
+        let has_lost = self.snapshots.lost(before, after)?.iter().any(|it| it.is_work);
+        let changed = !before.same_work(after) || !changes.is_empty() || has_lost;
         let diffstat = self.diffstat(before, after, &changes)?;
         Ok(Compared { changed, diffstat, said })
     }
@@ -409,18 +413,38 @@ impl Keeper {
             let (what, files) = (count(lost.len(), "change"), named(&lost));
             said.push(format!("threw away {what} that no commit has: {files}; put it back: {undo}"));
         }
-        let vanished: Vec<String> =
-            self.snapshots.vanished(first, before)?.iter().map(|it| shown(it)).collect();
-        if !vanished.is_empty() {
-            let files = named(&vanished);
-            said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));
-        }
+        said.extend(self.lost_for_good(first, before, after)?);
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
         if is_known {
             let moved = self.moved_branches(first, before, after)?;
             said.extend(repository::branches(&moved, has_commit, before, after, undo));
         }
         said.extend(self.lost_outside());
+        Ok(said)
+    }
+
+    /// Says what has become of what no snapshot holds, and was as it was when the run began: of that, the worker of today.
+    fn lost_for_good(
+        &self,
+        first: &Snapshot,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<String>, Error> {
+        let told = self.snapshots.lost(first, before)?;
+        let mut lost = self.snapshots.lost(first, after)?;
+        lost.retain(|it| !told.contains(it));
+        let (removed, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
+        let removed: Vec<String> = removed.iter().map(|it| shown(&it.path)).collect();
+        let other: Vec<String> = other.iter().map(described).collect();
+        let mut said = Vec::new();
+        if !removed.is_empty() {
+            let files = named(&removed);
+            said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));
+        }
+        if !other.is_empty() {
+            let files = named(&other);
+            said.push(format!("changed what no snapshot holds, so nothing brings back what it was: {files}"));
+        }
         Ok(said)
     }
 
@@ -521,6 +545,14 @@ fn commit_of(snapshot: &Snapshot) -> Option<&str> {
 /// Says whether a change is one of the work: not of what is ignored, nor of what cannot be looked at.
 fn is_work(change: &Change) -> bool {
     !change.ignored && change.kind != ChangeKind::NotCovered
+}
+
+/// Names what no snapshot holds, and what has become of it where that is more than a change.
+fn described(lost: &Lost) -> String {
+    match lost.how {
+        Loss::Changed => shown(&lost.path),
+        how => format!("{} ({how})", shown(&lost.path)),
+    }
 }
 
 /// Returns a path as it is recorded and shown.

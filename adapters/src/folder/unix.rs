@@ -96,6 +96,29 @@ impl Folder {
         Ok(seen(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
+    /// Returns when something in the folder was made, in nanoseconds since 1970, where the system tells. A folder that is
+    /// made anew may get the node of the one before.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
+        use rustix::fs::{StatxFlags, statx};
+        let seen = statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+        let is_known = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME);
+        is_known.then(|| nanoseconds(seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec.into()))
+    }
+
+    /// Returns when something in the folder was made, in nanoseconds since 1970.
+    #[cfg(target_vendor = "apple")]
+    pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
+        let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(nanoseconds(stat.st_birthtime, stat.st_birthtime_nsec))
+    }
+
+    /// Returns when something in the folder was made: nobody knows.
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    pub(crate) fn born(&self, _name: &[u8]) -> Option<i64> {
+        None
+    }
+
     /// Returns the names in the folder, in no order.
     pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
@@ -195,17 +218,20 @@ pub(crate) fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
 
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
 fn seen(stat: &Stat) -> Seen {
-    let time = |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
     let stamp = Stamp {
         device: stat.st_dev as u64,
         node: stat.st_ino as u64,
         size: stat.st_size as u64,
-        modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     };
     let mode = stat.st_mode as u32;
     let permissions = if mode & TYPE == FILE { mode & 0o777 } else { 0 };
     Seen { mode: mode & TYPE | permissions, stamp }
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(rest)
 }
 
 /// Returns device and node of the files that this process writes its standard output and error to, where those are files.

@@ -65,6 +65,12 @@ impl Folder {
         look_at(&options(FILE_READ_ATTRIBUTES).open(self.path_of(name)?)?)
     }
 
+    /// Returns when something in the folder was made, in nanoseconds since 1970.
+    pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
+        let made = fs::symlink_metadata(self.path_of(name).ok()?).ok()?.created().ok()?;
+        i64::try_from(made.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+    }
+
     /// Returns the names in the folder, in no order.
     pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_encoded_bytes())).collect()

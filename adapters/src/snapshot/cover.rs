@@ -24,7 +24,7 @@ pub(super) fn cover(found: Vec<Found>, limits: &Limits) -> (Vec<Found>, Vec<Left
                     let group = file.group.as_ref().filter(|_| reason == Reason::IgnoredFolder);
                     match group {
                         Some(group) if group.path != file.path => {}
-                        _ => left.push(Left { path: file.path.clone(), reason }),
+                        _ => left.push(Left::new(file.path.clone(), reason, Some(file.seen()))),
                     }
                 }
             }

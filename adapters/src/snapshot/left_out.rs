@@ -5,12 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use unstuck_core::snapshot::LeftOut;
 
-use super::folder;
+use super::folder::{self, Folder, Seen};
+use super::object::{FOLDER, TYPE};
+use super::tree::Place;
 
 /// Why something is not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,6 +57,11 @@ impl Reason {
         Self::OwnOutput,
     ];
 
+    /// Says whether it is of what git would call the work.
+    fn is_of_work(self) -> bool {
+        matches!(self, Self::TooLarge | Self::TooMuch | Self::TooDeep | Self::Unreadable)
+    }
+
     /// A letter for the stored list.
     fn letter(self) -> u8 {
         match self {
@@ -93,6 +101,114 @@ impl fmt::Display for Reason {
 pub(super) struct Left {
     pub(super) path: Vec<u8>,
     pub(super) reason: Reason,
+    /// What it looked like; `None` where that is not known, or of no interest.
+    mark: Option<Mark>,
+}
+
+impl Left {
+    pub(super) fn new(path: Vec<u8>, reason: Reason, seen: Option<Seen>) -> Self {
+        // What we print changes all the time, and a pipe holds nothing.
+        let of_interest = seen.filter(|_| !matches!(reason, Reason::OwnOutput | Reason::NoFile));
+        Self { path, reason, mark: of_interest.map(|seen| Mark::of(&seen)) }
+    }
+}
+
+/// What something looks like whose content nobody has read: enough to see that it is another one, or was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    kind: u32,
+    node: u64,
+    size: u64,
+    modified: i64,
+    /// Of a folder when it was made, where that is known.
+    changed: i64,
+}
+
+impl Mark {
+    const SIZE: usize = 36;
+    /// Stands where there is none.
+    const NONE: [u8; Self::SIZE] = [0; Self::SIZE];
+
+    /// The device is none of it, since some have another number after a restart.
+    fn of(Seen { mode, stamp }: &Seen) -> Self {
+        let kind = mode & TYPE;
+        let whole = Self {
+            kind,
+            node: stamp.node,
+            size: stamp.size,
+            modified: stamp.modified,
+            changed: stamp.changed,
+        };
+        // A folder of masses is at work all the time; that it is the same one is what counts.
+        if kind == FOLDER { Self { size: 0, modified: 0, changed: 0, ..whole } } else { whole }
+    }
+
+    fn encode(&self) -> [u8; Self::SIZE] {
+        let mut bytes = Self::NONE;
+        bytes[..4].copy_from_slice(&self.kind.to_le_bytes());
+        let numbers = [self.node, self.size, self.modified.cast_unsigned(), self.changed.cast_unsigned()];
+        for (to, number) in bytes[4..].chunks_exact_mut(8).zip(numbers) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (kind, numbers) = bytes.split_first_chunk().filter(|_| bytes != Self::NONE)?;
+        let mut numbers =
+            numbers.chunks_exact(8).filter_map(|it| Some(u64::from_le_bytes(it.try_into().ok()?)));
+        Some(Self {
+            kind: u32::from_le_bytes(*kind),
+            node: numbers.next()?,
+            size: numbers.next()?,
+            modified: numbers.next()?.cast_signed(),
+            changed: numbers.next()?.cast_signed(),
+        })
+    }
+}
+
+/// Notes of folders when they were made.
+pub(super) fn note_births(root: &Folder, left: &mut [Left]) {
+    let folders = left.iter_mut().filter_map(|left| Some((&left.path, left.mark.as_mut()?)));
+    for (path, mark) in folders.filter(|(_, mark)| mark.kind == FOLDER) {
+        let (parent, name) = folder::split(path);
+        mark.changed = root.open_below(parent).ok().and_then(|it| it.born(name)).unwrap_or_default();
+    }
+}
+
+/// Something that a snapshot has left out, and that is not what it was: nothing brings that back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lost {
+    /// From the root of the workspace.
+    pub path: PathBuf,
+    /// What has become of it.
+    pub how: Loss,
+    /// Whether it was left out for what it is, and not because the rules ignore it, or because it is a history.
+    pub is_work: bool,
+}
+
+/// What has become of something that no snapshot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// It is not there any more.
+    Removed,
+    /// Something else has its name.
+    Replaced,
+    /// The folder had masses in it, and has no more.
+    Emptied,
+    /// It was written to.
+    Changed,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Removed => "removed",
+            Self::Replaced => "replaced",
+            Self::Emptied => "emptied",
+            Self::Changed => "changed",
+        })
+    }
 }
 
 /// Returns what an event can carry of the list.
@@ -100,7 +216,7 @@ pub(super) fn summary(left: &[Left]) -> Vec<LeftOut> {
     const EXAMPLES_MAX: usize = 5;
     const EXAMPLE_CHARS_MAX: usize = 200;
     let mut by_reason: BTreeMap<Reason, LeftOut> = BTreeMap::new();
-    for Left { path, reason } in left {
+    for Left { path, reason, .. } in left {
         let new = || LeftOut { reason: reason.to_string(), count: 0, examples: Vec::new() };
         let part = by_reason.entry(*reason).or_insert_with(new);
         part.count += 1;
@@ -113,7 +229,7 @@ pub(super) fn summary(left: &[Left]) -> Vec<LeftOut> {
 
 pub(super) fn encode(left: &[Left]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for Left { path, reason } in left {
+    for Left { path, reason, .. } in left {
         bytes.push(reason.letter());
         bytes.extend_from_slice(path);
         bytes.push(0);
@@ -121,19 +237,52 @@ pub(super) fn encode(left: &[Left]) -> Vec<u8> {
     bytes
 }
 
+/// Returns what everything on the list looked like, in the same order.
+pub(super) fn encode_marks(left: &[Left]) -> Vec<u8> {
+    left.iter().flat_map(|left| left.mark.map_or(Mark::NONE, |mark| mark.encode())).collect()
+}
+
 /// The list of a snapshot, to be asked.
 #[derive(Debug, Default)]
-pub(super) struct Uncovered(BTreeMap<Vec<u8>, Reason>);
+pub(super) struct Uncovered(BTreeMap<Vec<u8>, (Reason, Option<Mark>)>);
 
 impl Uncovered {
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Reads the list, and what everything on it looked like, if that was kept.
+    pub(super) fn decode(bytes: &[u8], marks: &[u8]) -> Option<Self> {
         let mut list = BTreeMap::new();
+        let mut marks = marks.chunks_exact(Mark::SIZE).map(Mark::decode);
         for field in bytes.split_inclusive(|&byte| byte == 0) {
             let (&letter, path) = field.strip_suffix(b"\0")?.split_first()?;
             let reason = Reason::ALL.into_iter().find(|reason| reason.letter() == letter)?;
-            list.insert(path.to_vec(), reason);
+            list.insert(path.to_vec(), (reason, marks.next().flatten()));
         }
         Some(Self(list))
+    }
+
+    /// Returns what of the list is not what it was in a later snapshot, `after`. `covered` says what that one holds at a path.
+    pub(super) fn lost<E>(
+        &self,
+        after: &Self,
+        mut covered: impl FnMut(&[u8]) -> Result<Option<Place>, E>,
+    ) -> Result<Vec<Lost>, E> {
+        let mut lost = Vec::new();
+        for (path, (reason, mark)) in &self.0 {
+            let Some(was) = mark else { continue };
+            let how = match after.0.get(path) {
+                Some((_, is)) => is.and_then(|is| how_marks_differ(was, &is)),
+                None if after.reason(path).is_some() => None,
+                None => Some(match covered(path)? {
+                    None => Loss::Removed,
+                    Some(place) if place.mode & TYPE != was.kind => Loss::Replaced,
+                    Some(place) if place.is_folder() => Loss::Emptied,
+                    Some(_) => Loss::Changed,
+                }),
+            };
+            let path = || folder::as_path(path).into_owned();
+            lost.extend(how.map(|how| Lost { path: path(), how, is_work: reason.is_of_work() }));
+        }
+        lost.sort_unstable();
+        Ok(lost)
     }
 
     /// Returns what is left out for what it is, and not because the rules ignore it or there is too much of everything.
@@ -141,32 +290,24 @@ impl Uncovered {
         let is_work = |reason: &Reason| {
             matches!(reason, Reason::TooLarge | Reason::TooDeep | Reason::NoFile | Reason::Unreadable)
         };
-        self.0.iter().filter(move |(_, reason)| is_work(reason)).map(|(path, _)| path)
-    }
-
-    /// Returns what is left out although it is somebody's work, or may be: what is ignored and large, too, but no folder
-    /// that is ignored, nor a pipe, nor our own output.
-    pub(super) fn precious(&self) -> impl Iterator<Item = &Vec<u8>> {
-        let is_made_again =
-            |reason: &Reason| matches!(reason, Reason::IgnoredFolder | Reason::NoFile | Reason::OwnOutput);
-        self.0.iter().filter(move |(_, reason)| !is_made_again(reason)).map(|(path, _)| path)
+        self.0.iter().filter(move |(_, (reason, _))| is_work(reason)).map(|(path, _)| path)
     }
 
     /// Returns what our own output was written to.
     pub(super) fn own_output(&self) -> impl Iterator<Item = &Vec<u8>> {
-        self.0.iter().filter(|(_, reason)| **reason == Reason::OwnOutput).map(|(path, _)| path)
+        self.0.iter().filter(|(_, (reason, _))| *reason == Reason::OwnOutput).map(|(path, _)| path)
     }
 
     /// Says whether our own output was written to a path.
     pub(super) fn is_own_output(&self, path: &[u8]) -> bool {
-        self.0.get(path) == Some(&Reason::OwnOutput)
+        self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::OwnOutput)
     }
 
     /// Returns why the snapshot knows nothing of a path; `None` if it does.
     pub(super) fn reason(&self, path: &[u8]) -> Option<Reason> {
         let mut folder = path;
         loop {
-            if let Some(reason) = self.0.get(folder) {
+            if let Some((reason, _)) = self.0.get(folder) {
                 return Some(*reason);
             }
             if folder.is_empty() {
@@ -174,5 +315,15 @@ impl Uncovered {
             }
             folder = folder::split(folder).0;
         }
+    }
+}
+
+/// Returns how something is not what it was, as far as can be seen from outside.
+fn how_marks_differ(was: &Mark, is: &Mark) -> Option<Loss> {
+    let is_another = was.kind != is.kind || was.kind == FOLDER;
+    match was == is {
+        true => None,
+        false if is_another => Some(Loss::Replaced),
+        false => Some(Loss::Changed),
     }
 }

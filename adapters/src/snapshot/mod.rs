@@ -26,7 +26,8 @@
 //!
 //! **What is left out** is said in [`Snapshot::left_out`]: what exceeds [`Limits`], cannot be read, or is
 //! no file. The list is kept with the snapshot: what it does not cover is never deleted or
-//! overwritten. That a file changes while it is left out both before and after is not seen. What our own output
+//! overwritten. What it looked like is kept, too, so that a change of it is seen ([`Snapshots::lost`]), though not what it
+//! was; what changes in a folder that is left out is not seen. What our own output
 //! is written to is left out too, for the whole run once a snapshot has found it, and never differs. A second name that it
 //! is given later is a file like others.
 //!
@@ -93,7 +94,7 @@ use walk::OwnOutput;
 pub use change::{Change, ChangeKind};
 pub use diff::DiffOptions;
 pub use error::Error;
-pub use left_out::Reason;
+pub use left_out::{Loss, Lost, Reason};
 pub use restore::{Applied, NotRestored};
 pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 
@@ -330,20 +331,11 @@ impl Snapshots {
     ///
     /// The snapshot is gone or damaged.
     pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Vec<u8>>, Error> {
-        let mut tree = Parts::of(&self.store, snapshot)?.work();
-        let mut names = path.components().filter(|it| *it != Component::CurDir).peekable();
-        while let (Some(id), Some(name)) = (tree, names.next()) {
-            let name = folder::as_bytes(Path::new(&name));
-            let found = self.store.tree(&id)?.into_iter().find(|item| *item.name == *name);
-            tree = match found {
-                Some(item) if names.peek().is_none() && item.mode & folder::TYPE == folder::FILE => {
-                    return self.store.blob(&item.id).map(Some);
-                }
-                Some(item) if item.is_folder() => Some(item.id),
-                _ => None,
-            };
+        let Some(tree) = Parts::of(&self.store, snapshot)?.work() else { return Ok(None) };
+        match tree::find(&self.store, tree, &plain(path))? {
+            Some(place) if place.mode & folder::TYPE == folder::FILE => self.store.blob(&place.id).map(Some),
+            _ => Ok(None),
         }
-        Ok(None)
     }
 
     /// Writes what differs between two snapshots, as text that `git apply` understands.
@@ -424,21 +416,19 @@ impl Snapshots {
         self.store.tree(&snapshot.id).map(drop)
     }
 
-    /// Returns the paths that are not there any more and that neither snapshot holds, so that nothing brings them back.
-    /// Ignored folders and pipes are none of them.
+    /// Returns what a snapshot has left out and a later one finds to be another thing, as far as that can be seen from
+    /// outside: nothing brings back what it was. Of a folder it is seen that it is another one, or gone, or empty by now.
     ///
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn vanished(&self, first: &Snapshot, before: &Snapshot) -> Result<Vec<PathBuf>, Error> {
-        if before.left_out.is_empty() {
+    pub fn lost(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Lost>, Error> {
+        if before.left_out.is_empty() || before.id == after.id {
             return Ok(Vec::new());
         }
-        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
-        let (first, before) = (uncovered(first)?, uncovered(before)?);
-        let known = before.precious().filter(|path| first.reason(path).is_some());
-        let paths = known.map(|path| folder::as_path(path).into_owned());
-        Ok(paths.filter(|path| self.workspace.join(path).symlink_metadata().is_err()).collect())
+        let store = &self.store;
+        let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+        before.uncovered(store)?.lost(&after.uncovered(store)?, |path| after.find(store, path))
     }
 
     /// Counts the lines that were added and removed between two snapshots, in each of the files that are asked for. A

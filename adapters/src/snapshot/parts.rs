@@ -11,7 +11,7 @@ use super::object::{FILE, Item, Kind};
 use super::pack::{Squeezer, Writer};
 use super::rules::{self, Rules};
 use super::store::Store;
-use super::tree::{self, Node};
+use super::tree::{self, Node, Place};
 use super::{Branches, Snapshot, error, object};
 
 const WORK: &[u8] = b"work";
@@ -21,6 +21,7 @@ const RULES: &[u8] = b"rules";
 const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
 const LEFT_OUT: &[u8] = b"left-out";
+const LEFT_OUT_MARKS: &[u8] = b"left-out-marks";
 const BRANCHES: &[u8] = b"branches";
 /// The first line of a list of branches, which may have no other.
 const BRANCHES_HEAD: &str = "refs/heads\n";
@@ -87,10 +88,20 @@ impl Parts {
         self.id(BRANCHES) == other.id(BRANCHES)
     }
 
+    /// Returns what the snapshot holds at a path, ignored or not.
+    pub(super) fn find(&self, store: &Store, path: &[u8]) -> Result<Option<Place>, Error> {
+        for tree in [self.work(), self.ignored()].into_iter().flatten() {
+            if let Some(place) = tree::find(store, tree, path)? {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
     pub(super) fn uncovered(&self, store: &Store) -> Result<Uncovered, Error> {
-        let bytes = self.blob(store, LEFT_OUT)?;
+        let (bytes, marks) = (self.blob(store, LEFT_OUT)?, self.blob(store, LEFT_OUT_MARKS)?);
         let damaged = || store.damaged("the list of what a snapshot left out cannot be read");
-        Uncovered::decode(&bytes).ok_or_else(damaged)
+        Uncovered::decode(&bytes, &marks).ok_or_else(damaged)
     }
 
     fn id(&self, name: &[u8]) -> Option<Digest> {
@@ -160,7 +171,8 @@ impl<'a> Root<'a> {
     }
 
     pub(super) fn left_out(&mut self, left: &[Left]) -> Result<(), Error> {
-        self.blob(LEFT_OUT, &left_out::encode(left))
+        self.blob(LEFT_OUT, &left_out::encode(left))?;
+        self.blob(LEFT_OUT_MARKS, &left_out::encode_marks(left))
     }
 
     /// Returns the name of the snapshot.

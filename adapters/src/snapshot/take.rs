@@ -66,6 +66,7 @@ pub(super) fn take(
         keep_history(of, &root, &mut notes);
     }
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    left_out::note_births(&root, &mut left);
     of.remember_own_output(own_output, &left);
 
     let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, &left)?;
@@ -142,12 +143,13 @@ fn read(
     let mut taken = Vec::with_capacity(found.len());
     for (file, content) in found.into_iter().zip(contents) {
         let outcome = content.map(Ok).or_else(|| outcomes.next());
+        let seen = file.seen();
         match outcome.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())) {
             Ok(content) => {
                 taken.push(Taken { path: file.path, area: file.area, mode: content.mode, content })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => left.push(Left { path: file.path, reason: Reason::Unreadable }),
+            Err(_) => left.push(Left::new(file.path, Reason::Unreadable, Some(seen))),
         }
     }
     Ok(taken)

@@ -121,6 +121,21 @@ fn compare_below(
     Ok(())
 }
 
+/// Returns what is at a path below a tree.
+pub(super) fn find(store: &Store, tree: Digest, path: &[u8]) -> Result<Option<Place>, Error> {
+    let mut at = Place { mode: FOLDER, id: tree };
+    for name in path.split(|&byte| byte == b'/') {
+        if !at.is_folder() {
+            return Ok(None);
+        }
+        let Some(item) = store.tree(&at.id)?.into_iter().find(|item| item.name == name) else {
+            return Ok(None);
+        };
+        at = Place::of(&item);
+    }
+    Ok(Some(at))
+}
+
 /// Returns the contents of all files of a tree by their paths.
 pub(super) fn contents(store: &Store, tree: Digest) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
     let mut contents = BTreeMap::new();

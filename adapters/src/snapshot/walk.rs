@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{io, thread};
 
-use super::folder::{self, Folder, Stamp};
+use super::folder::{self, Folder, Seen, Stamp};
 use super::left_out::{Left, Reason};
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
 use super::rules::{self, Level, Rules};
@@ -40,6 +40,12 @@ pub(super) struct Found {
     pub(super) stamp: Stamp,
     /// The highest ignored folder that it is in.
     pub(super) group: Option<Arc<Group>>,
+}
+
+impl Found {
+    pub(super) fn seen(&self) -> Seen {
+        Seen { mode: self.mode, stamp: self.stamp }
+    }
 }
 
 /// An ignored folder that is in no other; it is covered as a whole or not at all.
@@ -235,7 +241,8 @@ impl Worker<'_> {
         let (folder, names) = match opened.and_then(|folder| Ok((folder.names()?, folder))) {
             Ok((names, folder)) => (Arc::new(folder), names),
             Err(error) => {
-                self.leave_unreadable(&job.path, &error);
+                let seen = job.parent.look(&job.name).ok();
+                self.leave_unreadable(&job.path, &error, seen);
                 return Vec::new();
             }
         };
@@ -261,22 +268,22 @@ impl Worker<'_> {
     ) {
         let seen = match folder.look(&name) {
             Ok(seen) => seen,
-            Err(error) => return self.leave_unreadable(&path, &error),
+            Err(error) => return self.leave_unreadable(&path, &error, None),
         };
         if seen.is(FOLDER) && is_repository_within(job, &path) {
-            return self.leave(path, Reason::Repository);
+            return self.leave(path, Reason::Repository, Some(seen));
         }
         let Some((area, group)) = self.belongs(job, level, &path, seen.is(FOLDER)) else { return };
         match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
             Less => {}
-            Equal => return self.leave(Vec::new(), Reason::TooMany),
+            Equal => return self.leave(Vec::new(), Reason::TooMany, None),
             Greater => return,
         }
         match seen.mode & TYPE {
             FILE if self.walk.own_output.has(&path, &seen.stamp) => {
-                return self.leave(path, Reason::OwnOutput);
+                return self.leave(path, Reason::OwnOutput, None);
             }
-            FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep),
+            FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, Reason::TooDeep, Some(seen)),
             FOLDER => {
                 let (parent, depth) = (folder.clone(), job.depth + 1);
                 let (path, level, group) = (path.clone(), level.cloned(), group.clone());
@@ -289,7 +296,7 @@ impl Worker<'_> {
                     group.bytes.fetch_add(seen.stamp.size.min(1 << 40), Ordering::Relaxed);
                 }
             }
-            _ => return self.leave(path, Reason::NoFile),
+            _ => return self.leave(path, Reason::NoFile, Some(seen)),
         }
         self.listing.found.push(Found { path, area, mode: seen.mode, stamp: seen.stamp, group });
     }
@@ -351,13 +358,13 @@ impl Worker<'_> {
         over && !self.walk.rules.tracks_below(&job.path)
     }
 
-    fn leave_unreadable(&mut self, path: &[u8], error: &io::Error) {
+    fn leave_unreadable(&mut self, path: &[u8], error: &io::Error, seen: Option<Seen>) {
         if error.kind() != io::ErrorKind::NotFound {
-            self.leave(path.to_vec(), Reason::Unreadable);
+            self.leave(path.to_vec(), Reason::Unreadable, seen);
         }
     }
 
-    fn leave(&mut self, path: Vec<u8>, reason: Reason) {
-        self.listing.left.push(Left { path, reason });
+    fn leave(&mut self, path: Vec<u8>, reason: Reason, seen: Option<Seen>) {
+        self.listing.left.push(Left::new(path, reason, seen));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions};
+use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions, Loss, Lost};
 
 use crate::args::Global;
 use crate::commands::undo;
@@ -74,8 +74,18 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let (before, after) =
         (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));
     let (Some(before), Some(after)) = (before, after) else { return Ok(exit::OK) };
+    let lost = snapshots.lost(before, after).map_err(failed)?;
+    for Lost { path, how, .. } in lost.iter().filter(|it| is_named(&it.path, args)) {
+        eprintln!(
+            "note: {} was {how}; no snapshot holds it, so how it differs is not known",
+            undo::shown(path)
+        );
+    }
     if args.json || args.name_only {
         let mut changes = snapshots.changes(before, after).map_err(failed)?;
+        changes.extend(lost.iter().map(change_of));
+        changes.sort();
+        changes.dedup_by(|next, last| next.path == last.path);
         changes.retain(|change| wanted(change, args));
         list(&changes, args.json);
         return Ok(exit::OK);
@@ -83,7 +93,7 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let options = DiffOptions { paths: args.path.clone(), ignored: args.ignored };
     let mut text = Vec::new();
     snapshots.diff(before, after, &options, &mut text).map_err(failed)?;
-    if text.is_empty() {
+    if text.is_empty() && lost.is_empty() {
         eprintln!("no difference");
     }
     crate::print_exactly(&text);
@@ -91,8 +101,16 @@ pub fn diff(global: &Global, args: &Args) -> Result {
 }
 
 fn wanted(change: &Change, args: &Args) -> bool {
-    let named = args.path.is_empty() || args.path.iter().any(|path| change.path.starts_with(path));
-    named && (args.ignored || !change.ignored)
+    is_named(&change.path, args) && (args.ignored || !change.ignored)
+}
+
+fn is_named(path: &Path, args: &Args) -> bool {
+    args.path.is_empty() || args.path.iter().any(|named| path.starts_with(named))
+}
+
+fn change_of(lost: &Lost) -> Change {
+    let kind = if lost.how == Loss::Removed { ChangeKind::Deleted } else { ChangeKind::NotCovered };
+    Change { path: lost.path.clone(), kind, ignored: !lost.is_work }
 }
 
 fn list(changes: &[Change], json: bool) {

@@ -335,7 +335,8 @@ fn header(
 /// How the warning begins of a run whose workspace is not kept.
 const NOT_KEPT: &str = "no snapshots of the workspace are taken";
 
-/// Says how much of the workspace is in no commit, and how all of it comes back.
+/// Says how much of the workspace is in no commit, and how it comes back. What the first snapshot does not hold is said when
+/// it was taken.
 fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
     let count = |part| {
         let asked = branches.facts.as_ref();
@@ -354,7 +355,9 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
     if started.warnings.iter().any(|warning| warning.starts_with(NOT_KEPT)) {
         return format!("{what}not kept: see the warning");
     }
-    format!("{what}kept as they are now: {UNSTUCK} undo {short}@first{outside}")
+    format!(
+        "{what}kept as they are now, within the limits of a snapshot: {UNSTUCK} undo {short}@first{outside}"
+    )
 }
 
 /// Says how the last run in the same workspace ended, where it did not end well. A new run neither waits

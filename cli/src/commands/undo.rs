@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::{Git, Restored};
+use unstuck_adapters::snapshot::{Git, Loss, Lost, Restored};
 
 use crate::args::Global;
 use crate::error::Result;
@@ -55,9 +55,11 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
         None => format!("at event {}", seen.seq),
     };
-    let vanished = driving::snapshots(project.runs(), found.started(&events)?)
-        .and_then(|it| it.vanished(seen.snapshot, seen.snapshot).map_err(|it| explained::of_snapshots(&it)));
-    let is_whole = undone.restored.files.left.is_empty() && vanished.as_ref().is_ok_and(Vec::is_empty);
+    let lost = driving::snapshots(project.runs(), found.started(&events)?).and_then(|it| {
+        let lost = it.lost(seen.snapshot, &undone.restored.before);
+        lost.map_err(|it| explained::of_snapshots(&it))
+    });
+    let is_whole = undone.restored.files.left.is_empty() && lost.as_ref().is_ok_and(Vec::is_empty);
     let stayed = &undone.restored.files.stayed;
     let but = if is_whole && stayed.is_empty() { "" } else { ", but for what is named here" };
     println!("the files of the workspace are as they were {what}{but}");
@@ -75,9 +77,12 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     if let Some(lacks) = seen.snapshot.lacks() {
         println!("  {}", text::wrap(&lacks, text::width(), 11));
     }
-    let vanished = vanished?;
-    if !vanished.is_empty() {
-        println!("  lost     {}", listed(&vanished));
+    let (gone, other): (Vec<_>, Vec<_>) = lost?.into_iter().partition(|it| it.how == Loss::Removed);
+    if !gone.is_empty() {
+        println!("  lost     {}", listed(&gone.into_iter().map(|it| it.path).collect::<Vec<_>>()));
+    }
+    for Lost { path, how, .. } in other {
+        println!("  lost     {}: {how}, and no snapshot holds what it was", shown(&path));
     }
     println!("\nto undo this: {UNSTUCK} undo {}@{}", found.short(), undone.before);
     Ok(if is_whole { exit::OK } else { exit::DIFFERENT })

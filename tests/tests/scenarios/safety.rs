@@ -393,9 +393,69 @@ fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told()
     let ended =
         stage.unstuck(&["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL]).with_status(0);
     let ended = ended.says("huge (larger than a snapshot takes); dev.sqlite (ignored and large)");
-    let ended = ended.says("removed what no snapshot holds and nothing brings back: dev.sqlite, huge");
-    assert!(!ended.out.contains("build"), "what is built is no work: {ended:#?}");
-    stage.unstuck(&["undo", "@last@first"]).with_status(1).says("lost 2 files: dev.sqlite, huge");
+    let ended = ended.says("build (ignored and full)");
+    ended.says("removed what no snapshot holds and nothing brings back: build, dev.sqlite, huge");
+    stage.unstuck(&["undo", "@last@first"]).with_status(1).says("lost 3 files: build, dev.sqlite, huge");
+}
+
+#[test]
+fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo() {
+    const AGAIN: &str = "test -e second && touch done; touch second";
+    for (change, told, undone) in [
+        ("true", None, ""),
+        ("date >data/1; echo new >data/new; rm -f data/2", None, ""),
+        (
+            "rm -rf data",
+            Some("removed what no snapshot holds and nothing brings back: data"),
+            "lost 1 file: data",
+        ),
+        ("rm -f data/*", Some("nothing brings back what it was: data (emptied)"), "data: emptied"),
+        (
+            "mv data old; mkdir data; for i in $(seq 200); do echo $i >data/$i; done",
+            Some("nothing brings back what it was: data (replaced)"),
+            "data: replaced",
+        ),
+        (
+            "rm -rf data; ln -s \"$SCRATCH\" data",
+            Some("nothing brings back what it was: data (replaced)"),
+            "data: replaced",
+        ),
+        ("date >huge", Some("nothing brings back what it was: huge"), "huge"),
+        (
+            "printf x | dd of=huge conv=notrunc; touch -r stamp huge",
+            Some("what it was: huge"),
+            "huge: changed",
+        ),
+        ("printf x | dd of=db conv=notrunc; touch -r stamp db", Some("what it was: db"), "db: changed"),
+        (
+            "mkdir n; git -C vendor init -q; rm -rf vendor/.git; git init -q vendor",
+            Some("vendor/.git"),
+            "vendor/.git",
+        ),
+    ] {
+        let stage = Stage::repository();
+        stage.write(".gitignore", "data/\ndb\n");
+        (0..150).for_each(|number| stage.write(&format!("data/{number}"), "of a person"));
+        for (name, bytes) in [("huge", 101 << 20), ("db", 2 << 20)] {
+            let file = fs::File::create(stage.workspace().join(name)).expect("the workspace is ours");
+            file.set_len(bytes).expect("it is sparse");
+        }
+        stage.shell(&stage.workspace(), "touch -r huge stamp; git init -q vendor");
+        let command = format!("{AGAIN}; {change}");
+        let ended =
+            stage.unstuck(&["run", "go", "--check", "test -e done", "--with", &command]).with_status(0);
+        let notes = notes(&stage);
+        let about: Vec<&str> = notes.lines().filter(|note| note.contains("no snapshot holds")).collect();
+        match told {
+            // In the second iteration what it changes is its own.
+            Some(told) => assert!(matches!(about[..], [note] if note.contains(told)), "{change}: {notes}"),
+            None => assert!(about.is_empty(), "{change}: {ended:#?}"),
+        }
+        let diff = stage.unstuck(&["diff"]).with_status(0);
+        assert_eq!(diff.err.contains("note: "), told.is_some(), "{change}: {diff:#?}");
+        let status = if told.is_some() { 1 } else { 0 };
+        stage.unstuck(&["undo", "@last@first"]).with_status(status).says(undone);
+    }
 }
 
 #[test]
@@ -466,7 +526,7 @@ fn work_outside_of_the_workspace_is_not_promised_to_be_kept_and_its_loss_is_told
     let part = stage.workspace().join("part");
     let arguments = ["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL];
     let ended = stage.unstuck_in(&part, &arguments).with_status(0);
-    let ended = ended.says("all committed; kept as they are now");
+    let ended = ended.says("all committed; kept as they are now, within the limits of a snapshot");
     let ended = ended.says("not kept: 2 uncommitted outside of the workspace");
     ended.says("outside of the workspace, which no snapshot holds, was changed: new, src/add.sh");
 }
