@@ -502,6 +502,14 @@ impl Keeper {
         })
     }
 
+    /// Says whether a pipe, socket or device has taken the place of a file.
+    fn is_no_file(&self, path: &Path) -> bool {
+        self.workspace.join(path).symlink_metadata().is_ok_and(|it| {
+            let kind = it.file_type();
+            !kind.is_file() && !kind.is_dir() && !kind.is_symlink()
+        })
+    }
+
     fn lost(
         &self,
         first: &Snapshot,
@@ -524,7 +532,8 @@ impl Keeper {
             Some(tracked)
         });
         let is_lost = |change: &Change| match change.kind {
-            ChangeKind::Deleted => !committed(&change.path),
+            ChangeKind::Deleted | ChangeKind::TypeChanged => !committed(&change.path),
+            ChangeKind::NotCovered if self.is_no_file(&change.path) => !committed(&change.path),
             // As it was committed before, wherever HEAD is now; or git has that commit no more.
             ChangeKind::Modified => {
                 let was_unsaved = known.is_some_and(|it| it.unsaved.contains(&change.path));

@@ -303,6 +303,11 @@ impl Uncovered {
         self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::OwnOutput)
     }
 
+    /// Says whether a pipe, socket or device is at a path.
+    pub(super) fn is_no_file(&self, path: &[u8]) -> bool {
+        self.0.get(path).is_some_and(|(reason, _)| *reason == Reason::NoFile)
+    }
+
     /// Returns why the snapshot knows nothing of a path; `None` if it does.
     pub(super) fn reason(&self, path: &[u8]) -> Option<Reason> {
         let mut folder = path;

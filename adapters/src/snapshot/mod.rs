@@ -509,10 +509,16 @@ impl Snapshots {
 
     /// Returns what is there now, was not there then, and cannot be looked at, such as a pipe.
     fn new_uncovered(&self, now: &Snapshot, then: &Snapshot) -> Result<Vec<PathBuf>, Error> {
-        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
-        let (now, then) = (uncovered(now)?, uncovered(then)?);
-        let new = now.work().filter(|path| then.reason(path).is_none());
-        Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
+        let then = Parts::of(&self.store, then)?;
+        let (now, unknown) =
+            (Parts::of(&self.store, now)?.uncovered(&self.store)?, then.uncovered(&self.store)?);
+        let mut new = Vec::new();
+        for path in now.work().filter(|path| unknown.reason(path).is_none()) {
+            if then.find(&self.store, path)?.is_none() {
+                new.push(folder::as_path(path).into_owned());
+            }
+        }
+        Ok(new)
     }
 
     /// Makes some files of the workspace, which is as `now` says, what they were `then`. All else stays.

@@ -212,15 +212,25 @@ fn write(
     unknown: &Unknown,
     applied: &mut Applied,
 ) -> Result<(), Error> {
+    let (parent, name) = folder::split(path);
+    // A pipe, socket or device holds nothing that could be lost.
+    let is_empty = |folder: &Folder| unknown.before.is_no_file(path) && is_no_file(folder, name);
     if after.is_folder() {
-        if let Err(error) = root.make_below(path) {
+        let made = root.open_below(parent).and_then(|folder| match is_empty(&folder) {
+            true => folder.remove_file(name),
+            false => Ok(()),
+        });
+        let made = match made {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => root.make_below(path).map(drop),
+        };
+        if let Err(error) = made {
             applied.leave(path, format!("cannot be created: {error}"));
         }
         return Ok(());
     }
-    let (parent, name) = folder::split(path);
     let placed = match root.make_below(parent) {
-        Ok(folder) if before.is_none() && folder.look(name).is_ok() => {
+        Ok(folder) if before.is_none() && folder.look(name).is_ok() && !is_empty(&folder) => {
             let what = unknown.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
             applied.leave(path, format!("would be lost: what is there now is {what}"));
             return Ok(());
@@ -233,6 +243,10 @@ fn write(
         Err(error) => applied.leave(path, format!("cannot be written: {error}")),
     }
     Ok(())
+}
+
+fn is_no_file(folder: &Folder, name: &[u8]) -> bool {
+    folder.look(name).is_ok_and(|seen| !folder::has_content(seen.mode) && !folder::is_folder(seen.mode))
 }
 
 /// Puts a file in place of what has its name, in one step.

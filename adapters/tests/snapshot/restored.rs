@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use unstuck_adapters::snapshot::{Error, Git, Limits};
+use unstuck_adapters::snapshot::{DiffOptions, Error, Git, Limits};
 
 use crate::world::{DIRTY, World, left_out, listing};
 
@@ -233,16 +233,43 @@ fn what_a_snapshot_does_not_cover_is_never_deleted_or_overwritten() {
             "nested holds what snapshots do not cover",
             "large is not covered by the snapshot, where it was larger than a snapshot takes",
             "d holds what snapshots do not cover",
-            "one would be lost: what is there now is a pipe, socket or device",
             "two would be lost: what is there now is larger than a snapshot takes",
         ]
     );
     let stayed: Vec<_> = restored.files.stayed.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(stayed, ["new.log", "d/pipe"]);
     assert_eq!(
-        world.sh("cat large large.log small.log new.log; ls big; ls added 2>/dev/null || true"),
-        "less\nless\nx\nbuilt\n1\n2\n3\n4\n5\n"
+        world.sh("cat large large.log small.log new.log one; ls big; ls added 2>/dev/null || true"),
+        "less\nless\nx\nbuilt\none\n1\n2\n3\n4\n5\n"
     );
+}
+
+#[test]
+fn what_holds_nothing_is_no_hindrance_and_nobody_waits_for_it() {
+    const SOCKET: &str = "python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])'";
+    for plant in [
+        "rm one; mkfifo one",
+        "rm -r src; mkfifo src",
+        "rm -r src; mkdir src; mkfifo src/a.rs src/b.rs",
+        "rm one; SOCKET one",
+        "rm -r new; SOCKET new",
+        "rm .env link; mkfifo .env link",
+        "rm one; mknod one c 1 3 || mkfifo one",
+        "rm -r empty; mkfifo empty; rm -r src; ln -s one src",
+    ] {
+        let world = World::new(DIRTY);
+        let before = world.listing();
+        let first = world.first();
+        world.sh(&plant.replace("SOCKET", SOCKET));
+        let snapshots = world.snapshots();
+        let now = snapshots.take(Some(&first)).unwrap();
+        assert!(!snapshots.changes(&first, &now).unwrap().is_empty() || plant.contains("empty"), "{plant}");
+        let mut text = Vec::new();
+        snapshots.diff(&first, &now, &DiffOptions::default(), &mut text).unwrap();
+        let restored = snapshots.restore(&first, Git::Leave).unwrap().files;
+        assert_eq!((restored.left, restored.stayed), (vec![], vec![]), "{plant}");
+        assert_eq!(world.listing(), before, "{plant}");
+    }
 }
 
 #[test]

@@ -95,6 +95,8 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
         "git stash -qu",
         "git checkout -q -f -b elsewhere HEAD && git clean -qfd",
         "rm -rf .git notes.txt",
+        "rm -r notes.txt src; mkfifo notes.txt src",
+        "rm notes.txt; ln -s src/add.sh notes.txt",
     ];
     for command in throw_away {
         let stage = Stage::repository();
