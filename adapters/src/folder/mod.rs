@@ -56,7 +56,7 @@ pub(crate) struct Stamp {
 /// Mode and stamp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// What it is, and the nine bits of permissions. Bits that give somebody else's rights are not
+    /// What it is, and the nine bits of permissions of a file or folder. Bits that give somebody else's rights are not
     /// kept: what is put back belongs to whoever puts it back.
     pub(crate) mode: u32,
     pub(crate) stamp: Stamp,
@@ -71,13 +71,25 @@ impl Seen {
 impl Folder {
     /// Opens the folder `path` below this one, and creates what is missing of it.
     pub(crate) fn make_below(&self, path: &[u8]) -> io::Result<Self> {
-        let mut at = self.try_clone()?;
+        self.make_below_as(path, &|_| None)
+    }
+
+    /// The same; what is created gets the permissions that are known of its path, and its owner all.
+    pub(crate) fn make_below_as(
+        &self,
+        path: &[u8],
+        permissions: &dyn Fn(&[u8]) -> Option<u32>,
+    ) -> io::Result<Self> {
+        let (mut at, mut below) = (self.try_clone()?, Vec::new());
         for name in steps(path) {
+            below = join(&below, name);
             at = match at.open(name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     at.make(name)?;
                     at.own_like(&at, name)?;
-                    at.open(name)?
+                    let made = at.open(name)?;
+                    permissions(&below).map_or(Ok(()), |bits| made.set_permissions(bits | 0o700))?;
+                    made
                 }
                 opened => opened?,
             };

@@ -18,7 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::{FILE, LINK, Seen, Stamp, TYPE, leads_out, steps};
+use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, leads_out, steps};
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -117,6 +117,13 @@ impl Folder {
     #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
     pub(crate) fn born(&self, _name: &[u8]) -> Option<i64> {
         None
+    }
+
+    /// Sets the nine bits of permissions of the folder itself. That new files get its group, and the like, stays.
+    #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+    pub(crate) fn set_permissions(&self, mode: u32) -> io::Result<()> {
+        let others = fstat(&self.0)?.st_mode as u32 & 0o7000;
+        Ok(fchmod(&self.0, Mode::from_raw_mode((others | mode & 0o777) as RawMode))?)
     }
 
     /// Returns the names in the folder, in no order.
@@ -226,7 +233,7 @@ fn seen(stat: &Stat) -> Seen {
         changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     };
     let mode = stat.st_mode as u32;
-    let permissions = if mode & TYPE == FILE { mode & 0o777 } else { 0 };
+    let permissions = if matches!(mode & TYPE, FILE | FOLDER) { mode & 0o777 } else { 0 };
     Seen { mode: mode & TYPE | permissions, stamp }
 }
 

@@ -18,10 +18,12 @@ use windows_sys::Win32::Storage::FileSystem::{
     GetFileInformationByHandleEx,
 };
 
-use super::{FILE, FOLDER, LINK, Seen, Stamp, leads_out, steps};
+use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, leads_out, steps};
 
 /// Permissions that all files have: those of the system are of another kind, and stay as they are.
 const PERMISSIONS: u32 = 0o644;
+/// The same of folders.
+const FOLDER_PERMISSIONS: u32 = 0o755;
 
 /// An open folder.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl Folder {
     /// Opens the folder at `path`, which may be reached through links but is none.
     pub(crate) fn root(path: &Path) -> io::Result<Self> {
         let pin = options(FILE_LIST_DIRECTORY).share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE).open(path)?;
-        match look_at(&pin)?.mode {
+        match look_at(&pin)?.mode & TYPE {
             FOLDER => Ok(Self { path: path.to_owned(), pin }),
             LINK => Err(leads_out()),
             _ => Err(io::ErrorKind::NotADirectory.into()),
@@ -69,6 +71,11 @@ impl Folder {
     pub(crate) fn born(&self, name: &[u8]) -> Option<i64> {
         let made = fs::symlink_metadata(self.path_of(name).ok()?).ok()?.created().ok()?;
         i64::try_from(made.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+    }
+
+    /// Does nothing: permissions of the system are of another kind.
+    pub(crate) fn set_permissions(&self, _mode: u32) -> io::Result<()> {
+        Ok(())
     }
 
     /// Returns the names in the folder, in no order.
@@ -167,7 +174,7 @@ pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
     let kind = file.metadata()?.file_type();
     let mode = match () {
         () if kind.is_symlink() => LINK,
-        () if kind.is_dir() => FOLDER,
+        () if kind.is_dir() => FOLDER | FOLDER_PERMISSIONS,
         () => FILE | PERMISSIONS,
     };
     let ((device, node), size) = system::look(file)?;

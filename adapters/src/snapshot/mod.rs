@@ -41,10 +41,10 @@
 //!
 //! **What is assumed.** Nobody works in the workspace while files are put back: what is written at that
 //! moment may be lost, though never outside of the workspace. Memory maps are written when the system
-//! does so. Owners and extended attributes are not kept, nor permissions of folders.
+//! does so. Owners and extended attributes are not kept.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `parts`; `change`, `diff`, `restore`; `repository`, `refs`, `history`, `tracked`,
+//! `store`, `tree`, `permissions`, `parts`; `change`, `diff`, `restore`; `repository`, `refs`, `history`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -58,6 +58,7 @@ mod left_out;
 mod object;
 mod pack;
 mod parts;
+mod permissions;
 mod refs;
 mod repository;
 mod restore;
@@ -86,7 +87,7 @@ use folder::Folder;
 use index::Index;
 use left_out::Left;
 use parts::Parts;
-use restore::Unknown;
+use restore::Sides;
 use rules::Rules;
 use store::Store;
 use walk::OwnOutput;
@@ -495,7 +496,10 @@ impl Snapshots {
     pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
+        let folders = self.other_permissions(&before, snapshot)?;
+        permissions::give_for_now(&self.root()?, &folders);
         let mut files = self.put_back(&before, snapshot, &|_| true)?;
+        files.permissions = permissions::give(&self.root()?, &folders);
         let new = self.new_uncovered(&before, snapshot)?;
         files.stayed.extend(new.into_iter().filter(|path| files.left.iter().all(|left| left.path != *path)));
         let mut repository = Vec::new();
@@ -505,6 +509,21 @@ impl Snapshots {
             files.left.extend(rewound.left);
         }
         Ok(Restored { before, files, repository })
+    }
+
+    /// Returns the folders that are there now as then, with other permissions, and those that they had.
+    fn other_permissions(&self, now: &Snapshot, then: &Snapshot) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
+        let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
+        let differing = now.permissions(&self.store)?.differing(&then.permissions(&self.store)?);
+        let mut folders = BTreeMap::new();
+        for (path, bits) in differing {
+            let is_folder =
+                |of: &Parts| Ok::<_, Error>(of.find(&self.store, &path)?.is_some_and(|it| it.is_folder()));
+            if path.is_empty() || is_folder(&now)? && is_folder(&then)? {
+                folders.insert(path, bits);
+            }
+        }
+        Ok(folders)
     }
 
     /// Returns what is there now, was not there then, and cannot be looked at, such as a pipe.
@@ -534,9 +553,13 @@ impl Snapshots {
         is_asked: &dyn Fn(&Path) -> bool,
     ) -> Result<Applied, Error> {
         let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
-        let unknown = Unknown { before: now.uncovered(&self.store)?, after: then.uncovered(&self.store)? };
+        let sides = Sides {
+            before: now.uncovered(&self.store)?,
+            after: then.uncovered(&self.store)?,
+            permissions: then.permissions(&self.store)?,
+        };
         let differences = restore::only(differences(&self.store, &now, &then)?, is_asked);
-        restore::apply(&self.store, &self.root()?, &differences, &unknown)
+        restore::apply(&self.store, &self.root()?, &differences, &sides)
     }
 
     /// Takes a snapshot of another folder, a checkout that will not be looked at again, as if it were the
@@ -576,7 +599,8 @@ impl Snapshots {
         let root = restore::empty_folder(to)?;
         let mut pairs = tree::compare(&self.store, None, parts.ignored())?;
         pairs.extend(tree::compare(&self.store, None, parts.work())?);
-        restore::apply(&self.store, &root, &restore::all(pairs), &Unknown::default())
+        let sides = Sides { permissions: parts.permissions(&self.store)?, ..Sides::default() };
+        restore::apply(&self.store, &root, &restore::all(pairs), &sides)
     }
 }
 

@@ -9,6 +9,7 @@ use super::folder;
 use super::left_out::{self, Left, Uncovered};
 use super::object::{FILE, Item, Kind};
 use super::pack::{Squeezer, Writer};
+use super::permissions::Permissions;
 use super::rules::{self, Rules};
 use super::store::Store;
 use super::tree::{self, Node, Place};
@@ -22,6 +23,7 @@ const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
 const LEFT_OUT: &[u8] = b"left-out";
 const LEFT_OUT_MARKS: &[u8] = b"left-out-marks";
+const PERMISSIONS: &[u8] = b"permissions";
 const BRANCHES: &[u8] = b"branches";
 /// The first line of a list of branches, which may have no other.
 const BRANCHES_HEAD: &str = "refs/heads\n";
@@ -104,6 +106,12 @@ impl Parts {
         Uncovered::decode(&bytes, &marks).ok_or_else(damaged)
     }
 
+    /// Returns the permissions of the folders.
+    pub(super) fn permissions(&self, store: &Store) -> Result<Permissions, Error> {
+        let damaged = || store.damaged("the permissions of folders cannot be read");
+        Permissions::decode(&self.blob(store, PERMISSIONS)?).ok_or_else(damaged)
+    }
+
     fn id(&self, name: &[u8]) -> Option<Digest> {
         self.0.get(name).map(|item| item.id)
     }
@@ -168,6 +176,10 @@ impl<'a> Root<'a> {
         let Some(branches) = branches else { return Ok(()) };
         let lines = branches.iter().map(|(name, target)| format!("{name}\t{target}\n"));
         self.blob(BRANCHES, format!("{BRANCHES_HEAD}{}", lines.collect::<String>()).as_bytes())
+    }
+
+    pub(super) fn permissions(&mut self, permissions: &Permissions) -> Result<(), Error> {
+        self.blob(PERMISSIONS, &permissions.encode())
     }
 
     pub(super) fn left_out(&mut self, left: &[Left]) -> Result<(), Error> {

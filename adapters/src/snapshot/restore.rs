@@ -13,6 +13,7 @@ use super::folder::{self, Folder, as_path};
 use super::history;
 use super::left_out::Uncovered;
 use super::object::{Item, LINK, TYPE};
+use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
 
@@ -25,6 +26,8 @@ pub struct Applied {
     pub removed: Vec<PathBuf>,
     /// Files that are new, and are none that is removed: ignored, or nothing that can be looked at.
     pub stayed: Vec<PathBuf>,
+    /// Folders that were there, and have the permissions again that they had.
+    pub permissions: Vec<PathBuf>,
     /// What is not as it was, and why.
     pub left: Vec<NotRestored>,
 }
@@ -38,11 +41,15 @@ pub struct NotRestored {
     pub why: String,
 }
 
-/// What is not known of the two sides of a difference, so that it must not be touched.
+/// What is to be known of the two sides of a difference, beside what differs.
 #[derive(Debug, Default)]
-pub(super) struct Unknown {
+pub(super) struct Sides {
+    /// What is not known of the one, so that it must not be touched.
     pub(super) before: Uncovered,
+    /// The same of the other.
     pub(super) after: Uncovered,
+    /// The permissions that folders have there.
+    pub(super) permissions: Permissions,
 }
 
 /// Makes the folder `root` as the second side of the differences has it.
@@ -59,7 +66,7 @@ pub(super) fn apply(
     store: &Store,
     root: &Folder,
     differences: &BTreeMap<Vec<u8>, Difference>,
-    unknown: &Unknown,
+    sides: &Sides,
 ) -> Result<Applied, Error> {
     let news = differences
         .values()
@@ -71,15 +78,19 @@ pub(super) fn apply(
     // What is in a folder comes after it.
     for (path, Difference { pair, ignored }) in differences.iter().rev() {
         if let Some(before) = pair.before {
-            remove(root, path, before, pair.after, *ignored, unknown, &mut applied);
+            remove(root, path, before, pair.after, *ignored, sides, &mut applied);
         }
     }
     applied.removed.reverse();
     for (path, Difference { pair, .. }) in differences {
         if let Some(after) = pair.after.filter(|after| !is_in_place(pair.before, *after)) {
-            write(store, root, path, pair.before, after, unknown, &mut applied)?;
+            write(store, root, path, pair.before, after, sides, &mut applied)?;
         }
     }
+    // Only now: what is in a folder that nobody may write to is there.
+    let made = differences.iter().filter(|(_, it)| it.pair.after.is_some_and(|after| after.is_folder()));
+    let made = made.filter_map(|(path, _)| Some((path.clone(), sides.permissions.get(path)?)));
+    let _as_far_as_it_goes = permissions::give(root, &made.collect());
     Ok(applied)
 }
 
@@ -88,6 +99,7 @@ pub(super) fn bring_repository_back(
     store: &Store,
     root: &Folder,
     repository: &Item,
+    permissions: &Permissions,
     kept: &Path,
 ) -> Result<Option<Applied>, Error> {
     let refused = |source| Error::Io { what: "bring back", path: ".git".into(), source };
@@ -99,18 +111,20 @@ pub(super) fn bring_repository_back(
     let place = Place { mode: repository.mode, id: repository.id };
     if !place.is_folder() {
         let mut applied = Applied::default();
-        write(store, root, b".git", None, place, &Unknown::default(), &mut applied)?;
+        write(store, root, b".git", None, place, &Sides::default(), &mut applied)?;
         return Ok(Some(applied));
     }
     let temporary = temporary_name();
     root.make(&temporary).map_err(refused)?;
     let own = root.open(&temporary).map_err(refused)?;
     let all = all(tree::compare(store, None, Some(repository.id))?);
-    let applied = apply(store, &own, &all, &Unknown::default())?;
+    let sides = Sides { permissions: permissions.below(b".git"), ..Sides::default() };
+    let applied = apply(store, &own, &all, &sides)?;
     let filled = own.make_below(b"objects").and_then(|objects| {
         own.make_below(b"refs")?;
         history::give_back(kept, &objects)?;
         root.own_like(root, &temporary)?;
+        permissions.get(b".git").map_or(Ok(()), |bits| own.set_permissions(bits))?;
         root.rename(&temporary, b".git")
     });
     filled.map_err(refused)?;
@@ -170,18 +184,18 @@ fn remove(
     before: Place,
     after: Option<Place>,
     ignored: bool,
-    unknown: &Unknown,
+    sides: &Sides,
     applied: &mut Applied,
 ) {
     match after {
         None if ignored => {
-            if !before.is_folder() && unknown.after.reason(path).is_none() {
+            if !before.is_folder() && sides.after.reason(path).is_none() {
                 applied.stayed.push(as_path(path).into_owned());
             }
             return;
         }
         None => {
-            if let Some(reason) = unknown.after.reason(path) {
+            if let Some(reason) = sides.after.reason(path) {
                 return applied.leave(path, format!("is not covered by the snapshot, where it was {reason}"));
             }
         }
@@ -209,12 +223,13 @@ fn write(
     path: &[u8],
     before: Option<Place>,
     after: Place,
-    unknown: &Unknown,
+    sides: &Sides,
     applied: &mut Applied,
 ) -> Result<(), Error> {
     let (parent, name) = folder::split(path);
     // A pipe, socket or device holds nothing that could be lost.
-    let is_empty = |folder: &Folder| unknown.before.is_no_file(path) && is_no_file(folder, name);
+    let is_empty = |folder: &Folder| sides.before.is_no_file(path) && is_no_file(folder, name);
+    let known = |folder: &[u8]| sides.permissions.get(folder);
     if after.is_folder() {
         let made = root.open_below(parent).and_then(|folder| match is_empty(&folder) {
             true => folder.remove_file(name),
@@ -222,16 +237,16 @@ fn write(
         });
         let made = match made {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => root.make_below(path).map(drop),
+            _ => root.make_below_as(path, &known).map(drop),
         };
         if let Err(error) = made {
             applied.leave(path, format!("cannot be created: {error}"));
         }
         return Ok(());
     }
-    let placed = match root.make_below(parent) {
+    let placed = match root.make_below_as(parent, &known) {
         Ok(folder) if before.is_none() && folder.look(name).is_ok() && !is_empty(&folder) => {
-            let what = unknown.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
+            let what = sides.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
             applied.leave(path, format!("would be lost: what is there now is {what}"));
             return Ok(());
         }

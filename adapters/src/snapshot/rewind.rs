@@ -15,7 +15,7 @@ use super::error::{Error, io};
 use super::parts::Parts;
 use super::refs::{self, Changed};
 use super::repository::{first_part, is_object_name};
-use super::restore::{self, Applied, NotRestored, Unknown};
+use super::restore::{self, Applied, NotRestored, Sides};
 use super::store::Store;
 use super::tree::Place;
 use super::{Branches, OBJECTS, Snapshot, Snapshots, history, tree};
@@ -51,7 +51,13 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
     let objects = of.own.join(OBJECTS);
     let mut rewound = Rewound::default();
     if let Some(item) = was.repository()
-        && let Some(applied) = restore::bring_repository_back(&of.store, &of.root()?, item, &objects)?
+        && let Some(applied) = restore::bring_repository_back(
+            &of.store,
+            &of.root()?,
+            item,
+            &was.permissions(&of.store)?,
+            &objects,
+        )?
     {
         rewound.done.push("is back".to_owned());
         rewound.left = applied.left;
@@ -122,7 +128,7 @@ fn put_back(
         rewound.leave(".git/index", why.to_owned());
         return Ok(());
     }
-    let applied = restore::apply(&of.store, &git, &differences, &Unknown::default())?;
+    let applied = restore::apply(&of.store, &git, &differences, &Sides::default())?;
     rewound.files(&differences, applied);
     Ok(())
 }

@@ -15,6 +15,7 @@ use super::left_out::{self, Left, Reason};
 use super::object::{FOLDER, TYPE};
 use super::pack::Writer;
 use super::parts::Root;
+use super::permissions::Permissions;
 use super::repository::Repository;
 use super::rules::{self, Rules};
 use super::tree::Node;
@@ -69,7 +70,12 @@ pub(super) fn take(
     left_out::note_births(&root, &mut left);
     of.remember_own_output(own_output, &left);
 
-    let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, &left)?;
+    let of_root = root.look(b".").map_err(refused)?.mode;
+    let folders = files.iter().filter(|file| folder::is_folder(file.mode));
+    let folders = folders.map(|file| (&*file.path, file.mode)).chain([(&b""[..], of_root)]);
+    let permissions = Permissions::of(folders);
+
+    let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, (&left, &permissions))?;
     of.store.adopt(writer)?;
     of.store.tidy()?;
     remember(of, index, id, &files)?;
@@ -176,7 +182,7 @@ fn write(
     files: &[Taken],
     branches: Option<&Branches>,
     rules: &Rules,
-    left: &[Left],
+    (left, permissions): (&[Left], &Permissions),
 ) -> Result<(Digest, Digest), Error> {
     let nodes = |area: Area| -> Vec<Node<'_>> {
         let files = files.iter().filter(|file| file.area == area);
@@ -189,6 +195,7 @@ fn write(
     root.branches(branches)?;
     root.rules(rules)?;
     root.left_out(left)?;
+    root.permissions(permissions)?;
     Ok((work, root.finish()?))
 }
 

@@ -37,6 +37,9 @@ impl Step {
                 Ok(metadata) if metadata.is_file() => {
                     fs::set_permissions(root.join(path), fs::Permissions::from_mode(*mode))
                 }
+                Ok(metadata) if metadata.is_dir() => {
+                    fs::set_permissions(root.join(path), fs::Permissions::from_mode(*mode | 0o700))
+                }
                 _ => Ok(()),
             },
         };
@@ -89,7 +92,7 @@ proptest! {
 
         let changed: BTreeSet<PathBuf> =
             snapshots.changes(&first, &second).unwrap().into_iter().map(|change| change.path).collect();
-        let is_file = |text: Option<&String>| text.is_some_and(|text| text != "folder");
+        let is_file = |text: Option<&String>| text.is_some_and(|text| !text.starts_with("folder"));
         let differs = |path: &&PathBuf| {
             let (then, now) = (then.get(*path), now.get(*path));
             then != now && (is_file(then) || is_file(now))

@@ -31,8 +31,11 @@ fn work_that_a_worker_destroys_comes_back_and_the_index_and_head_stay() {
         "echo '*' >.gitignore; rm -rf *",
         "mv src tmp; mv one src; mv tmp one; mkdir untracked.d; mv new/n empty/n; ln -sfn .. new/up",
         "rm -rf src; echo file >src; rm one; mkdir -p one/two/three; echo x >one/two/three/four",
+        "chmod 777 new empty; chmod 500 src; rm one",
+        "rm -rf new; mkdir -m 777 new; mkdir -m 700 more; echo x >more/x; rm two -f; echo x >one",
     ] {
         let world = World::new(DIRTY);
+        world.sh("chmod 750 new; chmod 700 empty; chmod 775 src");
         let before = world.listing();
         let first = world.first();
         world.sh(destroy);
@@ -242,6 +245,34 @@ fn what_a_snapshot_does_not_cover_is_never_deleted_or_overwritten() {
         world.sh("cat large large.log small.log new.log one; ls big; ls added 2>/dev/null || true"),
         "less\nless\nx\nbuilt\none\n1\n2\n3\n4\n5\n"
     );
+}
+
+#[test]
+fn a_folder_is_never_wider_than_it_was() {
+    for (setup, destroy) in [
+        ("chmod 700 src", "rm -rf src"),
+        ("chmod 700 . src; chmod 711 new", "rm -rf ../workspace; mkdir -m 777 ../workspace"),
+        ("chmod 500 src", "chmod 700 src; rm src/*"),
+        ("chmod 500 src; chmod 700 empty", "rm -rf src empty; mkdir -m 777 src empty"),
+        ("chmod 700 .git; chmod 750 .git/refs", "rm -rf .git"),
+        ("chmod g+s src; chmod 750 src", "chmod 777 src"),
+        (
+            "mkdir -p private/deep; echo x >private/deep/x; chmod 700 private",
+            "mv private/deep .; rmdir private",
+        ),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(setup);
+        let state =
+            "find . .git .git/refs -maxdepth 2 -type d ! -path './.git/*' -exec stat -c '%n %a' {} + | sort";
+        let (before, files) = (world.sh(state), world.listing());
+        let first = world.first();
+        world.sh(destroy);
+        let restored = world.snapshots().restore(&first, Git::PutBack).unwrap();
+        assert_eq!(restored.files.left, [], "{destroy}");
+        assert_eq!(world.listing(), files, "{destroy}");
+        assert_eq!(world.sh(state), before, "{destroy}");
+    }
 }
 
 #[test]

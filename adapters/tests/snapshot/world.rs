@@ -114,7 +114,7 @@ fn add(root: &Path, folder: &Path, all: &mut BTreeMap<PathBuf, String>) {
         }
         let text = if kind.is_dir() {
             add(root, &path, all);
-            "folder".to_owned()
+            format!("folder {:o}", metadata.permissions().mode() & 0o7777)
         } else if kind.is_symlink() {
             format!("link to {}", fs::read_link(entry.path()).unwrap().display())
         } else if kind.is_file() {

@@ -94,6 +94,9 @@ fn print(restored: &Restored) {
             println!("  {word}  {}", listed(paths));
         }
     }
+    if !restored.files.permissions.is_empty() {
+        println!("  mode     {}", listed(&restored.files.permissions));
+    }
     if !restored.files.stayed.is_empty() {
         println!("  stays    {}", listed(&restored.files.stayed));
         println!("           (new, and ignored or no plain file: undo removes none of these)");
