@@ -64,7 +64,7 @@ pub fn forgotten(
 
 /// Says which files that tell git how to work are not what they were: the next git of a person obeys them.
 pub fn settings(changed: &[PathBuf], undo: &str) -> Option<String> {
-    let files: Vec<String> = changed.iter().map(|it| format!(".git/{}", it.display())).collect();
+    let files: Vec<String> = changed.iter().map(|it| it.display().to_string()).collect();
     let files = (!files.is_empty()).then(|| named(&files))?;
     Some(format!("changed what git runs and how it works: {files}; look at it, or put it back: {undo} --git"))
 }

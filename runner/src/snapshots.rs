@@ -399,6 +399,12 @@ impl Keeper {
             said.extend(self.unstaged(before, after, undo));
         }
         let settings = self.snapshots.changed_settings(before, after)?;
+        let of_git = settings.iter().map(|it| Path::new(".git").join(it));
+        let leads_elsewhere = |change: &&Change| {
+            change.path.ends_with(".git") && !matches!(change.kind, ChangeKind::Added | ChangeKind::Deleted)
+        };
+        let within = changes.iter().filter(leads_elsewhere).map(|change| change.path.clone());
+        let settings: Vec<PathBuf> = of_git.chain(within).collect();
         said.extend(repository::settings(&settings, undo));
         if let Some(file) = &self.workflow_file
             && changes.iter().any(|change| change.path == *file)

@@ -65,6 +65,10 @@ pub(super) fn differences(
         both.pair.before = pair.before.or(halves.before);
         both.pair.after = pair.after.or(halves.after);
     }
+    let within = tree::compare(store, before.within(), after.within())?.into_iter();
+    let is_file = |pair: &Pair| pair.before.or(pair.after).is_some_and(|place| !place.is_folder());
+    let within = within.filter(|(_, pair)| is_file(pair));
+    differences.extend(within.map(|(path, pair)| (path, Difference { pair, ignored: false })));
     differences.retain(|_, difference| difference.pair.before != difference.pair.after);
     Ok(differences)
 }

@@ -14,7 +14,7 @@ pub(super) fn cover(found: Vec<Found>, limits: &Limits) -> (Vec<Found>, Vec<Left
     let mut bytes = 0;
     // The work comes first, so that what is ignored cannot push it out.
     let mut covers: Vec<bool> = vec![true; found.len()];
-    for area in [Area::Work, Area::Repository, Area::Ignored] {
+    for area in [Area::Work, Area::Repository, Area::Within, Area::Ignored] {
         for (file, covers) in found.iter().zip(&mut covers).filter(|(file, _)| file.area == area) {
             match why_not(file, limits, bytes) {
                 None if has_content(file.mode) => bytes += file.stamp.size,

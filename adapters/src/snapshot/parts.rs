@@ -18,6 +18,7 @@ use super::{Branches, Snapshot, error, object};
 const WORK: &[u8] = b"work";
 const IGNORED: &[u8] = b"ignored";
 const REPOSITORY: &[u8] = b"repository";
+const WITHIN: &[u8] = b"within";
 const RULES: &[u8] = b"rules";
 const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
@@ -46,6 +47,11 @@ impl Parts {
 
     pub(super) fn ignored(&self) -> Option<Digest> {
         self.id(IGNORED)
+    }
+
+    /// The files that lead from folders of the workspace to repositories of theirs.
+    pub(super) fn within(&self) -> Option<Digest> {
+        self.id(WITHIN)
     }
 
     /// How `.git` stood: a folder, a file that names one, or nothing.
@@ -92,7 +98,7 @@ impl Parts {
 
     /// Returns what the snapshot holds at a path, ignored or not.
     pub(super) fn find(&self, store: &Store, path: &[u8]) -> Result<Option<Place>, Error> {
-        for tree in [self.work(), self.ignored()].into_iter().flatten() {
+        for tree in [self.work(), self.ignored(), self.within()].into_iter().flatten() {
             if let Some(place) = tree::find(store, tree, path)? {
                 return Ok(Some(place));
             }
@@ -140,6 +146,10 @@ impl<'a> Root<'a> {
 
     pub(super) fn ignored(&mut self, nodes: &[Node<'_>]) -> Result<(), Error> {
         self.tree(IGNORED, nodes).map(drop)
+    }
+
+    pub(super) fn within(&mut self, nodes: &[Node<'_>]) -> Result<(), Error> {
+        if nodes.is_empty() { Ok(()) } else { self.tree(WITHIN, nodes).map(drop) }
     }
 
     /// Adds how `.git` stands; the paths of `nodes` begin with `.git`.

@@ -192,6 +192,7 @@ fn write(
     let work = root.work(&nodes(Area::Work))?;
     root.ignored(&nodes(Area::Ignored))?;
     root.repository(&nodes(Area::Repository))?;
+    root.within(&nodes(Area::Within))?;
     root.branches(branches)?;
     root.rules(rules)?;
     root.left_out(left)?;

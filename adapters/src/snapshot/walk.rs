@@ -28,6 +28,9 @@ pub(super) enum Area {
     Ignored,
     /// How `.git` stands: its small files.
     Repository,
+    /// The file by which a submodule or a linked checkout within the workspace is led to its repository. No part of the
+    /// work: a copy of the workspace that had it would lead there, too.
+    Within,
 }
 
 /// A file, link or folder that was found.
@@ -313,10 +316,11 @@ impl Worker<'_> {
         if job.area == Area::Repository {
             return repository::keeps(path).then_some((Area::Repository, None));
         }
-        if folder::split(path).1 == b".git" {
-            return job.path.is_empty().then_some((Area::Repository, None));
-        }
         let is_inner = job.area == Area::Ignored;
+        if folder::split(path).1 == b".git" {
+            let area = if job.path.is_empty() { Area::Repository } else { Area::Within };
+            return (!is_inner).then_some((area, None));
+        }
         if !is_inner && !Level::ignores(level, &rules.place(path), is_folder) {
             return Some((Area::Work, None));
         }

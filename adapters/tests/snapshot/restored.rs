@@ -248,6 +248,42 @@ fn what_a_snapshot_does_not_cover_is_never_deleted_or_overwritten() {
 }
 
 #[test]
+fn the_files_that_lead_to_repositories_within_are_seen_and_come_back() {
+    const SETUP: &str = "git init --quiet ../lib; git -C ../lib commit --quiet --allow-empty -m x
+        git init --quiet -b work; git submodule --quiet add ../lib lib; git commit --quiet -m lib
+        git worktree add --quiet trees/mine; echo x >trees/mine/x";
+    for (destroy, expected) in [
+        ("true", ""),
+        ("rm lib/.git", "D lib/.git"),
+        ("echo 'gitdir: /nowhere' >trees/mine/.git", "M trees/mine/.git"),
+        ("ln -sfn ../.git lib/.git", "T lib/.git"),
+        ("rm -rf trees", "D trees/mine/.git, D trees/mine/.gitmodules, D trees/mine/x"),
+        ("mkdir new; echo 'gitdir: ../../lib/.git' >new/.git", "A new/.git"),
+        ("rm lib/.git; mkfifo lib/.git", "? lib/.git"),
+    ] {
+        let world = World::new(SETUP);
+        let state =
+            "for it in lib trees/mine; do cat $it/.git; git -C $it rev-parse --git-dir HEAD; done; ls -A";
+        let before = world.sh(state);
+        let first = world.first();
+        world.sh(destroy);
+        assert_eq!(world.changes(&first), expected, "{destroy}");
+        world.restore(&first);
+        assert_eq!(world.sh(state), before, "{destroy}");
+        // A copy must not lead whoever works in it to the repository of the original.
+        let copy = world.folder().join("copy");
+        world.snapshots().checkout(&first, &copy).unwrap();
+        assert!(copy.join("trees/mine/x").exists() && !copy.join("trees/mine/.git").exists());
+    }
+    // What has a history of its own is not removed for it.
+    let world = World::new(SETUP);
+    let first = world.first();
+    world.sh("rm lib/.git; git init --quiet lib");
+    let left = world.snapshots().restore(&first, Git::Leave).unwrap().files.left;
+    assert_eq!(left[0].why, "would be lost: what is there now is the history of a repository within");
+}
+
+#[test]
 fn a_folder_is_never_wider_than_it_was() {
     for (setup, destroy) in [
         ("chmod 700 src", "rm -rf src"),

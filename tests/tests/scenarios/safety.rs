@@ -478,6 +478,29 @@ fn the_history_of_a_repository_within_is_not_promised_to_be_kept_and_its_loss_is
 }
 
 #[test]
+fn a_file_that_leads_to_a_repository_within_is_told_and_comes_back() {
+    for (change, told) in [
+        ("rm tree/.git", "threw away 1 change that no commit has: tree/.git; put it back: unstuck undo"),
+        (
+            "echo 'gitdir: ../evil' >tree/.git",
+            "changed what git runs and how it works: tree/.git; look at it",
+        ),
+        ("rm tree/.git; mkfifo tree/.git", "tree/.git"),
+    ] {
+        let stage = Stage::repository();
+        stage.git(&["worktree", "add", "-q", "tree"]);
+        let leads = || fs::read_to_string(stage.workspace().join("tree/.git")).unwrap_or_default();
+        let before = leads();
+        stage
+            .unstuck(&["run", "go", "--claim", "--with", &format!("{change}; echo COMPLETE")])
+            .with_status(0);
+        assert!(notes(&stage).contains(told), "{change}: {}", notes(&stage));
+        stage.unstuck(&["undo"]).with_status(0);
+        assert!(before.starts_with("gitdir: ") && leads() == before, "{change}");
+    }
+}
+
+#[test]
 fn a_stash_that_is_dropped_is_named() {
     let stage = Stage::repository();
     stage.write("src/add.sh", "add() { echo on the stash; }\n");
