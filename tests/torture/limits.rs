@@ -137,6 +137,13 @@ impl Mounted {
         enter.map(str::to_owned).to_vec()
     }
 
+    /// Runs a script where the mount is seen.
+    fn sh(&self, script: &str) {
+        let through = self.through();
+        let _as_far_as_it_goes =
+            Command::new(&through[0]).args(&through[1..]).args(["sh", "-c", script]).status();
+    }
+
     fn make_room(&self, place: &Place) {
         let through = self.through();
         let mut remount = Command::new(&through[0]);
@@ -203,6 +210,51 @@ fn a_state_folder_that_cannot_be_written_is_named_before_anything_runs() {
     assert!(text.contains("state/unstuck"), "it names the place: {text}");
     assert!(text.contains("next: make the folder writable"), "{text}");
     assert!(!place.work().join("first.1.out").exists(), "nothing has run");
+}
+
+/// A command that writes a file which fills a good part of a small disk when it is kept.
+const LARGE: &str = "head -c 300000 /dev/urandom >large; echo COMPLETE";
+
+#[test]
+fn gc_frees_what_it_can_on_a_full_disk() {
+    let mut place = Place::new();
+    let mounted = match Mounted::new(&place, "mount -t tmpfs -o size=16m none \"$1\"") {
+        Ok(mounted) => mounted,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    place.go_through(mounted.through());
+    for _ in 0..3 {
+        let ran = place.unstuck(&["run", "go on", "--claim", "--with", LARGE]);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    }
+    mounted.sh("cat /dev/zero >../state/fill; rm -f large");
+    let gc = ["gc", "--older-than", "0d", "--yes"];
+    let (status, text) = said(&place.unstuck(&gc));
+    assert!(matches!(status, Some(0 | 6)), "{status:?}: {text}");
+    assert!(text.contains("3 runs forgotten; freed"), "{text}");
+    assert!(status == Some(0) || text.contains("next: make room on the disk"), "{text}");
+    let (_, text) = said(&place.unstuck(&["runs"]));
+    assert!(text.contains("nothing has run here yet"), "{text}");
+    // What was freed is room for the next run, once the rest is, too.
+    mounted.sh("rm ../state/fill");
+    assert_eq!(said(&place.unstuck(&gc)).0, Some(0));
+    assert_eq!(place.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
+}
+
+#[test]
+fn gc_says_that_nothing_can_be_freed_where_nothing_can_be_written() {
+    let mut place = Place::new();
+    assert_eq!(place.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
+    let readonly = "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\"";
+    let mounted = match Mounted::new(&place, readonly) {
+        Ok(mounted) => mounted,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    place.go_through(mounted.through());
+    let (status, text) = said(&place.unstuck(&["gc", "--older-than", "0d", "--yes"]));
+    assert_eq!(status, Some(6), "{text}");
+    assert!(text.contains("next: make the folder writable") && !text.contains("older than"), "{text}");
+    assert!(said(&place.unstuck(&["runs"])).1.contains("short"), "it is still there");
 }
 
 /// A worker that moves the state folder away in its second iteration.

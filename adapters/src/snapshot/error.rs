@@ -34,6 +34,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Says whether there is no room on the disk.
+    pub fn is_full(&self) -> bool {
+        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::Io { source, .. } if kinds.contains(&source.kind()))
+    }
+
     /// Returns what to do about it, if something can be said.
     pub fn hint(&self) -> Option<String> {
         match self {

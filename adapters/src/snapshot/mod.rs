@@ -284,13 +284,24 @@ impl Snapshots {
         self.store.set_ref(name, &snapshot.id)
     }
 
-    /// Forgets the snapshot in `folder` with this name, or all whose names begin with it and a slash, and frees what
-    /// no other needs. Returns how many were forgotten. The workspace need not be there any more.
+    /// Forgets the snapshot in `folder` with this name, or all whose names begin with it and a slash, and [frees](Self::free)
+    /// what no other needs. Returns how many were forgotten. The workspace need not be there any more.
     ///
     /// # Errors
     ///
     /// The name is none, or the store cannot be read or written.
     pub fn forget(folder: &Path, prefix: &str) -> Result<usize, Error> {
+        let forgotten = Self::forget_names(folder, prefix)?;
+        Self::free(folder)?;
+        Ok(forgotten)
+    }
+
+    /// Forgets the names only, which needs no room on the disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::forget`].
+    pub fn forget_names(folder: &Path, prefix: &str) -> Result<usize, Error> {
         check_name(prefix)?;
         if !folder.exists() {
             return Ok(0);
@@ -300,21 +311,35 @@ impl Snapshots {
         let is_meant = |name: &str| {
             name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let (forgotten, kept): (Vec<_>, Vec<_>) =
-            store.refs()?.into_iter().partition(|(name, _)| is_meant(name));
+        let mut forgotten = store.refs()?;
+        forgotten.retain(|(name, _)| is_meant(name));
         for (name, _) in &forgotten {
             store.remove_ref(name)?;
         }
-        let owns = store.own_folders();
-        let latest = owns.iter().filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| store.has(id));
-        let roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).chain(latest).collect();
-        store.sweep(&roots)?;
+        Ok(forgotten.len())
+    }
+
+    /// Removes from the snapshots in `folder` what is in none that has a name, nor in the last one of a workspace. On a full disk
+    /// as much is removed as can be without room.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read or written, or there is no room for what has to be put together anew.
+    pub fn free(folder: &Path) -> Result<(), Error> {
+        if !folder.exists() {
+            return Ok(());
+        }
+        let store = Store::open(folder)?;
+        let _lock = store.lock()?;
+        let (kept, owns) = (store.refs()?, store.own_folders());
         if kept.is_empty() {
             for objects in owns.iter().map(|own| own.join(OBJECTS)).filter(|objects| objects.exists()) {
                 fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
             }
         }
-        Ok(forgotten.len())
+        let latest = owns.iter().filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| store.has(id));
+        let roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).chain(latest).collect();
+        store.sweep(&roots)
     }
 
     /// Returns which files differ between two snapshots, ordered by path.

@@ -206,10 +206,36 @@ impl Store {
         for root in roots {
             self.reach(root, &mut reached)?;
         }
-        let packs = self.packs();
-        let is_whole = |pack: &&Arc<Pack>| pack.ids().all(|id| reached.contains(id));
-        let partial: Vec<_> = packs.iter().filter(|pack| !is_whole(pack)).cloned().collect();
-        self.rewrite(&partial, |id| reached.contains(id))
+        let mut packs = self.packs();
+        packs.retain(|pack| !pack.ids().all(|id| reached.contains(id)));
+        // What needs no room comes first: it may be there for the rest then.
+        let (partial, useless): (Vec<_>, Vec<_>) =
+            packs.into_iter().partition(|pack| pack.ids().any(|id| reached.contains(id)));
+        self.rewrite(&useless, |_| false)?;
+        let is_kept = |id: &Digest| reached.contains(id);
+        match self.rewrite(&partial, is_kept) {
+            Err(error) if error.is_full() => self.rewrite_one_by_one(partial, is_kept),
+            done => done,
+        }
+    }
+
+    /// Rewrites packs where there is not room for all at once: each leaves some for the next, those that shrink most first.
+    fn rewrite_one_by_one(
+        &self,
+        mut packs: Vec<Arc<Pack>>,
+        keeps: impl Fn(&Digest) -> bool,
+    ) -> Result<(), Error> {
+        packs.sort_by_cached_key(|pack| {
+            pack.ids().filter(|id| keeps(id)).count() * 1000 / pack.ids().count().max(1)
+        });
+        let mut full = None;
+        for pack in packs {
+            match self.rewrite(&[pack], &keeps) {
+                Err(error) if error.is_full() => full = Some(error),
+                done => done?,
+            }
+        }
+        full.map_or(Ok(()), Err)
     }
 
     /// Puts small packs together when there are many, so that finding an object stays fast.

@@ -10,6 +10,7 @@ use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::error::with_causes;
 use unstuck_core::id::{Millis, RunId};
 use unstuck_runner::baselines;
+use unstuck_store::hint;
 use unstuck_store::lease::{AcquireError, Lease};
 use unstuck_store::run_log::RunLog;
 
@@ -44,20 +45,22 @@ pub fn gc(global: &Global, args: &Args) -> Result {
         .collect();
     let snapshots = unstuck_runner::snapshots::folder(project.runs());
     let snapshots_before = size_of(&snapshots);
-    let Done { runs: old, kept } =
-        if args.yes { forget_all(&project, &snapshots, old)? } else { Done { runs: old, kept: Vec::new() } };
+    let Done { runs: old, kept, failed } = match args.yes {
+        true => forget_all(&project, &snapshots, old),
+        false => Done { runs: old, ..Done::default() },
+    };
     let size: u64 = old.iter().map(|(_, size)| size).sum();
     let of_snapshots = snapshots_before.saturating_sub(size_of(&snapshots));
     if args.json {
         let runs: Vec<_> = old.iter().map(|(found, _)| found.entry.run.to_string()).collect();
         crate::print_json(&serde_json::json!({"runs": runs, "bytes": size + of_snapshots, "done": args.yes}));
-    } else {
+    } else if !(old.is_empty() && failed.is_some()) {
         print(&old, size, of_snapshots, snapshots_before, args);
     }
     for kept in kept {
         eprintln!("warning: {kept}");
     }
-    Ok(exit::OK)
+    failed.map_or(Ok(exit::OK), Err)
 }
 
 /// Returns the runs that nobody works on and that are so old. A child run is a part of its parent's work, and stays with it.
@@ -106,29 +109,47 @@ fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, arg
 }
 
 /// Runs that were forgotten, with their sizes, or would be.
+#[derive(Default)]
 struct Done {
     runs: Vec<(Found, u64)>,
     /// What stays, and why.
     kept: Vec<String>,
+    /// What went wrong first.
+    failed: Option<Error>,
 }
 
-/// Forgets runs.
-fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Result<Done> {
-    let cannot = |what: &str, error: &io::Error| Error::damaged(format!("cannot {what}: {error}"));
-    let mut done = Done { runs: Vec::new(), kept: Vec::new() };
+/// Forgets runs. What goes wrong with one of them, or afterwards, keeps nothing else from being freed: this is what a person
+/// types when the disk is full.
+fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Done {
+    let mut done = Done::default();
     for (found, size) in old {
-        if forget(snapshots, &found)? {
-            done.kept.extend(checkout_kept(project, &found));
-            done.runs.push((found, size));
-        } else {
-            done.kept.push(format!("run {} stays: somebody works on it now", found.short()));
+        match forget(snapshots, &found) {
+            Ok(true) => {
+                done.kept.extend(checkout_kept(project, &found));
+                done.runs.push((found, size));
+            }
+            Ok(false) => done.kept.push(format!("run {} stays: somebody works on it now", found.short())),
+            Err(error) => done.failed = done.failed.or(Some(error)),
         }
     }
     let runs = project.runs();
-    runs.remove_unfinished().map_err(|error| cannot("remove what is left of forgotten runs", &error))?;
-    runs.rebuild_index().map_err(|error| cannot("write the index", &error))?;
-    baselines::forget_lost(runs).map_err(|error| cannot("forget the baselines of forgotten runs", &error))?;
-    Ok(done)
+    let cannot = |what: &str, error: &io::Error| {
+        Error::damaged(format!("cannot {what}: {error}"))
+            .hint(format!("{}, then the same again", hint::for_io(error)))
+    };
+    let unfinished =
+        runs.remove_unfinished().map_err(|error| cannot("remove what is left of forgotten runs", &error));
+    let freed = Snapshots::free(snapshots).map_err(|error| match error.is_full() {
+        true => explained::of_snapshots(&error)
+            .hint("make room on the disk: it takes some to free the rest; then the same again"),
+        false => explained::of_snapshots(&error),
+    });
+    let index = runs.rebuild_index().map_err(|error| cannot("write the index", &error));
+    let lost = baselines::forget_lost(runs)
+        .map_err(|error| cannot("forget the baselines of forgotten runs", &error));
+    let then = [unfinished, freed, index.map(drop), lost];
+    done.failed = done.failed.or(then.into_iter().find_map(std::result::Result::err));
+    done
 }
 
 /// Removes the checkout that a run was given for itself, or says why it stays.
@@ -137,7 +158,7 @@ fn checkout_kept(project: &Project, found: &Found) -> Option<String> {
     Some(format!("the worktree of run {} stays: {}", found.short(), with_causes(&error)))
 }
 
-/// Removes a run: its snapshots first, so that what is left after a crash is a run that can be removed again. Its
+/// Removes a run: the names of its snapshots first, so that what is left after a crash is a run that can be removed again. Its
 /// workspace and its log are not needed for that. Returns false where somebody works on it.
 fn forget(snapshots: &Path, found: &Found) -> Result<bool> {
     let failed = |error: &dyn std::error::Error| {
@@ -147,9 +168,12 @@ fn forget(snapshots: &Path, found: &Found) -> Result<bool> {
     let lease = match Lease::acquire(&found.folder.lease()) {
         Ok((lease, _)) => lease,
         Err(AcquireError::Held { .. }) => return Ok(false),
-        Err(error) => return Err(failed(&error)),
+        Err(AcquireError::Io { path, source }) => {
+            let hint = format!("{}, then the same again", hint::for_io(&source));
+            return Err(failed(&AcquireError::Io { path, source }).hint(hint));
+        }
     };
-    Snapshots::forget(snapshots, found.entry.run.as_str())
+    Snapshots::forget_names(snapshots, found.entry.run.as_str())
         .map_err(|error| explained::of_snapshots(&error))?;
     RunLog::delete(&found.folder, lease).map_err(|error| failed(&error))?;
     Ok(true)
