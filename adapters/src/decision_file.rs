@@ -77,6 +77,12 @@ pub fn move_aside(workspace: &Path, path: &Path) -> io::Result<Option<MovedAside
     })
 }
 
+/// Says whether a path was refused because it leads out of the workspace, or through a link; so it will be when it is
+/// [read](read()).
+pub fn leads_out_of_workspace(refused: &io::Error) -> bool {
+    refused.kind() == LEADS_OUT
+}
+
 /// Reads what is at `path`, relative to the workspace.
 pub fn read(workspace: &Path, path: &Path) -> DecisionFile {
     match try_read(workspace, path) {

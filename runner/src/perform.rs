@@ -80,11 +80,15 @@ pub(crate) fn prepare(
     let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
     // Before anybody looks: a folder that is made for a verdict is nobody's change either.
     let led_away = world.led_away();
+    let has_worked = is_check && due.iteration > Iteration::BASELINE || due.iteration > Iteration(1);
     let (aside, looked) = match &led_away {
         Some(_) => (Aside::default(), Looked::default()),
         None => {
-            let aside =
-                if decides { put_aside(world, step, id, is_check, &mut notes)? } else { Aside::default() };
+            let aside = if decides {
+                put_aside(world, step, id, (is_check, has_worked), &mut notes)?
+            } else {
+                Aside::default()
+            };
             (aside, looked(world, state, due, (inquiry, diagnoses), &mut notes))
         }
     };
@@ -180,13 +184,18 @@ fn put_aside(
     world: &Machine,
     step: &Step,
     id: Option<&CheckId>,
-    is_check: bool,
+    (is_check, has_worked): (bool, bool),
     notes: &mut Vec<String>,
 ) -> io::Result<Aside> {
     let why = match move_aside(world, step, id, is_check, notes) {
         Ok(old) => {
             let kept = old.map(|old| world.put(&old)).transpose()?;
             return Ok(Aside { kept, in_the_way: None });
+        }
+        // A worker has put a link there. Nothing is read through it, so nothing that is old counts, and the worker is told.
+        Err(error) if has_worked && decision_file::leads_out_of_workspace(&error) => {
+            notes.push(error.to_string());
+            return Ok(Aside::default());
         }
         // A worker may have left anything there. That is its failure and not the machine's.
         Err(error) if world.workspace.is_dir() => error.to_string(),

@@ -609,6 +609,37 @@ fn s66_a_link_in_place_of_the_context_folder_leads_nobody_out() {
 }
 
 #[test]
+fn a_link_on_the_way_to_the_decision_file_is_refused_and_the_next_worker_can_take_it_away() {
+    const WRITES: &str =
+        r#"printf "{\"decision\":\"complete\",\"check_id\":\"$CHECK_ID\"}" >verdicts/v.json"#;
+    for (worker, check) in [
+        (
+            "true",
+            format!(
+                "{{worker: CUSTOM, instructions: '{WRITES}', decision_file: verdicts/v.json, capabilities: [READ]}}"
+            ),
+        ),
+        (WRITES, "{claim: true, decision_file: verdicts/v.json}".to_owned()),
+    ] {
+        let stage = Stage::repository();
+        let plant = "cat >>\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"; rm -rf verdicts\n\
+                     if [ $(wc -l <\"$SCRATCH/calls\") = 1 ]; then ln -s \"$SCRATCH\" verdicts; else mkdir verdicts; fi";
+        fs::write(stage.scratch("worker.sh"), format!("{plant}\n{worker}\n"))
+            .expect("the scratch folder is ours");
+        let command = format!("sh {}", stage.scratch("worker.sh").display());
+        stage.workflow(
+            "",
+            &format!("worker: COMMAND\ncommand: {command}\ninstructions: Mend it.\ncompletion_check: {check}\nmax_iterations: 3"),
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        let decisions: Vec<String> = stage.verdicts().iter().map(|it| it["decision"].to_string()).collect();
+        assert_eq!(decisions, ["\"none\"", "\"complete\""], "{check}");
+        assert!(stage.noted("prompt").contains("outside_workspace"), "{check}: {}", stage.noted("prompt"));
+        stage.verify();
+    }
+}
+
+#[test]
 fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
     let stage = Stage::repository();
     let filter = "echo '* filter=evil' >.git/info/attributes; \
