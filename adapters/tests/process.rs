@@ -310,8 +310,12 @@ async fn what_is_left_behind_is_ended_and_counted() {
 #[tokio::test]
 async fn the_guard_is_nothing_that_a_process_left_behind() {
     let mut bench = Bench::new();
-    let mut guard = Command::new("setsid");
-    guard.args(["bash", "-c", "echo $$ >\"$1\"; read", "guard"]).arg(bench.folder.path().join("guard"));
+    let note = bench.folder.path().join("guard");
+    let guard = move || {
+        let mut guard = Command::new("setsid");
+        guard.args(["bash", "-c", "echo $$ >\"$1\"; read", "guard"]).arg(&note);
+        Ok(guard)
+    };
     // It is younger than the process, as it may be where both are started at once.
     let begun = async {
         tokio::time::sleep(Duration::from_millis(50)).await;

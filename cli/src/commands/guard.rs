@@ -23,10 +23,11 @@ pub fn guard(args: &Args) -> Result {
 
 /// Starts the guard of a run; without one the run goes on, and a resume finds what was left.
 pub fn start(run: &RunId) -> Option<Guard> {
-    let started = std::env::current_exe().and_then(|program| {
-        let mut command = Command::new(program);
-        command.args(["guard", &unstuck_runner::machine::mark_of(run)]);
-        Guard::start(command)
+    let mark = unstuck_runner::machine::mark_of(run);
+    let started = Guard::start(move || {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["guard", &mark]);
+        Ok(command)
     });
     started
         .inspect_err(|error| {

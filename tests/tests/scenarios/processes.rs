@@ -222,6 +222,37 @@ fn s47_nor_does_what_shed_its_mark_and_left_its_session() {
 }
 
 #[test]
+fn a_guard_that_a_worker_ends_is_followed_by_another() {
+    const ENDS_THE_GUARD: &str = "for it in /proc/[0-9]*; do \
+         tr '\\0' ' ' <$it/cmdline 2>/dev/null | grep -q \"guard unstuck-$UNSTUCK_RUN_ID\" && kill -9 ${it#/proc/}; done\n\
+         (env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &)\n\
+         echo begun >>$SCRATCH/calls\n";
+    let stage = Stage::repository();
+    std::fs::write(stage.scratch("worker.sh"), format!("{ENDS_THE_GUARD}sleep 999"))
+        .expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    let live = stage.start(&["run", "work", "--claim", "--with", &command]);
+    wait_until("it is there", || !stage.noted("shed").is_empty());
+    wait_until("it is told", || live.complained_so_far().contains("another one was started"));
+    // The guard looks every two seconds.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    live.crash();
+    let shed = || std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
+    wait_until("nothing is left", || !shed() && stage.processes().is_empty());
+
+    // A run whose guard is ended again and again comes to its end all the same, and leaves none.
+    let stage = Stage::repository();
+    let script = format!(
+        "for i in 1 2 3 4 5 6 7 8; do {ENDS_THE_GUARD}sleep 0.3; done; echo done >work.txt; echo COMPLETE"
+    );
+    std::fs::write(stage.scratch("worker.sh"), script).expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    let ended = stage.unstuck(&["run", "work", "--claim", "--with", &command]).with_status(0);
+    ended.complains("there is none now");
+    stage.leaves_nothing_running();
+}
+
+#[test]
 fn s48_a_worker_that_wrote_its_verdict_and_stays_is_ended() {
     let stage = Stage::repository();
     let script = "echo done > work.txt; unstuck verdict complete; sleep 999";
