@@ -85,6 +85,12 @@ impl fmt::Display for BaseSource {
     }
 }
 
+/// Says whether a workspace is a repository that has no checkout.
+pub fn is_bare(workspace: &Path) -> bool {
+    let said = git(workspace, ["rev-parse", "--is-bare-repository"]);
+    said.is_ok_and(|said| said.stdout.trim_ascii() == b"true")
+}
+
 /// Returns repository, branch and commit of a workspace; `None` if it is in no repository, or there is no git.
 ///
 /// # Errors

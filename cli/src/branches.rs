@@ -1,5 +1,6 @@
 //! What is known of the branch before a run begins, and whether it may be worked on.
 
+use std::io;
 use std::path::Path;
 
 use unstuck_adapters::branch::{self, GitFacts, Protected};
@@ -81,6 +82,16 @@ impl Recorded {
     }
 }
 
+/// Says why git does not read a workspace.
+fn unread(workspace: &Path, error: &io::Error) -> Error {
+    if branch::is_bare(workspace) {
+        let place = workspace.display();
+        return Error::usage(format!("{place} is a bare repository, which has no files to work on"))
+            .hint("work in a checkout of it: git worktree add ../work    or: git clone . ../work");
+    }
+    Error::usage(format!("git does not read the workspace: {error}"))
+}
+
 impl BranchArgs {
     /// Looks at the workspace. `rules` are those of a workflow file; a run without a file has none, and
     /// is held to no branch. `recorded` is what is known of a run that is taken up again.
@@ -94,8 +105,7 @@ impl BranchArgs {
         let protected = Protected::resolve(self.protected_branches.as_deref(), listed.as_deref());
         let allow_protected = self.allow_protected_branch || flag("ALLOW_PROTECTED_BRANCH");
         let mut branches = Branches { protected, allow_protected, ..Branches::default() };
-        let now = branch::facts(workspace)
-            .map_err(|error| Error::usage(format!("git does not read the workspace: {error}")))?;
+        let now = branch::facts(workspace).map_err(|error| unread(workspace, &error))?;
         let Some(now) = now else { return Ok(branches) };
         match (rules, recorded) {
             (Some(rules), None) => may_start(&now, rules, &branches)?,

@@ -185,8 +185,9 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
             Some(text::wrap(&unstuck_replay::describe(event), text::width(), 4))
         }
         Fact::Observed(Observation::WorkerStarted(_)) => {
-            let (_, note) = story.notes.iter().rev().find(|(seq, _)| *seq == event.seq)?;
-            Some(text::wrap(note, text::width(), 4))
+            let notes = story.notes.iter().filter(|(seq, _)| *seq == event.seq);
+            let lines: Vec<String> = notes.map(|(_, note)| text::wrap(note, text::width(), 4)).collect();
+            (!lines.is_empty()).then(|| lines.join("\n"))
         }
         Fact::Concluded(Conclusion::WaitRequested(wait)) => {
             let line = unstuck_replay::describe(event);

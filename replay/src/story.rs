@@ -313,7 +313,8 @@ impl Story {
             }
             Observation::WorkerStarted(e) => {
                 let first = e.snapshot.as_ref().filter(|_| self.state.first_snapshot().is_none());
-                self.notes.extend(first.and_then(|it| it.lacks_in_all()).map(|lacks| (event.seq, lacks)));
+                let weaker = first.iter().flat_map(|it| it.notes.iter().cloned().chain(it.lacks_in_all()));
+                self.notes.extend(weaker.map(|note| (event.seq, note)));
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     iteration.worker_calls += 1;
                 }

@@ -44,7 +44,7 @@
 //! does so. Owners and extended attributes are not kept.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `parts`; `change`, `diff`, `restore`; `repository`, `refs`, `history`, `tracked`,
+//! `store`, `tree`, `permissions`, `parts`; `change`, `diff`, `restore`; `repository`, `tables`, `refs`, `history`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -65,6 +65,7 @@ mod restore;
 mod rewind;
 mod rules;
 mod store;
+mod tables;
 mod take;
 mod tracked;
 mod tree;

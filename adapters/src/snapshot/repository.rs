@@ -1,10 +1,10 @@
 //! How the repository of a workspace stands: read from its files, without git, and without waiting for
-//! whatever a worker has put in their place.
+//! whatever a worker has put in their place. Where its refs are in tables (`reftable`), git is asked.
 //!
 //! A switched branch, a moved HEAD, a new stash, a deleted `.git` and a switch in another checkout of
 //! the same repository show as a difference between two [`Standing`]s, all else that happens to branches between two
-//! lists of them. Repositories that keep their refs in tables (`reftable`) show that they are there, but neither branch
-//! nor commit.
+//! lists of them. Of refs in tables that git does not read neither branch nor commit is known, nor are the HEADs of other
+//! checkouts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Standing;
 
+use super::tables::Tables;
 use super::{Branches, folder};
 
 /// A repository that a workspace is in.
@@ -23,7 +24,12 @@ pub(super) struct Repository {
     own: PathBuf,
     /// The folder that holds refs and objects.
     common: PathBuf,
+    /// Its refs, where they are in tables: what git says of them, if it does.
+    tables: Option<Option<Tables>>,
 }
+
+/// What HEAD says where refs are in tables.
+const HEAD_IN_TABLES: &str = "ref: refs/heads/.invalid";
 
 /// The largest list of packed refs that is read.
 const PACKED_REFS_SIZE_MAX: u64 = 64 * 1024 * 1024;
@@ -57,13 +63,23 @@ impl Repository {
             Some(common) => own.join(common),
             None => own.clone(),
         };
-        Some(Self { root: root.to_owned(), own, common })
+        let is_in_tables = common.join("reftable").is_dir()
+            && line(&own.join("HEAD")).is_some_and(|head| head == HEAD_IN_TABLES);
+        let tables = is_in_tables.then(|| Tables::read(root));
+        Some(Self { root: root.to_owned(), own, common, tables })
     }
 
     /// Returns how it stands now.
     pub(super) fn standing(&self) -> Standing {
-        // Where refs are in tables, HEAD says this and no more.
-        let head = line(&self.own.join("HEAD")).filter(|head| head != "ref: refs/heads/.invalid");
+        if let Some(Some(tables)) = &self.tables {
+            return Standing {
+                branch: tables.head.as_deref().and_then(branch_of),
+                commit: tables.commit.clone(),
+                stash: tables.refs.get("refs/stash").cloned(),
+                elsewhere: BTreeMap::new(),
+            };
+        }
+        let head = line(&self.own.join("HEAD")).filter(|head| head != HEAD_IN_TABLES);
         let head = head.unwrap_or_default();
         let branch = head.strip_prefix("ref: ").map(str::to_owned);
         let commit = match &branch {
@@ -71,7 +87,7 @@ impl Repository {
             None => is_object_name(&head).then_some(head),
         };
         Standing {
-            branch: branch.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)),
+            branch: branch.as_deref().and_then(branch_of),
             commit,
             stash: self.resolve("refs/stash"),
             elsewhere: self.elsewhere(),
@@ -82,6 +98,12 @@ impl Repository {
     /// file says.
     pub(super) fn branches(&self) -> Option<Branches> {
         let mut found = Found { branches: Branches::new(), looks: LOOKS_MAX };
+        if let Some(tables) = &self.tables {
+            for (name, target) in &tables.as_ref()?.refs {
+                branch_of(name).map_or(Some(()), |name| found.add(name, target.clone()))?;
+            }
+            return Some(found.branches);
+        }
         let packed = self.common.join("packed-refs");
         if packed.symlink_metadata().is_ok() {
             for (name, target) in packed_refs(&text(&packed, PACKED_REFS_SIZE_MAX)?) {
@@ -95,6 +117,15 @@ impl Repository {
         // In tables, or gone.
         let is_known = self.common.join(BRANCHES).is_dir() && !self.common.join("reftable").exists();
         is_known.then_some(found.branches)
+    }
+
+    /// Says what is not seen of it, if refs are in tables.
+    pub(super) fn unseen(&self) -> Option<&'static str> {
+        const TAGS: &str =
+            "its refs are in tables (reftable), of which tags and other refs are not looked at";
+        const ALL: &str = "its refs are in tables (reftable), which git does not read here: what becomes of branches, \
+                           tags and HEAD is not seen";
+        self.tables.as_ref().map(|tables| if tables.is_some() { TAGS } else { ALL })
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
@@ -130,6 +161,11 @@ impl Repository {
         }
         heads.into_iter().take(CHECKOUTS_MAX).collect()
     }
+}
+
+/// Returns the name of a branch, without `refs/heads/`.
+fn branch_of(name: &str) -> Option<String> {
+    name.strip_prefix("refs/heads/").map(str::to_owned)
 }
 
 /// Branches as they are found.

@@ -60,6 +60,11 @@ pub(super) fn take(
     let mut writer = of.store.writer();
     let index = Index::read(&of.own.join(INDEX));
     let files = read(of, &root, &index, &mut writer, found, &mut left)?;
+    if first.is_none() {
+        notes.extend(
+            repository.as_ref().and_then(Repository::unseen).map(|what| format!("of the repository: {what}")),
+        );
+    }
     let standing = repository.as_ref().map(Repository::standing);
     let branches = repository.as_ref().and_then(Repository::branches);
     let is_ours = files.iter().any(|file| file.path == b".git" && file.mode & TYPE == FOLDER);

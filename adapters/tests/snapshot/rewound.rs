@@ -266,3 +266,47 @@ fn branches_are_seen_wherever_their_repository_is() {
         assert_eq!(snapshots.moved_branches(&after, &after).unwrap(), []);
     }
 }
+
+#[test]
+fn refs_in_tables_are_seen_and_put_back_as_others_are() {
+    const STATE: &str =
+        "git for-each-ref --format='%(refname) %(objectname)' refs/heads/work refs/heads/other
+        git symbolic-ref -q HEAD || git rev-parse HEAD; git ls-files --stage; git status --porcelain";
+    for (worker, moved, standing) in [
+        ("true", "", "work"),
+        ("git branch -qD other", "other", "work"),
+        (
+            "git checkout -qf -b elsewhere; git commit -qm x --allow-empty; git branch -qf work other",
+            "work",
+            "elsewhere",
+        ),
+        ("git checkout -q --detach; git branch -qD work other", "other work", "-"),
+        ("git reset -q --hard HEAD~2", "work", "work"),
+        ("rm -rf .git", "", "-"),
+    ] {
+        let world =
+            World::new("git init -q --ref-format=reftable ../try 2>/dev/null && touch ../can || true");
+        if !world.folder().join("can").exists() {
+            return println!("skipped: this git keeps no refs in tables");
+        }
+        world.sh(&DIRTY.replace("git init", "git init --ref-format=reftable"));
+        let before = world.sh(STATE);
+        let first = world.first();
+        let stood = first.repository.clone().unwrap();
+        assert_eq!((stood.branch.as_deref(), stood.commit.map(|it| it.len())), (Some("work"), Some(40)));
+        assert!(first.notes.iter().any(|note| note.contains("reftable")), "{:?}", first.notes);
+        world.sh(worker);
+        let snapshots = world.snapshots();
+        let now = snapshots.take(Some(&first)).unwrap();
+        let stands = now.repository.clone().and_then(|it| it.branch).unwrap_or("-".to_owned());
+        let names = snapshots.moved_branches(&first, &now).unwrap().into_iter().map(|it| it.name);
+        assert_eq!(
+            (names.collect::<Vec<_>>().join(" ").as_str(), stands.as_str()),
+            (moved, standing),
+            "{worker}"
+        );
+        let restored = put_back(&world, &first);
+        assert_eq!(restored.files.left, [], "{worker}");
+        assert_eq!(world.sh(STATE), before, "{worker}");
+    }
+}

@@ -717,3 +717,30 @@ fn a_link_in_place_of_the_workspace_leads_nobody_out() {
         assert_eq!(stage.git(&["status", "--porcelain"]), "");
     }
 }
+
+#[test]
+fn a_repository_of_another_kind_is_named() {
+    let stage = Stage::new();
+    let made = stage.shell(
+        &stage.workspace(),
+        "git init -q --ref-format=reftable -b work && git commit -q --allow-empty -m x",
+    );
+    if made.status.success() {
+        let delete = "git branch -qD keep; git checkout -q -b other; touch new; echo COMPLETE";
+        stage.git(&["branch", "keep"]);
+        let ended = stage.unstuck(&["run", "go", "--claim", "--with", delete]).with_status(0);
+        ended
+            .says("in tables (reftable)")
+            .says("the branch keep was deleted")
+            .says("go back: git switch work");
+        stage.unstuck(&["undo", "--git"]).with_status(0).says("has the branch keep again");
+        assert_eq!(stage.git(&["branch", "--show-current"]), "work\n");
+    } else {
+        println!("skipped: this git keeps no refs in tables");
+    }
+
+    let stage = Stage::new();
+    stage.git(&["init", "-q", "--bare", "."]);
+    let refused = stage.unstuck(&["run", "go", "--claim", "--with", "true"]).with_status(64);
+    refused.complains("is a bare repository").complains("git worktree add");
+}
