@@ -122,7 +122,8 @@ where
             Error::usage(format!("cannot start: {error}"))
                 .hint(format!("{}, then try again", hint::for_io(&error)))
         })?;
-    let guard = guard::start(run);
+    // Also over the command that tells of the end.
+    let _guard = guard::start(run);
     let ended = runtime.block_on(async {
         let site = site(
             driving,
@@ -133,7 +134,6 @@ where
         );
         go(site).await
     });
-    drop(guard);
     let story = screen.finish();
     let ended = ended.map_err(|error| explained(&error, short, runs.as_ref()))?;
     let status = ended.outcome.exit_status();

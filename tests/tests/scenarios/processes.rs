@@ -222,6 +222,25 @@ fn s47_nor_does_what_shed_its_mark_and_left_its_session() {
 }
 
 #[test]
+fn what_the_command_that_tells_of_the_end_has_begun_does_not_outlive_the_run() {
+    let begin = "(env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &); \
+                 until [ -s $SCRATCH/shed ]; do sleep 0.01; done";
+    let there = |stage: &Stage| std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
+    let stage = Stage::repository();
+    let arguments = ["run", "go", "--claim", "--with", "echo n >n; echo COMPLETE", "--notify"];
+    stage.unstuck(&[&arguments[..], &[begin]].concat()).with_status(0);
+    assert!(!stage.noted("shed").is_empty() && !there(&stage));
+
+    let stage = Stage::repository();
+    let live = stage.start(&[&arguments[..], &[&format!("{begin}; sleep 20")]].concat());
+    wait_until("it is there", || !stage.noted("shed").is_empty());
+    // The guard looks every two seconds.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    live.crash();
+    wait_until("nothing is left", || !there(&stage) && stage.processes().is_empty());
+}
+
+#[test]
 fn a_guard_that_a_worker_ends_is_followed_by_another() {
     const ENDS_THE_GUARD: &str = "for it in /proc/[0-9]*; do \
          tr '\\0' ' ' <$it/cmdline 2>/dev/null | grep -q \"guard unstuck-$UNSTUCK_RUN_ID\" && kill -9 ${it#/proc/}; done\n\
