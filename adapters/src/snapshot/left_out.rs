@@ -57,6 +57,16 @@ impl Reason {
         Self::OwnOutput,
     ];
 
+    /// Returns what has become of something that was left out for this reason, and is not any more.
+    fn if_covered_by_now(self) -> Option<Loss> {
+        match self {
+            Self::TooLarge | Self::IgnoredFile => Some(Loss::Changed),
+            Self::IgnoredFolder => Some(Loss::Emptied),
+            // There may be room for it now, or the right to read it.
+            _ => None,
+        }
+    }
+
     /// Says whether it is of what git would call the work.
     fn is_of_work(self) -> bool {
         matches!(self, Self::TooLarge | Self::TooMuch | Self::TooDeep | Self::Unreadable)
@@ -266,17 +276,17 @@ impl Uncovered {
         mut covered: impl FnMut(&[u8]) -> Result<Option<Place>, E>,
     ) -> Result<Vec<Lost>, E> {
         let mut lost = Vec::new();
-        for (path, (reason, mark)) in &self.0 {
+        // What becomes of git's own files is told elsewhere.
+        for (path, (reason, mark)) in self.0.iter().filter(|(path, _)| !folder::is_within(path, b".git")) {
             let Some(was) = mark else { continue };
             let how = match after.0.get(path) {
                 Some((_, is)) => is.and_then(|is| how_marks_differ(was, &is)),
                 None if after.reason(path).is_some() => None,
-                None => Some(match covered(path)? {
-                    None => Loss::Removed,
-                    Some(place) if place.mode & TYPE != was.kind => Loss::Replaced,
-                    Some(place) if place.is_folder() => Loss::Emptied,
-                    Some(_) => Loss::Changed,
-                }),
+                None => match covered(path)? {
+                    None => Some(Loss::Removed),
+                    Some(place) if place.mode & TYPE != was.kind => Some(Loss::Replaced),
+                    Some(_) => reason.if_covered_by_now(),
+                },
             };
             let path = || folder::as_path(path).into_owned();
             lost.extend(how.map(|how| Lost { path: path(), how, is_work: reason.is_of_work() }));

@@ -36,8 +36,9 @@
 //! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`history`); so a
 //! `.git` that a worker has deleted can be [put back](Git::PutBack) with all commits, and what was staged as well
 //! (`rewind`). Not kept: what is staged where `.git` is no folder in the workspace,
-//! `.git` of submodules and nested repositories (but the file by which they are led to one), a `.git` above the workspace, and what `git lfs` and
-//! `git annex` store. A bare repository as workspace is a folder like others.
+//! `.git` of submodules and nested repositories (but the file by which they are led to one), a `.git` above the workspace,
+//! tags and the stash of refs in tables, and what `git lfs` and `git annex` store. A bare repository as workspace is a folder
+//! like others.
 //!
 //! **What is assumed.** Nobody works in the workspace while files are put back: what is written at that
 //! moment may be lost, though never outside of the workspace. Memory maps are written when the system

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_adapters::own_output;
-use unstuck_adapters::snapshot::{DiffOptions, Git, Options, Snapshot, Snapshots};
+use unstuck_adapters::snapshot::{DiffOptions, Git, Limits, Options, Snapshot, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, shown};
 
@@ -275,4 +275,47 @@ fn what_our_own_output_is_written_to_is_left_out_of_all_later_snapshots() {
     let now = snapshots.take_after(Some(&first), Some(&first)).unwrap();
     assert_eq!(shown(&snapshots.changes(&first, &now).unwrap()), "M a, A new");
     own_output::hold::<PathBuf>(&[]);
+}
+
+#[test]
+fn what_becomes_of_what_is_left_out_is_seen_from_outside() {
+    let limits = || Limits {
+        file_bytes_max: 1000,
+        bytes_max: 3000,
+        ignored_file_bytes_max: 500,
+        ignored_folder_files_max: 2,
+        ..Limits::default()
+    };
+    for (change, expected) in [
+        ("true", ""),
+        ("echo x >>more; echo x >>.git/config; touch large2 sub/new masses/new", ""),
+        ("truncate -s 3000 large", "large changed work"),
+        ("truncate -s 10 large", "large changed work"),
+        ("cp -p large copy; cat copy >large; touch -r copy large", "large changed work"),
+        ("rm large; mkdir large", "large replaced work"),
+        ("rm large big.log; rm -r masses", "big.log removed, large removed work, masses removed"),
+        ("mv masses m; cp -r m masses", "masses replaced"),
+        ("rm masses/1 masses/2", "masses emptied"),
+        ("rm -r inner/.git; git init -q --template= inner", "inner/.git replaced"),
+        // There is room for what was too much: that is no change of it.
+        ("rm a b", ""),
+        ("rm pipe", ""),
+    ] {
+        let world = World::new(
+            "git init -q --template=; git init -q --template= inner; printf 'masses/\n*.log\n' >.gitignore; mkdir masses sub; touch masses/1 masses/2 masses/3
+             head -c 2000 /dev/zero >large; head -c 600 /dev/zero >big.log; mkfifo pipe
+             for it in a b c d; do head -c 900 /dev/urandom >$it; done",
+        );
+        let snapshots = world.with_limits(limits());
+        let first = snapshots.take(None).unwrap();
+        assert!(left_out(&first).contains("beyond the size of a snapshot: d"), "{}", left_out(&first));
+        world.sh(change);
+        let now = snapshots.take(Some(&first)).unwrap();
+        let lost = snapshots.lost(&first, &now).unwrap();
+        let lost = lost
+            .iter()
+            .map(|it| format!("{} {}{}", it.path.display(), it.how, if it.is_work { " work" } else { "" }));
+        assert_eq!(lost.collect::<Vec<_>>().join(", "), expected, "{change}");
+        assert_eq!(snapshots.lost(&now, &now).unwrap(), []);
+    }
 }
