@@ -46,10 +46,13 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
         launch::Error::Drift { .. } => Error::usage(message).hint(format!(
             "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
         )),
-        launch::Error::LeadsElsewhere { workspace, .. } => Error::usage(message).hint(format!(
-            "put the folder back; where there is none any more: {}",
-            remake(workspace, &format!("unstuck undo {short}@last --git"))
-        )),
+        launch::Error::LeadsElsewhere { workspace, .. } => {
+            let back = match workspace.is_symlink() {
+                true => remake(workspace, &format!("unstuck undo {short}@last --git")),
+                false => format!("unstuck checkout {short}@last --to FOLDER"),
+            };
+            Error::usage(message).hint(format!("put the folder back; where there is none any more: {back}"))
+        }
         launch::Error::Snapshots(snapshots) => of_snapshots(snapshots),
         launch::Error::WorkspaceBusy { holder, .. } => {
             let other = holder.as_ref().and_then(|holder| driven_by(runs?, holder));

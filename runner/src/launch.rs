@@ -445,7 +445,7 @@ impl Runner<Machine> {
 
     /// Takes a snapshot of the workspace, if it can be.
     fn look(&self) -> Option<Box<Snapshot>> {
-        let keeper = self.world.snapshots.as_ref()?;
+        let keeper = self.world.snapshots.as_ref().filter(|_| self.world.led_away().is_none())?;
         keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
     }
 

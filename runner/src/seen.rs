@@ -144,6 +144,7 @@ pub(crate) fn look(
     last: Option<&Snapshot>,
 ) -> Result<Option<Box<Snapshot>>, String> {
     let Some(keeper) = &world.snapshots else { return Ok(None) };
+    world.led_away().map_or(Ok(()), Err)?;
     let snapshot = keeper.take(first, last).map_err(|error| with_causes(&error))?;
     keeper.ask_git(&snapshot);
     Ok(Some(Box::new(snapshot)))

@@ -111,7 +111,7 @@ pub(crate) fn led_away(workspace: &Path, to: &Path, then: &str) -> String {
 
 /// Says that a workspace leads elsewhere.
 pub(crate) fn leads(workspace: &Path, to: &Path) -> String {
-    let place = if workspace.is_symlink() { "its place" } else { "that of a folder above it" };
+    let place = if workspace.is_symlink() { "its place" } else { "the place of a folder above it" };
     format!("the workspace {} leads to {}: a link was put in {place}", workspace.display(), to.display())
 }
 

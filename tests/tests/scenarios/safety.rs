@@ -719,6 +719,29 @@ fn a_link_in_place_of_the_workspace_leads_nobody_out() {
 }
 
 #[test]
+fn a_link_in_place_of_a_folder_above_the_workspace_leads_nobody_out() {
+    let stage = Stage::repository();
+    stage.write("part/a", "a\n");
+    let (root, part) = (stage.workspace(), stage.workspace().join("part"));
+    fs::create_dir_all(stage.scratch("outside/part")).expect("the scratch folder is ours");
+    let moves =
+        format!("mv {0} \"$SCRATCH/aside\"; ln -s \"$SCRATCH/outside\" {0}; echo COMPLETE", root.display());
+    let place = part.display().to_string();
+    let arguments = ["-C", &place, "run", "go", "--claim", "--with", &moves];
+    let ended = stage.unstuck_in(&stage.scratch(""), &arguments).with_status(5);
+    ended.says("a link was put in the place of a folder above it, so nothing is run, read or written there");
+    let projects = fs::read_dir(stage.state().join("unstuck")).expect("it is there");
+    let store = format!("sled:{}", projects.flatten().next().expect("there is one").path().display());
+    let refused = stage.unstuck_in(&stage.scratch(""), &["--store", &store, "undo"]).with_status(64);
+    refused.complains("leads to").complains("checkout");
+    let copy = stage.scratch("copy").display().to_string();
+    let checkout = ["--store", &store, "checkout", "@last@last", "--to", &copy];
+    stage.unstuck_in(&stage.scratch(""), &checkout).with_status(0);
+    assert_eq!(fs::read_dir(stage.scratch("outside/part")).expect("it is there").count(), 0);
+    assert!(stage.scratch("copy/a").exists());
+}
+
+#[test]
 fn a_repository_of_another_kind_is_named() {
     let stage = Stage::new();
     let made = stage.shell(
