@@ -77,15 +77,13 @@ pub(crate) fn prepare(
     let id = check.as_ref().map(|(_, id)| id);
     let (text, registry) = text(state, step, at, inquiry, id);
     let mut notes = Vec::new();
-    let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
-    // Before anybody looks: a folder that is made for a verdict is nobody's change either.
-    let led_away = world.led_away();
-    let has_worked = is_check && due.iteration > Iteration::BASELINE || due.iteration > Iteration(1);
-    let (aside, looked) = match &led_away {
-        Some(_) => (Aside::default(), Looked::default()),
+    let (aside, looked) = match world.led_away() {
+        why @ Some(_) => (Aside { kept: None, in_the_way: why }, Looked::default()),
         None => {
+            // Before anybody looks: a folder that is made for a verdict is nobody's change either.
+            let decides = !diagnoses && matches!(inquiry, None | Some(Inquiry::Check));
             let aside = if decides {
-                put_aside(world, step, id, (is_check, has_worked), &mut notes)?
+                put_aside(world, step, due, id, is_check, &mut notes)?
             } else {
                 Aside::default()
             };
@@ -123,7 +121,7 @@ pub(crate) fn prepare(
         due: due.clone(),
         check,
         inquiry,
-        in_the_way: led_away.or(aside.in_the_way).or(looked.in_the_way),
+        in_the_way: aside.in_the_way.or(looked.in_the_way),
         notes,
         context_dir: world.context_dir(state),
         prompt: text,
@@ -183,10 +181,12 @@ struct Aside {
 fn put_aside(
     world: &Machine,
     step: &Step,
+    due: &Due,
     id: Option<&CheckId>,
-    (is_check, has_worked): (bool, bool),
+    is_check: bool,
     notes: &mut Vec<String>,
 ) -> io::Result<Aside> {
+    let has_worked = due.iteration > if is_check { Iteration::BASELINE } else { Iteration(1) };
     let why = match move_aside(world, step, id, is_check, notes) {
         Ok(old) => {
             let kept = old.map(|old| world.put(&old)).transpose()?;
