@@ -109,6 +109,7 @@ samples! {
     "exunit.txt"
     "flake8.txt"
     "gfortran.txt"
+    "ghc.txt"
     "git.txt"
     "github-annotations.txt"
     "go-build.txt"
@@ -126,6 +127,7 @@ samples! {
     "gtest-report.json"
     "gtest-throw.txt"
     "gtest.txt"
+    "hspec.txt"
     "jasmine-suite.txt"
     "jasmine.txt"
     "java-main.txt"
@@ -163,6 +165,7 @@ samples! {
     "oxlint.txt"
     "perl-main.txt"
     "php-main.txt"
+    "phpstan-raw.txt"
     "phpunit-data.txt"
     "phpunit-testdox.txt"
     "phpunit.txt"
@@ -194,6 +197,7 @@ samples! {
     "rollup.txt"
     "rspec-bait.jsonl"
     "rspec-bait.txt"
+    "rspec-failures.txt"
     "rspec.txt"
     "rubocop.txt"
     "ruby-main.txt"
@@ -1457,5 +1461,36 @@ fn a_process_that_dies_in_a_test_is_told_by_that_test() {
         let extraction = read(text.as_bytes());
         check(&extraction, &expected);
         assert_ne!(extraction.set().key(), read(other.as_bytes()).set().key(), "{text}");
+    }
+}
+
+/// The sample with a piece of it written in another way is the same set of failures, or not.
+fn check_edited(file: &str, from: &str, to: &str, is_same: bool) {
+    let sample = SAMPLES.iter().find(|(name, _)| *name == file).expect("a sample");
+    let text = String::from_utf8_lossy(sample.1);
+    let edited = text.replace(from, to);
+    assert_ne!(text, edited, "{file} has {from:?}");
+    let [one, other] = [&*text, &*edited].map(|text| read(text.as_bytes()));
+    assert_eq!(one.failures.len(), other.failures.len(), "{file}: {from:?} to {to:?}: {other:#?}");
+    assert_eq!(one.set() == other.set(), is_same, "{file}: {from:?} to {to:?}: {other:#?}");
+}
+
+#[test]
+fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_else() {
+    const SAME: bool = true;
+    const OTHER: bool = false;
+    for (file, from, to, is_same) in [
+        ("phpstan-raw.txt", "Ledger.php:12:", "Ledger.php:13:", SAME),
+        ("phpstan-raw.txt", "method.notFound", "method.private", OTHER),
+        ("hspec.txt", "but got: 7", "but got: 6", SAME),
+        ("hspec.txt", "seed 149332378", "seed 7", SAME),
+        ("hspec.txt", "Spec.hs:14:19", "Spec.hs:15:19", SAME),
+        ("hspec.txt", "5) Rate rounds", "5) Rate rounds up", OTHER),
+        ("ghc.txt", "Bad3.hs:3:9", "Bad3.hs:5:9", SAME),
+        ("ghc.txt", "not used: ‘unused’", "not used: ‘other’", OTHER),
+        ("rspec-failures.txt", "spec.rb:3:", "spec.rb:4:", SAME),
+        ("rspec-failures.txt", "reverts", "undoes", OTHER),
+    ] {
+        check_edited(file, from, to, is_same);
     }
 }

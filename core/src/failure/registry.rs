@@ -83,7 +83,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "prove", title: "prove without -v: what Test::More says of each failed test", stage: Tool, marks: &["#   Failed test ", " (Wstat: ", "  Parse errors: "], read: format::prove::read },
     Format { name: "bats", title: "bats (pretty)", stage: Tool, marks: &[" ✗ "], read: format::bats::read },
     Format { name: "phpunit", title: "PHPUnit", stage: Tool, marks: &["FAILURES!", "ERRORS!", "There was ", "There were "], read: format::phpunit::read },
-    Format { name: "rspec", title: "RSpec", stage: Tool, marks: &["\nFailed examples:", "error occurred outside of examples", "errors occurred outside of examples", "An error occurred while loading", " examples, "], read: format::rspec::read },
+    Format { name: "rspec", title: "RSpec, hspec", stage: Tool, marks: &["\nFailed examples:", "error occurred outside of examples", "errors occurred outside of examples", "An error occurred while loading", " examples, "], read: format::rspec::read },
     Format { name: "minitest", title: "minitest, test-unit", stage: Tool, marks: &[" assertions, "], read: format::minitest::read },
     Format { name: "exunit", title: "ExUnit", stage: Tool, marks: &[" tests, ", " test, "], read: format::exunit::read },
     Format { name: "busted", title: "busted", stage: Tool, marks: &["Failure → ", "Error → ", "Failure -> ", "Error -> "], read: format::busted::read },
@@ -119,7 +119,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "errors", title: "lines that begin with error: or fatal:, of a tool that is not known", stage: Shape, marks: &[], read: format::errors::read },
     Format { name: "ruled", title: "lines that begin with a rule in brackets: older versions of deno lint", stage: Shape, marks: &[], read: format::ruled::read },
     Format { name: "unified", title: "a unified difference: gofmt -d, black --diff", stage: Shape, marks: &["\n+++ "], read: format::unified::read },
-    Format { name: "paths", title: "nothing but a list of files: gofmt -l, prettier -l", stage: Shape, marks: &[], read: format::paths::read },
+    Format { name: "paths", title: "nothing but a list of files: gofmt -l, prettier -l; or of places: PHPStan (raw), RSpec (failures)", stage: Shape, marks: &[], read: format::paths::read },
 ];
 
 /// How a formatter shows what it would change, where it says no more.

@@ -1,8 +1,18 @@
-//! Output that is nothing but a list of files: gofmt -l, prettier -l and others name so what they would change.
+//! Output that is nothing but a list of files: gofmt -l, prettier -l and others name so what they would change; or of
+//! places with what is there, as PHPStan and RSpec print them in their shortest forms.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 
 use super::super::draft::{Draft, Found};
 use super::Sheet;
 use crate::porcelain;
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<what>.*?\S)(?: \[identifier=(?P<rule>[\w.]+)\])?$")
+        .expect("well formed")
+});
 
 /// Reads the list, if there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
@@ -10,7 +20,32 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     // What git says of paths is no list of them.
     if lines().all(is_path) && porcelain::parse(sheet.text.as_bytes()).is_empty() {
         lines().for_each(|line| found.push(Draft::unformatted("list", line, None, line)));
+        return;
     }
+    let told = || lines().filter(|line| !line.starts_with("Note: "));
+    if told().all(|line| place(line).is_some()) {
+        told()
+            .filter_map(|line| Some((line, place(line)?)))
+            .for_each(|(line, at)| found.push(placed(line, &at)));
+    }
+}
+
+fn place(line: &str) -> Option<Captures<'_>> {
+    const LENGTH_MAX: usize = 4096;
+    let place = Some(line).filter(|line| line.len() <= LENGTH_MAX).and_then(|line| PLACE.captures(line))?;
+    // Of other files it might be what a search found.
+    let is_of_a_tool = [".php", "_spec.rb"].iter().any(|end| place["file"].ends_with(end));
+    is_of_a_tool.then_some(place)
+}
+
+/// Makes a failure of a place; behind that of an example of RSpec stands its name.
+fn placed(line: &str, place: &Captures<'_>) -> Draft {
+    let (file, number) = (&place["file"], place["line"].parse().ok());
+    if file.ends_with("_spec.rb") {
+        return Draft::test("rspec", &place["what"], &[]).within(file).at(file, number).message(line);
+    }
+    let rule = place.name("rule").map_or("", |rule| rule.as_str());
+    Draft::diagnostic("list", file, number, &place["what"]).kind(rule).message(line)
 }
 
 /// Says whether a line is a path and nothing else. A sentence ends in a dot, and its last word is no extension.

@@ -10,6 +10,7 @@ use super::{Sheet, diagnostic};
 
 /// Reads every file that would change.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let is_prettier = is_of_prettier(sheet);
     let lines = sheet.lines.iter().enumerate();
     for (at, line) in lines.filter(|(_, line)| line.starts_with(['w', 'W', 'E', 'e', '['])) {
         let black = line.strip_prefix("would reformat ").or(line.strip_prefix("Would reformat: "));
@@ -17,7 +18,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             .strip_prefix("ERROR: ")
             .and_then(|rest| rest.split_once(" Imports are incorrectly sorted"))
             .map(|(file, _)| file);
-        let prettier = line.strip_prefix("[warn] ").filter(|rest| is_file(rest));
+        let prettier = line.strip_prefix("[warn] ").filter(|rest| is_prettier && is_file(rest));
         if let Some(file) = black.or(isort).or(prettier) {
             found.push(Draft::unformatted("format", file.trim(), None, line));
         } else if let Some(rest) = line.strip_prefix("error: cannot format ") {
@@ -27,6 +28,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft);
         }
     }
+}
+
+/// Says whether prettier speaks, on either stream: other tools warn in the same form.
+fn is_of_prettier(sheet: &Sheet<'_>) -> bool {
+    let says = ["Checking formatting", "Code style issues", "checking code style"];
+    says.iter().any(|said| sheet.has(said) || sheet.beside.iter().any(|line| line.contains(said)))
 }
 
 /// Reads what prettier says of a file that it cannot parse: `[error] a.js: SyntaxError: Unexpected token (1:7)`.

@@ -1,4 +1,4 @@
-//! RSpec.
+//! RSpec, and hspec of Haskell, which prints as it does.
 
 use super::super::draft::{Draft, Found};
 use super::{Sheet, numbered, until};
@@ -32,6 +32,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let reruns = sheet.starting(b"r").skip_while(|(at, _)| *at < start);
         let files: Vec<&str> = reruns.filter_map(|(_, line)| to_rerun(line)).collect();
         for (nth, item) in items.iter().enumerate() {
+            if let Some(rerun) =
+                item.body.iter().position(|line| line.starts_with("  To rerun use: --match "))
+            {
+                found.push(haskell(lines[item.at - 1], item.head, &item.body[..rerun]));
+                continue;
+            }
             let file = files.get(nth).filter(|_| files.len() == items.len()).copied().unwrap_or_default();
             let draft = Draft::test(TOOL, item.head, item.body).within(file);
             found.push(draft.headed(item.head));
@@ -43,6 +49,16 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         } else if line.starts_with("An error occurred in ") {
             hook(&lines[at..], found);
         }
+    }
+}
+
+/// Reads an item of hspec: the place stands above its head, and behind it how to run it again.
+fn haskell(above: &str, head: &str, body: &[&str]) -> Draft {
+    let draft = Draft::test("hspec", head, body).headed(head);
+    let place = above.trim().strip_suffix(':').and_then(|place| place.rsplit_once(':'));
+    match place.and_then(|(place, _)| place.rsplit_once(':')) {
+        Some((file, line)) => draft.at(file, line.parse().ok()),
+        None => draft,
     }
 }
 
