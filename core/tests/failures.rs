@@ -50,6 +50,7 @@ samples! {
     "ava-uncaught.txt"
     "ava.txt"
     "azure.txt"
+    "bandit-csv.txt"
     "bandit.txt"
     "basedpyright.txt"
     "bats-number-sign.txt"
@@ -164,8 +165,12 @@ samples! {
     "oxlint.json"
     "oxlint.txt"
     "perl-main.txt"
+    "pest.txt"
     "php-main.txt"
+    "phpcs-csv.txt"
+    "phpcs.txt"
     "phpstan-raw.txt"
+    "phpstan.txt"
     "phpunit-data.txt"
     "phpunit-testdox.txt"
     "phpunit.txt"
@@ -177,6 +182,8 @@ samples! {
     "prove-plan.txt"
     "prove-quiet.txt"
     "prove.txt"
+    "psalm-lines.txt"
+    "psalm.txt"
     "pydocstyle.txt"
     "pylint.txt"
     "pyright.json"
@@ -1480,8 +1487,27 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
     const SAME: bool = true;
     const OTHER: bool = false;
     for (file, from, to, is_same) in [
+        ("phpstan.txt", "  12     Param", "  212    Param", SAME),
+        ("phpstan.txt", "expects int,\n         string given.", "expects int, string given.", SAME),
+        ("phpstan.txt", "Ledger::revert()", "Ledger::undo()", OTHER),
+        ("phpstan.txt", "src/Stock/Rate.php", "src/Rate.php", OTHER),
         ("phpstan-raw.txt", "Ledger.php:12:", "Ledger.php:13:", SAME),
         ("phpstan-raw.txt", "method.notFound", "method.private", OTHER),
+        ("phpcs.txt", " 4 | ERROR", "40 | ERROR", SAME),
+        ("phpcs.txt", "at least 4\n   |       |     spaces, found 2", "at least 4 spaces, found 2", SAME),
+        ("phpcs.txt", "method \"a\"", "method \"b\"", OTHER),
+        ("phpcs-csv.txt", ",3,14,", ",5,14,", SAME),
+        ("phpcs-csv.txt", "ScopeIndent.Incorrect", "ScopeIndent.IncorrectExact", OTHER),
+        ("bandit-csv.txt", ",3,0,33,[3],", ",4,0,33,[4],", SAME),
+        ("bandit-csv.txt", "B607", "B606", OTHER),
+        ("psalm.txt", ":12:20 - ", ":15:2 - ", SAME),
+        ("psalm.txt", "UndefinedMethod - ", "UndefinedClass - ", OTHER),
+        ("psalm-lines.txt", "Page.php:17:18", "Page.php:18:1", SAME),
+        ("psalm-lines.txt", "Page.php:17:18", "View.php:17:18", OTHER),
+        ("pest.txt", "identical to 8", "identical to 9", SAME),
+        ("pest.txt", "0.01s", "3.20s", SAME),
+        ("pest.txt", "> it books an amount", "> it books amounts", OTHER),
+        ("pest.txt", "one and the sam…", "one and the sum…", OTHER),
         ("hspec.txt", "but got: 7", "but got: 6", SAME),
         ("hspec.txt", "seed 149332378", "seed 7", SAME),
         ("hspec.txt", "Spec.hs:14:19", "Spec.hs:15:19", SAME),

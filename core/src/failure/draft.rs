@@ -249,6 +249,15 @@ impl<'a> Found<'a> {
         self.failures.iter().any(|failure| failure.test.is_some() && is_in(failure))
     }
 
+    /// Returns what says whether a diagnostic of a place was found.
+    pub(super) fn told(&self) -> impl Fn(&str, Option<u32>) -> bool + use<'a> {
+        let places = self.failures.iter().filter(|failure| failure.test.is_none());
+        let places =
+            places.filter_map(|it| it.location.as_ref().map(|place| (place.file.clone(), place.line)));
+        let (places, normaliser): (BTreeSet<_>, _) = (places.collect(), self.normaliser);
+        move |file, line| line.is_some() && places.contains(&(normaliser.path(file), line))
+    }
+
     /// Says whether a test whose name begins like this was found.
     pub(super) fn has_test_below(&self, prefix: &str) -> bool {
         self.failures.iter().any(|failure| failure.test.as_ref().is_some_and(|test| test.starts_with(prefix)))

@@ -9,6 +9,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut drafts = Vec::new();
     // What other formats found is what failed: beside it, a warning is none, and a test is told of twice.
     let is_first = found.is_empty();
+    let told = found.told();
     for (_, line) in sheet.marked() {
         let of = |level: &str| {
             let github = || line.strip_prefix(&format!("::{level} "))?.split_once("::");
@@ -38,6 +39,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 let block: Vec<&str> = message.lines().collect();
                 drafts.push(Draft::test("annotations", &kind, &block).at(&file, line));
             }
+            continue;
+        }
+        // In the log of CI PHPStan annotates what its table says.
+        if told(&file, line) {
             continue;
         }
         let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());
