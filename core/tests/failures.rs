@@ -84,6 +84,8 @@ samples! {
     "catch2.txt"
     "check.txt"
     "checkstyle.xml"
+    "clojure-compile.txt"
+    "clojure-test.txt"
     "cmake.txt"
     "cmocka.txt"
     "commitlint.txt"
@@ -134,7 +136,9 @@ samples! {
     "java-main.txt"
     "jest.txt"
     "jshint.txt"
+    "kotlin-gradle.txt"
     "kotlin-javac.txt"
+    "kotlin-old.txt"
     "lab.txt"
     "lua-main.txt"
     "luacheck.txt"
@@ -150,6 +154,7 @@ samples! {
     "mocha-tap-bait.txt"
     "mocha.txt"
     "msvc.txt"
+    "munit.txt"
     "mypy-pretty.txt"
     "mypy-wrapped.txt"
     "mypy.jsonl"
@@ -213,6 +218,11 @@ samples! {
     "ruff.txt"
     "sarif-index.json"
     "sarif.json"
+    "sbt-classes.txt"
+    "sbt-junit.txt"
+    "scalac-sbt.txt"
+    "scalac3-sbt.txt"
+    "scalatest.txt"
     "shell.txt"
     "shellcheck-tty.txt"
     "shellcheck.txt"
@@ -1508,6 +1518,30 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
         ("pest.txt", "0.01s", "3.20s", SAME),
         ("pest.txt", "> it books an amount", "> it books amounts", OTHER),
         ("pest.txt", "one and the sam…", "one and the sum…", OTHER),
+        ("scalatest.txt", "7 did not equal 8", "6 did not equal 8", SAME),
+        ("scalatest.txt", "*** FAILED ***\n", "*** FAILED *** (12 milliseconds)\n", SAME),
+        ("scalatest.txt", "should revert", "should undo", OTHER),
+        ("scalatest.txt", "IllegalState", "IllegalArgument", OTHER),
+        ("scalatest.txt", "LedgerSpec:", "OtherSpec:", OTHER),
+        ("munit.txt", "0.045s", "1.2s", SAME),
+        ("munit.txt", "=> Obtained\n7", "=> Obtained\n9", SAME),
+        ("munit.txt", ":12\n11:    ledger.book(7)\n12:", ":15\n14:    ledger.book(7)\n15:", SAME),
+        ("munit.txt", "12:    assertEquals(ledger.sum", "12:    assertEquals(ledger.count", OTHER),
+        ("sbt-junit.txt", "<7>, took 0.012 sec", "<6>, took 1.5 sec", SAME),
+        ("sbt-junit.txt", "booksAnAmount failed", "books failed", OTHER),
+        ("scalac-sbt.txt", ":12:20:", ":13:2:", SAME),
+        ("scalac-sbt.txt", "found   : String", "found   : Double", OTHER),
+        ("scalac3-sbt.txt", "Ledger.scala:15:4 -------", "Ledger.scala:9:4 --", SAME),
+        ("scalac3-sbt.txt", "Not found: revert", "Not found: undo", OTHER),
+        ("kotlin-gradle.txt", ":15:5 ", ":16:5 ", SAME),
+        ("kotlin-gradle.txt", "'revert'", "'undo'", OTHER),
+        ("kotlin-old.txt", "(15, 5)", "(16, 5)", SAME),
+        ("clojure-test.txt", "(books-an-amount) (t.clj:3)", "(books-an-amount) (t.clj:30)", SAME),
+        ("clojure-test.txt", "(not (= 8 7))", "(not (= 8 6))", SAME),
+        ("clojure-test.txt", "Testing shop.ledger-test", "Testing shop.other-test", OTHER),
+        ("clojure-test.txt", "expected: (pos? -1)", "expected: (neg? 1)", OTHER),
+        ("clojure-compile.txt", "bad.clj:2:13", "bad.clj:3:13", SAME),
+        ("clojure-compile.txt", "undefined-thing", "other-thing", OTHER),
         ("hspec.txt", "but got: 7", "but got: 6", SAME),
         ("hspec.txt", "seed 149332378", "seed 7", SAME),
         ("hspec.txt", "Spec.hs:14:19", "Spec.hs:15:19", SAME),
