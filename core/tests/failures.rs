@@ -95,6 +95,9 @@ samples! {
     "ctest-names.txt"
     "ctest.txt"
     "cucumber.txt"
+    "dart-analyze.txt"
+    "dart-load.txt"
+    "dart-test.txt"
     "deno-check.txt"
     "deno-fmt.txt"
     "deno-lint.txt"
@@ -111,6 +114,8 @@ samples! {
     "exception-group.txt"
     "exunit.txt"
     "flake8.txt"
+    "flutter-analyze.txt"
+    "flutter-test.txt"
     "gfortran.txt"
     "ghc.txt"
     "git.txt"
@@ -230,6 +235,7 @@ samples! {
     "standard.txt"
     "stestr.txt"
     "subunit.txt"
+    "swift-testing.txt"
     "swift.txt"
     "tape-groups.txt"
     "tape.txt"
@@ -916,6 +922,24 @@ fn a_test_is_the_same_in_every_form_that_its_tool_has() {
     let (list, target) = (libtest(), to_rerun("a"));
     let (_, quiet) = target.split_once('\n').expect("two lines");
     let passed = "test result: ok. 3 passed; 0 failed; 0 ignored\n";
+    let dart =
+        "  Expected: <8>\n    Actual: <7>\n  package:matcher  expect\n  test/a_test.dart 14:7  main.<fn>\n";
+    check_forms(
+        "dart",
+        &[
+            [
+                &format!("00:00 +1 -1: test/a_test.dart: adds [E]\n{dart}00:00 +1 -1: Some tests failed.\n"),
+                "",
+                "",
+            ],
+            [&format!("00:00 +1 -1: adds [E]\n{dart}00:00 +1 -1: Some tests failed.\n"), "", ""],
+            [
+                &format!("❌ test/a_test.dart: adds (failed)\n{dart}::error::1 test passed, 1 failed.\n"),
+                "",
+                "",
+            ],
+        ],
+    );
     check_forms(
         "cargo",
         &[
@@ -1533,9 +1557,30 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
         ("scalac-sbt.txt", "found   : String", "found   : Double", OTHER),
         ("scalac3-sbt.txt", "Ledger.scala:15:4 -------", "Ledger.scala:9:4 --", SAME),
         ("scalac3-sbt.txt", "Not found: revert", "Not found: undo", OTHER),
+        ("dart-test.txt", "00:0", "00:1", SAME),
+        ("dart-test.txt", "Expected: <8>", "Expected: <9>", SAME),
+        ("dart-test.txt", "_test.dart 14:7 ", "_test.dart 20:7 ", SAME),
+        ("dart-test.txt", "ledger reverts [E]", "ledger undoes [E]", OTHER),
+        (
+            "dart-test.txt",
+            "test/ledger_test.dart: ledger reverts [E]",
+            "test/b_test.dart: ledger reverts [E]",
+            OTHER,
+        ),
+        ("dart-load.txt", ":14:9: ", ":15:9: ", SAME),
+        ("dart-load.txt", "'revert'", "'undo'", OTHER),
+        ("flutter-test.txt", "line 17", "line 20", SAME),
+        ("flutter-test.txt", "TestFailure", "StateError", OTHER),
+        ("dart-analyze.txt", "12:17", "13:17", SAME),
+        ("dart-analyze.txt", "undefined_method", "undefined_function", OTHER),
+        ("flutter-analyze.txt", "12:17", "13:17", SAME),
         ("kotlin-gradle.txt", ":15:5 ", ":16:5 ", SAME),
         ("kotlin-gradle.txt", "'revert'", "'undo'", OTHER),
         ("kotlin-old.txt", "(15, 5)", "(16, 5)", SAME),
+        ("swift-testing.txt", "(ledger.sum → 7)", "(ledger.sum → 6)", SAME),
+        ("swift-testing.txt", "swift:12:9", "swift:13:9", SAME),
+        ("swift-testing.txt", "days → 3 at", "days → 4 at", OTHER),
+        ("swift-testing.txt", "(ledger.sum → 7)", "(ledger.count → 7)", OTHER),
         ("clojure-test.txt", "(books-an-amount) (t.clj:3)", "(books-an-amount) (t.clj:30)", SAME),
         ("clojure-test.txt", "(not (= 8 7))", "(not (= 8 6))", SAME),
         ("clojure-test.txt", "Testing shop.ledger-test", "Testing shop.other-test", OTHER),
