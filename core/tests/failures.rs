@@ -240,8 +240,15 @@ samples! {
     "tape-groups.txt"
     "tape.txt"
     "teamcity.txt"
+    "terraform-apply.txt"
+    "terraform-plain.txt"
+    "terraform-test.txt"
+    "terraform.txt"
     "test-unit-verbose.txt"
     "test-unit.txt"
+    "testthat-summary.txt"
+    "testthat.txt"
+    "tflint.txt"
     "tsan.txt"
     "tsc.txt"
     "ty-concise.txt"
@@ -1581,12 +1588,21 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
         ("swift-testing.txt", "swift:12:9", "swift:13:9", SAME),
         ("swift-testing.txt", "days → 3 at", "days → 4 at", OTHER),
         ("swift-testing.txt", "(ledger.sum → 7)", "(ledger.count → 7)", OTHER),
+        ("terraform.txt", "line 5, in", "line 6, in", SAME),
+        ("terraform.txt", "\"regio\" has", "\"zone\" has", OTHER),
+        ("terraform-apply.txt", "with terraform_data.a[\"x\"]", "with terraform_data.a[\"z\"]", OTHER),
+        ("terraform-test.txt", "in run \"works\"", "in run \"plans\"", OTHER),
+        ("tflint.txt", "main.tf line 3", "main.tf line 4", SAME),
+        ("tflint.txt", "aws_instance_invalid_type", "aws_instance_previous_type", OTHER),
         ("clojure-test.txt", "(books-an-amount) (t.clj:3)", "(books-an-amount) (t.clj:30)", SAME),
         ("clojure-test.txt", "(not (= 8 7))", "(not (= 8 6))", SAME),
         ("clojure-test.txt", "Testing shop.ledger-test", "Testing shop.other-test", OTHER),
         ("clojure-test.txt", "expected: (pos? -1)", "expected: (neg? 1)", OTHER),
         ("clojure-compile.txt", "bad.clj:2:13", "bad.clj:3:13", SAME),
         ("clojure-compile.txt", "undefined-thing", "other-thing", OTHER),
+        ("testthat.txt", "7 not equal to 8.", "6 not equal to 8.", SAME),
+        ("testthat.txt", "'test-ledger.R:2'", "'test-ledger.R:20:3'", SAME),
+        ("testthat.txt", "books an amount", "books amounts", OTHER),
         ("hspec.txt", "but got: 7", "but got: 6", SAME),
         ("hspec.txt", "seed 149332378", "seed 7", SAME),
         ("hspec.txt", "Spec.hs:14:19", "Spec.hs:15:19", SAME),
@@ -1598,4 +1614,41 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
     ] {
         check_edited(file, from, to, is_same);
     }
+}
+
+/// The first text has all failures of the second, and one more.
+fn check_one_more(all: &str, less: &str) {
+    let [all, less] = [all, less].map(|text| read(text.as_bytes()));
+    assert_eq!(all.failures.len(), less.failures.len() + 1, "{all:#?}");
+    assert!(less.set().without(&all.set()).is_empty(), "{all:#?}{less:#?}");
+}
+
+#[test]
+fn a_diagnostic_is_the_same_in_every_form_that_its_tool_has() {
+    let sample = |file: &str| SAMPLES.iter().find(|(name, _)| *name == file).expect("a sample").1;
+    for (one, other) in [("terraform.txt", "terraform-plain.txt"), ("testthat.txt", "testthat-summary.txt")] {
+        assert_eq!(read(sample(one)).set(), read(sample(other)).set(), "{one} and {other}");
+    }
+    let sbt = include_str!("fixtures/failures/scalac3-sbt.txt");
+    let bare = sbt.replace("[error] ", "").replace("[info] ", "");
+    assert_eq!(read(sbt.as_bytes()).set(), read(bare.as_bytes()).set());
+    // In the log of CI PHPStan says all twice.
+    let table = include_str!("fixtures/failures/phpstan.txt");
+    let annotated =
+        format!("{table}::error file=src/Stock/Ledger.php,line=31,col=0::Call to an undefined method\n");
+    assert_eq!(read(table.as_bytes()).set(), read(annotated.as_bytes()).set());
+}
+
+#[test]
+fn the_last_failure_of_a_list_is_the_same_before_another_one() {
+    let hspec = include_str!("fixtures/failures/hspec.txt");
+    let last = hspec.find("  Spec.hs:14:19: ").expect("the last item");
+    let end = hspec.find("Randomized").expect("the end");
+    check_one_more(hspec, &format!("{}{}", &hspec[..last], &hspec[end..]));
+    let terraform = include_str!("fixtures/failures/terraform.txt");
+    let last = terraform.rfind('╷').expect("the last box");
+    check_one_more(terraform, &terraform[..last]);
+    let pest = include_str!("fixtures/failures/pest.txt");
+    let (last, end) = (pest.rfind("  ────").expect("a line"), pest.find("  Tests: ").expect("the end"));
+    check_one_more(pest, &format!("{}{}", &pest[..last], &pest[end..]));
 }
