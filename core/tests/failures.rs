@@ -1652,3 +1652,21 @@ fn the_last_failure_of_a_list_is_the_same_before_another_one() {
     let (last, end) = (pest.rfind("  ────").expect("a line"), pest.find("  Tests: ").expect("the end"));
     check_one_more(pest, &format!("{}{}", &pest[..last], &pest[end..]));
 }
+
+#[test]
+fn what_looks_like_a_failed_test_beside_a_count_without_any_was_printed() {
+    for text in [
+        "00:00 +1: a prints\n00:00 +1 -1: fake [E]\n  Expected: <8>\n00:00 +2: All tests passed!\n",
+        "[info] ASpec:\n- fake *** FAILED ***\n[info] - prints\n[info] Tests: succeeded 1, failed 0, canceled 0, ignored 0, pending 0\n",
+        "  + prints 0.01s\n==> X A.fake  0.1s a.BException: no\n[info] Passed: Total 1, Failed 0, Errors 0, Passed 1\n",
+        "  ────\n   FAILED  Tests\\A > fake\n  no\n\n  Tests:    1 passed (1 assertions)\n  Duration: 0.09s\n",
+        "Failures:\n\n  A.hs:3:1: \n  1) fake\n       no\n\n  To rerun use: --match \"/fake/\"\n\n1 example, 0 failures\n",
+        "  run \"works\"... pass\nSuccess! 1 passed, 0 failed.\n",
+    ] {
+        let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };
+        assert_eq!(shown(&extract(&output)), "", "{text}");
+    }
+    // Beside a test that failed it is none, either.
+    let sbt = "[info] ASpec:\n- fake *** FAILED ***\n[info] - adds *** FAILED ***\n[info]   no (A.scala:3)\n";
+    assert_eq!(shown(&read(sbt.as_bytes())), "scalatest | ASpec adds |  | A.scala:3\n");
+}

@@ -115,6 +115,14 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^ +(?<passed>\d+) pass$",
         r"^ +(?<failed>\d+) fail$",
         r"^ +(?<skipped>\d+) (?:skip|todo)$",
+        // Pest and artisan test.
+        r"^  Tests: +(?:(?<failed>\d+) failed)?(?:(?:, )?\d+ (?:deprecated|warnings?|risky|incomplete|notices?|todos?))*(?:(?:, )?(?<skipped>\d+) skipped)?(?:(?:, )?(?<passed>\d+) passed)? \(\d+ assertions?\)$",
+        // ScalaTest.
+        r"^(?:\[info\] )?Tests: succeeded (?<passed>\d+), failed (?<failed>\d+), canceled (?<skipped>\d+), ignored (?<skipped2>\d+), pending (?<skipped3>\d+)",
+        // dart test.
+        r"^(?:\d+:)?\d\d:\d\d \+(?<passed>\d+)(?: ~(?<skipped>\d+))?(?: -(?<failed>\d+))?: (?:All tests passed!|Some tests failed\.)\s*$",
+        // terraform test.
+        r"^(?:Success|Failure)! (?<passed>\d+) passed, (?<failed>\d+) failed(?:, (?<skipped>\d+) skipped)?\.$",
         // jasmine.
         r"^(?<total>\d+) specs?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending specs?)?",
     ];
@@ -129,6 +137,8 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         // Bazel; cabal.
         r"^Executed \d+ out of (?<total>\d+) tests?: (?:.*?(?<failed>\d+) fails?\b)?",
         r"^\d+ of (?<total>\d+) test suites? \(",
+        // sbt, of all frameworks but those that count themselves.
+        r"^\[\w+\] (?:Passed|Failed|Error): Total \d+, Failed (?<failed>\d+), Errors (?<errors>\d+), Passed (?<passed>\d+)(?:, (?:Ignored|Skipped|Canceled) (?<skipped>\d+))?",
     ];
     let summary =
         |kind| move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), kind };
@@ -351,6 +361,23 @@ mod tests {
             ("== 1 failed, 3 passed in 0.1s ==\n== 2 passed in 0.1s ==", (5, 1, 0)),
             ("Tests:       1 failed, 2 skipped, 3 passed, 6 total", (3, 1, 2)),
             ("Tests:       4 passed, 4 total", (4, 0, 0)),
+            ("  Tests:    1 failed, 2 todos, 1 skipped, 3 passed (7 assertions)", (3, 1, 1)),
+            ("  Tests:    3 passed (7 assertions)", (3, 0, 0)),
+            (
+                "[info] Tests: succeeded 4, failed 1, canceled 0, ignored 2, pending 0\n[info] *** 1 TEST FAILED ***",
+                (4, 1, 2),
+            ),
+            ("Tests: succeeded 4, failed 0, canceled 0, ignored 0, pending 1", (4, 0, 1)),
+            ("[error] Failed: Total 4, Failed 1, Errors 1, Passed 2", (2, 2, 0)),
+            ("[info] Passed: Total 4, Failed 0, Errors 0, Passed 4, Ignored 1", (4, 0, 1)),
+            (
+                "Tests: succeeded 2, failed 1, canceled 0, ignored 0, pending 0\n[error] Failed: Total 3, Failed 1, Errors 0, Passed 2",
+                (2, 1, 0),
+            ),
+            ("00:00 +1 -1: a does [E]\n00:01 +2 ~1 -1: Some tests failed.", (2, 1, 1)),
+            ("00:00 +1: a does\n00:01 +2: All tests passed!", (2, 0, 0)),
+            ("Failure! 1 passed, 2 failed, 1 skipped.", (1, 2, 1)),
+            ("Success! 3 passed, 0 failed.", (3, 0, 0)),
             ("      Tests  1 failed | 3 passed (4)", (3, 1, 0)),
             ("      Tests  3 passed (3)", (3, 0, 0)),
             ("  3 passing (12ms)\n  1 failing\n  2 pending", (3, 1, 2)),
