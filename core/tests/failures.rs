@@ -111,11 +111,13 @@ samples! {
     "esbuild-two.txt"
     "eslint-json.json"
     "eslint.txt"
+    "eunit.txt"
     "exception-group.txt"
     "exunit.txt"
     "flake8.txt"
     "flutter-analyze.txt"
     "flutter-test.txt"
+    "forge.txt"
     "gfortran.txt"
     "ghc.txt"
     "git.txt"
@@ -141,6 +143,7 @@ samples! {
     "java-main.txt"
     "jest.txt"
     "jshint.txt"
+    "karma.txt"
     "kotlin-gradle.txt"
     "kotlin-javac.txt"
     "kotlin-old.txt"
@@ -210,6 +213,7 @@ samples! {
     "python-warning.txt"
     "qunit-bait.txt"
     "rails.txt"
+    "rebar3-eunit.txt"
     "robot.txt"
     "rollup.txt"
     "rspec-bait.jsonl"
@@ -239,6 +243,7 @@ samples! {
     "swift.txt"
     "tape-groups.txt"
     "tape.txt"
+    "tasty.txt"
     "teamcity.txt"
     "terraform-apply.txt"
     "terraform-plain.txt"
@@ -1609,6 +1614,22 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
         ("hspec.txt", "5) Rate rounds", "5) Rate rounds up", OTHER),
         ("ghc.txt", "Bad3.hs:3:9", "Bad3.hs:5:9", SAME),
         ("ghc.txt", "not used: ‘unused’", "not used: ‘other’", OTHER),
+        ("karma.txt", "Expected 7 to be 8", "Expected 6 to be 8", SAME),
+        ("karma.txt", "WebKit 537.36 (linux 0.0.0)", "WebKit 600.1 (linux 6.1)", SAME),
+        ("karma.txt", "Ledger books an amount", "Ledger books amounts", OTHER),
+        ("karma.txt", "WebKit 537.36", "Firefox 120.0", OTHER),
+        ("forge.txt", "7 != 8", "6 != 8", SAME),
+        ("forge.txt", "(gas: 12345)", "(gas: 99)", SAME),
+        ("forge.txt", "test_Book", "test_Books", OTHER),
+        ("forge.txt", "test/Ledger.t.sol", "test/Other.t.sol", OTHER),
+        ("tasty.txt", "but got: 7", "but got: 6", SAME),
+        ("tasty.txt", "T.hs:7:", "T.hs:70:", SAME),
+        ("tasty.txt", "  ledger\n", "  other\n", OTHER),
+        ("eunit.txt", "{value,7}", "{value,6}", SAME),
+        ("eunit.txt", ", line 4)", ", line 40)", SAME),
+        ("eunit.txt", "\"3 + 4\"", "\"3 + 5\"", OTHER),
+        ("eunit.txt", "error:nothing_to_revert", "error:no_ledger", OTHER),
+        ("rebar3-eunit.txt", "got: 7", "got: 6", SAME),
         ("rspec-failures.txt", "spec.rb:3:", "spec.rb:4:", SAME),
         ("rspec-failures.txt", "reverts", "undoes", OTHER),
     ] {
@@ -1661,6 +1682,11 @@ fn what_looks_like_a_failed_test_beside_a_count_without_any_was_printed() {
         "  + prints 0.01s\n==> X A.fake  0.1s a.BException: no\n[info] Passed: Total 1, Failed 0, Errors 0, Passed 1\n",
         "  ────\n   FAILED  Tests\\A > fake\n  no\n\n  Tests:    1 passed (1 assertions)\n  Duration: 0.09s\n",
         "Failures:\n\n  A.hs:3:1: \n  1) fake\n       no\n\n  To rerun use: --match \"/fake/\"\n\n1 example, 0 failures\n",
+        "Edge 1 (Linux): Executed 0 of 1\nEdge 1 (Linux) fake FAILED\nTOTAL: 1 SUCCESS\n",
+        "Ran 1 test for a.sol:A\n[FAIL: no] fake()\nSuite result: ok. 1 passed; 0 failed; 0 skipped; finished in 1ms\n",
+        "a\n  prints: fake:  FAIL\nOK\n\nAll 1 tests passed (0.00s)\n",
+        "a_tests: fake_test...*failed*\n**error:no\n\n  All 2 tests passed.\n",
+        "[-] fake 12ms\n no\nTests Passed: 1, Failed: 0, Skipped: 0 NotRun: 0\n",
         "  run \"works\"... pass\nSuccess! 1 passed, 0 failed.\n",
     ] {
         let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };

@@ -123,6 +123,18 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^(?:\d+:)?\d\d:\d\d \+(?<passed>\d+)(?: ~(?<skipped>\d+))?(?: -(?<failed>\d+))?: (?:All tests passed!|Some tests failed\.)\s*$",
         // terraform test.
         r"^(?:Success|Failure)! (?<passed>\d+) passed, (?<failed>\d+) failed(?:, (?<skipped>\d+) skipped)?\.$",
+        // Karma, of all browsers.
+        r"^TOTAL: (?:(?<failed>\d+) FAILED, )?(?<passed>\d+) SUCCESS$",
+        // Foundry, one for each suite.
+        r"^Suite result: \w+\. (?<passed>\d+) passed; (?<failed>\d+) failed; (?<skipped>\d+) skipped",
+        // tasty.
+        r"^(?<failed>\d+) out of (?<total>\d+) tests? failed \([\d.]+s\)$",
+        r"^All (?<passed>\d+) tests? passed \([\d.]+s\)$",
+        // EUnit.
+        r"^  Failed: (?<failed>\d+)\.  Skipped: (?<skipped>\d+)\.  Passed: (?<passed>\d+)\.$",
+        r"^  All (?<passed>\d+) tests? passed\.$",
+        // Pester.
+        r"^Tests Passed: (?<passed>\d+), Failed: (?<failed>\d+), Skipped: (?<skipped>\d+)",
         // jasmine.
         r"^(?<total>\d+) specs?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending specs?)?",
     ];
@@ -149,10 +161,10 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
 
 /// A line without one of these words is none of the summaries.
 #[rustfmt::skip]
-const WORDS: [&str; 27] = [
+const WORDS: [&str; 28] = [
     "passed", "passing", "failed", "failing", "pending", "PASSED", "FAILED", "Ran ", "OK (", "pass ",
     "fail ", " pass", " fail", " skip", "skipped", "todo", "Tests", "examples", "example,", "failure", "Failed: ",
-    "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run",
+    "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run", "SUCCESS",
 ];
 
 /// Counts the tests that an output tells of; `None` if it tells of none.
@@ -377,6 +389,20 @@ mod tests {
             ("00:00 +1 -1: a does [E]\n00:01 +2 ~1 -1: Some tests failed.", (2, 1, 1)),
             ("00:00 +1: a does\n00:01 +2: All tests passed!", (2, 0, 0)),
             ("Failure! 1 passed, 2 failed, 1 skipped.", (1, 2, 1)),
+            (
+                "Firefox 1 (Linux): Executed 4 of 4 (1 FAILED) (0 secs / 0 secs)\nTOTAL: 1 FAILED, 3 SUCCESS",
+                (3, 1, 0),
+            ),
+            ("TOTAL: 3 SUCCESS", (3, 0, 0)),
+            (
+                "Suite result: FAILED. 1 passed; 1 failed; 0 skipped; finished in 1ms\nSuite result: ok. 2 passed; 0 failed; 1 skipped; finished in 1ms",
+                (3, 1, 1),
+            ),
+            ("3 out of 5 tests failed (0.00s)", (2, 3, 0)),
+            ("All 5 tests passed (0.01s)", (5, 0, 0)),
+            ("  Failed: 2.  Skipped: 1.  Passed: 3.", (3, 2, 1)),
+            ("  All 3 tests passed.", (3, 0, 0)),
+            ("Tests Passed: 3, Failed: 1, Skipped: 2 NotRun: 0", (3, 1, 2)),
             ("Success! 3 passed, 0 failed.", (3, 0, 0)),
             ("      Tests  1 failed | 3 passed (4)", (3, 1, 0)),
             ("      Tests  3 passed (3)", (3, 0, 0)),

@@ -11,7 +11,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let lines = sheet.lines;
-    let Some(start) = lines.iter().rposition(|line| is_headline(line)) else { return };
+    let Some(start) = lines.iter().rposition(|line| is_headline(line) && !is_sum(line)) else { return };
     let ends = |line: &str| line.starts_with("Ran ") || line.starts_with("Finished ");
     let items = numbered::items(lines, start + 1, ends);
     // Some give each failure the number that its test has among all of them.
@@ -26,6 +26,12 @@ fn is_headline(line: &str) -> bool {
     const LENGTH_MAX: usize = 60;
     let low = line.trim().to_ascii_lowercase();
     low.len() < LENGTH_MAX
+        && !low.starts_with("failure/error: ")
         && (low.contains("fail") || low.starts_with("errors"))
         && low.ends_with([':', ')', 's', 'g'])
+}
+
+/// Says whether a line counts failures below their list: `2 tests, 1 failure`.
+fn is_sum(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit()) && !line.ends_with(':') && !line.contains(" 0 fail")
 }
