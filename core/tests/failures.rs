@@ -46,6 +46,7 @@ macro_rules! samples {
 }
 
 samples! {
+    "ansible-lint.txt"
     "asan.txt"
     "ava-uncaught.txt"
     "ava.txt"
@@ -91,6 +92,7 @@ samples! {
     "commitlint.txt"
     "cpp-main.txt"
     "cppcheck.xml"
+    "credo.txt"
     "ctest-googletest.txt"
     "ctest-names.txt"
     "ctest.txt"
@@ -103,6 +105,7 @@ samples! {
     "deno-lint.txt"
     "deno-test-tap.txt"
     "deno-test.txt"
+    "dialyxir.txt"
     "djlint.txt"
     "dotnet-main.txt"
     "dotnet.txt"
@@ -143,6 +146,7 @@ samples! {
     "java-main.txt"
     "jest.txt"
     "jshint.txt"
+    "julia.txt"
     "karma.txt"
     "kotlin-gradle.txt"
     "kotlin-javac.txt"
@@ -159,6 +163,7 @@ samples! {
     "meson.txt"
     "minitest-bait.txt"
     "minitest.txt"
+    "mix-format.txt"
     "mocha-tap-bait.txt"
     "mocha.txt"
     "msvc.txt"
@@ -179,6 +184,8 @@ samples! {
     "oxlint.txt"
     "perl-main.txt"
     "pest.txt"
+    "pester.txt"
+    "php-cs-fixer.txt"
     "php-main.txt"
     "phpcs-csv.txt"
     "phpcs.txt"
@@ -187,6 +194,7 @@ samples! {
     "phpunit-data.txt"
     "phpunit-testdox.txt"
     "phpunit.txt"
+    "pint.txt"
     "playwright-step.txt"
     "playwright.txt"
     "poku.txt"
@@ -1629,6 +1637,22 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
         ("eunit.txt", ", line 4)", ", line 40)", SAME),
         ("eunit.txt", "\"3 + 4\"", "\"3 + 5\"", OTHER),
         ("eunit.txt", "error:nothing_to_revert", "error:no_ledger", OTHER),
+        ("php-cs-fixer.txt", "(braces, indentation_type)", "(braces)", SAME),
+        ("php-cs-fixer.txt", "src/Rate.php", "src/Other.php", OTHER),
+        ("pint.txt", "app/Ledger.php", "app/Other.php", OTHER),
+        ("mix-format.txt", "lib/rate.ex", "lib/other.ex", OTHER),
+        ("julia.txt", "runtests.jl:9", "runtests.jl:10", SAME),
+        ("julia.txt", "Evaluated: 7 == 8", "Evaluated: 6 == 8", SAME),
+        ("julia.txt", "Expression: book(7) == 8", "Expression: book(6) == 8", OTHER),
+        ("pester.txt", "but got 7", "but got 6", SAME),
+        ("pester.txt", "12ms (10ms|2ms)", "1.2s (1s|200ms)", SAME),
+        ("pester.txt", "books an amount", "books amounts", OTHER),
+        ("credo.txt", "ledger.ex:12:5", "ledger.ex:13:5", SAME),
+        ("credo.txt", "IO.inspect/1", "IO.inspect/2", OTHER),
+        ("dialyxir.txt", "ledger.ex:12:", "ledger.ex:13:", SAME),
+        ("dialyxir.txt", "no_return", "no_match", OTHER),
+        ("ansible-lint.txt", "site.yml:12 ", "site.yml:13 ", SAME),
+        ("ansible-lint.txt", "name[missing]", "name[casing]", OTHER),
         ("rebar3-eunit.txt", "got: 7", "got: 6", SAME),
         ("rspec-failures.txt", "spec.rb:3:", "spec.rb:4:", SAME),
         ("rspec-failures.txt", "reverts", "undoes", OTHER),

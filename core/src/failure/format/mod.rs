@@ -5,6 +5,7 @@
 //! for itself: lines that a passing test printed must not become failures.
 
 pub(super) mod annotations;
+pub(super) mod ansible_lint;
 pub(super) mod arrow;
 pub(super) mod ava;
 pub(super) mod bandit;
@@ -34,10 +35,12 @@ mod diagnostic;
 pub(super) mod diagnostics;
 pub(super) mod doctest;
 pub(super) mod dotnet;
+pub(super) mod elixir;
 pub(super) mod errors;
 pub(super) mod eslint;
 pub(super) mod eunit;
 pub(super) mod exunit;
+pub(super) mod fixable;
 pub(super) mod forge;
 pub(super) mod go_test;
 pub(super) mod go_test_json;
@@ -46,6 +49,7 @@ pub(super) mod green;
 pub(super) mod grouped;
 pub(super) mod gtest;
 pub(super) mod jest;
+pub(super) mod julia;
 pub(super) mod junit;
 pub(super) mod karma;
 pub(super) mod kotlin;
@@ -63,6 +67,7 @@ pub(super) mod node_test;
 mod numbered;
 pub(super) mod paths;
 pub(super) mod pest;
+pub(super) mod pester;
 pub(super) mod phpcs;
 pub(super) mod phpstan;
 pub(super) mod phpunit;
