@@ -27,7 +27,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if let Some(failed) = FAILED.captures(line) {
             found.push(munit(&failed["name"], &failed["said"], until(sheet.lines, at + 1, is_end)));
         } else if let Some(failed) = JUNIT.captures(line) {
-            found.push(Draft::test("junit", &failed["name"], &[&failed["said"]]));
+            let stack = sheet.lines[at + 1..].iter().map_while(|line| line.strip_prefix("[error]     at "));
+            let stack: Vec<String> = stack.map(|place| format!("    at {place}")).collect();
+            let said = failed.name("said").map_or("", |said| said.as_str());
+            let block: Vec<&str> = [said].into_iter().chain(stack.iter().map(String::as_str)).collect();
+            found.push(Draft::test("junit", &failed["name"], &block));
         }
     }
     if is_first && found.len() == before {
