@@ -68,8 +68,8 @@ impl<'a> Reports<'a> {
 fn found(root: &Path, patterns: &[String]) -> Found {
     let mut found = BTreeMap::new();
     let mut looked_at = 0;
-    for pattern in patterns {
-        let matcher = Patterns::new(std::iter::once(pattern.as_str()));
+    let matcher = Patterns::new(patterns.iter().map(String::as_str));
+    for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('!')) {
         let mut folders = vec![root.join(beginning(pattern))];
         while let Some(path) = folders.pop() {
             let Ok(seen) = fs::symlink_metadata(&path) else { continue };

@@ -787,8 +787,8 @@ mod convergence {
         a_commit_is_no_option: converging("diff_base_ref: --output=x") => expect![[r#"
             flow.yaml:13:22: steps.a.convergence.diff_base_ref: found "--output=x"; a commit cannot begin with "-"
         "#]];
-        a_pattern_is_no_negation: converging("allowed_paths: [\"!src\"]") => expect![[r#"
-            flow.yaml:13:23: steps.a.convergence.allowed_paths[0]: found "!src": there is no negation; list the paths that are meant; expected a pattern of paths such as "src/**"
+        a_negation_names_a_path: converging("allowed_paths: [\"src\", \"!\"]") => expect![[r#"
+            flow.yaml:13:30: steps.a.convergence.allowed_paths[1]: found "!": there is no path behind "!"; expected a pattern of paths such as "src/**"
         "#]];
         a_pattern_may_not_lead_out: converging("allowed_paths: [\"src/../../x/**\"]") => expect![[r#"
             flow.yaml:13:23: steps.a.convergence.allowed_paths[0]: found "src/../../x/**": ".." leads out; expected a pattern of paths such as "src/**"

@@ -83,7 +83,7 @@ pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
 /// Returns the files that verdicts are written to, of every step and of the child runs of steps. They are Unstuck's, wherever
 /// they are: nobody's work, and no change of the workspace.
 pub fn decision_files(workflow: &Workflow) -> Patterns {
-    Patterns(named_files(workflow).iter().map(|file| Pattern::new(file)).collect())
+    Patterns(named_files(workflow).iter().map(|file| (Pattern::new(file), Side::In)).collect())
 }
 
 /// Returns each of them once, as a pattern, but those in the folder that nobody looks at anyway.
@@ -115,8 +115,13 @@ pub fn has_rules(policy: &Convergence) -> bool {
 
 /// Returns the paths that a step's rules are about.
 pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> {
-    let ignored = Patterns::new(ALWAYS_IGNORED.into_iter().chain(texts(&policy.ignored_paths)));
-    files.iter().map(String::as_str).filter(|path| !ignored.match_any(path)).collect()
+    let [ours, ignored] =
+        [Patterns::new(ALWAYS_IGNORED.into_iter()), Patterns::new(texts(&policy.ignored_paths))];
+    files
+        .iter()
+        .map(String::as_str)
+        .filter(|path| !ours.match_any(path) && !ignored.match_any(path))
+        .collect()
 }
 
 /// The paths that must stay as they are. Who protects a path means it, even if it is ignored.
@@ -198,9 +203,17 @@ impl Violation {
     }
 }
 
-/// Several patterns; a path has to match one of them.
+/// Several patterns; a path has to match one of them. One that begins with `!` takes out what those before it match, and the
+/// first of all what there is.
 #[derive(Clone, Debug, Default)]
-pub struct Patterns(Vec<Pattern>);
+pub struct Patterns(Vec<(Pattern, Side)>);
+
+/// What a pattern says of what it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    In,
+    Out,
+}
 
 #[derive(Clone, Debug)]
 enum Pattern {
@@ -215,7 +228,11 @@ enum Pattern {
 impl Patterns {
     /// Reads patterns.
     pub fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
-        Self(patterns.map(Pattern::new).collect())
+        let sided = patterns.map(|text| match text.strip_prefix('!') {
+            Some(text) => (Pattern::new(text), Side::Out),
+            None => (Pattern::new(text), Side::In),
+        });
+        Self(sided.collect())
     }
 
     /// Says whether there are none.
@@ -223,9 +240,11 @@ impl Patterns {
         self.0.is_empty()
     }
 
-    /// Says whether a path from the root of the workspace matches one of them.
+    /// Says whether a path from the root of the workspace is meant: the last one that matches it decides.
     pub fn match_any(&self, path: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.matches(path))
+        let last = self.0.iter().rev().find(|(pattern, _)| pattern.matches(path));
+        let unmatched = || self.0.first().is_some_and(|(_, side)| *side == Side::Out);
+        last.map_or_else(unmatched, |(_, side)| *side == Side::In)
     }
 }
 
@@ -319,6 +338,26 @@ mod tests {
             ("tests/*/", "tests/a", false),
         ] {
             assert_eq!(Pattern::new(pattern).matches(path), want, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn a_negation_takes_out_what_those_before_it_match() {
+        for (patterns, path, want) in [
+            (&["src/**", "!src/vendor"][..], "src/a", true),
+            (&["src/**", "!src/vendor"], "src/vendor/a", false),
+            (&["src/**", "!src/vendor", "src/vendor/ours/**"], "src/vendor/ours/a", true),
+            (&["src/**", "!src/vendor"], "docs/a", false),
+            (&["!tests/**"], "src/a", true),
+            (&["!tests/**"], "tests/a", false),
+            (&["!tests/**", "tests/new/**"], "tests/new/a", true),
+            (&["!*.{md,txt}"], "a.md", false),
+            (&["src/[!a]*"], "src/b", true),
+            (&["src/[!a]*"], "src/a", false),
+            (&[], "src/a", false),
+        ] {
+            let got = Patterns::new(patterns.iter().copied()).match_any(path);
+            assert_eq!(got, want, "{patterns:?} {path}");
         }
     }
 

@@ -27,7 +27,7 @@ The format is the one of Roboppi, version 1. Keys marked *ours* are Unstuck's ow
 | duration | one or more `<digits><unit>` without blanks between them, units `h`, `m`, `s`, `ms`: `1h30m`. The sum is above 0 and at most 64 bits of milliseconds. No signs, fractions, days, or numbers without a unit |
 | integer >= n | a whole number, at most 4294967295 |
 | path | relative; no `..` component, no control character. Unless said otherwise from the workspace root |
-| pattern | a path with `*` (within a segment), `**` (any depth), `?`, `[..]`, `{a,b}`. Without these: the path itself and all below. No negation with `!` |
+| pattern | a path with `*` (within a segment), `**` (any depth), `?`, `[..]`, `{a,b}`. Without these: the path itself and all below. In a list, `!pattern` takes out what those before it match, or all that there is where it is the first; the last one that matches a path decides |
 | segment | a name that can be a folder: not empty, not `.` or `..`, no `/`, `\\\\`, NUL or control character |
 | commit | a branch, a tag or a commit; does not begin with `-` |
 ";

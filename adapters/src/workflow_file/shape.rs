@@ -212,16 +212,17 @@ pub fn path_within(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks a pattern of paths; a leading `./` or `/` is dropped, as `\` is `/`.
+/// Checks a pattern of paths; a leading `!` says that it takes out, a leading `./` or `/` is dropped, as `\` is `/`.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
 pub fn pattern(text: &str) -> Result<(), String> {
-    if text.starts_with('!') {
-        return Err("there is no negation; list the paths that are meant".to_owned());
+    let path = text.strip_prefix('!').unwrap_or(text);
+    if path.trim().is_empty() {
+        return Err("there is no path behind \"!\"".to_owned());
     }
-    path_within(text.trim_start_matches(['/', '\\']))
+    path_within(path.trim_start_matches(['/', '\\']))
 }
 
 /// Says what to do about a key that does not belong here.

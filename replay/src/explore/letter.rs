@@ -1,7 +1,7 @@
 //! What one iteration can come to, as few words as make a difference to the controller.
 
 use serde::{Serialize, Serializer};
-use unstuck_core::scope::{self, Drift};
+use unstuck_core::scope::{self, Drift, Protected};
 use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step};
 
 /// What one iteration comes to. Failure sets are told by what they are beside the one before.
@@ -122,7 +122,37 @@ impl Serialize for Letter {
 pub fn strays(policy: &Convergence) -> Drift {
     const FILES_MAX: u32 = 1000;
     let count = policy.max_changed_files.filter(|max| *max < FILES_MAX).map_or(1, |max| max + 1);
-    let files = (0..count).map(|at| format!("out-of-scope/{at}")).collect();
+    // Where all may change but what is protected, a pattern read as a path is mostly one that it matches.
+    let protected = Protected::of(policy);
+    let is_one = |path: &&String| policy.allowed_paths.is_empty() && protected.has(path);
+    let folder = policy.protected_paths.iter().find(is_one).map_or("out-of-scope", String::as_str);
+    let files = (0..count).map(|at| format!("{folder}/{at}")).collect();
     let lines = policy.max_changed_lines.map(|max| u64::from(max) + 1);
     Drift { files, lines, ..Drift::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_has_changes_that_it_does_not_allow() {
+        let list = |paths: &[&str]| paths.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let of = |allowed: &[&str], protected: &[&str], max_changed_files| Convergence {
+            allowed_paths: list(allowed),
+            protected_paths: list(protected),
+            max_changed_files,
+            ..Convergence::default()
+        };
+        for policy in [
+            of(&["src/**"], &[], None),
+            of(&[], &["Jenkinsfile"], None),
+            of(&[], &["tests/**"], None),
+            of(&[], &["!docs/**", "tests"], None),
+            of(&[], &[], Some(3)),
+        ] {
+            assert!(scope::violation(&policy, &strays(&policy)).is_some(), "{policy:?}");
+        }
+        assert!(scope::violation(&of(&[], &[], None), &strays(&Convergence::default())).is_none());
+    }
 }

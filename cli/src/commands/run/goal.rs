@@ -86,7 +86,7 @@ impl ScopeArgs {
     /// among it: who changes what others run to find mistakes has mended none.
     fn protected(&self) -> Vec<String> {
         let ci_files = CI_FILES.into_iter().filter(|_| self.allowed_paths.is_empty()).map(str::to_owned);
-        self.protected_paths.iter().cloned().chain(ci_files).collect()
+        ci_files.chain(self.protected_paths.iter().cloned()).collect()
     }
 
     /// Takes the protection off that nobody asked for: it could not be seen whether it is kept.
