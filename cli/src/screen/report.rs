@@ -7,6 +7,7 @@ use unstuck_adapters::environment::BranchFacts;
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::workflow_file::{self, Options};
 use unstuck_core::completion::Completion;
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::money::{self, Spent};
@@ -195,6 +196,8 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
             .flat_map(|it| &it.commands)
             .map(shown);
         lines.extend(shown.map(|it| format!("  check     {}", text::wrap(&it, text::width(), indent))));
+        let changed = changed_in_all(story).map(|it| format!("{it} · {UNSTUCK} diff {short}"));
+        lines.extend(changed.map(|it| format!("  changed   {}", text::wrap(&it, text::width(), indent))));
     }
     lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
     let incomplete: Vec<&str> = story
@@ -283,6 +286,14 @@ pub fn spent(story: &Story) -> String {
     let spent = story.spent();
     let tokens = spent.tokens_in_words().map(|it| format!(", {it}")).unwrap_or_default();
     if spent.calls == 0 { String::new() } else { format!(", cost {spent}{tokens}") }
+}
+
+/// Says what the iterations of a run have changed, one after the other; nothing where none did.
+fn changed_in_all(story: &Story) -> Option<String> {
+    let stats: Vec<&Diffstat> = story.iterations().filter_map(|(_, it)| it.diffstat.as_ref()).collect();
+    let (first, later) = stats.split_first()?;
+    let all = later.iter().fold((*first).clone(), |sum, stat| sum.and(stat));
+    Some(format!("{} in {}", super::changed(&all), text::count(stats.len(), "iteration")))
 }
 
 /// Says what a command of a check showed that let a step be complete.
