@@ -89,18 +89,16 @@ impl Listing {
     /// Says what there is of those that failed, and of those that failed `before`. A test whose name is not there counts as
     /// run if one that passed took its place: it has the same last component, and is not among all that were `known` before.
     pub fn listed(&self, before: &[TestName], known: &Self) -> Listed {
-        let that = |ending| self.endings.iter().filter(move |(_, endings)| endings.contains(&ending));
-        let complete: BTreeSet<&str> = that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
+        let complete: BTreeSet<&str> =
+            self.that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
         let mut listed = Listed {
-            failed: that(Ending::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
+            failed: self.that(Ending::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
             ..Listed::default()
         };
         let mut missing = Vec::new();
         for name in before {
             match self.endings.get(name) {
-                Some(endings) if endings.iter().any(|ending| *ending != Ending::Excused) => {
-                    listed.ran.push(name.clone());
-                }
+                Some(_) if self.has_run(name) => listed.ran.push(name.clone()),
                 Some(_) => listed.gone.push(name.clone()),
                 None if complete.contains(name.tool.as_str()) => missing.push(name),
                 None => self.told_of_packages(name, &mut listed),
@@ -142,28 +140,17 @@ impl Listing {
     ///
     /// Only a tool that names what passed can show that, and Gradle does not run again what has not changed.
     pub fn vanished(&self, before: &Self) -> Vec<TestName> {
+        let tools = self.that(Ending::Passed).map(|(name, _)| &*name.tool);
+        let complete: BTreeSet<&str> = tools.filter(|tool| *tool != "gradle").collect();
         let key =
             |name: &TestName| (name.tool.clone(), NUMBER.replace_all(last_component(name), "0").into_owned());
-        let passed = |(_, endings): &(&TestName, &BTreeSet<Ending>)| endings.contains(&Ending::Passed);
-        let was_run = |name: &TestName| {
-            self.endings.get(name).is_some_and(|endings| endings.iter().any(|it| *it != Ending::Excused))
-        };
-        let complete: BTreeSet<&str> = self
-            .endings
-            .iter()
-            .filter(passed)
-            .map(|(name, _)| &*name.tool)
-            .filter(|tool| *tool != "gradle")
-            .collect();
         let mut free: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for (name, _) in
-            self.endings.iter().filter(passed).filter(|(name, _)| !before.endings.contains_key(name))
-        {
+        for (name, _) in self.that(Ending::Passed).filter(|(name, _)| !before.endings.contains_key(name)) {
             *free.entry(key(name)).or_default() += 1;
         }
-        let missing = before.endings.iter().filter(passed).filter(|(_, it)| !it.contains(&Ending::Failed));
-        let missing = missing.map(|(name, _)| name);
-        let missing = missing.filter(|name| complete.contains(&*name.tool) && !was_run(name));
+        let passed = before.that(Ending::Passed).filter(|(_, endings)| !endings.contains(&Ending::Failed));
+        let missing =
+            passed.map(|(name, _)| name).filter(|name| complete.contains(&*name.tool) && !self.has_run(name));
         let gone = missing.filter(|name| match free.get_mut(&key(name)) {
             Some(left @ 1..) => {
                 *left -= 1;
@@ -172,6 +159,16 @@ impl Listing {
             _ => true,
         });
         gone.take(LISTED_MAX).cloned().collect()
+    }
+
+    /// Returns the tests that ended so.
+    fn that(&self, ending: Ending) -> impl Iterator<Item = (&TestName, &BTreeSet<Ending>)> {
+        self.endings.iter().filter(move |(_, endings)| endings.contains(&ending))
+    }
+
+    fn has_run(&self, name: &TestName) -> bool {
+        let endings = self.endings.get(name);
+        endings.is_some_and(|endings| endings.iter().any(|ending| *ending != Ending::Excused))
     }
 
     /// A package of Go that has no tests any more has not the one either that failed.
