@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -55,6 +56,15 @@ pub struct Before {
     pub result: CommandResult,
     /// The files of tests that it could not load, and that are not there any more.
     pub removed: Vec<TestName>,
+    /// The tests that it named, once they are read.
+    listing: OnceLock<Listing>,
+}
+
+impl Before {
+    /// Takes what a command showed, and which of the files that it could not load are gone.
+    pub fn new(result: CommandResult, removed: Vec<TestName>) -> Self {
+        Self { result, removed, listing: OnceLock::new() }
+    }
 }
 
 /// Runs all commands, even when one fails: each says something else. Returns how they ended together, and
@@ -83,7 +93,7 @@ pub async fn run(
             let result = result_of(&run, &cwd, &outcome, &reports, before.as_deref(), blobs);
             add(&mut together, &run, outcome);
             let observed = match seen.take() {
-                Some(before) => both(&before, result),
+                Some(seen) => both(&seen, result, before.as_deref()),
                 None => result,
             };
             let again = may_be_flaky(&observed) && *stop.borrow() == Stop::Run;
@@ -151,7 +161,7 @@ pub fn read_again(
         // Whether a file was there is known from then only.
         let unloaded = before.unloaded();
         let removed = result.listed.gone.iter().filter(|it| unloaded.contains(it)).cloned().collect();
-        Before { result: before.clone(), removed }
+        Before::new(before.clone(), removed)
     });
     let mut result = read(result, cwd, &printed, before.as_ref(), blobs);
     result.failures.retain(|failure| !flaky.contains(&gate::name(failure)));
@@ -202,13 +212,14 @@ fn listed(
     blobs: &dyn BlobStore,
 ) -> Listed {
     let Some(before) = before else { return listing.listed(&[], &Listing::default()) };
-    let known = listing_of(&before.result, cwd, blobs);
-    let mut listed = listing.listed(&before.result.listed.failed, &known);
-    listed.gone.extend(before.removed.iter().cloned());
+    let failed = &before.result.listed.failed;
+    let known = before.listing.get_or_init(|| listing_of(&before.result, cwd, blobs));
     // Where only the end of an output was read, a name may stand before it.
-    if !is_cut(result) && !is_cut(&before.result) {
-        listed.gone.extend(listing.vanished(&known));
-    }
+    let mut listed = match is_cut(result) || is_cut(&before.result) {
+        true => listing.listed(failed, known),
+        false => listing.since(failed, known),
+    };
+    listed.gone.extend(before.removed.iter().cloned());
     listed
 }
 
@@ -293,7 +304,8 @@ fn may_be_flaky(result: &CommandResult) -> bool {
 }
 
 /// Puts another observation beside those before: what failed each time is kept.
-fn both(before: &CommandResult, now: CommandResult) -> CommandResult {
+fn both(before: &CommandResult, now: CommandResult, baseline: Option<&Before>) -> CommandResult {
+    let failed = baseline.map_or(&[][..], |baseline| &baseline.result.listed.failed);
     let (old, new) = (before.set(), now.set());
     let passed = now.passed();
     // Where each has something that the other has not, it may be one failure that changes its name.
@@ -307,7 +319,7 @@ fn both(before: &CommandResult, now: CommandResult) -> CommandResult {
         flaky: before.flaky.iter().cloned().chain(more).collect(),
         failures: now.failures.iter().filter(|it| stays(it)).cloned().collect(),
         duration: before.duration.plus(now.duration),
-        listed: before.listed.and(&now.listed),
+        listed: before.listed.and(&now.listed, failed),
         observations: before.observations.saturating_add(1),
         ..now
     }

@@ -475,9 +475,7 @@ mod tests {
         let mut now = command_result("t", &Exit::Code(0), after);
         let [was, output] =
             [before, after].map(|said| Output { stdout: said.as_bytes(), ..Output::default() });
-        let (listing, known) = (failure::list(&output), failure::list(&was));
-        now.listed = listing.listed(&base.listed.failed, &known);
-        now.listed.gone.extend(listing.vanished(&known));
+        now.listed = failure::list(&output).since(&base.listed.failed, &failure::list(&was));
         for gate in [Gate::Pass, Gate::NoNewFailures] {
             let mut findings = Findings::default();
             findings.add(gate, &now, before_the_work(&base));

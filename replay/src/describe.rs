@@ -1,5 +1,6 @@
 //! One line for each event, for people.
 
+use unstuck_core::clip;
 use unstuck_core::duration::spoken;
 use unstuck_core::event::{
     Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
@@ -11,6 +12,7 @@ use unstuck_core::money;
 use unstuck_core::plural::count;
 use unstuck_core::reading::{Progress, Reading};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
+use unstuck_core::workflow::Worker;
 
 /// Returns the kind of an event, as it is named in the log.
 pub fn kind(event: &Event) -> &'static str {
@@ -66,7 +68,7 @@ fn observed(observation: &Observation) -> String {
             let money =
                 (e.add_micro_usd > 0).then(|| with(format!("{} more", money::dollars(e.add_micro_usd))));
             let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
-            let who = e.worker.as_ref().map(|worker| format!(", {} works now", worker.name()));
+            let who = e.worker.as_ref().map(|worker| format!(", {}", works_now(worker)));
             let more: String = [iterations, money, tokens, who].into_iter().flatten().collect();
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
             format!("run resumed{more}{hint}")
@@ -142,6 +144,14 @@ fn observed(observation: &Observation) -> String {
             }
         }
     }
+}
+
+/// Says who has taken the work of a run over, from a person.
+pub(crate) fn works_now(worker: &Worker) -> String {
+    const NAME_MAX: usize = 60;
+    let name = worker.name().lines().next().unwrap_or_default();
+    let cut = clip::head(name, NAME_MAX);
+    format!("{cut}{} works now", if cut.len() < worker.name().len() { "..." } else { "" })
 }
 
 fn called(call: &Call) -> String {

@@ -16,7 +16,7 @@ use unstuck_core::verdict::Decision;
 use unstuck_core::workflow::{CheckBy, Step};
 use unstuck_core::{Event, Fact, RunState};
 
-use crate::describe::{describe, sentence_of_end};
+use crate::describe::{describe, sentence_of_end, works_now};
 use crate::proof;
 
 /// A run as people read it. Folded from its events, like everything else.
@@ -307,6 +307,7 @@ impl Story {
                     let note = "the workflow file has changed since; this run goes on with what it read";
                     self.notes.push((event.seq, note.to_owned()));
                 }
+                self.notes.extend(resumed.worker.as_ref().map(|worker| (event.seq, works_now(worker))));
             }
             Observation::AnswerGiven(_) => {
                 self.goes_on();

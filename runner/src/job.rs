@@ -228,7 +228,7 @@ fn suite(
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {
             let removed = removed(world, asked.at, result);
-            Box::new(checks::Before { result: result.clone(), removed })
+            Box::new(checks::Before::new(result.clone(), removed))
         });
         checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
     };

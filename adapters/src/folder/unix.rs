@@ -119,11 +119,10 @@ impl Folder {
         None
     }
 
-    /// Sets the nine bits of permissions of the folder itself. That new files get its group, and the like, stays.
+    /// Sets the permissions of the folder itself, and what else its mode says.
     #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
     pub(crate) fn set_permissions(&self, mode: u32) -> io::Result<()> {
-        let others = fstat(&self.0)?.st_mode as u32 & 0o7000;
-        Ok(fchmod(&self.0, Mode::from_raw_mode((others | mode & 0o777) as RawMode))?)
+        Ok(fchmod(&self.0, Mode::from_raw_mode((mode & 0o7777) as RawMode))?)
     }
 
     /// Returns the names in the folder, in no order.
@@ -233,7 +232,12 @@ fn seen(stat: &Stat) -> Seen {
         changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     };
     let mode = stat.st_mode as u32;
-    let permissions = if matches!(mode & TYPE, FILE | FOLDER) { mode & 0o777 } else { 0 };
+    // Of a folder it also counts whose group new files get, and whether others may remove them.
+    let permissions = match mode & TYPE {
+        FILE => mode & 0o777,
+        FOLDER => mode & 0o3777,
+        _ => 0,
+    };
     Seen { mode: mode & TYPE | permissions, stamp }
 }
 

@@ -7,10 +7,9 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::MARK;
 use super::group::Family;
@@ -28,11 +27,20 @@ const LOOKS_EVERY: Duration = Duration::from_secs(2);
 /// How often a guard that was ended is followed by another one. A worker that ends them all is not to be outdone.
 const STARTED_AGAIN_MAX: u32 = 5;
 
+/// How long a guard may take to go once it is dismissed. One that was stopped would not go by itself.
+const GOES_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often it is asked for meanwhile.
+const ASKED_EVERY: Duration = Duration::from_millis(1);
+
+/// How often it is looked whether the guard is there.
+const LOOKED_AFTER_EVERY: Duration = Duration::from_millis(200);
+
 /// A guard that watches over a run, and is followed by another one if something ends it. Dismissed when dropped.
 #[derive(Debug)]
 pub struct Guard {
-    /// The way to the guard; `None` once it is dismissed, or there is none any more.
-    pipe: Arc<Mutex<Option<ChildStdin>>>,
+    /// What tells the keeper that the guard may go, when it is dropped.
+    dismiss: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
 
@@ -41,71 +49,83 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// When the command cannot be made or started. A run can do without: a resume ends what was left.
+    /// When the command cannot be made or started, or there is no thread that could keep it. A run can do without: a resume
+    /// ends what was left.
     pub fn start(command: impl Fn() -> io::Result<Command> + Send + 'static) -> io::Result<Self> {
-        let (child, pipe) = begin(command()?)?;
-        let pipe = Arc::new(Mutex::new(Some(pipe)));
-        let keeper = Keeper { child, pipe: Arc::clone(&pipe) };
-        let keeper =
-            thread::Builder::new().name("unstuck-guard".to_owned()).spawn(move || keeper.keep(command));
-        // Without the thread it is a guard all the same.
-        Ok(Self { pipe, keeper: keeper.ok() })
+        let keeper = Keeper::begin(command()?)?;
+        let (dismiss, dismissed) = mpsc::channel();
+        let thread = thread::Builder::new().name("unstuck-guard".to_owned());
+        let keeper = thread.spawn(move || keeper.keep(&command, &dismissed))?;
+        Ok(Self { dismiss: Some(dismiss), keeper: Some(keeper) })
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(mut pipe) = lock(&self.pipe).take() {
-            let _is_gone = pipe.write_all(ALL_IS_ENDED);
-        }
+        drop(self.dismiss.take());
         if let Some(keeper) = self.keeper.take() {
             let _has_panicked = keeper.join();
         }
     }
 }
 
-/// Starts a guard, and returns the way to it.
-fn begin(mut command: Command) -> io::Result<(Child, ChildStdin)> {
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // It has left our session: without a mark of its own it would be taken for what a worker left behind.
-    command.env(MARK, marks(OWN_MARK));
-    // It must not keep a file system busy.
-    command.current_dir("/");
-    let mut child = command.spawn()?;
-    let pipe = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    Ok((child, pipe))
-}
-
-fn lock(pipe: &Mutex<Option<ChildStdin>>) -> MutexGuard<'_, Option<ChildStdin>> {
-    pipe.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits for the guard, and starts another one where nobody has dismissed it.
+/// Looks after a guard.
 struct Keeper {
     child: Child,
-    pipe: Arc<Mutex<Option<ChildStdin>>>,
+    pipe: ChildStdin,
 }
 
 impl Keeper {
-    fn keep(mut self, command: impl Fn() -> io::Result<Command>) {
-        for _ in 0..STARTED_AGAIN_MAX {
-            // Somebody else of this process may bury it; then it is over, too.
-            let _is_over = self.child.wait();
-            let mut pipe = lock(&self.pipe);
-            if pipe.is_none() {
-                return;
+    /// Starts a guard.
+    fn begin(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // It has left our session: without a mark of its own it would be taken for what a worker left behind.
+        command.env(MARK, marks(OWN_MARK));
+        // It must not keep a file system busy.
+        command.current_dir("/");
+        let mut child = command.spawn()?;
+        let pipe = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Self { child, pipe })
+    }
+
+    /// Starts another guard where one has ended before it was dismissed.
+    fn keep(mut self, command: &impl Fn() -> io::Result<Command>, dismissed: &Receiver<()>) {
+        let mut again = 0;
+        while dismissed.recv_timeout(LOOKED_AFTER_EVERY) == Err(RecvTimeoutError::Timeout) {
+            if !self.is_over() {
+                continue;
             }
-            match command().and_then(begin) {
-                Ok((child, to_it)) => {
+            if again == STARTED_AGAIN_MAX {
+                return tracing::warn!("{}", NO_GUARD);
+            }
+            again += 1;
+            match command().and_then(Self::begin) {
+                Ok(next) => {
                     tracing::warn!("something has ended the guard of this run; another one was started");
-                    (self.child, *pipe) = (child, Some(to_it));
+                    self = next;
                 }
                 Err(error) => return tracing::warn!(%error, "{}", NO_GUARD),
             }
         }
-        let _is_over = self.child.wait();
-        if lock(&self.pipe).is_some() {
-            tracing::warn!("{}", NO_GUARD);
+        self.let_go();
+    }
+
+    /// Says whether it has ended; somebody else of this process may have buried it.
+    fn is_over(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn let_go(mut self) {
+        let _is_gone = self.pipe.write_all(ALL_IS_ENDED);
+        drop(self.pipe);
+        let since = Instant::now();
+        while !matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+            if since.elapsed() > GOES_WITHIN {
+                let _is_gone = self.child.kill();
+                let _is_over = self.child.wait();
+                return;
+            }
+            thread::sleep(ASKED_EVERY);
         }
     }
 }

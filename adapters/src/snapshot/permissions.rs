@@ -8,8 +8,8 @@ use super::folder::{self, Folder};
 
 /// What a folder has that is not listed.
 const USUAL: u32 = 0o755;
-/// The part of a mode that says it.
-const BITS: u32 = 0o777;
+/// The part of a mode that says it: who may do what, whose group new files get, and whether others may remove them.
+const BITS: u32 = 0o3777;
 /// The first line of a list, which may have no other.
 const HEAD: &[u8] = b"folders\n";
 
@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn a_list_reads_back_and_only_what_is_unusual_is_on_it() {
-        let folders = [(&b""[..], 0o40700), (b"a", 0o40755), (b"a b/c\n", 0o40700), (b"d", 0o40000)];
+        let folders = [(&b""[..], 0o40700), (b"a", 0o40755), (b"a b/c\n", 0o40700), (b"d", 0o41777)];
         let permissions = Permissions::of(folders.into_iter());
-        assert_eq!(permissions.encode(), b"folders\n700 \x00700 a b/c\n\x000 d\0");
+        assert_eq!(permissions.encode(), b"folders\n700 \x00700 a b/c\n\x001777 d\0");
         for permissions in [permissions, Permissions::of(std::iter::empty()), Permissions::default()] {
             assert_eq!(Permissions::decode(&permissions.encode()), Some(permissions));
         }

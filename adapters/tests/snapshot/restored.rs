@@ -292,6 +292,8 @@ fn a_folder_is_never_wider_than_it_was() {
         ("chmod 500 src; chmod 700 empty", "rm -rf src empty; mkdir -m 777 src empty"),
         ("chmod 700 .git; chmod 750 .git/refs", "rm -rf .git"),
         ("chmod g+s src; chmod 750 src", "chmod 777 src"),
+        ("chmod 2775 src; chmod 1777 new", "chmod g-s src; chmod 700 src new"),
+        ("chmod 2775 src; chmod 1777 empty", "rm -rf src empty; mkdir -m 777 src empty"),
         (
             "mkdir -p private/deep; echo x >private/deep/x; chmod 700 private",
             "mv private/deep .; rmdir private",

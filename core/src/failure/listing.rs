@@ -1,13 +1,13 @@
 //! How the tests ended that an output names one by one.
 //!
 //! Numbers alone do not tell a mended test from one that was swapped for another. Where the names of those that passed
-//! are printed, a test that failed before has to be among them. What looks like the name of a test and is none (a
+//! are printed, a test that failed or passed before has to be among them. What looks like the name of a test and is none (a
 //! file that could not be loaded, a fixture) is left out: it is gone once it is mended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,8 +19,12 @@ use super::page::Page;
 /// So many tests that failed are kept.
 const LISTED_MAX: usize = 1000;
 
-/// What may be another in the name of a test each time that it is run.
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[0-9]+").expect("a pattern of ours"));
+/// What may be another in the name of a test each time that it is run: a temporary path, a time, a date, what was drawn by
+/// lot, what is said of a test of Rust. A number of few digits is the name of a case.
+static VARIES: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"/tmp/\S+|\b[0-9]+(?:\.[0-9]+)? ?(?:ns|µs|us|ms|s|min)\b|[0-9A-Fa-f-]{6,}|[0-9]{4,}| - (?:should panic|compile(?: fail)?)$";
+    Regex::new(pattern).expect("a pattern of ours")
+});
 
 /// A test as an output names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -135,15 +139,21 @@ impl Listing {
         }
     }
 
+    /// Says what became of all tests that an output named before: of those that `failed` then, and of those that passed.
+    pub fn since(&self, failed: &[TestName], before: &Self) -> Listed {
+        let mut listed = self.listed(failed, before);
+        listed.gone.extend(self.vanished(before));
+        listed
+    }
+
     /// Returns the tests that passed `before` and were not run. What stands in for one is told less strictly than of a
-    /// test that failed: numbers do not count, for a name may hold a date, or what was drawn by lot.
+    /// test that failed: a name may hold a date, or what was drawn by lot.
     ///
     /// Only a tool that names what passed can show that, and Gradle does not run again what has not changed.
-    pub fn vanished(&self, before: &Self) -> Vec<TestName> {
+    fn vanished(&self, before: &Self) -> Vec<TestName> {
         let tools = self.that(Ending::Passed).map(|(name, _)| &*name.tool);
         let complete: BTreeSet<&str> = tools.filter(|tool| *tool != "gradle").collect();
-        let key =
-            |name: &TestName| (name.tool.clone(), NUMBER.replace_all(last_component(name), "0").into_owned());
+        let key = |name: &TestName| (name.tool.clone(), without_what_varies(last_component(name)));
         let mut free: BTreeMap<(String, String), usize> = BTreeMap::new();
         for (name, _) in self.that(Ending::Passed).filter(|(name, _)| !before.endings.contains_key(name)) {
             *free.entry(key(name)).or_default() += 1;
@@ -185,15 +195,17 @@ impl Listed {
         !failed.is_empty() && failed.iter().all(|name| self.ran.contains(name))
     }
 
-    /// Puts another observation of the same command beside this one.
+    /// Puts another observation of the same command beside this one. A test that passed before the work began, and is none of
+    /// those that `failed` then, is gone only if none of them has run it: one may have stopped at its first failure.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub fn and(&self, other: &Self, failed: &[TestName]) -> Self {
         let union = |one: &[TestName], two: &[TestName]| -> Vec<TestName> {
             one.iter().chain(two).collect::<BTreeSet<_>>().into_iter().take(LISTED_MAX).cloned().collect()
         };
         let ran = union(&self.ran, &other.ran);
         let mut gone = union(&self.gone, &other.gone);
-        gone.retain(|name| !ran.contains(name));
+        let in_both = |name: &TestName| self.gone.contains(name) && other.gone.contains(name);
+        gone.retain(|name| !ran.contains(name) && (failed.contains(name) || in_both(name)));
         Self { failed: union(&self.failed, &other.failed), ran, gone }
     }
 }
@@ -239,6 +251,16 @@ fn last_component(test: &TestName) -> &str {
     dot.map_or(inner, |at| &inner[at + 1..])
 }
 
+/// Returns a name without all that may be another each time.
+fn without_what_varies(name: &str) -> String {
+    let kept = |found: &Captures<'_>| {
+        let found = &found[0];
+        let is_word = !found.starts_with([' ', '/']) && !found.contains(|it: char| it.is_ascii_digit());
+        if is_word { found.to_owned() } else { String::new() }
+    };
+    VARIES.replace_all(name, kept).into_owned()
+}
+
 /// Says whether a file holds tests, as the conventions of most languages go.
 pub(crate) fn is_test_file(file: &str) -> bool {
     const FOLDERS: [&str; 6] = ["test", "tests", "spec", "specs", "__tests__", "t"];
@@ -268,8 +290,8 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
         ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/─]+\))? +(?<name>\S+ .+)$"),
         ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::.+?) (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?\s*(?:\[ *\d+%\])?$"),
         ("pytest", &["::"], r"^\[gw\d+\] \[ *\d+%\] (?<ending>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?<name>\S+\.py::.+?)\s*$"),
-        ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::\S+) "),
-        ("vitest", &[" ✓ ", " × ", " ↓ "], r"^ (?<ending>✓|×|↓) (?<name>[^\s|]+ > .+?)(?: \(retry x\d+\))?(?: \d+ms)?$"),
+        ("pytest", &["::"], r"^(?<name>[^\s:]+\.py::[^\s\[]+(?:\[.*?\])?) "),
+        ("vitest", &[" ✓ ", " × ", " ↓ "], r"^ (?<ending>✓|×|↓) (?<name>[^\s|]+ > .+?)(?: \(retry x\d+\))?(?: \d+ms)?(?: \d+ MB heap used)?$"),
         ("gtest", &["[       OK ]", "[  FAILED  ]", "[  SKIPPED ]"], r"^.*?\[ +(?<ending>OK|FAILED|SKIPPED) +\] (?<name>[^\s,]+\.[^\s,]+)(?:, where .*?)? \(\d+ ms\)$"),
         ("gradle", &[" > "], r"^(?<name>\S.* > .+) (?<ending>PASSED|FAILED|SKIPPED)$"),
         ("bats", &[" ✓ ", " ✗ "], r"^ (?<ending>✓|✗) (?<name>\S.*?)(?: \[\d+\])?$"),
@@ -608,8 +630,30 @@ mod tests {
         check(cargo, "running 3 tests\n...\n", &[]);
         check(cargo, "error: could not compile `a`", &[]);
         check(cargo, "test c ... FAILED", &[]);
-        // Each stands in for one, and numbers may be drawn by lot.
-        check("test m::x1 ... ok\ntest n::x2 ... ok", "test m::x7 ... ok\ntest b ... ok", &["n::x2"]);
+        // Each stands in for one.
+        check("test m::x ... ok\ntest n::x ... ok", "test o::x ... ok\ntest b ... ok", &["n::x"]);
+        // What is another each time is no other test, and a case is.
+        for (before, after) in [
+            ("took 900ms", "took 1.1s"),
+            ("reads /tmp/abXd", "reads /tmp/qWer"),
+            ("user 3f2a9cde", "user a9c04b1e"),
+            ("a - should panic", "a"),
+        ] {
+            let of = |name| format!("TAP version 13\nok 1 - {name}\nok 2 - b\n1..2");
+            check(&of(before), &of(after), &[]);
+        }
+        check("test t::case_2 ... ok\ntest b ... ok", "test t::case_3 ... ok\ntest b ... ok", &["t::case_2"]);
+        check("test faded ... ok\ntest b ... ok", "test facade ... ok\ntest b ... ok", &["faded"]);
+        check(
+            "t.py::test_a[a b] PASSED [ 50%]\nt.py::test_b PASSED [100%]",
+            "t.py::test_a[a b] called a b\nPASSED\nt.py::test_b PASSED",
+            &[],
+        );
+        check(
+            " ✓ a.ts > b 0ms\n ✓ a.ts > c 0ms",
+            " ✓ a.ts > b 0ms 20 MB heap used\n ✓ a.ts > c 1ms 19 MB heap used",
+            &[],
+        );
         check(
             "t.py::test_at[2026-11-24] PASSED [ 50%]\nt.py::test_b PASSED [100%]",
             "t.py::test_at[2026-11-25] PASSED [ 50%]\nt.py::test_b PASSED [100%]",
@@ -627,6 +671,22 @@ mod tests {
         );
         // What has not changed is not run again.
         check("T > a() PASSED\nU > b() PASSED", "T > a() PASSED", &[]);
+    }
+
+    #[test]
+    fn a_test_that_one_observation_ran_is_not_gone() {
+        let names = |all: &[&str]| -> Vec<TestName> {
+            all.iter().map(|it| TestName { tool: "t".to_owned(), name: (*it).to_owned() }).collect()
+        };
+        let of = |gone, ran| Listed { gone: names(gone), ran: names(ran), ..Listed::default() };
+        // Of those that failed before the work began, one is `f`.
+        for (one, two, gone) in [
+            (of(&["a", "f"], &[]), of(&[], &[]), &["f"][..]),
+            (of(&["a", "f"], &[]), of(&["a"], &["f"]), &["a"]),
+            (of(&["a"], &[]), of(&["b"], &[]), &[]),
+        ] {
+            assert_eq!(one.and(&two, &names(&["f"])).gone, names(gone));
+        }
     }
 
     #[test]

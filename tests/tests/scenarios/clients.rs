@@ -508,7 +508,8 @@ fn a_run_that_is_stuck_goes_on_with_another_worker() {
     stage.unstuck(&["resume", "--yes"]).with_status(64).complains("--with");
     assert_eq!(stage.events().iter().filter(|it| it["event"]["type"] == "run_resumed").count(), 0);
     let ended = stage.unstuck(&["resume", "--with", "codex", "--yes", "--add-iterations", "1"]);
-    ended.with_status(0).says("codex works now");
+    ended.with_status(0).says("note      codex works now");
+    stage.unstuck(&["report", "--md"]).with_status(0).says("codex works now");
     let who: Vec<Value> = readings(&stage).iter().map(|it| it["client"].clone()).collect();
     assert_eq!(who.last(), Some(&json!("codex")), "{who:?}");
     let calls = stage.client_calls();

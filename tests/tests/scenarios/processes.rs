@@ -269,6 +269,15 @@ fn a_guard_that_a_worker_ends_is_followed_by_another() {
     let ended = stage.unstuck(&["run", "work", "--claim", "--with", &command]).with_status(0);
     ended.complains("there is none now");
     stage.leaves_nothing_running();
+
+    // Nor does one that is stopped keep it from its end.
+    let stage = Stage::repository();
+    let script =
+        format!("{}echo done >work.txt; echo COMPLETE", ENDS_THE_GUARD.replace("kill -9", "kill -STOP"));
+    std::fs::write(stage.scratch("worker.sh"), script).expect("the scratch folder is ours");
+    let command = format!("sh {}", stage.scratch("worker.sh").display());
+    stage.unstuck(&["run", "work", "--claim", "--with", &command]).with_status(0);
+    wait_until("nothing is left", || stage.processes().is_empty());
 }
 
 #[test]

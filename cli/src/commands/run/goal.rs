@@ -12,14 +12,13 @@ use crate::crew;
 use crate::error::{Error, Result};
 
 /// Where services of continuous integration look for what they are to do.
-pub const CI_FILES: [&str; 21] = [
-    ".appveyor.yml",
+pub const CI_FILES: [&str; 19] = [
+    "**/Jenkinsfile",
     ".azure-pipelines",
     ".buildkite",
-    ".ci",
     ".circleci",
-    ".cirrus.yml",
-    ".drone.yml",
+    ".cirrus.*",
+    ".drone.*",
     ".forgejo/workflows",
     ".gitea/workflows",
     ".github/actions",
@@ -29,18 +28,17 @@ pub const CI_FILES: [&str; 21] = [
     ".teamcity",
     ".travis.yml",
     ".woodpecker",
-    ".woodpecker.yml",
-    "Jenkinsfile",
-    "appveyor.yml",
-    "azure-pipelines.yml",
+    ".woodpecker.*",
+    "azure-pipelines.*",
     "bitbucket-pipelines.yml",
+    "{.,}appveyor.yml",
 ];
 
 /// What a worker may change, and what happens if the loop gets nowhere.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ScopeArgs {
-    /// Paths that may change, such as 'src/**'; may be given more than once [default: all but the files that services of
-    /// continuous integration go by].
+    /// Paths that may change, such as 'src/**'; may be given more than once [default: all, but at the root
+    /// of a repository not the files that services of continuous integration go by, unless the goal speaks of them].
     #[arg(long = "allow", value_name = "PATTERN", value_parser = pattern)]
     allowed_paths: Vec<String>,
     /// Paths that must stay as they are, such as 'tests/**'; may be given more than once.
@@ -58,6 +56,26 @@ pub(super) struct ScopeArgs {
     /// Who is asked once why the loop gets nowhere, before the run ends as stuck: a client or a command line.
     #[arg(long, value_name = "WHO", value_parser = args::words)]
     diagnose_with: Option<String>,
+}
+
+/// Says whether such files would be seen in a workspace: they are at the root of a repository.
+fn is_root(workspace: &Path) -> bool {
+    workspace.join(".git").exists() || !workspace.ancestors().any(|folder| folder.join(".git").exists())
+}
+
+/// Says whether a goal speaks of continuous integration.
+fn is_about_ci(goal: &str) -> bool {
+    const WORDS: [&str; 5] = ["ci", "ci/cd", "pipeline", "pipelines", "jenkinsfile"];
+    const PHRASES: [&str; 3] = ["github action", "continuous integration", "workflow"];
+    let goal = goal.to_lowercase();
+    let is_path = |pattern: &str| {
+        let name = pattern.split('/').find(|part| !part.contains('*')).unwrap_or(pattern);
+        goal.contains(name.trim_start_matches("{.,}"))
+    };
+    let mut words = goal.split(|c: char| !(c.is_alphanumeric() || c == '/'));
+    words.any(|word| WORDS.contains(&word))
+        || PHRASES.iter().any(|phrase| goal.contains(phrase))
+        || CI_FILES.into_iter().any(is_path)
 }
 
 /// Takes a pattern as a workflow file does.
@@ -84,8 +102,9 @@ impl ScopeArgs {
 
     /// Returns what must stay as it is. Where nothing is said of what may change, the files of continuous integration are
     /// among it: who changes what others run to find mistakes has mended none.
-    fn protected(&self) -> Vec<String> {
-        let ci_files = CI_FILES.into_iter().filter(|_| self.allowed_paths.is_empty()).map(str::to_owned);
+    fn protected(&self, workspace: &Path, goal: &str) -> Vec<String> {
+        let is_all = self.allowed_paths.is_empty() && is_root(workspace) && !is_about_ci(goal);
+        let ci_files = CI_FILES.into_iter().filter(|_| is_all).map(str::to_owned);
         ci_files.chain(self.protected_paths.iter().cloned()).collect()
     }
 
@@ -98,12 +117,12 @@ impl ScopeArgs {
         }
     }
 
-    fn policy(&self, known: &Clients) -> Result<Convergence> {
+    fn policy(&self, workspace: &Path, goal: &str, known: &Clients) -> Result<Convergence> {
         let diagnose_with =
             self.diagnose_with.as_deref().map(|who| crew::named(who, "", known)).transpose()?;
         Ok(Convergence {
             allowed_paths: self.allowed_paths.clone(),
-            protected_paths: self.protected(),
+            protected_paths: self.protected(workspace, goal),
             max_changed_files: self.max_files,
             max_changed_lines: self.max_lines,
             revert_out_of_scope: self.revert_out_of_scope,
@@ -147,7 +166,7 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
         baseline: args.baseline.map(Baseline::from),
         observations: args.observations,
         reports: args.reports.clone(),
-        scope: args.scope.policy(&known)?,
+        scope: args.scope.policy(workspace, &args.what, &known)?,
         judge: judge
             .map(|worker| Worker { capabilities: vec![Capability::Read, Capability::RunTests], ..worker }),
         session: if args.keep_session { Session::Continue } else { Session::Fresh },
@@ -208,4 +227,25 @@ fn detected(workspace: &Path) -> Result<String> {
     };
     note(&format!("check: {command} (found {file}{others})"));
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_that_speaks_of_ci_may_change_its_files() {
+        for (goal, want) in [
+            ("make the tests pass", false),
+            ("decide which cities are circular", false),
+            ("fix the failing deploy workflow", true),
+            ("Add CI for Windows", true),
+            ("mend .github/workflows/a.yml", true),
+            ("split the Jenkinsfile", true),
+            ("speed up azure-pipelines.yml", true),
+            ("say in appveyor.yml what is built", true),
+        ] {
+            assert_eq!(is_about_ci(goal), want, "{goal}");
+        }
+    }
 }
