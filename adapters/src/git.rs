@@ -59,6 +59,19 @@ pub(crate) fn git_on_files_unfiltered<const N: usize>(
     ended(command.args(arguments), Vec::new(), PATIENCE_ON_FILES)
 }
 
+/// Runs git in a folder as its user has configured it, with another index and something to read; what it complains of is
+/// the error.
+pub(crate) fn git_with_index(
+    folder: &Path,
+    index: &Path,
+    arguments: &[&str],
+    input: Vec<u8>,
+) -> io::Result<Vec<u8>> {
+    let mut command = of_user(folder);
+    command.env("GIT_INDEX_FILE", index).args(arguments);
+    succeeded(ended(&mut command, input, PATIENCE_ON_FILES)?)
+}
+
 /// Runs git in a folder as nobody but the repository has configured it, and returns what it prints; what it complains of is
 /// the error.
 pub(crate) fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
@@ -67,7 +80,11 @@ pub(crate) fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
 
 /// As [`plain`], with something to read.
 pub(crate) fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
-    let output = ended(of_nobody(folder).args(arguments), input, PATIENCE)?;
+    succeeded(ended(of_nobody(folder).args(arguments), input, PATIENCE)?)
+}
+
+/// Returns what git has printed; what it complains of is the error.
+fn succeeded(output: Output) -> io::Result<Vec<u8>> {
     if output.status.success() {
         return Ok(output.stdout);
     }

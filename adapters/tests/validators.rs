@@ -371,6 +371,43 @@ fn git_does_not_speak_of_our_folder_and_still_heeds_the_users_list() {
 }
 
 #[test]
+fn git_looks_also_at_what_it_was_told_not_to_look_at() {
+    let check = |told: &[&str], change: &dyn Fn(&Path), expected: &[&str]| {
+        let folder = repository();
+        fs::write(folder.path().join("a b.txt"), "one").unwrap();
+        git(folder.path(), &["add", "."]);
+        git(folder.path(), &["commit", "--quiet", "-m", "second"]);
+        git(folder.path(), told);
+        let clean = [command(
+            "clean",
+            "git -c core.fsmonitor=false status --porcelain",
+            "empty",
+            &[("changed", "parseChangedFiles")],
+        )];
+        let unchanged = run_in(&place(folder.path()), &clean);
+        assert!(unchanged[0].passed(), "{unchanged:?}");
+        change(folder.path());
+        let before = fs::read(folder.path().join(".git/index")).unwrap();
+        let results = run_in(&place(folder.path()), &clean);
+        assert_eq!(results[0].passed(), expected.is_empty(), "{told:?} {results:?}");
+        if !expected.is_empty() {
+            assert_eq!(results[0].params["changed"], Value::from(expected.to_vec()), "{told:?}");
+            let hint = format!("git update-index --no-{}", &told[1][2..]);
+            assert!(results[0].error.contains(&hint), "{}", results[0].error);
+        }
+        assert_eq!(fs::read(folder.path().join(".git/index")).unwrap(), before, "the user's index stays");
+    };
+    let file = "a b.txt";
+    let write = |root: &Path| fs::write(root.join(file), "two").unwrap();
+    let remove = |root: &Path| fs::remove_file(root.join(file)).unwrap();
+    check(&["update-index", "--assume-unchanged", file], &write, &[file]);
+    check(&["update-index", "--skip-worktree", file], &write, &[file]);
+    check(&["update-index", "--skip-worktree", file], &remove, &[file]);
+    // What a sparse checkout leaves out is no change.
+    check(&["sparse-checkout", "set", "--no-cone", "/*", "!a b.txt"], &|_| {}, &[]);
+}
+
+#[test]
 fn what_leads_git_or_the_shell_elsewhere_is_not_inherited() {
     let folder = repository();
     let names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "CDPATH", "ENV"];

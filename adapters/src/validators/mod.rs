@@ -6,6 +6,7 @@
 
 mod hiding;
 mod repository;
+mod unlooked;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,6 +36,7 @@ use crate::process::{self, Patience, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 
 use self::hiding::Hiding;
+use self::unlooked::Looking;
 
 /// Most bytes that a validator may print: an endless one must not fill the disk.
 pub const OUTPUT_MAX: u64 = 64 << 20;
@@ -195,9 +197,18 @@ impl Bench<'_> {
     ) -> ValidatorResult {
         let own = Duration::from_millis(condition.validator.timeout.0);
         let limit = own.min(end.saturating_duration_since(Instant::now()));
-        let spec = self.spec(condition, command, limit, hiding);
+        let looking = match Looking::of(command, &self.place.workspace, &self.place.scratch) {
+            Ok(looking) => looking,
+            Err(why) => return unrun(&condition.validator, &why),
+        };
+        let mut spec = self.spec(condition, command, limit, hiding);
+        spec.env.extend(looking.as_ref().map(Looking::environment));
         let outcome = process::run(spec, self.blobs, self.redactor, stop.clone(), show).await;
-        self.read(condition, command, limit, outcome)
+        let mut result = self.read(condition, command, limit, outcome);
+        if let Some(looking) = looking.filter(|_| result.outcome == ValidatorOutcome::Fail) {
+            result.error = format!("{}\n\n{}", result.error.trim_end(), looking.hint());
+        }
+        result
     }
 
     fn spec(&self, condition: &Condition, command: &str, limit: Duration, hiding: &Hiding) -> Spec {
