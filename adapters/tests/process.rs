@@ -713,6 +713,8 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
         ("echo progressing; exit 1", "sleep 2", Exit::Code(0)),
         // What says nothing changes nothing, nor does what never answers.
         ("exit 77", "sleep 2", Exit::Code(0)),
+        ("fi", "sleep 2", Exit::Code(0)),
+        ("head -c 1000000 /dev/zero; exit 1", "sleep 300", Exit::Probed("stalled".to_owned())),
         ("sleep 300", "sleep 2", Exit::Code(0)),
     ] {
         let mut bench = Bench::new();
@@ -728,7 +730,7 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
         let told = finished.notes.iter().filter(|note| note.contains("its probe told nothing")).count();
         assert_eq!(
             told,
-            usize::from(matches!(says, "exit 77" | "sleep 300")),
+            usize::from(matches!(says, "exit 77" | "fi" | "sleep 300")),
             "{says}: {:?}",
             finished.notes
         );

@@ -449,7 +449,7 @@ const STALL: &[Key] = &[
 
 #[rustfmt::skip] // A key reads best in one line.
 const PROBE: &[Key] = &[
-    optional("command", Kind::Text, "none", "Run by `sh -c` in the working folder of the worker. The first word that it prints, or else its exit code, says `progressing` (0), `stalled` (1) or `terminal` (2)."),
+    optional("command", Kind::Text, "none", "Run by `sh -c` in the working folder of the worker. The first word that it prints, or else its exit code, says `progressing` (0), `stalled` (1) or `terminal` (2). Where both say something the milder counts. Another exit code says nothing, nor does 1 or 2 with a complaint on standard error and none of the words."),
     optional("interval", Kind::Span, "`60s`", "How long the worker is silent before it is asked, and between two times."),
     optional("timeout", Kind::Span, "`10s`", "How long the command may take; longer is no answer."),
     optional("stall_threshold", Kind::Whole(1), "2", "So many times in a row it has to say `stalled` before the worker is ended; `terminal` ends it at once."),
