@@ -1,7 +1,8 @@
 //! A key of a workflow with another value: `steps.implement.convergence.stall_threshold=3`.
 //!
 //! Keys are those of the workflow file. What a file writes in one place may be further inside in the policy that a run
-//! records, so some names stand for others, and some need not be said.
+//! records, so some names stand for others, and some need not be said. A name with a dot in it stands in quotes:
+//! `steps."build.docs".max_iterations=3`.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +26,18 @@ pub enum ChangeError {
     #[error("{0:?} is not of the form KEY=VALUE, such as steps.implement.max_iterations=3")]
     NotAnAssignment(String),
     /// The workflow has no such key.
-    #[error("the workflow has no key {key}; at this place there are: {}", .known.join(", "))]
+    #[error("the workflow has no key {key}; {}at this place there are: {}", did_you_mean(.nearest), .known.join(", "))]
     UnknownKey {
         /// The key as given.
         key: String,
+        /// The key with what could stand there instead, if something differs little.
+        nearest: Option<String>,
         /// What could stand there.
         known: Vec<String>,
     },
+    /// A quote that begins a name is not closed, or something follows it that is no dot.
+    #[error("{0} has a quote that does not end its name, as in steps.\"a.b\".max_iterations")]
+    Unquoted(String),
     /// The value is not of the key's type.
     #[error("{key} cannot be {value:?}: {why}")]
     BadValue {
@@ -108,14 +114,19 @@ impl Change {
     /// where a file says no more than that there are some.
     fn place<'a>(&self, tree: &'a mut Value) -> Result<&'a mut Value, ChangeError> {
         let key = self.key.strip_suffix(".enabled").filter(|_| self.is_switch()).unwrap_or(&self.key);
+        let parts = parts(key).ok_or_else(|| ChangeError::Unquoted(self.key.clone()))?;
         let mut node = tree;
         let mut at = "";
-        for part in key.split('.') {
+        for (place, part) in parts.iter().copied().enumerate() {
             if at == "convergence" && node.is_null() {
                 *node = serde_json::to_value(Convergence::default()).expect("rules are plain data");
             }
             let known = names(node);
-            let unknown = || ChangeError::UnknownKey { key: self.key.clone(), known };
+            let unknown = || ChangeError::UnknownKey {
+                key: self.key.clone(),
+                nearest: nearest_key(&parts, place, &known),
+                known: known.iter().map(|name| quoted(name)).collect(),
+            };
             // A file puts what it says of a silent worker below this word, a policy does not.
             if part == "stall" && node.get("probe").is_some() {
                 continue;
@@ -152,6 +163,47 @@ impl Change {
         let text = Value::String(self.value.clone());
         Ok(none.into_iter().chain(json).chain(duration.map(|span| span.0.into())).chain([text]).collect())
     }
+}
+
+/// Splits a key at its dots, but for those in quotes; `None` where a quote does not end a name.
+fn parts(key: &str) -> Option<Vec<&str>> {
+    let mut found = Vec::new();
+    let mut rest = Some(key);
+    while let Some(text) = rest {
+        let (part, more) = match text.strip_prefix('"') {
+            Some(text) => text.split_once('"')?,
+            None => text.split_at(text.find('.').unwrap_or(text.len())),
+        };
+        found.push(part);
+        rest = if more.is_empty() { None } else { Some(more.strip_prefix('.')?) };
+    }
+    Some(found)
+}
+
+/// Returns a name as it stands in a key.
+fn quoted(name: &str) -> String {
+    if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
+}
+
+/// Returns the key with the name that differs least from the one at this place, if it differs little. What was meant may be a
+/// name with dots that had no quotes.
+fn nearest_key(parts: &[&str], place: usize, known: &[String]) -> Option<String> {
+    let lengths = 1..=parts.len() - place;
+    let candidates = lengths.flat_map(|length| {
+        let meant = parts[place..place + length].join(".");
+        known.iter().map(move |name| (strsim::damerau_levenshtein(&meant, name), length, name, meant.len()))
+    });
+    let close = candidates.filter(|(distance, _, name, length)| {
+        *distance <= (name.len().min(*length) / 3).max(1) && *distance < name.len()
+    });
+    let (_, length, name, _) = close.min_by_key(|(distance, ..)| *distance)?;
+    let (before, after) = (&parts[..place], &parts[place + length..]);
+    let whole = before.iter().copied().chain([name.as_str()]).chain(after.iter().copied());
+    Some(whole.map(quoted).collect::<Vec<_>>().join("."))
+}
+
+fn did_you_mean(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|key| format!("did you mean {key}? ")).unwrap_or_default()
 }
 
 /// Characters of a value that an error shows.
@@ -289,8 +341,8 @@ mod tests {
             }),
             ..step("a").checked(commands, 5)
         };
-        let plain = step("b").checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 5);
-        Workflow::of_steps(vec![looped, plain])
+        let plain = |id| step(id).checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 5);
+        Workflow::of_steps(vec![looped, plain("b"), plain("build.docs")])
     }
 
     /// Checks what becomes of a change: the part of the policy at a pointer, or the error.
@@ -338,6 +390,33 @@ mod tests {
     }
 
     #[test]
+    fn a_name_with_a_dot_stands_in_quotes() {
+        check("steps.\"build.docs\".max_iterations=3", "/steps/2/max_iterations", "3");
+        check("\"steps\".\"a\".max_iterations=3", "/steps/0/max_iterations", "3");
+        check("steps.3.max_iterations=3", "/steps/2/max_iterations", "3");
+        check("steps.build.docs.max_iterations=3", "", "did you mean steps.\"build.docs\".max_iterations? ");
+        check("steps.\"build.docs.max_iterations=3", "", "has a quote that does not end its name");
+        check("steps.\"b\"x.max_iterations=3", "", "has a quote that does not end its name");
+    }
+
+    #[test]
+    fn the_nearest_key_is_named() {
+        check("steps.a.max_iteration=3", "", "did you mean steps.a.max_iterations? ");
+        check("step.a.max_iterations=3", "", "did you mean steps.a.max_iterations? ");
+        check(
+            "steps.\"build.doc\".max_iterations=3",
+            "",
+            "did you mean steps.\"build.docs\".max_iterations? ",
+        );
+        check(
+            "steps.a.convergence.stall_treshold=3",
+            "",
+            "did you mean steps.a.convergence.stall_threshold? ",
+        );
+        check("steps.a.qwertz=3", "", "has no key steps.a.qwertz; at this place there are: ");
+    }
+
+    #[test]
     fn so_are_those_of_the_policy_that_a_run_records() {
         check(
             "steps.a.check.by.commands.1.gate=no_new_failures",
@@ -349,7 +428,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_changed_is_named_with_what_could() {
-        check("steps.c.max_iterations=3", "", "no key steps.c.max_iterations; at this place there are: a, b");
+        check(
+            "steps.c.max_iterations=3",
+            "",
+            "no key steps.c.max_iterations; at this place there are: a, b, \"build.docs\"",
+        );
         check("steps.a.nope=3", "", "completion_check, ");
         check("steps.a.completion_check.commands.3.gate=pass", "", "there are: 1, 2");
         check("steps.a.convergence.stall_threshold=0", "", "at least 1");
