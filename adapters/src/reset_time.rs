@@ -108,7 +108,7 @@ fn seconds_of(unit: &str) -> Option<f64> {
         "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
         "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
         "d" | "day" | "days" => 86_400.0,
-        "w" | "week" | "weeks" => 604_800.0,
+        "w" | "wk" | "wks" | "week" | "weeks" => 604_800.0,
         _ => return None,
     })
 }

@@ -148,6 +148,7 @@ pub(crate) fn parse_duration_ms(text: &str, unit_ms: u64) -> Option<u64> {
             "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
             "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000.0,
             "d" | "day" | "days" => 86_400_000.0,
+            "w" | "wk" | "wks" | "week" | "weeks" => 7.0 * 86_400_000.0,
             _ => return None,
         };
         total += number * unit;
@@ -173,6 +174,8 @@ mod tests {
             ("250ms", Some(250)),
             ("PT5M", Some(300_000)),
             ("2 days", Some(172_800_000)),
+            ("1 week", Some(604_800_000)),
+            ("1w 2d", Some(777_600_000)),
             ("", None),
             ("soon", None),
             ("-5", None),
