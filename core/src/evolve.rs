@@ -298,13 +298,18 @@ impl RunState {
         })
     }
 
-    /// What is waited for is tried now: the rest of the wait was none.
+    /// What is waited for is tried now: the rest of the wait was none. Of a chain it is the turn of the first again, so that
+    /// all of them are tried, and in their order.
     fn kicked(&mut self, place: Place) -> Fold {
         for step in &mut self.steps {
             step.rests.forget();
-            let StepPhase::Waiting { until, why, .. } = &mut step.phase else { continue };
+            let StepPhase::Waiting { until, why, then } = &mut step.phase else { continue };
             if matches!(why, WaitReason::Weather(_)) {
                 self.weather_wait = self.weather_wait.minus(until.since(place.at));
+                match then {
+                    Next::Work => step.worker_at = 0,
+                    Next::Check => step.checker_at = 0,
+                }
             }
             *until = place.at;
         }

@@ -338,7 +338,8 @@ pub(crate) fn resets(line: &str) -> Option<String> {
 }
 
 /// Units of a span of time.
-const UNIT: &str = "(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)";
+const UNIT: &str =
+    "(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w)";
 
 /// Words that may stand before a moment.
 const BEFORE_MOMENT: &str = r"(?i)^[\s~:(]*(?:(?:at|on|in|after|by|about|around|approximately|the|next)\s+)*";

@@ -48,6 +48,10 @@ fn played(says: &[Says], kicks: bool) -> String {
             place = taken.to;
             None
         }
+        Fact::Observed(Observation::Kicked) => {
+            place = 0;
+            None
+        }
         Fact::Concluded(Conclusion::WaitRequested(wait)) => {
             let seconds = (wait.until.since(event.at).0 + 500) / 1000;
             Some(if seconds < 60 { "pause".to_owned() } else { format!("{seconds}s") })
@@ -130,6 +134,12 @@ fn a_checker_that_is_not_waited_for_is_asked_once() {
 
 #[test]
 fn a_kick_has_all_of_the_chain_tried() {
-    let says = [Limited(7200), Limited(3600), Limited(9000), Limited(3600), Limited(9000), Done];
-    assert_eq!(played(&says, true), "a b c 3600s b c pause a");
+    let at_first = [Limited(7200), Limited(3600), Limited(9000)];
+    for (then, expected) in [
+        (&[Done][..], "a b c 3600s a"),
+        (&[Limited(7200), Limited(3600), Done], "a b c 3600s a b c"),
+        (&[Limited(7200), Limited(3600), Limited(60), Done], "a b c 3600s a b c 60s c"),
+    ] {
+        assert_eq!(played(&[&at_first, then].concat(), true), expected);
+    }
 }

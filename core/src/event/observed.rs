@@ -45,7 +45,7 @@ pub enum Observation {
     LogRepaired(LogRepaired),
     /// A snapshot of the workspace was taken outside of the work.
     SnapshotTaken(SnapshotTaken),
-    /// A person does not want to wait any longer: what is waited for is tried now.
+    /// A person does not want to wait any longer: what is waited for is tried now, of a chain from the first on.
     Kicked,
     /// The machine was suspended while a supervisor was at work: time has passed in which nobody could do anything.
     Suspended(Suspended),

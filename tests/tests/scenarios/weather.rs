@@ -177,17 +177,22 @@ const LATER: &str = "tomorrow at 11pm (UTC)";
 #[test]
 fn s41_where_all_who_may_take_over_are_limited_whoever_is_free_first_is_waited_for() {
     let soon = &*limit();
-    for (claude, codex, expected) in [(soon, soon, "claude"), (soon, LATER, "claude"), (LATER, soon, "codex")]
-    {
+    for (claude, codex, awaited) in [(soon, soon, 0), (soon, LATER, 0), (LATER, soon, 1)] {
         let limited = |resets: &str| json!([{"rate_limit": {"resets": resets}}]);
-        let plan = json!({"claude": [limited(claude), mends()], "codex": [limited(codex), mends()]});
+        let plan = json!({"claude": [limited(claude), limited(claude)], "codex": [limited(codex), mends()]});
         let stage = Stage::repository().with_clients(&["claude", "codex"], &plan);
         flow(&stage, "worker: CLAUDE_CODE\nfallback: [codex]\ncapabilities: [READ, EDIT]");
         let live = stage.start(&["run", "flow.yaml", "--yes"]);
         kick(&stage, live, 1).with_status(0);
+        let events = stage.events();
+        let before = events.iter().take_while(|event| kind(event) != "wait_requested");
+        let taken: Vec<Value> =
+            before.filter(|it| kind(it) == "fallback_taken").map(|it| it["event"]["to"].clone()).collect();
+        assert_eq!(taken.last().and_then(Value::as_u64), Some(awaited), "{taken:?}");
+        // The kick has both tried, and none waited for.
         let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
-        assert_eq!(called, ["claude", "codex", expected]);
-        waited_for_the_limit(&stage, expected);
+        assert_eq!(called, ["claude", "codex", "claude", "codex"]);
+        waited_for_the_limit(&stage, ["claude", "codex"][usize::try_from(awaited).expect("a place")]);
     }
 }
 
