@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use unstuck_adapters::answer;
 use unstuck_adapters::prompt_template::{Variables, substitute};
-use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, retry_prompt};
-use unstuck_core::answer::{AnswerSeen, Sources, allowed_values};
+use unstuck_adapters::registry::retry_prompt::{Declared, Failed, Request, allowed, retry_prompt};
+use unstuck_core::answer::{AnswerSeen, Sources};
 use unstuck_core::completion::{AnswerFormat, Completion, Form, Pattern, Template};
 use unstuck_core::declaration::Declaration;
 use unstuck_core::echo::Echo;
@@ -319,23 +319,6 @@ fn of_validator<'a>(
 /// Returns how often the most stubborn of these failures has come back, this time included.
 fn occurrence(at: &StepState, fingerprints: &[String]) -> u32 {
     fingerprints.iter().filter_map(|it| at.occurrences.get(it)).max().copied().unwrap_or(1)
-}
-
-/// Returns the values that the fields of a decision may have, where a schema lists them: the first that does.
-fn allowed<'a>(forms: impl Iterator<Item = &'a Form>) -> Vec<(String, Vec<String>)> {
-    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut all = BTreeMap::new();
-    for form in forms {
-        let Form::Json { schema: Some(schema), .. } = form else { continue };
-        for (field, values) in allowed_values(schema) {
-            all.entry(field).or_insert(values);
-        }
-    }
-    let found = |field: &str| {
-        let values = all.remove(field)?;
-        Some((field.to_owned(), values.into_iter().map(text).collect()))
-    };
-    ["status", "next_action.action"].into_iter().filter_map(found).collect()
 }
 
 /// Says what an answer has to look like, and what one that declares completion has to look like besides.

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use unstuck_core::answer::allowed_values;
 use unstuck_core::clip;
-use unstuck_core::completion::{Completion, Pattern, Template};
+use unstuck_core::completion::{Completion, Form, Pattern, Template};
 
 use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
 
@@ -120,6 +121,23 @@ pub fn retry_prompt(request: &Request<'_>) -> RetryPrompt {
     }
     section(&mut prompt.text, &attempts(request));
     prompt
+}
+
+/// Returns the values that the fields of a decision may have, where a schema lists them: the first that does.
+pub fn allowed<'a>(forms: impl Iterator<Item = &'a Form>) -> Vec<(String, Vec<String>)> {
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut all = BTreeMap::new();
+    for form in forms {
+        let Form::Json { schema: Some(schema), .. } = form else { continue };
+        for (field, values) in allowed_values(schema) {
+            all.entry(field).or_insert(values);
+        }
+    }
+    let found = |field: &str| {
+        let values = all.remove(field)?;
+        Some((field.to_owned(), values.into_iter().map(text).collect()))
+    };
+    ["status", "next_action.action"].into_iter().filter_map(found).collect()
 }
 
 /// Failures with one pattern and one template.

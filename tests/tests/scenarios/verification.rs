@@ -93,6 +93,36 @@ fn a_prompt_that_is_probed_has_the_values_that_every_run_has() {
     stage.unstuck(&probe).with_status(0).says("Iteration 3 of 25, yes, {uv-other}.");
 }
 
+#[test]
+fn a_prompt_that_is_probed_has_what_the_worker_declared_as_that_of_a_run_has() {
+    let stage = Stage::repository();
+    let form = schema(&stage);
+    registry(&stage, &tests_pass(), &form);
+    let probe = [
+        "probe",
+        "prompt",
+        "issue",
+        "--pattern",
+        "tests-pass",
+        "--params",
+        r#"{"summary": "1 test failed"}"#,
+    ];
+    let row = "| complete | tests-pass failed: 1 test failed |";
+    let asked = stage.unstuck(&probe).with_status(0);
+    asked.says("## What was declared, and what was found").says(row).says("in_progress");
+    let said = r#"{"status": "completed", "validation": {"tests_passed": true}}"#;
+    let given = stage.unstuck(&[&probe[..], &["--declared", said]].concat()).with_status(0);
+    given.says("| complete, tests-pass: passed | tests-pass failed: 1 test failed |");
+    // What declares nothing is not put beside anything.
+    let open =
+        stage.unstuck(&[&probe[..], &["--declared", r#"{"status": "in_progress"}"#]].concat()).with_status(0);
+    assert!(!open.out.contains("What was declared"), "{open:?}");
+    stage
+        .unstuck(&[&probe[..], &["--declared", "[]"]].concat())
+        .with_status(64)
+        .complains("--declared is no JSON map");
+}
+
 const MENDS_SECOND: &str = r#"
 prompt=$(cat); echo call >>"$SCRATCH/calls"
 if [ "$UNSTUCK_ITERATION" -ge 2 ]; then

@@ -5,8 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use unstuck_adapters::registry::retry_prompt::{Failed, Request, RetryPrompt, retry_prompt};
+use unstuck_adapters::registry::retry_prompt::{
+    Declared, Failed, Request, RetryPrompt, allowed, retry_prompt,
+};
 use unstuck_core::completion::Completion;
+use unstuck_core::declaration::{self, Finding};
+use unstuck_core::id::Iteration;
 use unstuck_core::workflow::Workflow;
 
 use super::registry::{pair, registry};
@@ -31,6 +35,10 @@ pub struct Args {
     /// How often in a row this failure was found.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: u32,
+    /// What the worker had answered, which declares its work complete or says that a validator has passed: JSON, or @FILE
+    /// with JSON.
+    #[arg(long, value_name = "JSON")]
+    declared: Option<String>,
     /// A value of {uv-NAME}; what every run has, such as {uv-iteration}, has one without it.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     uv: Vec<(String, String)>,
@@ -48,7 +56,7 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
     let (completion, pattern) = registry
         .pattern(&args.step, &args.pattern)
         .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
-    let mut params = params(&args.params)?;
+    let mut params = params("--params", &args.params)?;
     // These are no parameters of a validator: each has a place of its own in the prompt.
     let [error, summary, action] =
         ["error", "summary", "suggestedAction"].map(|name| text(params.remove(name)));
@@ -70,21 +78,44 @@ pub fn prompt(global: &Global, args: &Args) -> Result {
         params,
         ..Failed::default()
     };
-    print(&written(args, &completion, failed), args.json);
+    let declared = declared(args, &completion)?;
+    print(&written(args, &completion, failed, declared.as_ref()), args.json);
     Ok(exit::OK)
 }
 
-fn written(args: &Args, completion: &Completion, failed: Failed<'_>) -> RetryPrompt {
+/// Returns an answer of the worker with its text: the one that is given, or where the step asks for an answer one that
+/// declares its work complete.
+fn declared(args: &Args, completion: &Completion) -> Result<Option<(String, Value)>> {
+    if let Some(given) = &args.declared {
+        let answer = Value::Object(params("--declared", given)?);
+        return Ok(Some((answer.to_string(), answer)));
+    }
+    let is_asked = completion.answer.is_some() || completion.final_answer.is_some();
+    Ok(is_asked.then(|| ("<declaration>".to_owned(), json!({ "status": "completed" }))))
+}
+
+fn written(
+    args: &Args,
+    completion: &Completion,
+    failed: Failed<'_>,
+    declared: Option<&(String, Value)>,
+) -> RetryPrompt {
     let uv = variables(args, completion);
+    let finding = Finding { validator: failed.validator, passed: false, summary: failed.summary };
+    let against =
+        declared.and_then(|(text, answer)| Some((text, declaration::contrary(answer, &[finding])?)));
+    let declared =
+        against.as_ref().map(|(declaration, contrary)| Declared { declaration, evidence: &contrary.text });
+    let forms = completion.answer_of(Iteration(args.attempt)).into_iter().chain(&completion.final_answer);
     retry_prompt(&Request {
         completion,
         failed: &[failed],
-        declared: None,
+        declared,
         attempt: args.attempt,
         iteration: args.attempt,
         stage: 1,
         uv: &uv,
-        allowed: &[],
+        allowed: &allowed(forms.map(|it| &it.form)),
     })
 }
 
@@ -121,8 +152,8 @@ fn text(value: Option<Value>) -> String {
     value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Reads what a validator found.
-fn params(given: &str) -> Result<Map<String, Value>> {
+/// Reads a map that is given with an option.
+fn params(option: &str, given: &str) -> Result<Map<String, Value>> {
     let text = match given.strip_prefix('@') {
         Some(file) => {
             fs::read_to_string(file).map_err(|error| Error::usage(format!("cannot read {file}: {error}")))?
@@ -130,7 +161,7 @@ fn params(given: &str) -> Result<Map<String, Value>> {
         None => given.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        Error::usage(format!("--params is no JSON map: {error}")).hint("for example '{\"error\": \"...\"}'")
+        Error::usage(format!("{option} is no JSON map: {error}")).hint("for example '{\"error\": \"...\"}'")
     })
 }
 
@@ -152,7 +183,7 @@ mod tests {
             (format!("@{}", folder.path().join("none").display()), None),
         ];
         for (given, expected) in cases {
-            assert_eq!(params(&given).ok().map(|it| it.len()), expected, "{given}");
+            assert_eq!(params("--params", &given).ok().map(|it| it.len()), expected, "{given}");
         }
     }
 }
