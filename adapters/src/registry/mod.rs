@@ -226,6 +226,23 @@ impl Registry {
         Ok(Some(Condition { validator, params: texts.collect::<Result<_, _>>()? }))
     }
 
+    /// Returns the conditions with this validator, each with the ids of the steps that ask for it with the same parameters.
+    pub fn conditions_with(&self, validator: &str) -> Vec<(Vec<&str>, &Condition)> {
+        let mut found: Vec<(Vec<&str>, &Condition)> = Vec::new();
+        for (id, end) in &self.parts.ends {
+            for condition in end.conditions.iter().filter(|it| it.validator.name == validator) {
+                let same = |other: &&mut (Vec<&str>, &Condition)| {
+                    other.1.params == condition.params && other.1.validator.run == condition.validator.run
+                };
+                match found.iter_mut().find(same) {
+                    Some((ids, _)) => ids.push(id),
+                    None => found.push((vec![id], condition)),
+                }
+            }
+        }
+        found
+    }
+
     /// Returns the names that a workflow may ask for.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

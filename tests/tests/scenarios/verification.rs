@@ -123,6 +123,32 @@ fn a_prompt_that_is_probed_has_what_the_worker_declared_as_that_of_a_run_has() {
         .complains("--declared is no JSON map");
 }
 
+#[test]
+fn a_validator_that_is_probed_has_the_parameters_of_its_condition() {
+    let stage = Stage::repository();
+    let marked = json!({"marked": {"type": "command", "command": "test \"$want\" = yes", "successWhen": "exitCode:0"}});
+    let asks = |want: &str| json!([{"validator": "marked", "params": {"want": want}}]);
+    registry(&stage, &marked, &json!({ "completionConditions": asks("yes") }));
+    let probe = |more: &[&str]| stage.unstuck(&[&["probe", "validator", "marked"][..], more].concat());
+    probe(&[]).with_status(0).says("with     want=yes");
+    probe(&["--step", "issue"]).with_status(0);
+    probe(&["--param", "want=no"]).with_status(1).says("with     want=no");
+    probe(&["--step", "other"]).with_status(64).complains("no step other has the condition marked");
+
+    let path = stage.workspace().join(".agent/fixer/steps_registry.json");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let mut all: Value = serde_json::from_str(&text).expect("JSON");
+    all["completionSteps"]["complete.other"] =
+        json!({"c2": "retry", "c3": "issue", "completionConditions": asks("never")});
+    std::fs::write(&path, all.to_string()).expect("the workspace is ours");
+    let ambiguous = probe(&[]).with_status(64);
+    ambiguous
+        .complains("steps ask for marked with different parameters")
+        .complains("complete.issue, complete.other");
+    probe(&["--step", "complete.issue"]).with_status(0);
+    probe(&["--step", "other"]).with_status(1);
+}
+
 const MENDS_SECOND: &str = r#"
 prompt=$(cat); echo call >>"$SCRATCH/calls"
 if [ "$UNSTUCK_ITERATION" -ge 2 ]; then
