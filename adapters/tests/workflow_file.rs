@@ -1349,6 +1349,12 @@ mod not_yet {
             flow.yaml:9:117: steps.a.stall.probe.on_probe_error: found "none"; expected one of ignore, stall, terminal
             flow.yaml:9:140: steps.a.stall.probe.stall_threshold: found the number 0; expected an integer of at least 1
         "#]];
+        an_empty_list_of_conditions_asks_for_nothing: step("completion_conditions: []") => expect![[r#"
+            warning: flow.yaml:9:28: steps.a.completion_conditions: asks for no condition, no form of the answer and no closer: whatever the worker does is complete; add a condition, such as tests-pass, or a completion_check
+        "#]];
+        an_empty_list_of_conditions_beside_a_check_asks_for_nothing_more: checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]").replace("max_iterations", "completion_conditions: []\n    max_iterations") => expect![[r#"
+            accepted
+        "#]];
         a_registry_is_read_from_the_disk: step("completion_conditions: [tests-pass, {validator: lint, params: {a: 1}}]\nregistry_step: {name: s, uv: {a: b}}").replace("steps:", "steps_registry: .agent/r.json\nsteps:") => expect![[r#"
             ./.agent/r.json: steps registries are read from the disk only
         "#]];

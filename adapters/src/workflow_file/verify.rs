@@ -83,6 +83,12 @@ impl Loader<'_> {
         }
         let asks =
             !completion.conditions.is_empty() || completion.answer.is_some() || completion.closer.is_some();
+        if !asks && lacks_some.is_none() && wanted(view).is_empty() && !view.has("completion_check") {
+            let key = if named.is_some() { "registry_step" } else { "completion_conditions" };
+            let what = "asks for no condition, no form of the answer and no closer: whatever the worker does is complete";
+            let help = "add a condition, such as tests-pass, or a completion_check";
+            self.report.warn(view.value_place(key), &view.path.key(key), what, help);
+        }
         if let Some(key) = lacks_some.filter(|_| !asks && !view.has("completion_check")) {
             let what =
                 "all conditions of the step are semantic, which are not run: nothing would verify its work";
