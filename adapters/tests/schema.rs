@@ -199,6 +199,25 @@ fn a_property_of_an_object_that_has_none_is_named() {
 }
 
 #[test]
+fn how_many_items_have_to_fit_is_said() {
+    for (bounds, items, expected) in [
+        (json!({}), json!([1]), "at least 1"),
+        (json!({"minContains": 2}), json!(["a", 1]), "at least 2"),
+        (json!({"maxContains": 1}), json!(["a", "b"]), "exactly 1"),
+        (json!({"minContains": 0, "maxContains": 1}), json!(["a", "b"]), "0 to 1"),
+        (json!({"minContains": 2, "maxContains": 3}), json!(["a"]), "2 to 3"),
+    ] {
+        let mut list = json!({"type": "array", "contains": {"type": "string"}});
+        list.as_object_mut().unwrap().extend(bounds.as_object().unwrap().clone());
+        let schema = json!({"type": "object", "properties": {"list": list}});
+        let told: Vec<String> =
+            check::violations(&schema, &json!({ "list": items })).iter().map(ToString::to_string).collect();
+        let wanted = format!(r#"the number of items that fit {{"type":"string"}} has to be {expected}"#);
+        assert!(matches!(&told[..], [one] if one.contains(&wanted)), "{told:?}");
+    }
+}
+
+#[test]
 fn what_stands_beside_a_reference_stays_in_force() {
     let id = json!({"id": {"type": "string", "minLength": 2, "description": "base"}});
     check(

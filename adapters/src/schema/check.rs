@@ -124,8 +124,24 @@ impl<'a> Checker<'a> {
                 let message = format!("is {}; allowed is only {}", short(error.instance()), listed(&allowed));
                 vec![violation(path, message, allowed)]
             }
+            Kind::Contains => vec![violation(path, self.how_many(schema_path), Vec::new())],
             kind => vec![violation(path, message(kind, error), Vec::new())],
         }
+    }
+
+    /// Says how many items have to fit: there may be too few of them, or too many.
+    fn how_many(&self, pointer: &str) -> String {
+        let keyword = |name| self.schema.pointer(pointer).and_then(|schema| schema.get(name));
+        let count = |name| keyword(name).and_then(Value::as_u64);
+        let wanted = keyword("contains").map(|it| format!("fit {}", short(it)));
+        let wanted = wanted.unwrap_or_else(|| "are of the wanted kind".to_owned());
+        let least = count("minContains").unwrap_or(1);
+        let bounds = match count("maxContains") {
+            Some(most) if most == least => format!("exactly {least}"),
+            Some(most) => format!("{least} to {most}"),
+            None => format!("at least {least}"),
+        };
+        format!("the number of items that {wanted} has to be {bounds}")
     }
 
     /// Returns the names of the properties of the schema at a pointer.
