@@ -211,9 +211,14 @@ fn listed(
     cwd: &str,
     blobs: &dyn BlobStore,
 ) -> Listed {
-    let Some(before) = before else { return listing.listed(&[], &Listing::default()) };
+    let none = Listing::default();
+    let Some(before) = before else { return listing.listed(&[], &none) };
     let failed = &before.result.listed.failed;
-    let known = before.listing.get_or_init(|| listing_of(&before.result, cwd, blobs));
+    // Only where names of what passed can be missing it is worth the time.
+    let known = match listing.names_passed() {
+        true => before.listing.get_or_init(|| listing_of(&before.result, cwd, blobs)),
+        false => &none,
+    };
     // Where only the end of an output was read, a name may stand before it.
     let mut listed = match is_cut(result) || is_cut(&before.result) {
         true => listing.listed(failed, known),

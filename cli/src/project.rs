@@ -59,7 +59,7 @@ pub fn directory(global: &Global) -> Result<PathBuf> {
 
 /// Returns the root of the project that `directory` belongs to: the nearest folder with a
 /// repository, or the folder itself.
-fn root(directory: &Path) -> &Path {
+pub fn root(directory: &Path) -> &Path {
     directory.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(directory)
 }
 

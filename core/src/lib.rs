@@ -42,6 +42,7 @@ pub mod iteration_summary;
 mod json_text;
 pub mod moment;
 pub mod money;
+pub mod nearest;
 pub mod plural;
 pub mod porcelain;
 pub mod prompt;

@@ -241,13 +241,6 @@ impl StepState {
         (left.id != found.id).then(|| Gap { left: Arc::clone(left), found })
     }
 
-    /// Returns whether its check passed before the work began and now, or not at all, if nobody has changed anything.
-    pub(crate) fn passed_unchanged(&self) -> Option<bool> {
-        let passes = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
-        let before = passes(self.baseline.as_ref().filter(|_| self.changed == Changed::No)?);
-        (before == self.results[0].as_ref().is_some_and(passes)).then_some(before)
-    }
-
     /// Returns whose turn of a chain it is for this.
     pub(crate) fn turn(&self, what: Next) -> Turn {
         let place = match what {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::money;
+use unstuck_core::nearest::is_near;
 use unstuck_core::workflow::{Convergence, Step, Workflow};
 
 /// One key of the workflow with another value.
@@ -191,12 +192,12 @@ fn nearest_key(parts: &[&str], place: usize, known: &[String]) -> Option<String>
     let lengths = 1..=parts.len() - place;
     let candidates = lengths.flat_map(|length| {
         let meant = parts[place..place + length].join(".");
-        known.iter().map(move |name| (strsim::damerau_levenshtein(&meant, name), length, name, meant.len()))
+        known.iter().filter_map(move |name| {
+            let distance = strsim::damerau_levenshtein(&meant, name);
+            is_near(distance, &meant, name).then_some((distance, length, name))
+        })
     });
-    let close = candidates.filter(|(distance, _, name, length)| {
-        *distance <= (name.len().min(*length) / 3).max(1) && *distance < name.len()
-    });
-    let (_, length, name, _) = close.min_by_key(|(distance, ..)| *distance)?;
+    let (_, length, name) = candidates.min_by_key(|(distance, ..)| *distance)?;
     let (before, after) = (&parts[..place], &parts[place + length..]);
     let whole = before.iter().copied().chain([name.as_str()]).chain(after.iter().copied());
     Some(whole.map(quoted).collect::<Vec<_>>().join("."))

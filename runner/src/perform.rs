@@ -328,10 +328,10 @@ pub(crate) async fn perform(
 ) -> Observation {
     let Prepared { task, job, seen, copy, looker } = prepared;
     let (mut outcome, done) = task.carry_out(&world, job, stop, tell).await;
-    let is_unasked = outcome.exit.is_stopped() || world.led_away().is_some();
-    let decision_file = task.verdict_file(&world, is_unasked);
+    let is_led_away = world.led_away().is_some();
+    let decision_file = task.verdict_file(&world, is_led_away || outcome.exit.is_stopped());
     let now = match seen {
-        Some(seen) if world.led_away().is_none() => seen.after(&world, &task.step, &mut outcome).await,
+        Some(seen) if !is_led_away => seen.after(&world, &task.step, &mut outcome).await,
         _ => After::default(),
     };
     let answer = task.answer(&outcome, &decision_file);

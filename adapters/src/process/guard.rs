@@ -92,7 +92,7 @@ impl Keeper {
     fn keep(mut self, command: &impl Fn() -> io::Result<Command>, dismissed: &Receiver<()>) {
         let mut again = 0;
         while dismissed.recv_timeout(LOOKED_AFTER_EVERY) == Err(RecvTimeoutError::Timeout) {
-            if !self.is_over() {
+            if !is_over(&mut self.child) {
                 continue;
             }
             if again == STARTED_AGAIN_MAX {
@@ -110,24 +110,25 @@ impl Keeper {
         self.let_go();
     }
 
-    /// Says whether it has ended; somebody else of this process may have buried it.
-    fn is_over(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    fn let_go(mut self) {
-        let _is_gone = self.pipe.write_all(ALL_IS_ENDED);
-        drop(self.pipe);
+    fn let_go(self) {
+        let Self { mut child, mut pipe } = self;
+        let _is_gone = pipe.write_all(ALL_IS_ENDED);
+        drop(pipe);
         let since = Instant::now();
-        while !matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+        while !is_over(&mut child) {
             if since.elapsed() > GOES_WITHIN {
-                let _is_gone = self.child.kill();
-                let _is_over = self.child.wait();
+                let _is_gone = child.kill();
+                let _is_over = child.wait();
                 return;
             }
             thread::sleep(ASKED_EVERY);
         }
     }
+}
+
+/// Says whether a guard has ended; somebody else of this process may have buried it.
+fn is_over(child: &mut Child) -> bool {
+    !matches!(child.try_wait(), Ok(None))
 }
 
 /// What is said where no guard is left.

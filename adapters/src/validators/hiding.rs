@@ -70,7 +70,8 @@ fn configured(place: &Place, path: &Path) -> Vec<(OsString, Option<OsString>)> {
     ]
 }
 
-fn top_level(workspace: &Path) -> Option<PathBuf> {
+/// Returns the root of the checkout that a workspace is in.
+pub(super) fn top_level(workspace: &Path) -> Option<PathBuf> {
     let output = git(workspace, ["rev-parse", "--show-toplevel"]).ok().filter(|it| it.status.success())?;
     let line = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
     as_path(line).canonicalize().ok()

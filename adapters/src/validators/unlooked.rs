@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::folder::as_path;
 use crate::git::{git, git_on_files, git_with_index};
 use crate::shell::quoted;
+use crate::validators::hiding::top_level;
 
 /// A copy of the index that has no such flags; it goes when this is dropped.
 pub(super) struct Looking {
@@ -85,15 +86,16 @@ impl Flagged {
     /// Asks git for them; `None` where there are none, or no repository.
     fn of(workspace: &Path) -> Option<Self> {
         let listed = git_on_files(workspace, ["ls-files", "-v", "-z", "--full-name", "--", ":/"]).ok()?;
-        let line = |arguments: [&str; 2]| {
-            let output = git(workspace, arguments).ok().filter(|it| it.status.success())?;
-            Some(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout).to_vec())
-        };
-        let top = as_path(&line(["rev-parse", "--show-toplevel"])?).into_owned();
+        let entries = || listed.stdout.split_inclusive(|&byte| byte == 0);
+        // Nearly always there are none, and nothing more has to be asked.
+        if !entries().any(|entry| entry[0].is_ascii_lowercase() || entry[0] == b'S') {
+            return None;
+        }
+        let top = top_level(workspace)?;
         let is_sparse = git(workspace, ["config", "--type=bool", "--get", "core.sparseCheckout"])
             .is_ok_and(|output| output.stdout.starts_with(b"true"));
         let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
-        for entry in listed.stdout.split_inclusive(|&byte| byte == 0) {
+        for entry in entries() {
             let (Some(tag), Some(path)) = (entry.first(), entry.get(2..)) else { continue };
             if tag.is_ascii_lowercase() {
                 assumed.extend_from_slice(path);

@@ -2,6 +2,8 @@
 //!
 //! What the keys mean together is not looked at here.
 
+use unstuck_core::nearest::is_near;
+
 use super::complaint::{KeyPath, Place, Report, quoted};
 use super::keys::{Kind, Level, RESERVED_ARTIFACTS, RESERVED_STEPS};
 use super::node::{self, Entry, Node, integer};
@@ -271,9 +273,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     let plain = letters(name);
     candidates
         .map(|candidate| (strsim::damerau_levenshtein(&plain, &letters(candidate)), candidate))
-        .filter(|(distance, candidate)| {
-            *distance <= (candidate.len().min(name.len()) / 3).max(1) && *distance < candidate.len()
-        })
+        .filter(|(distance, candidate)| is_near(*distance, name, candidate))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

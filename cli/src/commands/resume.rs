@@ -4,12 +4,11 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
-use unstuck_core::event::{RunOutcome, RunResumed};
+use unstuck_core::event::{RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{Millis, Seq};
-use unstuck_core::workflow::{Step, Worker, Workflow};
+use unstuck_core::workflow::{Step, Worker};
 use unstuck_replay::Story;
 use unstuck_runner::launch::{self, TakeUp};
 use unstuck_runner::workspace::make_again;
@@ -93,10 +92,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         return Ok(already_complete(&story, &found, &driving));
     }
     let started = found.started(&events)?;
-    let mut workflow = started.workflow.clone();
-    workflow.budget.accepts_unknown |= accept_unknown_cost;
-    let workspace = Path::new(&started.workspace);
-    let worker = successor.engaged(&mut workflow, workspace, &project, &driving.redactor())?;
+    let worker = successor.engaged(started, accept_unknown_cost, &project, &driving)?;
     let order = RunResumed {
         add_iterations,
         add_time: add_time.unwrap_or_default(),
@@ -116,12 +112,14 @@ impl Successor {
     /// Returns who is to work on a run from now on, if somebody is named, and that can be.
     fn engaged(
         &self,
-        workflow: &mut Workflow,
-        workspace: &Path,
+        started: &RunStarted,
+        accepts_unknown: bool,
         project: &Project,
-        redactor: &Redactor,
+        driving: &Driving,
     ) -> Result<Option<Box<Worker>>> {
         let Some(with) = &self.with else { return Ok(None) };
+        let workspace = Path::new(&started.workspace);
+        let mut workflow = started.workflow.clone();
         let worker = crew::named(with, "", &crew::known(workspace)?)?;
         if !workflow.steps.iter().any(Step::can_be_handed_over) {
             return Err(Error::usage("no step of this run has a worker that another could take over from").hint(
@@ -129,11 +127,11 @@ impl Successor {
             ));
         }
         workflow.hand_to(&worker);
-        refused::what_cannot_run(workflow, workspace, redactor)?;
-        if !workflow.budget.accepts_unknown {
-            crew::can_be_held(workflow, None)?;
+        refused::what_cannot_run(&workflow, workspace, &driving.redactor())?;
+        if !accepts_unknown && !workflow.budget.accepts_unknown {
+            crew::can_be_held(&workflow, None)?;
         }
-        crew::acknowledged(workflow, Some(project.runs()), self.yes)?;
+        crew::acknowledged(&workflow, Some(project.runs()), self.yes)?;
         Ok(Some(Box::new(worker)))
     }
 }

@@ -1,12 +1,15 @@
 //! How a claim is put beside the evidence, and how a loop goes on from there.
 
+use std::sync::Arc;
+
 use super::Batch;
 use crate::claim::Claim;
 use crate::convergence::Stall;
 use crate::event::{Conclusion, Next, Purpose, StageRaised, StallCause, StepEnd, VerdictReached, WaitReason};
+use crate::gate::CommandResult;
 use crate::id::{Attempt, Iteration, Millis, Seq};
 use crate::scope;
-use crate::state::Changed;
+use crate::state::{Changed, StepState};
 use crate::verdict::Decision;
 use crate::workflow::{Capability, Check, CheckBy, OnExhausted, Step, Work, Worker};
 
@@ -19,6 +22,17 @@ const HELD_BEFORE: &str = "unchanged: nothing in the workspace was changed, so w
 const STILL_FAILING: &str = "unchanged: nothing was changed, so what failed before the work began fails still; a gate that asks for no new \
                              failures lets that through";
 const UNCHANGED: &str = "unchanged: the checks passed before the work began, and nothing was changed";
+
+/// Says what a completion shows where nobody has changed anything since the baseline.
+fn unchanged(at: &StepState) -> Option<&'static str> {
+    let passes = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
+    let before = passes(at.baseline.as_ref().filter(|_| at.changed == Changed::No)?);
+    match (before, at.results[0].as_ref().is_some_and(passes)) {
+        (true, true) => Some(UNCHANGED),
+        (false, false) => Some(STILL_FAILING),
+        _ => None,
+    }
+}
 
 impl Batch {
     /// Puts a claim beside the evidence and says how the step goes on.
@@ -80,14 +94,8 @@ impl Batch {
                 "no_observable_change: nothing in the workspace has changed since the step began".to_owned(),
             ];
         }
-        if event.decision == Decision::Complete
-            && let Some(passed) = at.passed_unchanged()
-        {
-            let doubt = if passed { UNCHANGED } else { STILL_FAILING };
-            if !event.problems.iter().any(|it| it == doubt) {
-                event.problems.push(doubt.to_owned());
-            }
-        }
+        let doubt = unchanged(at).filter(|doubt| !event.problems.iter().any(|it| it == doubt));
+        event.problems.extend(doubt.filter(|_| event.decision == Decision::Complete).map(str::to_owned));
         if event.decision == Decision::Complete && at.changed == Changed::No && rests_on_conditions(step) {
             event.problems.push(HELD_BEFORE.to_owned());
         }

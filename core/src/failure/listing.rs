@@ -116,26 +116,16 @@ impl Listing {
 
     /// Lets each test that passed and is new stand in for one that is missing.
     fn stand_in(&self, missing: &[&TestName], known: &Self, listed: &mut Listed) {
-        let mut free: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        let passed = |endings: &BTreeSet<Ending>| {
-            endings.contains(&Ending::Passed)
-                && endings.iter().all(|it| matches!(it, Ending::Passed | Ending::Ran))
-        };
-        let new = self
-            .endings
-            .iter()
-            .filter(|(name, endings)| passed(endings) && !known.endings.contains_key(name));
-        for (name, _) in new {
-            *free.entry((&name.tool, last_component(name))).or_default() += 1;
+        fn key(name: &TestName) -> (&str, &str) {
+            (&name.tool, last_component(name))
         }
+        let passed = self.that(Ending::Passed);
+        let passed =
+            passed.filter(|(_, endings)| endings.iter().all(|it| matches!(it, Ending::Passed | Ending::Ran)));
+        let mut free = StandIns::of(passed.filter(|(name, _)| known.is_new(name)).map(|(name, _)| key(name)));
         for name in missing {
-            match free.get_mut(&(&*name.tool, last_component(name))) {
-                Some(left @ 1..) => {
-                    *left -= 1;
-                    listed.ran.push((*name).clone());
-                }
-                _ => listed.gone.push((*name).clone()),
-            }
+            let list = if free.take(&key(name)) { &mut listed.ran } else { &mut listed.gone };
+            list.push((*name).clone());
         }
     }
 
@@ -154,21 +144,23 @@ impl Listing {
         let tools = self.that(Ending::Passed).map(|(name, _)| &*name.tool);
         let complete: BTreeSet<&str> = tools.filter(|tool| *tool != "gradle").collect();
         let key = |name: &TestName| (name.tool.clone(), without_what_varies(last_component(name)));
-        let mut free: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for (name, _) in self.that(Ending::Passed).filter(|(name, _)| !before.endings.contains_key(name)) {
-            *free.entry(key(name)).or_default() += 1;
-        }
+        let new = self.that(Ending::Passed).map(|(name, _)| name).filter(|name| before.is_new(name));
+        let mut free = StandIns::of(new.map(key));
         let passed = before.that(Ending::Passed).filter(|(_, endings)| !endings.contains(&Ending::Failed));
         let missing =
             passed.map(|(name, _)| name).filter(|name| complete.contains(&*name.tool) && !self.has_run(name));
-        let gone = missing.filter(|name| match free.get_mut(&key(name)) {
-            Some(left @ 1..) => {
-                *left -= 1;
-                false
-            }
-            _ => true,
-        });
+        let gone = missing.filter(|name| !free.take(&key(name)));
         gone.take(LISTED_MAX).cloned().collect()
+    }
+
+    /// Says whether it names a test that passed, so that others may be missing.
+    pub fn names_passed(&self) -> bool {
+        self.that(Ending::Passed).next().is_some()
+    }
+
+    /// Says whether a test is none of those that it names.
+    fn is_new(&self, name: &TestName) -> bool {
+        !self.endings.contains_key(name)
     }
 
     /// Returns the tests that ended so.
@@ -186,6 +178,23 @@ impl Listing {
         if name.tool == "go-test" && self.empty.iter().any(|package| go_test::is_in(&name.name, package)) {
             listed.gone.push(name.clone());
         }
+    }
+}
+
+/// How many tests can stand in for one that is missing, by what they have in common with it.
+struct StandIns<K>(BTreeMap<K, usize>);
+
+impl<K: Ord> StandIns<K> {
+    fn of(keys: impl Iterator<Item = K>) -> Self {
+        let mut free = BTreeMap::new();
+        keys.for_each(|key| *free.entry(key).or_default() += 1);
+        Self(free)
+    }
+
+    /// Takes one of them away; says whether there was one.
+    fn take(&mut self, key: &K) -> bool {
+        let left = self.0.get_mut(key).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
     }
 }
 

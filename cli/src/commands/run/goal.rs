@@ -10,6 +10,7 @@ use super::{Args, note};
 use crate::args;
 use crate::crew;
 use crate::error::{Error, Result};
+use crate::project;
 
 /// Where services of continuous integration look for what they are to do.
 pub const CI_FILES: [&str; 19] = [
@@ -58,11 +59,6 @@ pub(super) struct ScopeArgs {
     diagnose_with: Option<String>,
 }
 
-/// Says whether such files would be seen in a workspace: they are at the root of a repository.
-fn is_root(workspace: &Path) -> bool {
-    workspace.join(".git").exists() || !workspace.ancestors().any(|folder| folder.join(".git").exists())
-}
-
 /// Says whether a goal speaks of continuous integration.
 fn is_about_ci(goal: &str) -> bool {
     const WORDS: [&str; 5] = ["ci", "ci/cd", "pipeline", "pipelines", "jenkinsfile"];
@@ -103,7 +99,9 @@ impl ScopeArgs {
     /// Returns what must stay as it is. Where nothing is said of what may change, the files of continuous integration are
     /// among it: who changes what others run to find mistakes has mended none.
     fn protected(&self, workspace: &Path, goal: &str) -> Vec<String> {
-        let is_all = self.allowed_paths.is_empty() && is_root(workspace) && !is_about_ci(goal);
+        // In a folder within a repository they would not be seen.
+        let is_root = project::root(workspace) == workspace;
+        let is_all = self.allowed_paths.is_empty() && is_root && !is_about_ci(goal);
         let ci_files = CI_FILES.into_iter().filter(|_| is_all).map(str::to_owned);
         ci_files.chain(self.protected_paths.iter().cloned()).collect()
     }
