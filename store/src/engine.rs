@@ -30,8 +30,8 @@ const FLUSH_EVERY_MS: u64 = 500;
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 /// Our thread that opens, the waker, the flusher of sled and the seven of its pool.
 const THREADS: usize = 10;
-/// How many records travel from the thread that scans to the one that reads.
-const SCAN_BATCH: usize = 256;
+/// How many bytes of values travel together from the thread that scans to the one that reads.
+const SCAN_BATCH_BYTES: usize = 128 << 10;
 const SCAN_BATCHES_AHEAD: usize = 4;
 
 /// Why the engine did not do what it was asked.
@@ -121,11 +121,10 @@ impl Engine {
 
     /// Removes the records after `last`.
     pub(crate) fn truncate(&self, last: Seq) -> Result<(), EngineError> {
-        let cut = self.value_with(last)?.and_then(|(first, value)| {
-            let kept = (last.0 - first.0).checked_add(1)?;
-            let length: usize =
-                pieces(&value).take(usize::try_from(kept).ok()?).map(|piece| piece.len()).sum();
-            (length < value.len()).then(|| (first, value.subslice(0, length)))
+        let cut = self.value_with(last)?.and_then(|value| {
+            let (first, bytes) = (value.next, value.bytes.clone());
+            let length = value.take_while(|(seq, _)| *seq <= last).map(|(_, record)| record.len()).sum();
+            (length < bytes.len()).then(|| (first, bytes.subslice(0, length)))
         });
         fenced(|| {
             let mut batch = sled::Batch::default();
@@ -153,25 +152,21 @@ impl Engine {
 
     /// Returns the place of the last record, without a look at what is before it.
     pub(crate) fn last(&self) -> Result<Option<Seq>, EngineError> {
-        let last = fenced(|| self.db().last())??;
-        last.map(|(key, value)| {
-            Ok(Seq(parse_key(&key)?.0 + (pieces(&value).count() as u64).saturating_sub(1)))
-        })
-        .transpose()
+        let Some(value) = fenced(|| self.db().last())??.map(Value::of).transpose()? else { return Ok(None) };
+        let first = value.next;
+        Ok(Some(value.last().map_or(first, |(seq, _)| seq)))
     }
 
     /// Returns the bytes of a record.
     pub(crate) fn get(&self, seq: Seq) -> Result<Option<Vec<u8>>, EngineError> {
-        Ok(self.value_with(seq)?.and_then(|(first, value)| {
-            let before = usize::try_from(seq.0 - first.0).ok()?;
-            pieces(&value).nth(before).map(|piece| piece.to_vec())
-        }))
+        let found = self.value_with(seq)?.and_then(|mut value| value.find(|(at, _)| *at == seq));
+        Ok(found.map(|(_, record)| record.to_vec()))
     }
 
-    /// Returns the value in which a record lies if it is there, and the place of its first record.
-    fn value_with(&self, seq: Seq) -> Result<Option<(Seq, sled::IVec)>, EngineError> {
+    /// Returns the value in which a record lies if it is there.
+    fn value_with(&self, seq: Seq) -> Result<Option<Value>, EngineError> {
         let found = fenced(|| self.db().range(..=seq.0.to_be_bytes()).next_back().transpose())??;
-        found.map(|(key, value)| Ok((parse_key(&key)?, value))).transpose()
+        found.map(Value::of).transpose()
     }
 
     /// Reads the records from `from` on, on a thread of its own.
@@ -184,7 +179,8 @@ impl Engine {
                 let _receiver_may_be_gone = send.send(Err(error));
             }
         })?;
-        Ok(Scan { receive: Some(receive), thread: Some(thread), batch: Vec::new().into_iter() })
+        let (batch, value) = (Vec::new().into_iter(), None);
+        Ok(Scan { from, receive: Some(receive), thread: Some(thread), batch, value })
     }
 }
 
@@ -219,24 +215,26 @@ fn close(db: sled::Db) {
     }
 }
 
-type Batch = Vec<(Seq, sled::IVec)>;
+/// What travels from a scan: values as a whole. The records of a value share one counter of those who hold them, for
+/// which two threads would wait on each other.
+type Batch = Vec<Value>;
 
 fn scan_into(
     db: &sled::Db,
     from: Seq,
     send: &mpsc::SyncSender<Result<Batch, EngineError>>,
 ) -> Result<(), EngineError> {
-    let mut batch = Batch::with_capacity(SCAN_BATCH);
+    let (mut batch, mut bytes) = (Batch::new(), 0);
     // The first record wanted may lie within a value that begins before it.
     let begins = db.range(..=from.0.to_be_bytes()).next_back().transpose()?;
     let begins = begins.map_or_else(|| sled::IVec::from(&from.0.to_be_bytes()), |(key, _)| key);
     for entry in db.range(begins..) {
-        let (key, value) = entry?;
-        let places = (parse_key(&key)?.0..).map(Seq);
-        batch.extend(places.zip(pieces(&value)).filter(|(seq, _)| *seq >= from));
-        if batch.len() >= SCAN_BATCH {
-            let full = std::mem::replace(&mut batch, Batch::with_capacity(SCAN_BATCH));
-            if send.send(Ok(full)).is_err() {
+        let value = Value::of(entry?)?;
+        bytes += value.bytes.len();
+        batch.push(value);
+        if bytes >= SCAN_BATCH_BYTES {
+            bytes = 0;
+            if send.send(Ok(std::mem::take(&mut batch))).is_err() {
                 return Ok(()); // Nobody reads on.
             }
         }
@@ -281,17 +279,6 @@ fn open_when_free(folder: &Path) -> Result<sled::Db, EngineError> {
     }
 }
 
-/// Returns the records of a value. Where a length is wrong the rest is one piece, which then has a wrong hash.
-fn pieces(value: &sled::IVec) -> impl Iterator<Item = sled::IVec> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = value.get(at..).filter(|rest| !rest.is_empty())?;
-        let length = envelope::first_length(rest).unwrap_or(rest.len());
-        at += length;
-        Some(if length == value.len() { value.clone() } else { value.subslice(at - length, length) })
-    })
-}
-
 fn parse_key(key: &[u8]) -> Result<Seq, EngineError> {
     let key = key.try_into().map_err(|_| EngineError::Broken("a key is not a sequence number".to_owned()))?;
     Ok(Seq(u64::from_be_bytes(key)))
@@ -299,9 +286,42 @@ fn parse_key(key: &[u8]) -> Result<Seq, EngineError> {
 
 /// Records on their way from a scan.
 pub(crate) struct Scan {
+    from: Seq,
     receive: Option<Receiver<Result<Batch, EngineError>>>,
     thread: Option<JoinHandle<()>>,
-    batch: std::vec::IntoIter<(Seq, sled::IVec)>,
+    batch: std::vec::IntoIter<Value>,
+    value: Option<Value>,
+}
+
+/// A value, of which the records are taken one after another, each with its place.
+struct Value {
+    bytes: sled::IVec,
+    at: usize,
+    next: Seq,
+}
+
+impl Value {
+    fn of((key, bytes): (sled::IVec, sled::IVec)) -> Result<Self, EngineError> {
+        Ok(Self { bytes, at: 0, next: parse_key(&key)? })
+    }
+}
+
+impl Iterator for Value {
+    type Item = (Seq, sled::IVec);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        // Where a length is wrong the rest is one record, which then has a wrong hash.
+        let length = envelope::first_length(rest).unwrap_or(rest.len());
+        let record = if length == self.bytes.len() {
+            self.bytes.clone()
+        } else {
+            self.bytes.subslice(self.at, length)
+        };
+        let seq = self.next;
+        (self.at, self.next) = (self.at + length, seq.next());
+        Some((seq, record))
+    }
 }
 
 impl Iterator for Scan {
@@ -309,8 +329,13 @@ impl Iterator for Scan {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(record) = self.batch.next() {
+            let mut records = self.value.iter_mut().flatten();
+            if let Some(record) = records.find(|(seq, _)| *seq >= self.from) {
                 return Some(Ok(record));
+            }
+            self.value = self.batch.next();
+            if self.value.is_some() {
+                continue;
             }
             match self.receive.as_ref()?.recv() {
                 Ok(Ok(batch)) => self.batch = batch.into_iter(),
