@@ -10,8 +10,10 @@ use tokio::sync::watch;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
+use unstuck_core::Event;
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::error::with_causes;
-use unstuck_core::event::{RunStarted, StepEnd};
+use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, RunId, Seq};
 use unstuck_core::state::StepState;
 use unstuck_replay::Story;
@@ -24,7 +26,7 @@ use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::branches::{BranchArgs, Branches};
-use crate::commands::{artifacts, guard, notify, verify};
+use crate::commands::{artifacts, diff, guard, notify, verify};
 use crate::error::{Error, Result};
 use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
@@ -142,7 +144,8 @@ where
     if driving.json {
         crate::print_json_line(&summary);
     } else {
-        println!("\n{}", screen::end(&story, short, diagnosis.as_deref()));
+        let changed = changed_in_all(&ended, runs.as_ref(), folder.as_ref());
+        println!("\n{}", screen::end(&story, short, changed.as_ref(), diagnosis.as_deref()));
     }
     runtime.block_on(notify::notify(&story, &ended, short, &summary, &driving.redactor()));
     let status = u8::try_from(status).unwrap_or(1);
@@ -156,17 +159,23 @@ where
     })
 }
 
+fn events_of(folder: &RunFolder) -> Option<Vec<Event>> {
+    RunLog::open_for_reading(folder).ok()?.read(Seq(1)).ok()?.collect::<std::result::Result<_, _>>().ok()
+}
+
+/// Counts what a run that is complete has changed, where that can be told.
+fn changed_in_all(ended: &Ended, runs: Option<&Runs>, folder: Option<&RunFolder>) -> Option<Diffstat> {
+    let is_complete = ended.outcome == RunOutcome::Complete;
+    let (runs, folder) = is_complete.then_some(()).and(runs.zip(folder))?;
+    diff::in_all(runs, ended.state.started()?, &events_of(folder)?)
+}
+
 /// Writes the diagnosis of a run that is stuck, and says where it is. It can be made again from the log.
 fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Option<PathBuf> {
     let is_stuck = |at: &StepState| matches!(at.phase.end(), Some(StepEnd::Stuck(_)));
     let (step, _) = ended.state.steps().find(|(_, at)| is_stuck(at))?;
     let folder = folder?;
-    let events = RunLog::open_for_reading(folder)
-        .ok()?
-        .read(Seq(1))
-        .ok()?
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .ok()?;
+    let events = events_of(folder)?;
     let started = ended.state.started()?;
     let to = match started.workflow_file {
         // The views of a run with a file are in its workspace.
@@ -216,7 +225,7 @@ fn site(
 struct Nobody;
 
 impl Watcher for Nobody {
-    fn recorded(&self, _: &[unstuck_core::Event], _: &unstuck_core::RunState) {}
+    fn recorded(&self, _: &[Event], _: &unstuck_core::RunState) {}
     fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
     fn child(self: Arc<Self>, _: &unstuck_core::id::StepId, _: Option<&str>) -> Arc<dyn Watcher> {
         self

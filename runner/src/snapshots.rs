@@ -311,27 +311,6 @@ impl Keeper {
         Ok(lines.fold(0, u64::saturating_add))
     }
 
-    /// Counts the changed lines of each file that is not ignored; `None` if there are none. Of many files the first are
-    /// looked at.
-    fn diffstat(
-        &self,
-        before: &Snapshot,
-        after: &Snapshot,
-        changes: &[Change],
-    ) -> Result<Option<Diffstat>, Error> {
-        let mut asked: BTreeSet<&Path> =
-            changes.iter().filter(|it| is_work(it)).map(|it| it.path.as_path()).collect();
-        let left_out = asked.len().saturating_sub(COUNTED_MAX) as u64;
-        if let Some(first) = asked.iter().nth(COUNTED_MAX).copied() {
-            _ = asked.split_off(first);
-        }
-        if asked.is_empty() {
-            return Ok(None);
-        }
-        let stat = Diffstat::of(self.snapshots.lines(before, after, &|path| asked.contains(path))?);
-        Ok(Some(Diffstat { files_left_out: stat.files_left_out + left_out, ..stat }))
-    }
-
     /// Makes some files what they were.
     ///
     /// # Errors
@@ -376,7 +355,7 @@ impl Keeper {
         let said = self.thrown_away(first, before, after, &changes, undo).unwrap_or_default();
         let has_lost = self.snapshots.lost(before, after)?.iter().any(|it| it.is_work);
         let changed = !before.same_work(after) || !changes.is_empty() || has_lost;
-        let diffstat = self.diffstat(before, after, &changes)?;
+        let diffstat = diffstat(&self.snapshots, before, after, &changes)?;
         Ok(Compared { changed, diffstat, said })
     }
 
@@ -555,6 +534,31 @@ impl Keeper {
 
 fn commit_of(snapshot: &Snapshot) -> Option<&str> {
     snapshot.repository.as_ref()?.commit.as_deref()
+}
+
+/// Counts the changed lines of each file that is not ignored, among the changes between two snapshots; `None` if there
+/// are none. Of many files the first are looked at.
+///
+/// # Errors
+///
+/// As [`Snapshots::lines`].
+pub fn diffstat(
+    snapshots: &Snapshots,
+    before: &Snapshot,
+    after: &Snapshot,
+    changes: &[Change],
+) -> Result<Option<Diffstat>, Error> {
+    let mut asked: BTreeSet<&Path> =
+        changes.iter().filter(|it| is_work(it)).map(|it| it.path.as_path()).collect();
+    let left_out = asked.len().saturating_sub(COUNTED_MAX) as u64;
+    if let Some(first) = asked.iter().nth(COUNTED_MAX).copied() {
+        _ = asked.split_off(first);
+    }
+    if asked.is_empty() {
+        return Ok(None);
+    }
+    let stat = Diffstat::of(snapshots.lines(before, after, &|path| asked.contains(path))?);
+    Ok(Some(Diffstat { files_left_out: stat.files_left_out + left_out, ..stat }))
 }
 
 /// Says whether a change is one of the work: not of what is ignored, nor of what cannot be looked at.

@@ -1,9 +1,15 @@
 //! `unstuck diff`: what an iteration, or the whole run, changed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions, Loss, Lost};
+use unstuck_core::Event;
+use unstuck_core::diffstat::{ChangedFile, Diffstat};
+use unstuck_core::event::RunStarted;
+use unstuck_runner::snapshots;
+use unstuck_store::state_dir::Project as Runs;
 
 use crate::args::Global;
 use crate::commands::undo;
@@ -11,7 +17,7 @@ use crate::error::Result;
 use crate::exit;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg, complete_run};
-use crate::{driving, explained};
+use crate::{driving, explained, screen};
 
 /// Arguments of `unstuck diff`.
 #[derive(Debug, clap::Args)]
@@ -35,6 +41,9 @@ pub struct Args {
     /// Names of files only.
     #[arg(long)]
     name_only: bool,
+    /// How many lines of each file were added and removed, and of all of them.
+    #[arg(long, conflicts_with_all = ["name_only", "json"])]
+    stat: bool,
     /// Print JSON: the files and how they differ.
     #[arg(long)]
     json: bool,
@@ -81,13 +90,18 @@ pub fn diff(global: &Global, args: &Args) -> Result {
             undo::shown(path)
         );
     }
-    if args.json || args.name_only {
+    if args.json || args.name_only || args.stat {
         let mut changes = snapshots.changes(before, after).map_err(failed)?;
         changes.extend(lost.iter().map(change_of));
         changes.sort();
         changes.dedup_by(|next, last| next.path == last.path);
         changes.retain(|change| wanted(change, args));
-        list(&changes, args.json);
+        if args.stat {
+            let files: BTreeSet<&Path> = changes.iter().map(|change| change.path.as_path()).collect();
+            count(snapshots.lines(before, after, &|path| files.contains(path)).map_err(failed)?);
+        } else {
+            list(&changes, args.json);
+        }
         return Ok(exit::OK);
     }
     let options = DiffOptions { paths: args.path.clone(), ignored: args.ignored };
@@ -98,6 +112,30 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     }
     crate::print_exactly(&text);
     Ok(exit::OK)
+}
+
+/// Counts the lines that differ between the first snapshot of a run and the last of its work; `None` where nothing does,
+/// or where it cannot be told.
+pub fn in_all(runs: &Runs, started: &RunStarted, events: &[Event]) -> Option<Diffstat> {
+    // Where there are none, opening them would make the folder for them.
+    if !snapshots::folder(runs).exists() {
+        return None;
+    }
+    let past = Past::of("", events, None).ok()?;
+    let snapshot = |moment| Some(past.find(moment, Side::After).ok()??.snapshot);
+    let (before, after) = (snapshot(Moment::First)?, snapshot(Moment::WorkOver)?);
+    let snapshots = driving::snapshots(runs, started).ok()?;
+    let changes = snapshots.changes(before, after).ok()?;
+    snapshots::diffstat(&snapshots, before, after, &changes).ok()?
+}
+
+fn count(mut files: Vec<ChangedFile>) {
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    for file in &files {
+        let lines = format!("+{} −{}", file.added, file.removed);
+        println!("{lines:<12} {}", undo::shown(Path::new(&file.path)));
+    }
+    println!("{} in all", screen::changed(&Diffstat::of(files)));
 }
 
 fn wanted(change: &Change, args: &Args) -> bool {

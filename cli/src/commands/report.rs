@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::diff;
 use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{Project, RunArg};
@@ -45,7 +46,10 @@ pub fn report(global: &Global, args: &Args) -> Result {
     };
     match &args.html {
         Some(file) => write(file, &report::html(&report::gather(page, &project, &found, &events)?))?,
-        None if args.md => println!("{}", report::markdown(&page)),
+        None if args.md => {
+            let changed = diff::in_all(project.runs(), found.started(&events)?, &events);
+            println!("{}", report::markdown(&page, changed.as_ref()));
+        }
         None if args.json => crate::print_json(&report::json(&page)),
         None => println!("{}", report::screen(&page, found.short(), text::width())),
     }

@@ -1,9 +1,12 @@
 //! `unstuck show`: a run on one screen.
 
+use unstuck_core::diffstat::Diffstat;
+use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
+use super::diff;
 use super::runs::waiting;
 use crate::args::Global;
 use crate::error::Result;
@@ -34,7 +37,10 @@ pub fn show(global: &Global, args: &Args) -> Result {
     if args.json {
         crate::print_json(&screen::end_json(&story, found.is_live()));
     } else {
-        print(&found, &story, &events);
+        let is_complete = story.outcome == Some(RunOutcome::Complete);
+        let started = found.started(&events).ok().filter(|_| is_complete);
+        let changed = started.and_then(|started| diff::in_all(project.runs(), started, &events));
+        print(&found, &story, &events, changed.as_ref());
     }
     match error {
         Some(error) => Err(found.unreadable(&error)),
@@ -42,7 +48,7 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
 }
 
-fn print(found: &Found, story: &Story, events: &[Event]) {
+fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffstat>) {
     // What a step waits for is of interest only while the run is open.
     let state = story.outcome.is_none().then(|| RunState::of(events));
     let head = format!("run {} · {} in {}", found.short(), story.workflow, story.workspace);
@@ -70,7 +76,7 @@ fn print(found: &Found, story: &Story, events: &[Event]) {
     }
     println!();
     match story.outcome {
-        Some(_) => println!("{}", screen::end(story, found.short(), None)),
+        Some(_) => println!("{}", screen::end(story, found.short(), changed, None)),
         None if found.is_live() => {
             let took = story.took.plus(text::now().since(story.last_at));
             println!("{}", running(story.waits(), took, found.short(), text::now()));

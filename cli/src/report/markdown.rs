@@ -1,5 +1,7 @@
 //! The report as Markdown, for a pull request: the end, a row for each iteration, and what it rests on.
 
+use unstuck_core::diffstat::Diffstat;
+use unstuck_core::event::RunOutcome;
 use unstuck_replay::StepStory;
 use unstuck_replay::report::StepReport;
 
@@ -12,19 +14,26 @@ const ROWS_FIRST: usize = 3;
 /// The most characters of a verdict.
 const VERDICT_MAX: usize = 160;
 
-/// Writes the report as Markdown.
-pub fn markdown(page: &Page) -> String {
+/// Most files that are named of what was changed.
+const FILES_MAX: usize = 10;
+
+/// Writes the report as Markdown. `changed` is what all of the run changed, where that is known.
+pub fn markdown(page: &Page, changed: Option<&Diffstat>) -> String {
     let story = &page.report.story;
     let (word, sentence) = page.outcome();
     let mut parts = vec![format!("**{word}** {}", line(&sentence)), String::new(), line(&story.workflow)];
     for (step, report) in page.report.steps() {
         parts.extend(of_step(page, step, report));
     }
-    let notes: Vec<String> = screen::notes(story).map(|note| format!("- {}", line(&note))).collect();
-    if !notes.is_empty() {
-        parts.push(String::new());
+    let checks = screen::checks(story).filter(|_| story.outcome == Some(RunOutcome::Complete));
+    parts.extend(list("Checked", checks.map(|it| line(&it))));
+    if let Some(changed) = changed {
+        let more = changed.count().saturating_sub(FILES_MAX);
+        let more = (more > 0).then(|| format!("and {} more", text::count(more, "file")));
+        let files = changed.files.iter().take(FILES_MAX).map(|file| line(&file.to_string()));
+        parts.extend(list(&format!("Changed, {}", screen::changed(changed)), files.chain(more)));
     }
-    parts.extend(notes);
+    parts.extend(list("Noted", screen::notes(story).map(|note| line(&note))));
     let run = story.run.as_ref().map_or("", |run| run.as_str());
     parts.extend([
         String::new(),
@@ -35,6 +44,16 @@ pub fn markdown(page: &Page) -> String {
         ),
     ]);
     parts.join("\n")
+}
+
+/// Returns a list under its heading; nothing where it is empty.
+fn list(heading: &str, items: impl Iterator<Item = String>) -> Vec<String> {
+    let items: Vec<String> = items.map(|item| format!("- {item}")).collect();
+    if items.is_empty() {
+        items
+    } else {
+        [String::new(), format!("{heading}:"), String::new()].into_iter().chain(items).collect()
+    }
 }
 
 fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Vec<String> {
@@ -90,12 +109,15 @@ fn line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use unstuck_core::diffstat::ChangedFile;
 
     use super::*;
     use crate::report::samples;
 
     #[test]
     fn a_night_is_a_table_for_a_pull_request() {
+        let file = |at: u64| ChangedFile { path: format!("src/a_{at}.rs"), added: 20 - at, removed: 1 };
+        let changed = Diffstat::of((0..12).map(file).collect());
         expect![[r#"
             **STUCK** after 10 iterations, 9.4 s, cost unknown: work: stuck: the same failures again (event 78)
 
@@ -116,11 +138,27 @@ mod tests {
             | 9 | 00:02 | ? | +1 −0 (1 file) | 1 → 1 | 2 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
             | 10 | 00:00 | ? | +1 −0 (1 file) | 1 → 1 | 2 → 3 | incomplete: \`sh check.sh\` fails: parser::trailing\_comma (exit code 1, 1 of them failed before the work began) |
 
+            Changed, +174 −12 (12 files):
+
+            - src/a\_0.rs +20 -1
+            - src/a\_1.rs +19 -1
+            - src/a\_2.rs +18 -1
+            - src/a\_3.rs +17 -1
+            - src/a\_4.rs +16 -1
+            - src/a\_5.rs +15 -1
+            - src/a\_6.rs +14 -1
+            - src/a\_7.rs +13 -1
+            - src/a\_8.rs +12 -1
+            - src/a\_9.rs +11 -1
+            - and 2 files more
+
+            Noted:
+
             - work: the baseline was taken in the workspace: it is in no git repository (event 4)
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 
-            Run `b7ff7f0eb58b`; `unstuck verify b7ff7f0eb58b` checks its log, `unstuck why b7ff7f0eb58b` shows the evidence."#]].assert_eq(&markdown(&samples::page()));
+            Run `b7ff7f0eb58b`; `unstuck verify b7ff7f0eb58b` checks its log, `unstuck why b7ff7f0eb58b` shows the evidence."#]].assert_eq(&markdown(&samples::page(), Some(&changed)));
     }
 
     #[test]

@@ -157,8 +157,8 @@ fn limits(workflow: &Workflow) -> String {
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// Says how a run ended, on which evidence, and what to type next.
-pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
+/// Says how a run ended, on which evidence, and what to type next. `changed` is what all of it changed, where that is known.
+pub fn end(story: &Story, short: &str, changed: Option<&Diffstat>, diagnosis: Option<&Path>) -> String {
     let Some(outcome) = story.outcome else { return format!("run {short} has not ended") };
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
     let (word, painted) = (outcome.as_str(), text::painted(outcome));
@@ -189,14 +189,9 @@ pub fn end(story: &Story, short: &str, diagnosis: Option<&Path>) -> String {
         lines.push(format!("  spent     {}", text::wrap(&bound.to_string(), text::width(), indent)));
     }
     if outcome == RunOutcome::Complete {
-        let shown = story
-            .steps
-            .iter()
-            .filter_map(|step| step.iterations.last())
-            .flat_map(|it| &it.commands)
-            .map(shown);
-        lines.extend(shown.map(|it| format!("  check     {}", text::wrap(&it, text::width(), indent))));
-        let changed = changed_in_all(story).map(|it| format!("{it} · {UNSTUCK} diff {short}"));
+        let checks = checks(story);
+        lines.extend(checks.map(|it| format!("  check     {}", text::wrap(&it, text::width(), indent))));
+        let changed = changed.map(|it| format!("{} · {UNSTUCK} diff {short}", super::changed(it)));
         lines.extend(changed.map(|it| format!("  changed   {}", text::wrap(&it, text::width(), indent))));
     }
     lines.push(format!("  evidence  {}", text::wrap(&evidence(story), text::width(), indent)));
@@ -288,12 +283,10 @@ pub fn spent(story: &Story) -> String {
     if spent.calls == 0 { String::new() } else { format!(", cost {spent}{tokens}") }
 }
 
-/// Says what the iterations of a run have changed, one after the other; nothing where none did.
-fn changed_in_all(story: &Story) -> Option<String> {
-    let stats: Vec<&Diffstat> = story.iterations().filter_map(|(_, it)| it.diffstat.as_ref()).collect();
-    let (first, later) = stats.split_first()?;
-    let all = later.iter().fold((*first).clone(), |sum, stat| sum.and(stat));
-    Some(format!("{} in {}", super::changed(&all), text::count(stats.len(), "iteration")))
+/// Says what each command of the last checks showed, which let the steps of a run be complete.
+pub fn checks(story: &Story) -> impl Iterator<Item = String> {
+    let last = story.steps.iter().filter_map(|step| step.iterations.last());
+    last.flat_map(|it| &it.commands).map(shown)
 }
 
 /// Says what a command of a check showed that let a step be complete.

@@ -376,6 +376,27 @@ fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_ch
     assert!(here.join("notes.txt").exists(), "nothing was put back");
 }
 
+#[test]
+fn the_end_and_the_receipt_say_what_all_of_a_run_changed_and_not_what_was_put_back() {
+    let stage = Stage::repository();
+    stage.write("tried", "");
+    // The first adds lines that the second takes back.
+    let agent = "sh -c 'if test -s tried; then : >tried; printf \"1\\n2\\n\" >made; else seq 9 >tried; fi'";
+    let run = ["run", "make it", "--check", "test -e made", "--with", agent];
+    let ended = stage.unstuck(&run).with_status(0);
+    for said in [&ended, &stage.unstuck(&["show"])] {
+        let line = said.out.lines().find(|line| line.starts_with("  changed")).unwrap_or_default();
+        assert!(line.starts_with("  changed   +2 −0 (1 file) · unstuck diff "), "{line}");
+    }
+    assert_eq!(stage.unstuck(&["diff", "--stat"]).out, "+2 −0        made\n+2 −0 (1 file) in all\n");
+    let first = stage.unstuck(&["diff", "@last", "1", "--stat"]).out;
+    assert_eq!(first, "+9 −0        tried\n+9 −0 (1 file) in all\n");
+    let receipt = stage.unstuck(&["report", "--md"]).with_status(0);
+    let receipt = receipt.says("Checked:\n\n- test -e made: passes\n");
+    receipt.says("Changed, +2 −0 (1 file):\n\n- made +2 -0\n");
+    stage.verify();
+}
+
 /// Cleans its workspace, and all of the checkout, as some workers do.
 const CLEANS_ALL: &str = "sh -c 'git reset -q --hard; top=$(git rev-parse --show-toplevel); git clean -fdxq $top; echo x > out.txt'";
 
