@@ -1358,6 +1358,12 @@ mod not_yet {
         a_registry_is_read_from_the_disk: step("completion_conditions: [tests-pass, {validator: lint, params: {a: 1}}]\nregistry_step: {name: s, uv: {a: b}}").replace("steps:", "steps_registry: .agent/r.json\nsteps:") => expect![[r#"
             ./.agent/r.json: steps registries are read from the disk only
         "#]];
+        a_schema_of_answers_is_read_from_the_disk: step("output_schema: forms/a.json#found") => expect![[r#"
+            flow.yaml:9:20: steps.a.output_schema: forms/a.json: schemas are read from the disk only
+        "#]];
+        a_schema_of_answers_is_a_file_of_the_workspace: step("output_schema: ../a.json") => expect![[r#"
+            flow.yaml:9:20: steps.a.output_schema: found "../a.json": ".." leads out; expected a relative path without "..", such as forms/answers.json#name
+        "#]];
         keys_of_a_registry_have_types: step("completion_conditions: [1, {params: {}}]\nregistry_step: [s]").replace("steps:", "steps_registry: ../r.json\nsteps:") => expect![[r#"
             flow.yaml:4:17: steps_registry: found "../r.json": ".." leads out; expected a relative path without ".."
             flow.yaml:10:29: steps.a.completion_conditions[0]: found the number 1; expected text or a map

@@ -250,6 +250,13 @@ pub struct AnswerFormat {
     /// Answers an answer of another form; `None` for the built-in text.
     #[serde(default)]
     pub template: Option<Template>,
+    /// Whether an answer to a schema has to declare that the work is complete; else the form is all.
+    #[serde(default = "yes")]
+    pub declares: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What the answers after the first have to look like.

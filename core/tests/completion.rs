@@ -73,7 +73,7 @@ fn two() -> Completion {
 
 fn with_answer(completion: Completion) -> Completion {
     let form = Form::Json { schema: None, source: String::new(), digests: [].into() };
-    Completion { answer: Some(AnswerFormat { form, template: None }), ..completion }
+    Completion { answer: Some(AnswerFormat { form, template: None, declares: true }), ..completion }
 }
 
 fn with_closer(completion: Completion) -> Completion {
@@ -618,7 +618,7 @@ proptest! {
 /// Returns a step whose answer has to meet this schema.
 fn with_schema(schema: serde_json::Value) -> Completion {
     let form = Form::Json { schema: Some(schema), source: "s".to_owned(), digests: [].into() };
-    Completion { answer: Some(AnswerFormat { form, template: None }), ..two() }
+    Completion { answer: Some(AnswerFormat { form, template: None, declares: true }), ..two() }
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn beside(own: Option<&Answer>, end: &Answer) -> AnswerFormat {
             },
             form => form.clone(),
         };
-        return AnswerFormat { form, template: end.format.template.clone() };
+        return AnswerFormat { form, template: end.format.template.clone(), declares: true };
     };
     match (&own.open, &end.open) {
         (Some(open), Some(end)) => with_schema(&own.format, together(open, end).0),
@@ -111,7 +111,7 @@ fn with_schema(format: &AnswerFormat, closed: Value) -> AnswerFormat {
         }
         form @ Form::TextPattern(_) => form.clone(),
     };
-    AnswerFormat { form, template: format.template.clone() }
+    AnswerFormat { form, ..format.clone() }
 }
 
 fn source(answer: &Answer) -> &str {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::Value;
 use unstuck_core::completion::{
     AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
 };
@@ -12,14 +11,14 @@ use unstuck_core::validator::pattern::Word;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
 use super::answers::Answer;
+use super::json_form::json_form;
 use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
 use super::tree::{Folder, PromptFile, Tree, check_element};
 use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
-use crate::schema::deep::with_room;
-use crate::schema::{Resolved, Schemas};
+use crate::schema::Schemas;
 use crate::validators::check_params;
 use crate::workflow_file::complaint::{Complaint, Report, quoted};
 use crate::workflow_file::shape::nearest;
@@ -444,7 +443,7 @@ impl Loader<'_> {
             RawForm::Inline(schema, at) => {
                 let source = format!("{} of the registry", at.path.as_str());
                 match self.schemas.resolve_inline(schema, &source) {
-                    Ok(resolved) => self.schema(Ok(resolved), at)?,
+                    Ok(resolved) => json_form(Ok(resolved), at, self.report)?,
                     // It has no lines of its own, so all stands where the schema begins.
                     Err(complaints) => {
                         for Complaint { path, what, help, .. } in complaints {
@@ -457,7 +456,7 @@ impl Loader<'_> {
             }
             RawForm::Schema { file, name, at } => {
                 let resolved = self.schemas.resolve(file, name);
-                self.schema(resolved, at)?
+                json_form(resolved, at, self.report)?
             }
             RawForm::Pattern(pattern, at) => {
                 // The dialect is that of conditions.
@@ -467,45 +466,7 @@ impl Loader<'_> {
                 (Form::TextPattern(pattern.clone()), None)
             }
         };
-        Some(Answer { format: AnswerFormat { form, template }, open })
-    }
-
-    /// Takes a schema that was resolved, and how it was before its objects were closed; passes on what is wrong with it,
-    /// and what its author should know.
-    fn schema(
-        &mut self,
-        resolved: Result<Resolved, Vec<Complaint>>,
-        at: &At,
-    ) -> Option<(Form, Option<Value>)> {
-        match resolved {
-            Ok(Resolved { open, schema, source, digests, warnings, .. }) => {
-                for warning in warnings {
-                    match placed(&warning) {
-                        true => self.report.adopt_warning(at.place, warning),
-                        false => at.warn(self.report, of_file(&warning), warning.help.unwrap_or_default()),
-                    }
-                }
-                let form = Form::Json { schema: Some(schema), source, digests };
-                if let Err(error) = read_back(&form) {
-                    let what = format!("this schema could not be read back from the log of a run: {error}");
-                    let help = "127 levels are the most, with all that it refers to in its place";
-                    at.error(self.report, what, help);
-                    return None;
-                }
-                Some((form, Some(open)))
-            }
-            Err(complaints) => {
-                for complaint in complaints {
-                    match placed(&complaint) {
-                        true => self.report.adopt(at.place, complaint),
-                        false => {
-                            at.error(self.report, of_file(&complaint), complaint.help.unwrap_or_default())
-                        }
-                    }
-                }
-                None
-            }
-        }
+        Some(Answer { format: AnswerFormat { form, template, declares: true }, open })
     }
 
     fn retry_prompt(&mut self, address: &RawAddress) -> Option<Template> {
@@ -603,22 +564,6 @@ pub(super) fn step_prompts(
         bounded: later.bounded,
         variables: variables.into_iter().cloned().collect(),
     })
-}
-
-/// Reads a form as a log would hold it: what cannot be read must not be written.
-fn read_back(form: &Form) -> serde_json::Result<Form> {
-    serde_json::from_str(&with_room(|| serde_json::to_string(form))?)
-}
-
-/// Says whether a complaint names a line; one that does not is about what refers to the file.
-fn placed(complaint: &Complaint) -> bool {
-    complaint.line > 0
-}
-
-/// Returns what is wrong, with the file that it is about.
-fn of_file(complaint: &Complaint) -> String {
-    let Complaint { file, what, .. } = complaint;
-    if file.is_empty() || what.contains(file.as_str()) { what.clone() } else { format!("{file}: {what}") }
 }
 
 fn is_of(validator: &RawValidator, pattern: &str) -> bool {

@@ -17,6 +17,7 @@ mod answers;
 pub mod builtin;
 pub mod front_matter;
 pub(crate) mod json;
+mod json_form;
 pub mod keys;
 mod load;
 mod read;
@@ -31,7 +32,9 @@ use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::step::{capability, worker_kind};
 pub(crate) use json::{parse as parse_json, value as json_value};
+pub(crate) use json_form::json_form;
 use load::near_or_list;
+pub(crate) use read::At;
 pub use starter::starter;
 
 /// A registry that was read, checked and resolved.

@@ -19,7 +19,7 @@ use crate::workflow_file::view::View;
 
 /// Where something is said, and how it is called there.
 #[derive(Clone, Debug)]
-pub(super) struct At {
+pub(crate) struct At {
     pub place: Place,
     pub path: KeyPath,
 }

@@ -61,6 +61,14 @@ pub fn resolve(folder: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Co
     Schemas::new(folder).resolve(file, name)
 }
 
+/// Splits `FILE#NAME` into the file and the name as [`resolve`] takes it: without one it is the whole file.
+pub fn named(reference: &str) -> (&str, String) {
+    let (file, name) = reference.split_once('#').unwrap_or((reference, ""));
+    // A pointer and the whole file need their sign; a name is looked up without.
+    let name = if name.is_empty() || name.starts_with('/') { format!("#{name}") } else { name.to_owned() };
+    (file, name)
+}
+
 /// Resolves a schema that stands in another file: `outputSchema` of a registry. Its references lead into the folder.
 ///
 /// # Errors

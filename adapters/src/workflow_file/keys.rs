@@ -254,6 +254,7 @@ const STEP: &[Key] = &[
     optional("subworkflow_event_prefix", Kind::Text, "`auto`: the name of the step", "That prefix.").subworkflow(),
     optional("completion_conditions", Kind::List(&Kind::TextOr(Level::Condition)), "`[]`", "Validators that must hold after the work: those of the steps registry, and built-in ones (docs/validators.md).").ours(),
     optional("registry_step", Kind::TextOr(Level::RegistryStep), "none", "A whole configuration from the steps registry: prompts, conditions, the form of the answer, a closer.").ours(),
+    optional("output_schema", Kind::Text, "none", "What the answer of the worker has to be: JSON that meets the schema `FILE#NAME`, from the workspace; `FILE` alone is the whole file (docs/answers.md).").worker().ours(),
     optional("stop_at_first", Kind::Flag, "`false`", "The first condition that does not hold ends the asking; else all are asked.").ours(),
 ];
 

@@ -18,6 +18,7 @@ use unstuck_core::workflow::Workflow;
 
 use crate::clients;
 use crate::registry::Registry;
+use crate::schema::Resolved;
 
 mod catalog;
 mod client;
@@ -147,6 +148,16 @@ pub trait Files {
         Err(Rejected { complaints: vec![Complaint::of_file(path, what)] })
     }
 
+    /// Resolves a schema of a workspace, by its file and its name there.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it; files that are only in memory hold none.
+    fn schema(&self, workspace: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+        let _nothing_to_read = (workspace, name);
+        Err(vec![Complaint::of_file(Path::new(file), "schemas are read from the disk only")])
+    }
+
     /// Returns the clients that are known in a workspace: without a disk those that are built in.
     ///
     /// # Errors
@@ -195,6 +206,10 @@ impl Files for Disk {
             Some(path) => Registry::load(path, workspace, Some(asked)),
             None => Ok((Registry::built_in(), Vec::new())),
         }
+    }
+
+    fn schema(&self, workspace: &Path, file: &str, name: &str) -> Result<Resolved, Vec<Complaint>> {
+        crate::schema::resolve(workspace, file, name)
     }
 
     fn clients(&self, workspace: &Path) -> Result<Clients, Rejected> {

@@ -15,6 +15,7 @@ use super::catalog::Profile;
 use super::complaint::{Note, Place};
 use super::keys::{Level, Side};
 use super::load::{Loader, Scope};
+use super::verify::VERIFYING;
 use super::view::{View, texts};
 use crate::registry::Registry;
 
@@ -37,7 +38,7 @@ impl Loader<'_> {
         let own_timeout = task.span("timeout");
         let check_timeout = Millis((own_timeout.unwrap_or(run_timeout).0 / 4).max(1000));
         let check = view.map("completion_check").map(|check| self.check(&check, calls, check_timeout, scope));
-        let asks = view.has("completion_conditions") || view.has("registry_step");
+        let asks = VERIFYING.iter().any(|key| view.has(key));
         let check = check.or_else(|| asks.then(|| super::verify::check(check_timeout)));
         let convergence = self.convergence(view, check.is_some(), scope);
         let work = if calls {
@@ -127,7 +128,7 @@ impl Loader<'_> {
 
     /// Returns the bound of the loop: 1 without a check.
     fn max_iterations(&mut self, view: &View<'_>) -> u32 {
-        if ["completion_check", "completion_conditions", "registry_step"].iter().all(|key| !view.has(key)) {
+        if VERIFYING.iter().chain(&["completion_check"]).all(|key| !view.has(key)) {
             return 1;
         }
         if view.has("completion_check") && !view.has("max_iterations") {

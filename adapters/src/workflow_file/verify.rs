@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::completion::{Completion, OnFailed};
+use serde_json::Value;
+use unstuck_core::completion::{AnswerFormat, Completion, OnFailed};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
@@ -11,7 +12,11 @@ use super::load::Loader;
 use super::node::{self, Node};
 use super::view::View;
 use crate::prompt_template::variables;
-use crate::registry::{Registry, SUPPLIED, StepRef, Wanted, json_value};
+use crate::registry::{At, Registry, SUPPLIED, StepRef, Wanted, json_form, json_value};
+use crate::schema;
+
+/// The keys of a step that ask for something besides a verdict.
+pub(super) const VERIFYING: [&str; 3] = ["completion_conditions", "registry_step", "output_schema"];
 
 impl Loader<'_> {
     /// Reads the steps registry that a workflow names; one of nothing but the built-in validators where it names
@@ -19,9 +24,7 @@ impl Loader<'_> {
     pub fn registry(&mut self, top: &View<'_>) -> Option<Registry> {
         let named = top.text("steps_registry").filter(|path| super::path_within(path).is_ok());
         let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
-        let asks = |step: &Node| {
-            ["completion_conditions", "registry_step"].iter().any(|key| step.entry(key).is_some())
-        };
+        let asks = |step: &Node| VERIFYING.iter().any(|key| step.entry(key).is_some());
         let is_wrong = named.is_none() && top.has("steps_registry");
         if is_wrong || named.is_none() && !steps.iter().any(|step| asks(&step.value)) {
             return None;
@@ -81,6 +84,16 @@ impl Loader<'_> {
                 }
             }
         }
+        if let Some(answer) = self.output_schema(view) {
+            match completion.answer.is_none() && completion.final_answer.is_none() {
+                true => completion.answer = Some(answer),
+                false => {
+                    let (place, path) = (view.value_place("output_schema"), view.path.key("output_schema"));
+                    let what = "the step of the registry has a form of the answer already";
+                    self.report.error(place, &path, what, "keep one of them");
+                }
+            }
+        }
         let asks =
             !completion.conditions.is_empty() || completion.answer.is_some() || completion.closer.is_some();
         if !asks && lacks_some.is_none() && wanted(view).is_empty() && !view.has("completion_check") {
@@ -97,6 +110,28 @@ impl Loader<'_> {
         }
         completion.stop_at_first = view.flag("stop_at_first").unwrap_or(false);
         (completion != Completion::default()).then_some(completion)
+    }
+
+    /// Reads the schema that the answers of a step have to meet.
+    fn output_schema(&mut self, view: &View<'_>) -> Option<AnswerFormat> {
+        let (file, name) = schema::named(view.text("output_schema")?);
+        let at = At::value(view, "output_schema");
+        if let Err(why) = super::path_within(file) {
+            let what = format!("found {}: {why}", quoted(file));
+            at.error(
+                &mut self.report,
+                what,
+                "expected a relative path without \"..\", such as forms/answers.json#name",
+            );
+            return None;
+        }
+        let resolved = self.files.schema(&self.options.workspace, file, &name);
+        let (form, open) = json_form(resolved, &at, &mut self.report)?;
+        Some(AnswerFormat {
+            form,
+            template: None,
+            declares: open.is_some_and(|open| names_declaration(&open)),
+        })
     }
 
     fn of_registry(
@@ -165,6 +200,14 @@ fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, 
         }
         _ => None,
     }
+}
+
+/// Says whether a schema names a field in which an answer declares that the work is complete.
+fn names_declaration(schema: &Value) -> bool {
+    let named = |key: &str| schema.get("properties").is_some_and(|it| it.get(key).is_some());
+    let parts =
+        ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+    named("status") || named("next_action") || parts.into_iter().any(names_declaration)
 }
 
 /// Returns the names of all validators that the steps of a workflow name themselves.

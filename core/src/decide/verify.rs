@@ -326,7 +326,7 @@ fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> 
         return claim;
     };
     let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
-    let has_fields = |it: &AnswerFormat| matches!(it.form, Form::Json { schema: Some(_), .. });
+    let has_fields = |it: &AnswerFormat| it.declares && matches!(it.form, Form::Json { schema: Some(_), .. });
     match Declaration::of(&value) {
         Declaration::Complete => claim.decision = Decision::Complete,
         // Who names no field that says so asks for none: the form of the answer is all.

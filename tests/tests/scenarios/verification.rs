@@ -238,6 +238,62 @@ fn an_answer_that_declares_completion_meets_two_schemas_that_each_close_the_othe
 }
 
 #[test]
+fn a_workflow_asks_for_the_form_of_an_answer_without_a_registry() {
+    let properties = |more: &str| format!("\"count\": {{\"type\": \"integer\"}}{more}");
+    let schema = |more: &str| {
+        let named = properties(more);
+        format!(
+            "{{\"$defs\": {{\"found\": {{\"type\": \"object\", \"required\": [\"count\"], \"properties\": {{{named}}}}}}}}}"
+        )
+    };
+    let worker = "worker: COMMAND\ncommand: sh ./worker.sh\ninstructions: Count them.\nmax_iterations: 5\n\
+                  output_schema: \"forms/a.json#found\"\n";
+    // The last answer of each is the first that will do.
+    let rows = [
+        ("", "", &["about three", "{\"count\": \"three\"}", "{\"count\": 3}"][..]),
+        (
+            "",
+            "completion_check: {worker: CUSTOM, instructions: test -e made, capabilities: [READ]}\n",
+            &["{\"count\": 3}", "{}", "{\"count\": 3}"],
+        ),
+        (
+            ", \"status\": {\"enum\": [\"in_progress\", \"completed\"]}",
+            "completion_conditions: [{validator: command, params: {run: \"test -e made\"}}]\n",
+            &[
+                "{\"count\": 1}",
+                "{\"count\": 1, \"status\": \"in_progress\"}",
+                "{\"count\": 3, \"status\": \"completed\"}",
+            ],
+        ),
+    ];
+    for (more, check, answers) in rows {
+        let stage = Stage::repository();
+        stage.write("forms/a.json", schema(more));
+        let cases: Vec<String> = (1..).zip(answers).map(|(at, it)| format!("{at}) echo '{it}' ;;")).collect();
+        let made = "test $UNSTUCK_ITERATION = 1 || : >made";
+        stage.write(
+            "worker.sh",
+            format!("cat >/dev/null\n{made}\ncase $UNSTUCK_ITERATION in\n{}\nesac\n", cases.join("\n")),
+        );
+        stage.workflow("", &format!("{worker}{check}"));
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        assert_eq!(stage.verdicts().len(), answers.len(), "{check}");
+        let all = prompts(&stage);
+        assert!(all.iter().all(|it| it.contains("\"count\"") && it.contains("How to answer")), "{}", all[0]);
+        stage.verify();
+    }
+    // One of the registry is enough.
+    let stage = Stage::repository();
+    let end = self::schema(&stage);
+    registry(&stage, &tests_pass(), &end);
+    flow(&stage, "true", "output_schema: .agent/fixer/schemas/issue.schema.json#answer");
+    let refused = stage.unstuck(&["check", "flow.yaml"]).with_status(64);
+    refused.complains(
+        "output_schema: the step of the registry has a form of the answer already; keep one of them",
+    );
+}
+
+#[test]
 fn s11_a_claim_while_tests_fail_is_answered_with_the_prompt_of_its_pattern() {
     let stage = Stage::repository();
     let end = schema(&stage);

@@ -38,10 +38,8 @@ pub struct Args {
 
 /// Resolves the schema; prints it, or checks an answer.
 pub fn schema(args: &Args) -> Result {
-    let (file, name) = args.schema.split_once('#').unwrap_or((&args.schema, ""));
+    let (file, name) = schema::named(&args.schema);
     let (folder, file) = place(args.folder.as_deref(), file)?;
-    // A pointer and the whole file need their sign; a name is looked up without.
-    let name = if name.is_empty() || name.starts_with('/') { format!("#{name}") } else { name.to_owned() };
     let resolved = schema::resolve(&folder, &file, &name).map_err(|problems| refusal(&problems))?;
     for warning in &resolved.warnings {
         eprint!("warning: {}", warning.render(text::width()));

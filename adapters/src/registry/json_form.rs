@@ -1,0 +1,61 @@
+//! From a schema that was resolved to the form that an answer has to have.
+
+use serde_json::Value;
+use unstuck_core::completion::Form;
+
+use super::read::At;
+use crate::schema::deep::with_room;
+use crate::schema::{Complaint, Resolved};
+use crate::workflow_file::complaint::Report;
+
+/// Takes a schema that was resolved, and how it was before its objects were closed; passes on what is wrong with it,
+/// and what its author should know. `at` is what refers to it.
+pub(crate) fn json_form(
+    resolved: Result<Resolved, Vec<Complaint>>,
+    at: &At,
+    report: &mut Report,
+) -> Option<(Form, Option<Value>)> {
+    match resolved {
+        Ok(Resolved { open, schema, source, digests, warnings, .. }) => {
+            for warning in warnings {
+                match placed(&warning) {
+                    true => report.adopt_warning(at.place, warning),
+                    false => at.warn(report, of_file(&warning), warning.help.unwrap_or_default()),
+                }
+            }
+            let form = Form::Json { schema: Some(schema), source, digests };
+            if let Err(error) = read_back(&form) {
+                let what = format!("this schema could not be read back from the log of a run: {error}");
+                let help = "127 levels are the most, with all that it refers to in its place";
+                at.error(report, what, help);
+                return None;
+            }
+            Some((form, Some(open)))
+        }
+        Err(complaints) => {
+            for complaint in complaints {
+                match placed(&complaint) {
+                    true => report.adopt(at.place, complaint),
+                    false => at.error(report, of_file(&complaint), complaint.help.unwrap_or_default()),
+                }
+            }
+            None
+        }
+    }
+}
+
+/// Reads a form as a log would hold it: what cannot be read must not be written.
+fn read_back(form: &Form) -> serde_json::Result<Form> {
+    serde_json::from_str(&with_room(|| serde_json::to_string(form))?)
+}
+
+/// Says whether a complaint names a line; one that does not is about what refers to the file.
+fn placed(complaint: &Complaint) -> bool {
+    complaint.line > 0
+}
+
+/// Returns what is wrong, with the file that it is about.
+fn of_file(complaint: &Complaint) -> String {
+    let Complaint { file, what, .. } = complaint;
+    if file.is_empty() || what.contains(file.as_str()) { what.clone() } else { format!("{file}: {what}") }
+}
