@@ -125,7 +125,7 @@ where
                 .hint(format!("{}, then try again", hint::for_io(&error)))
         })?;
     // Also over the command that tells of the end.
-    let _guard = guard::start(run);
+    let _guard = guard::start(run, runs.as_ref());
     let ended = runtime.block_on(async {
         let site = site(
             driving,

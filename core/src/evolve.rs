@@ -17,8 +17,8 @@ use crate::declaration::{Intent, intent};
 use crate::event::{
     AnswerGiven, Call, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit,
     Fact, FallbackTaken, Inquiry, Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome,
-    RunResumed, RunStarted, StageRaised, StepEnd, StepEnded, VerdictReached, WaitReason, WaitRequested,
-    WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
+    RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StageRaised, StepEnd, StepEnded, VerdictReached,
+    WaitReason, WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
 use crate::gate::CommandResult;
 use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, StepId, Timestamp};
@@ -27,7 +27,8 @@ use crate::rest::Rest;
 use crate::scope::{self, Drift};
 use crate::snapshot::Snapshot;
 use crate::state::{
-    Changed, Child, Conversation, Feedback, InFlight, Left, Phase, Plan, RunState, StepPhase, StepState,
+    Changed, Child, Conversation, Feedback, InFlight, Left, LostWork, Phase, Plan, RunState, StepPhase,
+    StepState,
 };
 use crate::verdict::Decision;
 use crate::verdict::text::strip_ansi;
@@ -127,6 +128,11 @@ impl RunState {
         let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
         self.left_unseen = seen.is_none() && (self.left_unseen || ran);
         let Some(snapshot) = seen else { return };
+        if let Observation::SnapshotTaken(SnapshotTaken { moment: SnapshotMoment::Abandoned, .. }) =
+            observation
+        {
+            self.abandoned(&snapshot);
+        }
         // What a step has left is what is there before anybody else begins. Its own end does not count: a check comes
         // after it, and what a process that outlives the worker changes is the work of the step, too.
         if matches!(observation, Observation::WorkerStarted(_) | Observation::SnapshotTaken(_)) {
@@ -161,6 +167,19 @@ impl RunState {
         self.phase = Phase::Active;
         self.clock.running_since = place.at;
         Fold::Done
+    }
+
+    /// The supervisor died, and this is what was left of what was in flight.
+    fn abandoned(&mut self, left: &Arc<Snapshot>) {
+        let lost: Vec<StepId> = self.in_flight().map(|(step, _)| step.id.clone()).collect();
+        for id in lost {
+            self.turn_ended(&id);
+            self.with_step(&id, |step| {
+                let work = step.works_from.take().map(|before| LostWork { before, after: Arc::clone(left) });
+                step.lost_work.extend(work);
+                Fold::Done
+            });
+        }
     }
 
     /// The turn of a step is over: what changes from now on may be the work of others.
@@ -375,6 +394,7 @@ impl RunState {
             step.tokens = tokens;
             step.child = child(step, &event.outcome, place).or(step.child.take());
             step.works_from = None;
+            step.lost_work.clear();
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
@@ -479,7 +499,7 @@ impl RunState {
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             // Where it is known what was there before, the attempt that takes its place is compared with that.
-            if what == Next::Work && step.works_from.is_none() {
+            if what == Next::Work && step.works_from.is_none() && step.lost_work.is_empty() {
                 step.changed = step.changed.max(Changed::Unknown);
             }
             step.phase = StepPhase::due(what);
@@ -517,6 +537,7 @@ impl RunState {
             step.waiting_since = None;
             step.worked = None;
             step.works_from = None;
+            step.lost_work.clear();
             step.changed_now = None;
             step.work_attempt = Attempt(0);
             step.claim = None;

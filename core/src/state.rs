@@ -122,6 +122,8 @@ pub struct StepState {
     /// The workspace before the work that has not come to its end yet: what an attempt that was lost has changed since
     /// counts with the one that ends.
     pub works_from: Option<Arc<Snapshot>>,
+    /// What attempts that were lost have done of that work, where it is known what they left. Counts with the one that ends.
+    pub lost_work: Vec<LostWork>,
     /// What it has left since its last turn; only of a step that has rules about what it changes.
     pub left: Left,
     /// What others have made of the workspace between its turns, oldest first.
@@ -200,6 +202,15 @@ pub struct Gap {
     pub left: Arc<Snapshot>,
     /// What it found when it went on.
     pub found: Arc<Snapshot>,
+}
+
+/// The work of an attempt whose supervisor died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostWork {
+    /// What was there before it.
+    pub before: Arc<Snapshot>,
+    /// What it had left when all of it was ended.
+    pub after: Arc<Snapshot>,
 }
 
 /// A child run that has ended.
@@ -374,7 +385,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 13;
+    pub const REDUCER_VERSION: u32 = 14;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {

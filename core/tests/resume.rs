@@ -175,6 +175,34 @@ fn what_others_changed_while_a_step_rested_is_told_from_what_it_left() {
     assert_eq!(gaps(&world, "a"), named(&[(2, 3)]));
 }
 
+#[test]
+fn what_a_lost_attempt_left_is_told_from_what_a_person_changed_before_the_run_went_on() {
+    let rules = Convergence { allowed_paths: vec!["src".to_owned()], ..Convergence::default() };
+    let look = |content, moment| {
+        Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(content)), moment })
+    };
+    for (convergence, expected) in [(Some(rules), &[(2, 3)][..]), (None, &[])] {
+        let of_step = Step { convergence, ..step("a") };
+        let mut world = World::start(Workflow::of_steps(vec![of_step]), Script::default());
+        begin_with(&mut world, "a", Some(1));
+        world.give(resumed(0)).expect("its supervisor died");
+        world.give(look(2, SnapshotMoment::Abandoned)).expect("always");
+        let (step_id, iteration, attempt) = (StepId::from("a"), Iteration(1), Attempt(1));
+        let lost = Lost { step: step_id, iteration, attempt, processes_ended: 0 };
+        world.give(Observation::WorkerLost(lost)).expect("it is in flight");
+        world.give(look(3, SnapshotMoment::Resumed)).expect("always");
+        begin_with(&mut world, "a", Some(3));
+        assert_eq!(gaps(&world, "a"), named(expected));
+        let at = |world: &World| world.state.step(&StepId::from("a")).expect("a step").1.clone();
+        let work: Vec<_> = at(&world).lost_work.iter().map(|it| (it.before.work, it.after.work)).collect();
+        assert_eq!(work, named(&[(1, 2)]));
+        assert_eq!(at(&world).works_from.map(|it| it.work), Some(snapshot(3).work));
+        assert_eq!(at(&world).changed, Changed::default(), "what it changed is known, and counts later");
+        stop(&mut world, "a", Some(true));
+        assert_eq!(at(&world).lost_work, []);
+    }
+}
+
 fn finish(world: &mut World, id: &str, act: &Act) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let due = unstuck_core::Due { step: StepId::from(id), iteration: at.iteration, attempt: at.attempt };

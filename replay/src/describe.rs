@@ -140,6 +140,9 @@ fn observed(observation: &Observation) -> String {
                 SnapshotMoment::Ended => format!("{files} was taken at the end"),
                 SnapshotMoment::Resumed => format!("{files} was taken when the run was resumed"),
                 SnapshotMoment::BeforeUndo => format!("{files} was taken before files were put back"),
+                SnapshotMoment::Abandoned => {
+                    format!("{files} was taken when its supervisor had died and all it had started was ended")
+                }
                 SnapshotMoment::Undone(to) => format!("the files were put back to those of event {to}"),
             }
         }

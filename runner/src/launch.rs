@@ -27,6 +27,7 @@ use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
 
+use crate::abandoned;
 use crate::baselines::Baselines;
 use crate::branch_lock::BranchLock;
 use crate::child::as_child;
@@ -143,6 +144,15 @@ pub struct Undone {
     pub restored: Restored,
 }
 
+/// What is found in the workspace of a run that is taken up again, where that is to be recorded.
+#[derive(Default)]
+struct Found {
+    /// What an attempt has left that was lost, and how that is known.
+    left: Option<(Box<Snapshot>, SnapshotMoment)>,
+    /// What a person has made of it.
+    now: Option<Box<Snapshot>>,
+}
+
 /// How a run is taken up again.
 #[derive(Clone, Debug)]
 pub enum TakeUp {
@@ -190,17 +200,22 @@ impl Site {
         let (mut runner, _workspace) = self.take_over(log)?;
         runner.find_base()?;
         let processes_ended = process::end_leftovers(&runner.mark());
-        let drifted = self.drift(&runner, accept_drift)?;
+        let Found { left, now } = self.found(&runner, accept_drift)?;
         runner.record(match how {
             TakeUp::Resume(order) => Observation::RunResumed(order),
             TakeUp::Answer(answer) => Observation::AnswerGiven(answer),
             TakeUp::AsChild(place) => as_child(runner.state(), *place),
         })?;
-        if let Some(snapshot) = drifted {
+        // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
+        // person's what is the attempt's.
+        if let Some((snapshot, moment)) = left {
+            runner.record(Observation::SnapshotTaken(SnapshotTaken { snapshot, moment }))?;
+        }
+        runner.record_lost(processes_ended)?;
+        if let Some(snapshot) = now {
             let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed };
             runner.record(Observation::SnapshotTaken(taken))?;
         }
-        runner.record_lost(processes_ended)?;
         finish(runner).await
     }
 
@@ -299,25 +314,44 @@ impl Site {
         Ok(self.runner(log, &started, state))
     }
 
-    /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, or what a
-    /// person has made of it since the run came to rest, if that is accepted.
-    fn drift(&self, runner: &Runner<Machine>, accepted: bool) -> Result<Option<Box<Snapshot>>, Error> {
+    /// Returns what the workspace has become since the last snapshot: what a lost attempt has left, and what a person has
+    /// made of it since the run came to rest, if that is accepted.
+    fn found(&self, runner: &Runner<Machine>, accepted: bool) -> Result<Found, Error> {
         let state = runner.state();
-        let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else { return Ok(None) };
-        let Some(now) = runner.look() else { return Ok(None) };
-        let mut files = runner.drift(last, &now);
-        // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken. It is recorded
-        // while the attempt still counts as under way: if this supervisor dies too, the next one must not take it for
-        // a person's.
-        if state.may_have_changed_workspace() {
-            if !files.is_empty() {
-                let files = snapshots::named(&files);
-                tracing::warn!(
-                    "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
-                );
-            }
-            return Ok(Some(now).filter(|now| **now != *last));
+        let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else {
+            return Ok(Found::default());
+        };
+        let Some(now) = runner.look() else { return Ok(Found::default()) };
+        if !state.may_have_changed_workspace() {
+            let now = self.drift(runner, last, now, accepted)?;
+            return Ok(Found { left: None, now });
         }
+        if let Some(left) = runner.abandoned() {
+            let now = self.drift(runner, &left, now, accepted)?;
+            return Ok(Found { left: Some((left, SnapshotMoment::Abandoned)), now });
+        }
+        // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
+        let files = runner.drift(last, &now);
+        if !files.is_empty() {
+            let files = snapshots::named(&files);
+            tracing::warn!(
+                "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
+            );
+        }
+        let left = Some((now, SnapshotMoment::Resumed)).filter(|(now, _)| **now != *last);
+        Ok(Found { left, now: None })
+    }
+
+    /// Returns what a person has made of the workspace since it was left so, if that is accepted; `None` if nothing.
+    fn drift(
+        &self,
+        runner: &Runner<Machine>,
+        left: &Snapshot,
+        now: Box<Snapshot>,
+        accepted: bool,
+    ) -> Result<Option<Box<Snapshot>>, Error> {
+        let state = runner.state();
+        let mut files = runner.drift(left, &now);
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));
@@ -447,6 +481,11 @@ impl Runner<Machine> {
     fn look(&self) -> Option<Box<Snapshot>> {
         let keeper = self.world.snapshots.as_ref().filter(|_| self.world.led_away().is_none())?;
         keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
+    }
+
+    /// Returns what was left when the supervisor before this one died, if its guard could look.
+    fn abandoned(&self) -> Option<Box<Snapshot>> {
+        abandoned::noted(self.log.folder()?, self.log.head(), self.world.snapshots.as_deref()?)
     }
 
     /// Returns the files that differ between two snapshots, as far as that can be told.

@@ -3,8 +3,10 @@
 //! [`Runner::drive`] is all of it: begin what is owed, wait for the first thing to happen, record it
 //! with what was decided, fold, repeat. What a run needs of the world is in [`world`]; what it means to
 //! begin and to end something on a real machine in `perform`; how a run is opened, for the first time or
-//! again, in [`launch`]; how a person ends a wait in [`kick`].
+//! again, in [`launch`]; what is known of the workspace when a supervisor has died in [`abandoned`]; how a person ends a
+//! wait in [`kick`].
 
+pub mod abandoned;
 mod baseline;
 pub mod baselines;
 pub mod branch_lock;

@@ -12,13 +12,13 @@ use unstuck_core::event::{Inquiry, Outcome};
 use unstuck_core::id::{Iteration, RunId, Stage};
 use unstuck_core::scope::{self, Drift};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::state::Gap;
+use unstuck_core::state::{Gap, LostWork};
 use unstuck_core::workflow::{Convergence, Step};
 use unstuck_core::{Due, RunState};
 
 use crate::machine::Machine;
 use crate::scratch::Scratch;
-use crate::snapshots::{Keeper, Since, named, shown};
+use crate::snapshots::{Compared, Keeper, Since, named, shown};
 use crate::workspace::remake;
 
 /// A workspace of so many files is looked at in less time than it takes to hand that over to a thread.
@@ -34,8 +34,10 @@ pub(crate) struct Seen {
     gaps: Vec<Gap>,
     /// Just before.
     before: Box<Snapshot>,
-    /// The same, but for what an attempt of the same work has changed that was lost.
+    /// The same, but for what an attempt of the same work has changed that was lost, if nobody knows what it left.
     from: Box<Snapshot>,
+    /// What attempts of the same work have changed that were lost.
+    lost_work: Vec<LostWork>,
     /// The rules of the step about what it changes, if it has any.
     rules: Option<Convergence>,
     /// The commit that is compared with, as far as it was there before the work.
@@ -95,10 +97,11 @@ pub(crate) fn before(
         |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
     let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
     let from = or_now(at.works_from.as_deref());
+    let lost_work = at.lost_work.clone();
     let gaps = at.gaps.iter().cloned().chain(at.gap(Arc::new((*before).clone()))).collect();
     let stage = at.convergence.stage();
     let undo = undo(state, due);
-    Ok(Some(Seen { first, of_step, gaps, before, from, rules, base, stage, is_check, undo }))
+    Ok(Some(Seen { first, of_step, gaps, before, from, lost_work, rules, base, stage, is_check, undo }))
 }
 
 /// Returns the command that brings back the files as they were before an iteration, whatever came after it.
@@ -195,18 +198,28 @@ impl Seen {
         if self.is_check {
             return Ok(After { drift, ..After::default() });
         }
-        let mut compared = keeper.compare(&self.first, &self.from, &after, &self.undo).map_err(told)?;
+        let mut compared = self.work(keeper, &after)?;
         notes.append(&mut compared.said);
         let mut drift = drift;
         let put_back = self.put_back(keeper, &after, drift.as_ref(), notes)?;
         if !put_back.is_empty()
             && let Some(now) = again()?
         {
-            compared = keeper.compare(&self.first, &self.from, &now, &self.undo).map_err(told)?;
+            compared = self.work(keeper, &now)?;
             drift = self.drift(world, keeper, &now)?.map(|drift| Drift { put_back, ..drift });
         }
         let (changed, diffstat) = (Some(compared.changed), compared.diffstat);
         Ok(After { changed, drift, diffstat, snapshot: Some(after) })
+    }
+
+    /// Returns what this attempt has changed, and those of the same work that were lost.
+    fn work(&self, keeper: &Keeper, after: &Snapshot) -> Result<Compared, String> {
+        let lost = self.lost_work.iter().map(|it| (&*it.before, &*it.after));
+        let mut parts = lost.chain([(&*self.from, after)]);
+        parts.try_fold(Compared::default(), |all, (before, after)| {
+            let part = keeper.compare(&self.first, before, after, &self.undo).map_err(told)?;
+            Ok(all.and(part))
+        })
     }
 
     /// Puts back what strayed, where that is asked for, and says so. Returns what was put back. What was there is in the

@@ -74,7 +74,7 @@ struct Known {
 pub type Since<'a> = BTreeMap<String, &'a Snapshot>;
 
 /// What a worker has made of the workspace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Compared {
     /// Whether anything differs but what git notes for itself.
     pub changed: bool,
@@ -82,6 +82,18 @@ pub struct Compared {
     pub diffstat: Option<Diffstat>,
     /// What it threw away that is in no commit, and where it moved the repository, in sentences.
     pub said: Vec<String>,
+}
+
+impl Compared {
+    /// Adds what was made of it later.
+    pub(crate) fn and(mut self, later: Self) -> Self {
+        self.said.extend(later.said);
+        let diffstat = match (self.diffstat, later.diffstat) {
+            (Some(one), Some(other)) => Some(one.and(&other)),
+            (one, other) => one.or(other),
+        };
+        Self { changed: self.changed || later.changed, diffstat, said: self.said }
+    }
 }
 
 /// In so many files changed lines are counted.

@@ -29,7 +29,7 @@ const HEADER_LEN: usize = 8 + 8 + 32 + 4;
 
 impl Checkpoint {
     /// Returns the checkpoint at `path`; `None` if there is none or it is damaged.
-    pub(crate) fn load(path: &Path) -> Option<Self> {
+    pub fn load(path: &Path) -> Option<Self> {
         let bytes = fs::read(path).ok()?;
         let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
         if Digest::of(content).0 != checksum {
@@ -46,7 +46,11 @@ impl Checkpoint {
     }
 
     /// Replaces the checkpoint at `path` in one step.
-    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// As the system says.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(HEADER_LEN + self.state.len() + 32);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&self.seq.0.to_le_bytes());

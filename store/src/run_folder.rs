@@ -72,6 +72,11 @@ impl RunFolder {
         self.path.join("checkpoint")
     }
 
+    /// Returns the file that says what a supervisor that died has left, if somebody looked.
+    pub fn abandoned(&self) -> PathBuf {
+        self.path.join("abandoned")
+    }
+
     /// Returns the file that says how the rest is written.
     pub fn format(&self) -> PathBuf {
         self.path.join("format")

@@ -1,9 +1,12 @@
 //! `unstuck guard`: ends what is left of a run when its supervisor dies. Started by the supervisor.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use unstuck_adapters::process::guard::{self, Guard};
 use unstuck_core::id::RunId;
+use unstuck_runner::{abandoned, machine};
+use unstuck_store::state_dir::Project as Runs;
 
 use crate::error::Result;
 use crate::exit;
@@ -11,22 +14,36 @@ use crate::exit;
 /// Arguments of `unstuck guard`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How the marks of the run's processes begin.
-    mark: String,
+    /// The run.
+    run: String,
+    /// The process of its supervisor.
+    supervisor: u32,
+    /// The folder of the project's state; none where runs are kept in memory.
+    project: Option<PathBuf>,
 }
 
-/// Waits for the end of whoever started it.
+/// Waits for the end of whoever started it. What a supervisor that died has left in the workspace is noted, so that a
+/// resume can tell it from what a person changes from then on.
 pub fn guard(args: &Args) -> Result {
-    guard::serve(&args.mark);
+    let run = RunId::new(args.run.clone());
+    let project = args.project.clone().map(Runs::at);
+    let kept = project.as_ref().map(|project| (project, project.run(&run)));
+    let is_taken_over =
+        || kept.as_ref().is_some_and(|(_, folder)| abandoned::is_taken_over(folder, args.supervisor));
+    let ended = guard::serve(&machine::mark_of(&run), is_taken_over);
+    if let (Some(_), Some((project, folder))) = (ended, &kept) {
+        let _nobody_listens = abandoned::note(project, folder, args.supervisor);
+    }
     Ok(exit::OK)
 }
 
 /// Starts the guard of a run; without one the run goes on, and a resume finds what was left.
-pub fn start(run: &RunId) -> Option<Guard> {
-    let mark = unstuck_runner::machine::mark_of(run);
+pub fn start(run: &RunId, runs: Option<&Runs>) -> Option<Guard> {
+    let (run, supervisor) = (run.to_string(), std::process::id().to_string());
+    let project = runs.map(|runs| runs.path().to_owned());
     let started = Guard::start(move || {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["guard", &mark]);
+        command.args(["guard", &run, &supervisor]).args(&project);
         Ok(command)
     });
     started

@@ -308,4 +308,7 @@ pub enum SnapshotMoment {
     BeforeUndo,
     /// The files were put back to those of the snapshot in this event.
     Undone(Seq),
+    /// The supervisor had died, and what it had started was ended: what differs from it when the run goes on was changed by
+    /// somebody else.
+    Abandoned,
 }

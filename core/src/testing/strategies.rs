@@ -207,10 +207,9 @@ fn any_observation() -> impl Strategy<Value = Observation> {
            6 => finished,
            1 => due().prop_map(move |due| Observation::WorkerLost(lost(due))),
            1 => due().prop_map(move |due| Observation::CheckLost(lost(due))),
-           1 => (0_u8..3).prop_map(|work| Observation::SnapshotTaken(SnapshotTaken {
-               snapshot: Box::new(snapshot(work)),
-               moment: SnapshotMoment::Resumed,
-           })),
+           1 => (0_u8..3, prop_oneof![Just(SnapshotMoment::Resumed), Just(SnapshotMoment::Abandoned)]).prop_map(
+               |(work, moment)| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(work)), moment }),
+           ),
        ]
 }
 

@@ -244,7 +244,7 @@ choice! {
     Refusal = verdict::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
     Next = domain::Next { Work, Check }
     Purpose = domain::Purpose { Work, Diagnosis }
-    SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it) }
+    SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it), Abandoned }
     WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
     ErrorClass = weather::ErrorClass {
         RetryableTransient, RetryableNetwork, RetryableService, RetryableRateLimit,

@@ -487,6 +487,7 @@ pub enum SnapshotMoment {
     Resumed,
     BeforeUndo,
     Undone(u64),
+    Abandoned,
 }
 
 // ---- conclusions ----

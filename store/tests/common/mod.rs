@@ -314,6 +314,7 @@ pub fn observations() -> Vec<Observation> {
         SnapshotMoment::Resumed,
         SnapshotMoment::BeforeUndo,
         SnapshotMoment::Undone(Seq(7)),
+        SnapshotMoment::Abandoned,
     ];
     let taken = |moment| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot()), moment });
     all.extend(moments.into_iter().map(taken));

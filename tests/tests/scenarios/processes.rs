@@ -243,7 +243,7 @@ fn what_the_command_that_tells_of_the_end_has_begun_does_not_outlive_the_run() {
 #[test]
 fn a_guard_that_a_worker_ends_is_followed_by_another() {
     const ENDS_THE_GUARD: &str = "for it in /proc/[0-9]*; do \
-         tr '\\0' ' ' <$it/cmdline 2>/dev/null | grep -q \"guard unstuck-$UNSTUCK_RUN_ID\" && kill -9 ${it#/proc/}; done\n\
+         tr '\\0' ' ' <$it/cmdline 2>/dev/null | grep -q \"guard $UNSTUCK_RUN_ID\" && kill -9 ${it#/proc/}; done\n\
          (env -i HOME=/ setsid sh -c \"echo \\$\\$ > $SCRATCH/shed; exec sleep 999\" >/dev/null 2>&1 &)\n\
          echo begun >>$SCRATCH/calls\n";
     let stage = Stage::repository();

@@ -1,10 +1,11 @@
 //! What a worker may change, what of it is put back, and who looks for the cause when the loop stands still.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::stage::{Ended, Stage};
+use crate::stage::{Ended, Stage, wait_until};
 
 /// Where the files of all cases are, in a repository with one commit.
 fn repository() -> Stage {
@@ -158,7 +159,7 @@ fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope
     let work = format!("sh {}", stage.scratch("work.sh").display());
     let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
     let live = stage.start(&run);
-    crate::stage::wait_until("it has changed a file", || stage.scratch("did").exists());
+    wait_until("it has changed a file", || stage.scratch("did").exists());
     live.crash();
     stage.unstuck(&["resume"]).with_status(2);
     assert!(stage.verdicts()[0]["fingerprints"].to_string().contains("scope:file:docs/d.md"));
@@ -331,6 +332,70 @@ fn s63_what_a_person_changed_while_a_step_rested_and_accepted_stays() {
         assert!(!stage.workspace().join("charts/c.yaml").exists(), "{rules} {extra}");
         stage.verify();
     }
+}
+
+/// Kills the supervisor of a worker that has changed two files, one of them out of scope if that is asked for; returns the
+/// file in which its guard has noted what is left.
+fn killed(stage: &Stage, strays: bool) -> PathBuf {
+    let work = "[ -e \"$SCRATCH/again\" ] && { echo two >src/two.rs; exit 0; }; touch \"$SCRATCH/again\"\n\
+                echo one >src/one.rs; [ -z \"$STRAYS\" ] || echo of-worker >docs/d.md; touch \"$SCRATCH/did\"; sleep 60";
+    fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
+    let strays = if strays { "STRAYS=1 " } else { "" };
+    let work = format!("{strays}sh {}", stage.scratch("work.sh").display());
+    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
+    let live = stage.start(&run);
+    wait_until("it has changed files", || stage.scratch("did").exists());
+    live.crash();
+    let note = || stage.kept().into_iter().find(|path| path.ends_with("abandoned"));
+    wait_until("its guard has looked", || note().is_some() && stage.processes().is_empty());
+    note().expect("it is there")
+}
+
+#[test]
+fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers() {
+    let stage = repository();
+    killed(&stage, false);
+    stage.write("docs/d.md", "by hand\n");
+    stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-drift");
+    stage.unstuck(&["resume", "--accept-drift"]).with_status(0);
+    assert_eq!(fs::read_to_string(stage.workspace().join("docs/d.md")).unwrap(), "by hand\n");
+    let moments: Vec<Value> = stage.facts("snapshot_taken").iter().map(|it| it["moment"].clone()).collect();
+    assert_eq!(moments[..2], ["abandoned", "resumed"]);
+    let finished = &stage.facts("worker_finished")[0];
+    let files: Vec<&Value> =
+        finished["diffstat"]["files"].as_array().expect("files").iter().map(|it| &it["path"]).collect();
+    assert_eq!(files, ["src/one.rs", "src/two.rs"], "the lost work counts, and no other");
+    stage.verify();
+
+    // What the worker itself had changed is its own, and so is what it left if nobody has touched it.
+    let stage = repository();
+    killed(&stage, true);
+    stage.unstuck(&["resume"]).with_status(2);
+    assert!(stage.verdicts()[0]["fingerprints"].to_string().contains("scope:file:docs/d.md"));
+    stage.verify();
+}
+
+/// Checks that a person's change counts as the lost worker's once something has become of the note.
+fn is_not_believed_after(spoil: impl Fn(&Stage, &Path)) {
+    let stage = repository();
+    let note = killed(&stage, false);
+    spoil(&stage, &note);
+    stage.write("docs/d.md", "by hand\n");
+    stage.unstuck(&["resume"]).with_status(2).complains("counts as its work, whoever changed it");
+    assert!(stage.verdicts()[0]["fingerprints"].to_string().contains("scope:file:docs/d.md"));
+    stage.verify();
+}
+
+#[test]
+fn a_note_of_a_guard_that_is_damaged_or_old_is_not_believed() {
+    is_not_believed_after(|_, note| {
+        let mut bytes = fs::read(note).expect("it is there");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(note, bytes).expect("the state folder is ours");
+    });
+    // Files are put back, and the log goes on.
+    is_not_believed_after(|stage, _| drop(stage.unstuck(&["undo", "@last@last"]).with_status(0)));
 }
 
 #[test]

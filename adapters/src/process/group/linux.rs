@@ -185,12 +185,19 @@ impl Family {
     }
 }
 
+/// Names no processes.
+const NO_MARK: &str = "";
+
 pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
-    end_family(mark_prefix, None)
+    end_family(mark_prefix, None, &|| false)
 }
 
-pub(crate) fn end_family(mark_prefix: &str, family: Option<&Family>) -> u32 {
-    if mark_prefix.is_empty() {
+pub(crate) fn end_family(
+    mark_prefix: &str,
+    family: Option<&Family>,
+    is_taken_over: &dyn Fn() -> bool,
+) -> u32 {
+    if mark_prefix == NO_MARK {
         return 0;
     }
     let grace = Instant::now() + Duration::from_secs(1);
@@ -198,11 +205,15 @@ pub(crate) fn end_family(mark_prefix: &str, family: Option<&Family>) -> u32 {
     let mut ended = BTreeSet::new();
     let mut asked = BTreeSet::new();
     loop {
-        let left = leftovers(mark_prefix, family);
-        ended.extend(left.iter().map(identity));
+        let mut left = leftovers(mark_prefix, family);
         if left.is_empty() || Instant::now() > give_up {
             return u32::try_from(ended.len()).unwrap_or(u32::MAX);
         }
+        // Asked after the look: whoever has begun something that was seen had the run by then.
+        if is_taken_over() {
+            left = leftovers(NO_MARK, family);
+        }
+        ended.extend(left.iter().map(identity));
         let how = if Instant::now() < grace { How::Ask(StopSignal::Term) } else { How::Kill };
         for process in &left {
             if how == How::Kill || asked.insert(identity(process)) {
@@ -214,14 +225,15 @@ pub(crate) fn end_family(mark_prefix: &str, family: Option<&Family>) -> u32 {
 }
 
 pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
-    if mark_prefix.is_empty() { 0 } else { leftovers(mark_prefix, None).len() }
+    if mark_prefix == NO_MARK { 0 } else { leftovers(mark_prefix, None).len() }
 }
 
 fn leftovers(mark_prefix: &str, family: Option<&Family>) -> Vec<Process> {
     let all = procfs::all();
     let ours = ancestors(&all);
     let is_marked = |marks: Option<Marks>| {
-        marks.is_some_and(|it| it.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
+        mark_prefix != NO_MARK
+            && marks.is_some_and(|it| it.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
     };
     let found = procfs::with_descendants(all, |process| {
         !ours.contains(&process.pid)
@@ -264,5 +276,23 @@ fn send(process: &Process, how: How) {
 fn bury(process: &Process) {
     if let Some(pid) = Pid::from_raw(process.pid) {
         let _not_ours = waitid(WaitId::Pid(pid), WaitIdOptions::NOHANG | WaitIdOptions::EXITED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::super::super::MARK;
+    use super::*;
+
+    #[test]
+    fn what_bears_the_mark_of_a_run_that_was_taken_over_is_not_ended() {
+        let mark = format!("taken-over-{}", std::process::id());
+        let mut of_successor = Command::new("sleep").arg("60").env(MARK, &mark).spawn().unwrap();
+        assert_eq!(end_family(&mark, None, &|| true), 0);
+        assert!(of_successor.try_wait().unwrap().is_none(), "it runs");
+        assert_eq!(end_family(&mark, None, &|| false), 1);
+        of_successor.wait().unwrap();
     }
 }

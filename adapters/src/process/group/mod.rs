@@ -76,9 +76,10 @@ pub fn end_leftovers(mark_prefix: &str) -> u32 {
     platform::end_leftovers(&clean_mark(mark_prefix))
 }
 
-/// Ends these processes, and of a family those that are left, whatever became of their marks.
-pub(super) fn end_family(mark_prefix: &str, of: &Family) -> u32 {
-    family::end_family(&clean_mark(mark_prefix), Some(of))
+/// Ends these processes, and of a family those that are left, whatever became of their marks. Once `is_taken_over` by
+/// another supervisor, what bears the mark may be its own: then only the family is ended.
+pub(super) fn end_family(mark_prefix: &str, of: &Family, is_taken_over: &dyn Fn() -> bool) -> u32 {
+    family::end_family(&clean_mark(mark_prefix), Some(of), is_taken_over)
 }
 
 /// Returns how many such processes there are; nothing is done to them.

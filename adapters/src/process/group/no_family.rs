@@ -12,6 +12,6 @@ impl Family {
     pub(crate) fn look(&mut self) {}
 }
 
-pub(crate) fn end_family(mark_prefix: &str, _family: Option<&Family>) -> u32 {
+pub(crate) fn end_family(mark_prefix: &str, _: Option<&Family>, _: &dyn Fn() -> bool) -> u32 {
     platform::end_leftovers(mark_prefix)
 }
