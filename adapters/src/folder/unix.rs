@@ -194,6 +194,12 @@ impl Folder {
         Ok(())
     }
 
+    /// Says whether an open file belongs to the same user and group as what has a name in the folder.
+    pub(crate) fn is_owned_like(&self, file: &File, name: &[u8]) -> io::Result<bool> {
+        let (one, other) = (fstat(file)?, statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?);
+        Ok((one.st_uid, one.st_gid) == (other.st_uid, other.st_gid))
+    }
+
     /// Sets when the folder was changed, in nanoseconds since 1970.
     #[allow(
         clippy::unnecessary_cast,
@@ -217,9 +223,10 @@ pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
     Ok(seen(&fstat(file)?))
 }
 
-/// Sets the nine bits of permissions.
+/// Sets the permissions, and what else the mode says.
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
 pub(crate) fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
-    Ok(fchmod(file, Mode::from_raw_mode((mode & 0o777) as RawMode))?)
+    Ok(fchmod(file, Mode::from_raw_mode((mode & 0o7777) as RawMode))?)
 }
 
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
@@ -232,9 +239,9 @@ fn seen(stat: &Stat) -> Seen {
         changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     };
     let mode = stat.st_mode as u32;
-    // Of a folder it also counts whose group new files get, and whether others may remove them.
+    // Of a file it also counts as whom it runs; of a folder whose group new files get, and whether others may remove them.
     let permissions = match mode & TYPE {
-        FILE => mode & 0o777,
+        FILE => mode & 0o7777,
         FOLDER => mode & 0o3777,
         _ => 0,
     };

@@ -39,8 +39,9 @@ pub(super) fn name(kind: Kind, content: &[u8]) -> Digest {
 
 /// An entry of a tree.
 ///
-/// Git knows two sets of permissions of a file. We keep all nine bits, which git reads without
-/// complaint, because a `.env` that only its owner may read must come back as such.
+/// Git knows two sets of permissions of a file. We keep all of them, which git reads without
+/// complaint, because a `.env` that only its owner may read must come back as such, and nothing must run as another user
+/// that did not do so before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) mode: u32,

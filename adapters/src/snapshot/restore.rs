@@ -2,7 +2,7 @@
 //! complete, and what stands in the way and is not known to be kept elsewhere is left alone.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -254,7 +254,11 @@ fn write(
         Err(error) => Err(error),
     };
     match placed {
-        Ok(()) => applied.written.push(as_path(path).into_owned()),
+        Ok(Placed::Whole) => applied.written.push(as_path(path).into_owned()),
+        Ok(Placed::WithoutSetId) => {
+            applied.written.push(as_path(path).into_owned());
+            applied.leave(path, WITHOUT_SET_ID.to_owned());
+        }
         Err(error) => applied.leave(path, format!("cannot be written: {error}")),
     }
     Ok(())
@@ -264,11 +268,26 @@ fn is_no_file(folder: &Folder, name: &[u8]) -> bool {
     folder.look(name).is_ok_and(|seen| !folder::has_content(seen.mode) && !folder::is_folder(seen.mode))
 }
 
+/// How a file was put in place.
+#[derive(Clone, Copy)]
+enum Placed {
+    Whole,
+    /// It does not run as whom it belongs to, as it did.
+    WithoutSetId,
+}
+
+/// The bits by which a file runs as the user and the group that it belongs to.
+const SET_ID: u32 = 0o6000;
+
+const WITHOUT_SET_ID: &str =
+    "has come back without its set-user-id and set-group-id bits: whom it belonged to is not known any more";
+
 /// Puts a file in place of what has its name, in one step.
-fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io::Result<()>, Error> {
+fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io::Result<Placed>, Error> {
     let temporary = temporary_name();
     let written = if after.mode & TYPE == LINK {
-        folder.make_link(&temporary, &store.blob(&after.id)?)
+        let made = folder.make_link(&temporary, &store.blob(&after.id)?);
+        made.and_then(|()| folder.own_like(folder, &temporary)).map(|()| Placed::Whole)
     } else {
         match folder.create(&temporary) {
             Ok(mut file) => {
@@ -276,18 +295,26 @@ fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io
                     let _best_effort = folder.remove_file(&temporary);
                     return Err(error);
                 }
-                folder::set_permissions(&file, after.mode)
+                finish(folder, &temporary, &file, (name, after.mode))
             }
             Err(error) => return Ok(Err(error)),
         }
     };
-    let placed = written
-        .and_then(|()| folder.own_like(folder, &temporary))
-        .and_then(|()| folder.rename(&temporary, name));
+    let placed = written.and_then(|how| folder.rename(&temporary, name).map(|()| how));
     if placed.is_err() {
         let _best_effort = folder.remove_file(&temporary);
     }
     Ok(placed)
+}
+
+/// Gives a file its owner and then its mode: a change of owner takes bits of the mode. It must not run as somebody else than
+/// what it takes the place of.
+fn finish(folder: &Folder, temporary: &[u8], file: &File, (name, mode): (&[u8], u32)) -> io::Result<Placed> {
+    folder.own_like(folder, temporary)?;
+    if mode & SET_ID == 0 || folder.is_owned_like(file, name).unwrap_or(false) {
+        return folder::set_permissions(file, mode).map(|()| Placed::Whole);
+    }
+    folder::set_permissions(file, mode & !SET_ID).map(|()| Placed::WithoutSetId)
 }
 
 /// Returns a name that nobody else uses.

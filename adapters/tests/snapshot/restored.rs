@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use unstuck_adapters::snapshot::{DiffOptions, Error, Git, Limits};
 
@@ -311,6 +311,23 @@ fn a_folder_is_never_wider_than_it_was() {
         assert_eq!(world.listing(), files, "{destroy}");
         assert_eq!(world.sh(state), before, "{destroy}");
     }
+}
+
+#[test]
+fn as_whom_a_file_runs_is_seen_and_comes_back_where_it_belongs_to_the_same_user() {
+    let world = World::new("echo a >a; echo b >b; chmod 755 a; chmod 6755 b; echo c >c; chmod 4755 c");
+    let first = world.first();
+    let before = world.listing();
+    world.sh("chmod u+s a; chmod 755 b");
+    assert_eq!(world.changes(&first), "P a, P b");
+    world.restore(&first);
+    assert_eq!(world.listing(), before);
+    // Whom it belonged to is not in the snapshot.
+    world.sh("rm c");
+    let files = world.snapshots().restore(&first, Git::Leave).unwrap().files;
+    assert_eq!((files.written, files.left.len()), (vec!["c".into()], 1));
+    assert!(files.left[0].why.contains("without its set-user-id"), "{:?}", files.left);
+    assert_eq!(world.listing()[Path::new("c")], "755 c\\n");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn add(root: &Path, folder: &Path, all: &mut BTreeMap<PathBuf, String>) {
             format!("link to {}", fs::read_link(entry.path()).unwrap().display())
         } else if kind.is_file() {
             let content = fs::read(entry.path()).unwrap_or_default();
-            format!("{:o} {}", metadata.permissions().mode() & 0o777, content.escape_ascii())
+            format!("{:o} {}", metadata.permissions().mode() & 0o7777, content.escape_ascii())
         } else {
             "something else".to_owned()
         };
