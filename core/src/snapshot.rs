@@ -93,7 +93,10 @@ impl Snapshot {
         let parts = told.map(|left| {
             let named = left.examples.len() as u64;
             let more = if left.count > named { ", ..." } else { "" };
-            format!("{}{more} ({})", left.examples.join(", "), left.reason)
+            // A folder of masses is at work all the time, so a change in it is not told later on either.
+            let is_folder = left.reason == LeftOut::IGNORED_FOLDER;
+            let unseen = if is_folder { "; what changes there is not seen" } else { "" };
+            format!("{}{more} ({}{unseen})", left.examples.join(", "), left.reason)
         });
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty())

@@ -432,6 +432,9 @@ impl Keeper {
         lost.retain(|it| !told.contains(it));
         let (removed, other): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.how == Loss::Removed);
         let removed: Vec<String> = removed.iter().map(|it| shown(&it.path)).collect();
+        let (perhaps, other): (Vec<_>, Vec<_>) =
+            other.into_iter().partition(|it| it.how == Loss::PerhapsChanged);
+        let perhaps: Vec<String> = perhaps.iter().map(|it| shown(&it.path)).collect();
         let other: Vec<String> = other.iter().map(described).collect();
         let mut said = Vec::new();
         if !removed.is_empty() {
@@ -441,6 +444,12 @@ impl Keeper {
         if !other.is_empty() {
             let files = named(&other);
             said.push(format!("changed what no snapshot holds, so nothing brings back what it was: {files}"));
+        }
+        if !perhaps.is_empty() {
+            let files = named(&perhaps);
+            said.push(format!(
+                "wrote to what no snapshot holds, or only touched it; nothing brings back what it was: {files}"
+            ));
         }
         Ok(said)
     }

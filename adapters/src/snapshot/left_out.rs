@@ -208,6 +208,8 @@ pub enum Loss {
     Emptied,
     /// It was written to.
     Changed,
+    /// It was written to, or only touched: it is as large as before, and who does not read it cannot tell.
+    PerhapsChanged,
 }
 
 impl fmt::Display for Loss {
@@ -217,6 +219,7 @@ impl fmt::Display for Loss {
             Self::Replaced => "replaced",
             Self::Emptied => "emptied",
             Self::Changed => "changed",
+            Self::PerhapsChanged => "perhaps changed",
         })
     }
 }
@@ -339,6 +342,7 @@ fn how_marks_differ(was: &Mark, is: &Mark) -> Option<Loss> {
     match was == is {
         true => None,
         false if is_another => Some(Loss::Replaced),
-        false => Some(Loss::Changed),
+        false if (was.node, was.size) != (is.node, is.size) => Some(Loss::Changed),
+        false => Some(Loss::PerhapsChanged),
     }
 }

@@ -416,9 +416,26 @@ fn work_that_no_snapshot_holds_is_not_promised_to_be_kept_and_its_loss_is_told()
     let ended =
         stage.unstuck(&["run", "go", "--check", "test -f out.txt", "--with", CLEANS_ALL]).with_status(0);
     let ended = ended.says("huge (larger than a snapshot takes); dev.sqlite (ignored and large)");
-    let ended = ended.says("build (ignored and full)");
+    let ended = ended.says("build (ignored and full; what changes there is not seen)");
     ended.says("removed what no snapshot holds and nothing brings back: build, dev.sqlite, huge");
     stage.unstuck(&["undo", "@last@first"]).with_status(1).says("lost 3 files: build, dev.sqlite, huge");
+}
+
+#[test]
+fn the_beginning_names_the_ignored_folders_in_which_no_change_is_seen() {
+    let stage = Stage::repository();
+    stage.write(".gitignore", "target\nnode_modules/\n");
+    // A virtual environment brings its own rules: all that is in it is ignored, and not the folder itself.
+    stage.write(".venv/.gitignore", "*\n");
+    for folder in ["target/debug", "node_modules", ".venv/lib"] {
+        (0..150).for_each(|number| stage.write(&format!("{folder}/{number}/file"), "made by a tool"));
+    }
+    let changes =
+        "echo x >node_modules/7/file; echo x >.venv/lib/7/file; echo x >target/debug/new; echo x >done";
+    let ended = stage.unstuck(&["run", "go", "--check", "test -e done", "--with", changes]).with_status(0);
+    let ended =
+        ended.says(".venv/lib, node_modules, target (ignored and full; what changes there is not seen)");
+    ended.says("(1 file)");
 }
 
 #[test]
@@ -446,10 +463,16 @@ fn what_no_snapshot_holds_and_a_worker_changes_is_told_once_and_by_diff_and_undo
         ("date >huge", Some("nothing brings back what it was: huge"), "huge"),
         (
             "printf x | dd of=huge conv=notrunc; touch -r stamp huge",
-            Some("what it was: huge"),
-            "huge: changed",
+            Some("or only touched it; nothing brings back what it was: huge"),
+            "huge: perhaps changed",
         ),
-        ("printf x | dd of=db conv=notrunc; touch -r stamp db", Some("what it was: db"), "db: changed"),
+        ("touch huge", Some("or only touched it"), "huge: perhaps changed"),
+        ("printf x >>huge", Some("changed what no snapshot holds, so"), "huge: changed"),
+        (
+            "printf x | dd of=db conv=notrunc; touch -r stamp db",
+            Some("what it was: db"),
+            "db: perhaps changed",
+        ),
         (
             "mkdir n; git -C vendor init -q; rm -rf vendor/.git; git init -q vendor",
             Some("vendor/.git"),
