@@ -604,7 +604,7 @@ fn leftovers_of_a_killed_supervisor_are_found_by_their_mark() {
 async fn a_supervisor_to_be_killed() {
     let mut bench = Bench::new();
     let Some(folder) = std::env::var_os("SUPERVISED_FOLDER") else { return };
-    let script = "(setsid bash -c 'echo $$ >daemon; exec sleep 300' >/dev/null 2>&1 &); sleep 300 & echo $! >child; echo $$ >leader; wait";
+    let script = "(env -i setsid bash -c 'echo $$ >daemon; exec sleep 300' >/dev/null 2>&1 &); sleep 300 & echo $! >child; echo $$ >leader; wait";
     let spec =
         Spec { cwd: folder.into(), mark: std::env::var("SUPERVISED_MARK").unwrap(), ..bench.bash(script) };
     bench.run(spec).await;

@@ -2,7 +2,7 @@
 //!
 //! The kernel kills a worker together with us, but not what the worker has started. The guard holds one
 //! end of a pipe: if it reads the end of the pipe without a word before, nobody is left to stop those. Until then it
-//! looks now and then at what the supervisor has below it, since what sheds its mark and leaves its session
+//! looks now and then at what the supervisor has below it, since what sheds its marks and leaves its session
 //! is found by nothing else once its family is gone.
 
 use std::io::{self, Read as _, Write as _};

@@ -56,6 +56,19 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Returns the soft and the hard limit of locks of the process, which are of use for nothing else; `None` where it has none.
+    pub(super) fn lock_limits(&self) -> Option<(u64, u64)> {
+        parse_limits(&contents(&format!("/proc/{}/limits", self.pid)).ok()?)
+    }
+}
+
+fn parse_limits(limits: &[u8]) -> Option<(u64, u64)> {
+    let limits = std::str::from_utf8(limits).ok()?;
+    let mut words = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
 /// The marks in the environment of a process.
 pub(super) struct Marks(Vec<u8>);
 
@@ -123,6 +136,18 @@ mod tests {
         assert!(!process.is_zombie);
         assert!(Process::parse(42, b"nonsense").is_none());
         assert!(Process::parse(42, b"42 (x) Z 1").is_none());
+    }
+
+    #[test]
+    fn limits_are_read_where_there_are_any() {
+        let limits = |soft, hard| {
+            format!(
+                "Max processes  7  8  processes\nMax file locks            {soft:<20} {hard:<20} locks     \n"
+            )
+        };
+        assert_eq!(parse_limits(limits("5", "4611686018427387905").as_bytes()), Some((5, (1 << 62) + 1)));
+        assert_eq!(parse_limits(limits("unlimited", "unlimited").as_bytes()), None);
+        assert_eq!(parse_limits(b"Max processes  7  8  processes\n"), None);
     }
 
     #[test]

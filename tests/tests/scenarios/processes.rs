@@ -215,8 +215,6 @@ fn s47_nor_does_what_shed_its_mark_and_left_its_session() {
     let command = format!("sh {}", stage.scratch("worker.sh").display());
     let live = stage.start(&["run", "work", "--claim", "--with", &command]);
     wait_until("it is there", || !stage.noted("shed").is_empty());
-    // The guard looks every two seconds.
-    std::thread::sleep(std::time::Duration::from_secs(3));
     live.crash();
     wait_until("nothing is left", || !shed(&stage));
 }
@@ -234,8 +232,6 @@ fn what_the_command_that_tells_of_the_end_has_begun_does_not_outlive_the_run() {
     let stage = Stage::repository();
     let live = stage.start(&[&arguments[..], &[&format!("{begin}; sleep 20")]].concat());
     wait_until("it is there", || !stage.noted("shed").is_empty());
-    // The guard looks every two seconds.
-    std::thread::sleep(std::time::Duration::from_secs(3));
     live.crash();
     wait_until("nothing is left", || !there(&stage) && stage.processes().is_empty());
 }
@@ -253,8 +249,6 @@ fn a_guard_that_a_worker_ends_is_followed_by_another() {
     let live = stage.start(&["run", "work", "--claim", "--with", &command]);
     wait_until("it is there", || !stage.noted("shed").is_empty());
     wait_until("it is told", || live.complained_so_far().contains("another one was started"));
-    // The guard looks every two seconds.
-    std::thread::sleep(std::time::Duration::from_secs(3));
     live.crash();
     let shed = || std::path::Path::new("/proc").join(stage.noted("shed").trim()).exists();
     wait_until("nothing is left", || !shed() && stage.processes().is_empty());

@@ -24,6 +24,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use super::super::MARK;
+use super::super::lineage::{Limit, Lineage};
 use super::super::spawn::Program;
 
 /// What the child needs of a stack: a few system calls and the wrappers of the C library.
@@ -149,6 +151,7 @@ struct Image {
     files: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
+    limit: Option<Limit>,
 }
 
 impl Image {
@@ -165,6 +168,8 @@ impl Image {
         };
         let variables = program.env.iter();
         Ok(Self {
+            limit: Lineage::of_started(program.env.get(OsStr::new(MARK)).map_or(OsStr::new(""), |it| it))
+                .limit(),
             cwd: c_string(program.cwd.as_os_str().as_bytes())?,
             files,
             arguments: program
@@ -200,6 +205,9 @@ impl Image {
             // It may have died before we asked.
             if unistd::getppid() != supervisor {
                 return Err(Errno::ECHILD);
+            }
+            if let Some(limit) = self.limit {
+                limit.set();
             }
             unistd::chdir(self.cwd.as_c_str())?;
             unistd::dup2_stdin(stdin)?;

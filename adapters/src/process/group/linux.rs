@@ -14,6 +14,7 @@ use rustix::process::{
 
 use unstuck_core::client::StopSignal;
 
+use super::super::lineage::Lineage;
 use super::super::procfs::{self, Marks, Process};
 use super::{How, Identity, clean_mark};
 
@@ -231,6 +232,7 @@ pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
 fn leftovers(mark_prefix: &str, family: Option<&Family>) -> Vec<Process> {
     let all = procfs::all();
     let ours = ancestors(&all);
+    let lineage = Lineage::of_run(mark_prefix);
     let is_marked = |marks: Option<Marks>| {
         mark_prefix != NO_MARK
             && marks.is_some_and(|it| it.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
@@ -238,7 +240,8 @@ fn leftovers(mark_prefix: &str, family: Option<&Family>) -> Vec<Process> {
     let found = procfs::with_descendants(all, |process| {
         !ours.contains(&process.pid)
             && (family.is_some_and(|family| family.known.contains(&identity(process)))
-                || is_marked(process.marks()))
+                || is_marked(process.marks())
+                || lineage.is_some_and(|it| it.has(process)))
     });
     found.into_iter().filter(|process| !ours.contains(&process.pid)).collect()
 }
