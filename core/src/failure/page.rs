@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Output;
+use super::reason;
 use super::wrapper::unwrapped;
 
 /// Of more output than this, the beginning and the end are kept.
@@ -79,15 +80,17 @@ impl<'a> Page<'a> {
         lines
     }
 
-    /// Returns the lines, and the first byte of each: 0 of an empty one.
-    pub(super) fn lines_and_firsts(&self) -> (Vec<&str>, Vec<u8>) {
-        let room = self.text.len() / LINE_BYTES + 1;
-        let (mut lines, mut firsts) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    /// Returns the lines, the first byte of each, and the first that is no blank: 0 where there is none.
+    pub(super) fn lines_and_firsts(&self) -> (Vec<&str>, Vec<u8>, Vec<u8>) {
+        let room = || self.text.len() / LINE_BYTES + 1;
+        let mut lines = Vec::with_capacity(room());
+        let (mut firsts, mut begins) = (Vec::with_capacity(room()), Vec::with_capacity(room()));
         self.each_line(|line| {
             lines.push(line);
             firsts.push(line.as_bytes().first().copied().unwrap_or_default());
+            begins.push(reason::begins(line).unwrap_or_default());
         });
-        (lines, firsts)
+        (lines, firsts, begins)
     }
 
     fn each_line<'s>(&'s self, mut take: impl FnMut(&'s str)) {

@@ -171,14 +171,15 @@ struct Prepared<'p> {
     text: &'p str,
     lines: Vec<&'p str>,
     firsts: Vec<u8>,
+    begins: Vec<u8>,
     marks: Marks,
 }
 
 impl<'p> Prepared<'p> {
     fn new(page: &'p Page<'_>) -> Self {
-        let (lines, firsts) = page.lines_and_firsts();
+        let (lines, firsts, begins) = page.lines_and_firsts();
         let marks = Marks::new(page.text());
-        Self { text: page.text(), lines, firsts, marks }
+        Self { text: page.text(), lines, firsts, begins, marks }
     }
 
     /// Makes the lines empty that begin at these addresses.
@@ -200,6 +201,7 @@ impl<'p> Prepared<'p> {
     fn empty(&mut self, at: usize) {
         self.lines[at] = &self.lines[at][..0];
         self.firsts[at] = 0;
+        self.begins[at] = 0;
     }
 
     /// Says whether a mark of a format is there.
@@ -211,7 +213,8 @@ impl<'p> Prepared<'p> {
     fn sheet<'s>(&'s self, format: usize, beside: Option<&'s Self>) -> Sheet<'s> {
         let marked = self.marks.of(format);
         let beside = beside.map_or(&[][..], |page| page.lines.as_slice());
-        Sheet { text: self.text, lines: &self.lines, firsts: &self.firsts, marked, beside }
+        let Self { text, lines, firsts, begins, .. } = self;
+        Sheet { text, lines, firsts, begins, marked, beside }
     }
 }
 

@@ -14,7 +14,8 @@ const TOOL: &str = "ava";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
     let lines = sheet.lines;
-    let Some(rule) = lines.iter().position(|line| line.trim_ascii() == "─") else { return };
+    let is_rule = |(_, line): &(usize, &str)| line.trim_ascii() == "─";
+    let Some((rule, _)) = sheet.beginning(&["─".as_bytes()[0]]).find(is_rule) else { return };
     let above = || sheet.marked().take_while(|(at, _)| *at < rule).map(|(_, line)| line);
     let marked: BTreeSet<&str> = above().filter_map(failed).collect();
     let mut at = rule + 1;

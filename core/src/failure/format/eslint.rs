@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
-use super::super::reason::begins;
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
@@ -17,13 +16,13 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut file = "";
     let mut warnings = Vec::new();
     let before = found.len();
-    for line in sheet.lines {
+    for (line, begin) in sheet.lines.iter().zip(sheet.begins) {
         if line.starts_with(|c: char| !c.is_whitespace()) {
             file = line;
             continue;
         }
         // Most indented lines are none, and their first letter tells.
-        if !begins(line).is_some_and(|byte| byte.is_ascii_digit() || !byte.is_ascii()) {
+        if !begin.is_ascii_digit() && begin.is_ascii() {
             continue;
         }
         let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };

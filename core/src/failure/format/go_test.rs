@@ -1,12 +1,14 @@
 //! go test: `--- FAIL: Name (0.00s)`, packages that do not build, binaries that die.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::super::draft::{Draft, Found};
 use super::super::listing::{Ending, Tell};
 use super::super::page::Page;
 use super::super::reason::{begins, indentation};
-use super::{Sheet, diagnostic, until, without_time};
+use super::{Sheet, diagnostic, places, until, without_time};
 
 const TOOL: &str = "go-test";
 
@@ -21,12 +23,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if let Some(package) = line.strip_prefix("# ") {
             built(package, &lines[at + 1..], found);
         } else if line.starts_with("ok  \t") || line.starts_with("?   \t") {
-            found.printed(printed(&lines[start..at], start > 0));
+            found.printed(printed(sheet, start..at));
             start = at + 1;
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
             let own = &lines[start..at];
             package(rest.split(['\t', ' ']).next().unwrap_or_default(), rest, own, found);
-            found.printed(printed(own, start > 0));
+            found.printed(printed(sheet, start..at));
             start = at + 1;
         }
     }
@@ -34,9 +36,11 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 
 /// Returns what the tests of a package printed. Without `-v` that stands above their names too, where also the command
 /// before may have printed, but not once another package has ended.
-fn printed<'s, 'a>(lines: &'s [&'a str], follows: bool) -> &'s [&'a str] {
-    let mark = lines.iter().position(|line| line.starts_with("=== ") || failed(line).is_some());
-    mark.map_or(&[], |mark| if follows { lines } else { &lines[mark..] })
+fn printed<'s>(sheet: &Sheet<'s>, own: Range<usize>) -> &'s [&'s str] {
+    let follows = own.start > 0;
+    let mut begun = places(b"=-", &sheet.begins[own.clone()]).map(|at| own.start + at);
+    let mark = begun.find(|at| sheet.lines[*at].starts_with("=== ") || failed(sheet.lines[*at]).is_some());
+    mark.map_or(&[], |mark| &sheet.lines[if follows { own.start } else { mark }..own.end])
 }
 
 /// Reads the diagnostics of a package that does not build.
@@ -57,9 +61,9 @@ pub(super) fn package(package: &str, result: &str, lines: &[&str], found: &mut F
     let heads: Vec<(usize, &str)> = heads.filter(|(_, name)| was_run(name)).collect();
     let parents: BTreeSet<&str> =
         heads.iter().flat_map(|(_, name)| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
-    let logged = logged(lines);
+    let logged = LazyCell::new(|| logged(lines));
     for (at, name) in &heads {
-        let block = block(lines, *at, &logged);
+        let block = block(lines, *at, |name| logged.get(name).cloned().unwrap_or_default());
         // A parent fails because one below it does, unless it says something of its own.
         let own = block.iter().any(|line| !line.trim().is_empty());
         if !parents.contains(name) || own {
@@ -219,7 +223,7 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
 }
 
 /// Returns what was logged under a head. With `-v` it stands above: after the test was run.
-fn block<'a>(lines: &[&'a str], head: usize, logged: &BTreeMap<&str, Vec<&'a str>>) -> Vec<&'a str> {
+fn block<'a>(lines: &[&'a str], head: usize, logged: impl FnOnce(&str) -> Vec<&'a str>) -> Vec<&'a str> {
     let depth = indentation(lines[head]);
     let is_mark = |line: &str| {
         ["--- ", "=== ", "FAIL", "PASS", "ok  \t", "coverage:"]
@@ -236,7 +240,7 @@ fn block<'a>(lines: &[&'a str], head: usize, logged: &BTreeMap<&str, Vec<&'a str
         let behind = &lines[head + 1 + below.len()..];
         return [below, died_behind(failed(lines[head]).unwrap_or_default(), behind)].concat();
     }
-    failed(lines[head]).and_then(|name| logged.get(name)).cloned().unwrap_or_default()
+    failed(lines[head]).map(logged).unwrap_or_default()
 }
 
 /// Returns the panic of the test whose log ends here: it stands at the margin, and the runner has passed it on or its stack

@@ -12,6 +12,9 @@ use super::{Sheet, until, without_time};
 
 const TOOL: &str = "jest";
 
+/// The first byte of `●`.
+const BULLET: u8 = "●".as_bytes()[0];
+
 /// Reads the blocks under `●`, each below the `FAIL` of its file.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
@@ -19,7 +22,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let mut file = None;
-    for (at, line) in sheet.starting(b" FP") {
+    for (at, line) in sheet.beginning(&[b'F', b'P', BULLET]) {
         if let Some((failed, name)) = headline(line) {
             file = failed.then(|| {
                 let below = until(lines, at + 1, |line| headline(line).is_some());

@@ -62,7 +62,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                     blocks.clear();
                 }
             }
-            b' ' => {
+            b' ' if matches!(sheet.begins[at], b'R' | b'p') => {
                 let trimmed = line.trim_ascii_start();
                 if let Some(running) = trimmed.strip_prefix("Running ") {
                     overflowed = None;

@@ -120,6 +120,8 @@ pub(super) struct Sheet<'a> {
     pub(super) lines: &'a [&'a str],
     /// The first byte of each line, so that lines which begin alike are found by a search for a byte.
     pub(super) firsts: &'a [u8],
+    /// The first byte of each line that is no blank, for lines which may be set in.
+    pub(super) begins: &'a [u8],
     /// The numbers of the lines on which marks of the format stand that reads it.
     pub(super) marked: &'a [usize],
     /// The lines of the other stream.
@@ -136,9 +138,13 @@ impl<'a> Sheet<'a> {
     /// Returns the lines that begin with one of these bytes, of which there are three at most, with their
     /// numbers.
     fn starting(&self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
-        let byte = |at: usize| with[at.min(with.len() - 1)];
-        let found = memchr::memchr3_iter(byte(0), byte(1), byte(2), self.firsts);
-        found.map(|at| (at, self.lines[at]))
+        places(with, self.firsts).map(|at| (at, self.lines[at]))
+    }
+
+    /// Returns the lines that begin with one of these bytes behind blanks, of which there are three at most, with their
+    /// numbers.
+    fn beginning(&self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        places(with, self.begins).map(|at| (at, self.lines[at]))
     }
 
     /// Says whether a text is anywhere.
@@ -201,6 +207,12 @@ impl<'a> Sheet<'a> {
             && !self.marked.is_empty()
             && self.marked.binary_search(&at).is_err()
     }
+}
+
+/// Returns where one of these bytes is, of which there are three at most.
+fn places(of: &[u8], bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> {
+    let byte = |at: usize| of[at.min(of.len() - 1)];
+    memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
 }
 
 /// Returns the lines from `start` up to the first that ends the block.

@@ -28,7 +28,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let failed: BTreeSet<(&str, &str)> = listed.filter_map(|status| test(&status)).collect();
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // What a test wrote is told when it ended, below the summary, or both.
-    for (at, line) in sheet.starting(b" \t").filter(|(_, line)| begins_with_word(line)) {
+    for (at, line) in sheet.starting(b" \t").filter(|(at, _)| is_of_word(sheet.begins[*at])) {
         if let Some(test) = started(line) {
             begun.insert(test, at + 1);
             continue;
@@ -145,12 +145,12 @@ pub(in crate::failure) fn is_own(line: &str) -> bool {
 
 /// Tells most lines apart without the pattern.
 fn may_be_status(line: &str) -> bool {
-    line.starts_with([' ', '\t']) && begins_with_word(line) && line.contains("s] ")
+    line.starts_with([' ', '\t']) && begins(line).is_some_and(is_of_word) && line.contains("s] ")
 }
 
-/// Says whether a line may begin with a word in capitals, as all do that tell of a test.
-fn begins_with_word(line: &str) -> bool {
-    begins(line).is_some_and(|byte| byte.is_ascii_uppercase() || !byte.is_ascii())
+/// Says whether a line that begins with this byte may begin with a word in capitals, as all do that tell of a test.
+fn is_of_word(first: u8) -> bool {
+    first.is_ascii_uppercase() || !first.is_ascii()
 }
 
 /// Says so of most lines that tell how a test ended.

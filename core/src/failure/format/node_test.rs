@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
-use super::super::reason::{begins, exception, indentation};
+use super::super::reason::{exception, indentation};
 use super::{Sheet, until, without_time};
 
 const TOOL: &str = "node-test";
@@ -16,7 +16,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_list = |line: &&str| matches!(*line, "✖ failing tests:" | "Failed tests:");
     let Some(list) = lines.iter().rposition(is_list) else { return };
-    let mut names = names(&lines[..list]);
+    let mut names = names(&lines[..list], sheet.begins);
     for (at, line) in sheet.starting(&["✖".as_bytes()[0]]).skip_while(|(at, _)| *at <= list) {
         let Some(name) = line.strip_prefix("✖ ").map(without_time) else { continue };
         let block = until(lines, at + 1, |line| line.starts_with("✖ ") || line.starts_with("test at "));
@@ -91,10 +91,10 @@ pub(super) fn file_of_its_own(draft: Draft, name: &str, lines: &[&str]) -> Draft
 }
 
 /// Returns the full names of the failed tests by their last parts, from a tree that shows depth by indentation.
-fn names<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, VecDeque<String>> {
+fn names<'a>(lines: &[&'a str], begins: &[u8]) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut parents: Vec<&str> = Vec::new();
     let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
-    for line in lines.iter().filter(|line| begins(line).is_some_and(|byte| !byte.is_ascii())) {
+    for (line, _) in lines.iter().zip(begins).filter(|(_, begin)| !begin.is_ascii()) {
         let depth = indentation(line) / 2;
         let entry = line.trim_ascii_start();
         if let Some(name) = entry.strip_prefix("▶ ") {

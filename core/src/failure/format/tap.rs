@@ -1,13 +1,14 @@
 //! TAP, with the diagnostics in comments (bats, prove) or in YAML blocks (node, ava, tape).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::super::draft::{Draft, Found, Style};
 use super::super::listing::{Ending, Tell};
 use super::super::reason::{begins, indentation};
-use super::{Sheet, check, diagnostic, node_test, until};
+use super::{Sheet, check, diagnostic, node_test, places, until};
 use crate::verdict::text::strip_ansi;
 
 /// Reads every point that is not ok and not expected to be so.
@@ -16,8 +17,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         return;
     }
     let lines = stream(sheet.lines);
-    let points = without_said(lines);
-    let strays = strays(lines, &points);
+    let start = sheet.lines.len() - lines.len();
+    let said = said(lines, sheet.beginning(b"-").filter_map(|(at, _)| at.checked_sub(start)));
+    let points = without(lines, &said);
+    let strays = strays(lines, &points, &sheet.firsts[start..]);
     let bats =
         sheet.starting(b"#").any(|(_, line)| line.starts_with("# (") && line.contains("in test file "));
     let tool = if bats { "bats" } else { "tap" };
@@ -25,7 +28,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let are_plain = sheet.has("operator: ") && is_tape(lines);
     let mut parents = Parents { are_plain, ..Parents::default() };
     for (at, line) in points.iter().enumerate() {
-        if !begins(line).is_some_and(|byte| matches!(byte, b'#' | b'B' | b'n' | b'o')) {
+        if !matches!(sheet.begins[start + at], b'#' | b'B' | b'n' | b'o') {
             continue;
         }
         if let Some(reason) = line.strip_prefix("Bail out!") {
@@ -48,11 +51,10 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             found.push(draft);
             continue;
         }
-        let before = &sheet.lines[..sheet.lines.len() - lines.len() + at];
+        let before = &sheet.lines[..start + at];
         push(tool, &parents.path(depth, name), line, body, before, found);
     }
-    let is_said = |(at, line): (usize, &&str)| line.is_empty() && !lines[at].is_empty();
-    points.iter().enumerate().filter(|it| is_said(*it)).for_each(|(at, _)| found.printed(&lines[at..=at]));
+    said.into_iter().for_each(|said| found.printed(&lines[said]));
 }
 
 /// Tells how the tests ended that the points name. Points of tape are assertions, not tests.
@@ -63,7 +65,8 @@ pub(in crate::failure) fn endings(lines: &[&str], tell: &mut Tell<'_>) {
     let lines = stream(lines);
     let mut parents = Parents::default();
     let timed = is_timed(lines);
-    for line in &without_said(lines) {
+    let dashed = (0..lines.len()).filter(|at| begins(lines[*at]) == Some(b'-'));
+    for line in &without(lines, &said(lines, dashed)) {
         let (depth, point) = parents.take(line);
         let failed = point.strip_prefix("not ok ").map(|rest| (rest, Ending::Failed));
         let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, Ending::Passed)));
@@ -96,34 +99,41 @@ pub(in crate::failure) fn stream<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] 
     &lines[start.unwrap_or_default()..]
 }
 
-/// Returns the lines with those empty that stand in a block of YAML below a point: whatever is in it is about that point.
-fn without_said<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let mut points = lines.to_vec();
-    let mut at = 1;
-    while at < lines.len() {
+/// Returns the blocks of YAML below points: whatever is in one is about that point. `dashed` are the lines that begin with
+/// a dash.
+fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for at in dashed {
+        let is_said = blocks.last().is_some_and(|block| at < block.end);
         let above = || lines[at - 1].trim_start();
-        let opens = begins(lines[at]) == Some(b'-')
+        let opens = !is_said
+            && at > 0
             && lines[at].trim() == "---"
             && (above().starts_with("ok ") || above().starts_with("not ok "));
-        let depth = indentation(lines[at]);
-        let closes = |line: &&str| line.trim() == "..." && indentation(line) == depth;
+        let closes = |line: &&str| line.trim() == "..." && indentation(line) == indentation(lines[at]);
         if opens && let Some(length) = lines[at..].iter().position(closes) {
-            points[at..=at + length].fill("");
-            at += length;
+            blocks.push(at..at + length + 1);
         }
-        at += 1;
     }
+    blocks
+}
+
+/// Returns the lines with those empty that stand in these blocks.
+fn without<'a>(lines: &[&'a str], said: &[Range<usize>]) -> Vec<&'a str> {
+    let mut points = lines.to_vec();
+    said.iter().for_each(|said| points[said.clone()].fill(""));
     points
 }
 
 /// Returns where points stand that a test printed: nothing is told of them, and their number is above the plan, or it is that of
 /// a point that stands where it has to, for points are numbered in their order. Whatever else is out of order may be the
 /// tool's own: node numbers each file by itself.
-fn strays(lines: &[&str], points: &[&str]) -> BTreeSet<usize> {
-    let planned = lines.iter().filter(|line| is_plan(line)).map(|line| leading(&line["1..".len()..])).max();
+fn strays(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
+    let plans = places(b"1", firsts).map(|at| lines[at]).filter(|line| is_plan(line));
+    let planned = plans.map(|line| leading(&line["1..".len()..])).max();
     let (mut strays, mut out_of_order, mut next) = (BTreeSet::new(), Vec::new(), 1);
     for (at, line) in points.iter().enumerate() {
-        if !matches!(line.as_bytes().first(), Some(b'T' | b'1' | b'n' | b'o')) {
+        if !matches!(firsts[at], b'T' | b'1' | b'n' | b'o') {
             continue;
         }
         if is_tap(line) {

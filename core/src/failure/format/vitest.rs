@@ -10,10 +10,8 @@ const TOOL: &str = "vitest";
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
     let is_rule = |line: &str| line.starts_with('⎯');
-    let Some(start) = lines
-        .iter()
-        .position(|line| is_rule(line) && (line.contains(" Failed ") || line.contains(" Unhandled ")))
-    else {
+    let is_first = |line: &str| is_rule(line) && (line.contains(" Failed ") || line.contains(" Unhandled "));
+    let Some((start, _)) = sheet.starting(&["⎯".as_bytes()[0]]).find(|(_, line)| is_first(line)) else {
         return;
     };
     let mut heads: Vec<&str> = Vec::new();
