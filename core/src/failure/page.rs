@@ -145,7 +145,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
-    if (WIDTH_MIN..=WIDTH_MAX).contains(&width) { in_rows(&text, width).into() } else { text.into() }
+    if (WIDTH_MIN..=WIDTH_MAX).contains(&width) { in_rows(text, width).into() } else { text.into() }
 }
 
 /// How wide a terminal may be that was drawn on.
@@ -154,13 +154,22 @@ const WIDTH_MAX: usize = 1000;
 
 /// Cuts lines into the rows of a terminal. A progress bar of several rows fills each of them with blanks and ends none, nor
 /// what is printed above it; then it moves up, so the width of the terminal divides the length of all that stands before.
-fn in_rows(text: &str, width: usize) -> String {
-    let mut rows = String::with_capacity(text.len());
+fn in_rows(text: String, width: usize) -> String {
+    let mut rows = String::new();
     let (mut start, mut told) = (0, 0);
-    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-        let line = &text[start..end];
-        // No line has more characters than bytes.
-        if line.len() > width && is_of_rows(line, width) {
+    // No line has more characters than bytes, so those that begin and end in so many bytes are not of two rows.
+    while let Some(near) = text.as_bytes().get(start..start + 2 * width) {
+        if let Some(end) = memchr::memrchr(b'\n', near) {
+            start += end + 1;
+            continue;
+        }
+        let line = &text[start..];
+        let line = &line[..memchr::memchr(b'\n', line.as_bytes()).unwrap_or(line.len())];
+        let (end, length) = (start + line.len(), characters(line.as_bytes()));
+        if length > width && length.is_multiple_of(width) {
+            if told == 0 {
+                rows.reserve(text.len());
+            }
             rows.push_str(&text[told..start]);
             let mut rest = line;
             while !rest.is_empty() {
@@ -173,13 +182,11 @@ fn in_rows(text: &str, width: usize) -> String {
         }
         start = end + 1;
     }
+    if told == 0 {
+        return text;
+    }
     rows.push_str(&text[told..]);
     rows
-}
-
-fn is_of_rows(line: &str, width: usize) -> bool {
-    let length = line.chars().count();
-    length > width && length.is_multiple_of(width)
 }
 
 /// Counts the characters of UTF-8.
