@@ -38,16 +38,40 @@ struct Part {
     mark: &'static [u8],
     /// How far from the beginning of the mark they are.
     offset: usize,
+    /// The [`index`] of the three.
+    index: usize,
+    /// The first bytes of the mark, and which of these it has.
+    head: u64,
+    known: u64,
     begins_line: bool,
     ends_line: bool,
     format: usize,
 }
 
 impl Part {
+    /// Returns the rarest part of a mark at an even distance from its beginning, and at an odd one.
+    fn both(mark: &'static str, format: usize) -> [Self; 2] {
+        let (begins_line, ends_line) = (mark.starts_with('\n'), mark.ends_with('\n'));
+        let mark = mark.trim_matches('\n').as_bytes();
+        let known = u64::MAX >> (64 - 8 * mark.len().min(8));
+        [0, 1].map(|parity| {
+            let offsets = (parity..mark.len() + 1 - BYTES).step_by(2);
+            let offset = offsets.min_by_key(|at| commonness(&mark[*at..]));
+            let offset = offset.expect("a mark has at least four bytes");
+            let index = index(&mark[offset..offset + BYTES]);
+            Self { mark, offset, index, head: head(mark), known, begins_line, ends_line, format }
+        })
+    }
+
+    /// Returns what may follow the three bytes, as [`class`]es.
+    fn followers(&self) -> u8 {
+        self.mark.get(self.offset + BYTES).map_or(u8::MAX, |byte| class(*byte))
+    }
+
     fn is_at(&self, text: &[u8], at: usize) -> bool {
         at.checked_sub(self.offset).is_some_and(|start| {
-            // The first byte alone tells most of them apart.
-            text[start] == self.mark[0]
+            // The first bytes alone tell most of them apart.
+            (head(&text[start..]) ^ self.head) & self.known == 0
                 && text[start..].starts_with(self.mark)
                 && (!self.begins_line || start == 0 || text[start - 1] == b'\n')
                 && (!self.ends_line || text.get(start + self.mark.len()).is_none_or(|next| *next == b'\n'))
@@ -55,55 +79,47 @@ impl Part {
     }
 }
 
+/// Returns the first eight bytes of a text as a number, or what it has of these.
+fn head(text: &[u8]) -> u64 {
+    let short = || text.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte));
+    text.first_chunk().map_or_else(short, |bytes| u64::from_le_bytes(*bytes))
+}
+
 static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
 
 struct Search {
-    /// What may follow three bytes, by their [`index`], as [`class`]es; none where there is no bucket.
+    /// What may follow three bytes, by their [`index`], as [`class`]es; none where there is no part.
     followers: Box<[u8; 1 << 16]>,
-    /// The number of the bucket of three bytes, by their [`index`], where there is one.
-    numbers: Vec<u16>,
-    buckets: Vec<Vec<Part>>,
+    /// Where the parts with the same index begin, by that, where there are any.
+    begins: Vec<u16>,
+    /// Those with the same index together.
+    parts: Vec<Part>,
 }
 
 impl Search {
     fn new() -> Self {
-        let (followers, numbers) = (Box::new([0; 1 << 16]), vec![0; 1 << 16]);
-        let mut search = Self { followers, numbers, buckets: Vec::new() };
-        for (format, it) in FORMATS.iter().enumerate() {
-            it.marks.iter().for_each(|mark| search.add(mark, format));
+        let marks = FORMATS.iter().enumerate();
+        let marks = marks.flat_map(|(format, it)| it.marks.iter().map(move |mark| (*mark, format)));
+        let mut parts: Vec<Part> = marks.flat_map(|(mark, format)| Part::both(mark, format)).collect();
+        parts.sort_by_key(|part| part.index);
+        let (mut followers, mut begins) = (Box::new([0; 1 << 16]), vec![0; 1 << 16]);
+        for (at, part) in parts.iter().enumerate().rev() {
+            followers[part.index] |= part.followers();
+            begins[part.index] = u16::try_from(at).expect("there are fewer than indices");
         }
-        search
+        Self { followers, begins, parts }
     }
 
-    fn add(&mut self, mark: &'static str, format: usize) {
-        let (begins_line, ends_line) = (mark.starts_with('\n'), mark.ends_with('\n'));
-        let mark = mark.trim_matches('\n').as_bytes();
-        let parts = mark.len() + 1 - BYTES;
-        for parity in [0, 1] {
-            let offset = (parity..parts).step_by(2).min_by_key(|at| commonness(&mark[*at..]));
-            let offset = offset.expect("a mark has at least four bytes");
-            let part = Part { mark, offset, begins_line, ends_line, format };
-            self.bucket(&mark[offset..]).push(part);
-        }
-    }
-
-    /// Returns the bucket of three bytes; what `part` has behind them may follow them from now on.
-    fn bucket(&mut self, part: &[u8]) -> &mut Vec<Part> {
-        let index = index(&part[..BYTES]);
-        if self.followers[index] == 0 {
-            self.numbers[index] = u16::try_from(self.buckets.len()).expect("there are fewer than indices");
-            self.buckets.push(Vec::new());
-        }
-        self.followers[index] |= part.get(BYTES).map_or(u8::MAX, |byte| class(*byte));
-        &mut self.buckets[usize::from(self.numbers[index])]
+    /// Returns the parts with an index, which has some.
+    fn parts(&self, index: usize) -> impl Iterator<Item = &Part> {
+        self.parts[usize::from(self.begins[index])..].iter().take_while(move |part| part.index == index)
     }
 
     /// Says whether there may be something at one of the even places of a piece, behind which two more bytes are known.
-    fn may_be_in(&self, piece: &[u8]) -> bool {
+    fn may_be_in(&self, piece: &[u8; STEP + 2]) -> bool {
         /// One of the bytes that are taken from each two.
         const LANES: u64 = 0x0001_0001_0001_0001;
-        let word = |at: usize| piece[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        let (these, behind) = (word(0), word(2));
+        let (these, behind) = (head(piece), head(&piece[2..]));
         // Four indices at once, as `index` makes each, and the numbers of the classes behind them.
         let indices = these ^ (behind & (LANES * 0xff)) << 5;
         let classes = (behind >> 8) & (LANES * 7);
@@ -120,12 +136,12 @@ impl Search {
             self.followers[index(&text[at..at + BYTES])] & follower != 0
         };
         let mut look = |at: usize| {
-            let parts = self.buckets[usize::from(self.numbers[index(&text[at..at + BYTES])])].iter();
+            let parts = self.parts(index(&text[at..at + BYTES]));
             parts.filter(|part| part.is_at(text, at)).for_each(|part| found(part.format, at));
         };
         let mut at = 0;
         // In most pieces there is nothing, which one comparison tells.
-        while let Some(piece) = text.get(at..at + STEP + 2) {
+        while let Some(piece) = text[at..].first_chunk() {
             if self.may_be_in(piece) {
                 (at..at + STEP).step_by(2).filter(|at| is_known(*at)).for_each(&mut look);
             }
