@@ -1,7 +1,8 @@
 //! A draft: what a reader says of a failure, before it is normalised; and the list of what was found.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ops::Range;
 
 use super::normalise::Normaliser;
@@ -317,13 +318,15 @@ impl<'a> Found<'a> {
         if let (Some(records), Some(record)) = (&mut self.records, record) {
             records.add(Record { fingerprint: failure.fingerprint.clone(), ..record });
         }
-        let known = self.seen.contains_key(&failure.fingerprint);
-        let lines = self.seen.entry(failure.fingerprint.clone()).or_default();
+        let lines = match self.seen.entry(failure.fingerprint.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                self.failures.push(failure);
+                new.insert(BTreeSet::new())
+            }
+        };
         if lines.len() < PLACES_MAX {
             lines.extend(line);
-        }
-        if !known {
-            self.failures.push(failure);
         }
     }
 

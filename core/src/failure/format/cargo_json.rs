@@ -50,7 +50,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let suites = sheet.starting(b"{").filter(|(_, line)| is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
     let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
-    for (_, line) in sheet.starting(b"{") {
+    for (at, line) in sheet.starting(b"{") {
         if line.contains("\"level\":\"error") {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
             if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {
@@ -66,7 +66,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let (binary, name) = test.name.rsplit_once('$').unwrap_or((target, &test.name));
             let name = name.split('#').next().unwrap_or_default();
             found.push(Draft::test("cargo-test", name, &block).within(binary));
-        } else if is_failed_suite(line) {
+        } else if ends.binary_search(&at).is_ok() {
             targets.next();
         }
     }

@@ -25,6 +25,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if !begin.is_ascii_digit() && begin.is_ascii() {
             continue;
         }
+        if !line.trim_start().trim_start_matches(char::is_numeric).starts_with(':') {
+            continue;
+        }
         let Some(problem) = PROBLEM.captures(line).filter(|_| !file.is_empty()) else { continue };
         let rule = problem.name("rule").map_or("", |rule| rule.as_str());
         let draft =

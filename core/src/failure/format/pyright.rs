@@ -18,7 +18,9 @@ static RULE: LazyLock<Regex> =
 /// Reads every error; the warnings only where there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = sheet.lines;
-    found.push_errors(sheet.with(" - ").filter_map(|(at, _)| problem(lines, at)).collect());
+    // Other tools set a dash before names, which are not set in.
+    let indented = sheet.with(" - ").filter(|(_, line)| line.starts_with(char::is_whitespace));
+    found.push_errors(indented.filter_map(|(at, _)| problem(lines, at)).collect());
 }
 
 fn problem(lines: &[&str], at: usize) -> Option<Draft> {

@@ -33,7 +33,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
                 push(name, block, found);
             }
             heads.clear();
-        } else if unhandled && !is_rule(line) && exception(line).is_some() && is_rule(lines[at - 1]) {
+        } else if unhandled && !is_rule(line) && is_rule(lines[at - 1]) && exception(line).is_some() {
             let block = until(lines, at, is_rule);
             let draft = Draft::process(TOOL, "", block);
             let kind = format!("unhandled {}", draft.kind);
