@@ -195,7 +195,10 @@ samples! {
     "phpunit-testdox.txt"
     "phpunit.txt"
     "pint.txt"
+    "playwright-bait.txt"
+    "playwright-github.txt"
     "playwright-step.txt"
+    "playwright.json"
     "playwright.txt"
     "poku.txt"
     "prettier-syntax.txt"
@@ -212,6 +215,7 @@ samples! {
     "pytest-collect-class.txt"
     "pytest-line.txt"
     "pytest-short.txt"
+    "pytest-sugar.txt"
     "pytest-warning.txt"
     "pytest-warnings.txt"
     "pytest-xpass-line.txt"
@@ -284,6 +288,10 @@ samples! {
     "vitest-tap.txt"
     "vitest.txt"
     "ward.txt"
+    "workspace-make.txt"
+    "workspace-npm.txt"
+    "workspace-pnpm.txt"
+    "workspace-turbo.txt"
     "yamllint.txt"
     "zig.txt"
     "zizmor.json"
@@ -499,6 +507,95 @@ fn a_format_can_be_forced() {
     let format = registry::format("diagnostics");
     let output = Output { exit_code: Some(1), stdout: b"a.py:3: error: no\n", ..Output::default() };
     assert_eq!(extract_as(&output, format).tool, "diagnostics");
+}
+
+/// Reads a text, and says of how many identities its failures are.
+fn identities(text: &str) -> usize {
+    read(text.as_bytes()).set().iter().count()
+}
+
+#[test]
+fn the_same_test_of_two_packages_is_two_failures() {
+    let tap = "TAP version 13\nnot ok 1 - adds\n  ---\n  error: 'no'\n  ...\n1..1\n";
+    let behind = |label: &str| tap.lines().map(|line| format!("{label}{line}\n")).collect::<String>();
+    let gradle =
+        "ATest > adds() FAILED\n    java.lang.AssertionError at ATest.java:9\n\n1 test completed, 1 failed\n";
+    let maven = "[ERROR] shop.ATest.adds -- Time elapsed: 0.01 s <<< FAILURE!\njava.lang.AssertionError: no\n\tat shop.ATest.adds(ATest.java:9)\n\n";
+    let (rule, thin) = ("=".repeat(70), "-".repeat(70));
+    let unittest = format!(
+        "F\n{rule}\nFAIL: test_b (t.A.test_b)\n{thin}\nTraceback (most recent call last):\n  File \"t.py\", line 3, in test_b\nAssertionError: 1\n\n{thin}\nRan 1 test in 0.1s\n\nFAILED (failures=1)\n"
+    );
+    let tsc = "src/a.ts(1,2): error TS2304: Cannot find name 'x'.\n";
+    for (one, other) in [
+        (format!("\n> @x/a@1.0.0 test\n> tap\n\n{tap}"), format!("\n> @x/b@1.0.0 test\n> tap\n\n{tap}")),
+        (
+            format!("> @x/a\nyarn run v1.22.19\n$ tap\n{tap}"),
+            format!("> @x/b\nyarn run v1.22.19\n$ tap\n{tap}"),
+        ),
+        (format!("> nx run a:test\n\n{tap}"), format!("> nx run b:test  [local cache]\n\n{tap}")),
+        (behind("@x/a:test: "), behind("@x/b:test: ")),
+        (behind("packages/a test: "), behind("packages/b test: ")),
+        (behind("@x/a: "), behind("@x/b: ")),
+        (behind("[@x/a]: "), behind("[@x/b]: ")),
+        (format!("> Task :a:test FAILED\n\n{gradle}"), format!("> Task :b:test FAILED\n\n{gradle}")),
+        (format!("[INFO] ------< g:a >------\n{maven}"), format!("[INFO] ------< g:b >------\n{maven}")),
+        (
+            format!(
+                "make[1]: Entering directory '/srv/ci/shop/a'\n{unittest}make[1]: Leaving directory '/srv/ci/shop/a'\n"
+            ),
+            format!(
+                "make[1]: Entering directory '/srv/ci/shop/b'\n{unittest}make[1]: Leaving directory '/srv/ci/shop/b'\n"
+            ),
+        ),
+        (format!("> a@1.0.0 build\n> tsc\n\n{tsc}"), format!("> b@1.0.0 build\n> tsc\n\n{tsc}")),
+        (format!("==> a\n{tap}"), format!("==> b\n{tap}")),
+        (format!("::group::a:test\n{tap}::endgroup::\n"), format!("::group::b:test\n{tap}::endgroup::\n")),
+    ] {
+        let both = read(format!("{one}{other}").as_bytes()).set();
+        assert_eq!(both.iter().count(), 2, "{one}{other}");
+        // Which of them comes first, or fails, is no part of either.
+        assert_eq!(read(format!("{other}{one}").as_bytes()).set(), both, "{other}{one}");
+        let mended =
+            other.replace("not ok", "ok").replace("FAIL", "PASS").replace("<<<", "").replace("error", "note");
+        let left = read(format!("{one}{mended}").as_bytes()).set();
+        assert_eq!(left.iter().count(), 1, "{one}{mended}");
+        assert!(left.iter().all(|it| both.contains(it)), "{one}{mended}");
+        // By itself, a package is what it is without who runs it.
+        let bare: String = one
+            .lines()
+            .map(|line| line.trim_start_matches("@x/a:test: "))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_eq!(identities(&bare), 1, "{bare}");
+    }
+}
+
+#[test]
+fn a_package_alone_is_no_part_of_a_failure() {
+    let tap = "TAP version 13\nnot ok 1 - adds\n  ---\n  error: 'no'\n  ...\n1..1\n";
+    let plain = read(tap.as_bytes()).set();
+    let behind = |label: &str| tap.lines().map(|line| format!("{label}{line}\n")).collect::<String>();
+    for text in [
+        format!("\n> @x/a@1.0.0 pretest\n> true\n\n> @x/a@1.0.0 test\n> tap\n\n{tap}"),
+        behind("@x/a:test: "),
+        format!(
+            "make: Entering directory '/srv/ci/shop'\nmake[1]: Entering directory '/srv/ci/shop/a'\n{tap}make[1]: Leaving directory '/srv/ci/shop/a'\nmake: Leaving directory '/srv/ci/shop'\n"
+        ),
+        format!("> Task :compileJava\n> Task :test FAILED\n{tap}"),
+        // Two at once: nobody knows which printed what.
+        format!(
+            "make[1]: Entering directory '/srv/ci/shop/a'\nmake[1]: Entering directory '/srv/ci/shop/b'\n{tap}make[1]: Leaving directory '/srv/ci/shop/a'\nmake[1]: Leaving directory '/srv/ci/shop/b'\n"
+        ),
+        // Outside of the folder of the command: a test runs make.
+        format!(
+            "make[1]: Entering directory '/tmp/x1/a'\nmake[1]: Leaving directory '/tmp/x1/a'\nmake[1]: Entering directory '/tmp/x1/b'\n{tap}make[1]: Leaving directory '/tmp/x1/b'\n"
+        ),
+    ] {
+        assert_eq!(read(text.as_bytes()).set(), plain, "{text}");
+    }
+    // Who announces several means them all, though one alone has printed anything.
+    let scoped = format!("Scope: 2 of 3 workspace projects\n{}", behind("packages/a test: "));
+    assert_ne!(read(scoped.as_bytes()).set(), plain);
 }
 
 // ---- what fingerprints promise ----

@@ -3,7 +3,7 @@
 //! Who deletes a failing test, or skips it, has not mended it. Names of passing tests are rarely printed, but
 //! nearly every tool says how many there were.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -55,6 +55,8 @@ enum Kind {
     Tests,
     /// Which of those that another line counted did not pass.
     Correction,
+    /// Tests, of which the last line counts those of the ones above it as well.
+    Latest,
     /// Programs of tests, of which it shows some, such as those that failed: what they count is no part of a sum.
     Programs,
 }
@@ -81,6 +83,10 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (?<passed>\d+) passed(?:.*?, (?<failed>\d+) failed)?(?:.*?, (?<skipped>\d+) skipped)?",
         // pytest.
         r"^=*\s*(?:(?<failed>\d+) failed)?(?:, )?(?:(?<passed>\d+) passed)?(?:(?:, )?(?<skipped>\d+) skipped)?(?:(?:, )?(?<skipped2>\d+) deselected)?(?:(?:, )?(?<skipped3>\d+) xfailed)?(?:(?:, )?\d+ (?:xpassed|warnings?))*(?:(?:, )?(?<errors>\d+) errors?)?(?:(?:, )?\d+ [a-z][a-z ]*?)* in [\d.:]+m?s\b",
+        // pytest-sugar.
+        r"^ {5,}(?<passed>\d+) passed$",
+        r"^ {5,}(?<failed>\d+) (?:failed|error)$",
+        r"^ {5,}(?<skipped>\d+) (?:skipped|xfailed|deselected)$",
         // jest, vitest.
         r"^Tests:\s+(?:(?<failed>\d+) failed, )?(?:(?<skipped>\d+) skipped, )?(?:\d+ todo, )?(?:(?<passed>\d+) passed, )?\d+ total",
         r"^\s*Tests\s+(?:(?<failed>\d+) failed)?(?: \| )?(?:(?<passed>\d+) passed)?(?: \| )?(?:(?<skipped>\d+) skipped)?.*\(\d+\)",
@@ -135,13 +141,26 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         r"^  All (?<passed>\d+) tests? passed\.$",
         // Pester.
         r"^Tests Passed: (?<passed>\d+), Failed: (?<failed>\d+), Skipped: (?<skipped>\d+)",
+        // clojure.test: the line below tells how many of the assertions failed; Kaocha.
+        r"^Ran (?<passed>\d+) tests? containing \d+ assertions?\.$",
+        r"^(?<total>\d+) tests?, \d+ assertions?, (?:(?<errors>\d+) errors?, )?(?<failed>\d+) failures?\.$",
+        // Swift Testing, which counts those that failed by no number.
+        r"^\S{1,2} Test run with (?<total>\d+) tests? .*?(?:passed|failed) after ",
         // jasmine.
         r"^(?<total>\d+) specs?, (?<failed>\d+) failures?(?:, (?<off>\d+) pending specs?)?",
     ];
     let corrections = [
         // unittest, after the line that counts all.
         r"^FAILED \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?(?:, )?(?:unexpected successes=(?<failed2>\d+))?\)",
+        // clojure.test, after the line that counts all.
+        r"^(?<failed>\d+) failures?, (?<errors>\d+) errors?\.$",
         r"^OK \((?:skipped=(?<skipped>\d+))?(?:, )?(?:expected failures=(?<skipped2>\d+))?\)",
+    ];
+    let latest = [
+        // testthat, of expectations, while it runs and at its end.
+        r"^\[ FAIL (?<failed>\d+) \| WARN \d+ \| SKIP (?<skipped>\d+) \| PASS (?<passed>\d+) \]$",
+        // XCTest, of a suite, and of those around it.
+        r"^\s*Executed (?<total>\d+) tests?, with (?:(?<off>\d+) tests? skipped and )?(?<failed>\d+) failures?",
     ];
     let programs = [
         // ctest; from version 4 on, it says nothing of failed ones where there are none.
@@ -156,15 +175,16 @@ static SUMMARIES: LazyLock<Vec<Summary>> = LazyLock::new(|| {
         |kind| move |pattern: &&str| Summary { line: Regex::new(pattern).expect("a pattern of ours"), kind };
     let tests = patterns.iter().map(summary(Kind::Tests));
     let more = corrections.iter().map(summary(Kind::Correction));
-    tests.chain(more).chain(programs.iter().map(summary(Kind::Programs))).collect()
+    let last = latest.iter().map(summary(Kind::Latest));
+    tests.chain(more).chain(last).chain(programs.iter().map(summary(Kind::Programs))).collect()
 });
 
 /// A line without one of these words is none of the summaries.
 #[rustfmt::skip]
-const WORDS: [&str; 28] = [
+const WORDS: [&str; 29] = [
     "passed", "passing", "failed", "failing", "pending", "PASSED", "FAILED", "Ran ", "OK (", "pass ",
     "fail ", " pass", " fail", " skip", "skipped", "todo", "Tests", "examples", "example,", "failure", "Failed: ",
-    "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run", "SUCCESS",
+    "Passed: ", "Skipped: ", "succeeded", "flaky", "interrupted", "did not run", "SUCCESS", "| PASS ",
 ];
 
 /// Counts the tests that an output tells of; `None` if it tells of none.
@@ -180,6 +200,7 @@ pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
 
 fn summaries(lines: &[&str]) -> Option<Tests> {
     let (mut sum, mut programs): (Option<Tests>, Option<Tests>) = (None, None);
+    let mut latest: BTreeMap<&str, Tests> = BTreeMap::new();
     let mut twice = Twice::default();
     let mut is_shown = false;
     for (at, line) in lines.iter().enumerate() {
@@ -198,8 +219,11 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
         match summary.kind {
             Kind::Programs => programs = Some(programs.unwrap_or_default().plus(tests)),
             Kind::Tests => sum = Some(sum.unwrap_or_default().plus(twice.taken_from(tests))),
+            Kind::Latest => {
+                latest.insert(summary.line.as_str(), tests);
+            }
             Kind::Correction => {
-                let before = sum.unwrap_or_default();
+                let Some(before) = sum else { continue };
                 // One test may fail several times, in parts of it.
                 let failed = tests.failed.min(before.passed);
                 let passed = (before.passed - failed).saturating_sub(tests.skipped);
@@ -207,7 +231,8 @@ fn summaries(lines: &[&str]) -> Option<Tests> {
             }
         }
     }
-    programs.or(sum)
+    let all = sum.into_iter().chain(latest.into_values()).reduce(Tests::plus);
+    programs.or(all)
 }
 
 /// What the next summary counts beside the tests that it is about: who mends that has removed no test.
@@ -488,6 +513,25 @@ mod tests {
                 "{\"Action\":\"pass\",\"Package\":\"p\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"p\"}",
                 (1, 0, 0),
             ),
+            ("Ran 4 tests containing 9 assertions.\n2 failures, 1 errors.", (1, 3, 0)),
+            ("Ran 4 tests containing 9 assertions.\n0 failures, 0 errors.", (4, 0, 0)),
+            ("4 tests, 9 assertions, 1 errors, 1 failures.", (2, 2, 0)),
+            ("4 tests, 9 assertions, 0 failures.", (4, 0, 0)),
+            (
+                "[ FAIL 0 | WARN 0 | SKIP 0 | PASS 2 ]\n[ FAIL 1 | WARN 0 | SKIP 1 | PASS 5 ]\n[ FAIL 1 | WARN 0 | SKIP 1 | PASS 5 ]",
+                (5, 1, 1),
+            ),
+            ("✔ Test run with 3 tests in 1 suite passed after 0.002 seconds.", (3, 0, 0)),
+            ("✔ Test run with 1 test passed after 0.002 seconds.", (1, 0, 0)),
+            (
+                "\t Executed 2 tests, with 1 failure (0 unexpected) in 0.1 (0.1) seconds\nTest Suite 'All tests' failed\n\t Executed 3 tests, with 1 test skipped and 1 failure (0 unexpected) in 0.1 (0.1) seconds",
+                (1, 1, 1),
+            ),
+            (
+                "\t Executed 0 tests, with 0 failures (0 unexpected) in 0.0 (0.0) seconds\n✔ Test run with 2 tests in 1 suite passed after 0.1 seconds.",
+                (2, 0, 0),
+            ),
+            ("Results (1.52s):\n       3 passed\n       2 failed\n       1 skipped", (3, 2, 1)),
             ("\u{1b}[32mTests:       4 passed, 4 total\u{1b}[0m", (4, 0, 0)),
         ] {
             let (passed, failed, skipped) = want;

@@ -6,6 +6,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::ops::Range;
 
 use super::normalise::Normaliser;
+use super::package::{Packages, Stream};
 use super::reason::Reason;
 use super::record::{Class, Record, Records};
 use super::{Confidence, Extraction, FAILURES_MAX, Failure, Fingerprint, Location, Source};
@@ -62,6 +63,8 @@ pub(super) struct Draft {
     pub(super) headline: String,
     /// It is no error but a warning.
     pub(super) is_warning: bool,
+    /// Where in memory a line begins that tells of it.
+    pub(super) address: usize,
 }
 
 impl Draft {
@@ -70,7 +73,8 @@ impl Draft {
         let reason = Reason::of(block);
         let message = reason.message(block);
         let test = Some(name.trim().to_owned());
-        Self { tool, test, message, class: Class::Test, ..Self::default() }.because(reason)
+        let address = block.first().map_or(name.as_ptr(), |line| line.as_ptr()).addr();
+        Self { tool, test, message, class: Class::Test, address, ..Self::default() }.because(reason)
     }
 
     /// Begins a diagnostic: a message about a place, in the words of the tool.
@@ -84,6 +88,7 @@ impl Draft {
             style: Style::Diagnostic,
             class: Class::Diagnostic,
             headline: message.to_owned(),
+            address: file.as_ptr().addr(),
             ..Self::default()
         }
     }
@@ -98,7 +103,8 @@ impl Draft {
     pub(super) fn process(tool: &'static str, kind: &str, block: &[&str]) -> Self {
         let reason = Reason::of(block);
         let message = reason.message(block);
-        let draft = Self { tool, message, ..Self::default() }.because(reason);
+        let address = block.first().map_or(0, |line| line.as_ptr().addr());
+        let draft = Self { tool, message, address, ..Self::default() }.because(reason);
         if kind.is_empty() { draft } else { draft.kind(kind) }
     }
 
@@ -118,6 +124,11 @@ impl Draft {
     /// Sets the file or the binary that the test belongs to.
     pub(super) fn within(self, within: &str) -> Self {
         Self { within: within.to_owned(), ..self }
+    }
+
+    /// Says which line of the output tells of it, where the reader made what it reads out of several.
+    pub(super) fn told_by(self, line: &str) -> Self {
+        Self { address: line.as_ptr().addr(), ..self }
     }
 
     /// Sets the kind.
@@ -168,6 +179,8 @@ pub(super) struct Found<'a> {
     failures: Vec<Failure>,
     /// Each failure as it stands in the output, where that is asked for.
     records: Option<Records>,
+    /// Which packages the output tells of.
+    packages: Packages,
     /// Where in memory the lines begin that failed tests printed.
     printed: Vec<Range<usize>>,
     /// Each fingerprint that was told, and the lines it was told of.
@@ -185,6 +198,7 @@ impl<'a> Found<'a> {
             normaliser,
             failures: Vec::new(),
             records: None,
+            packages: Packages::default(),
             printed: Vec::new(),
             seen: BTreeMap::new(),
             tool: "",
@@ -206,6 +220,11 @@ impl<'a> Found<'a> {
     /// Says from where the following is read.
     pub(super) fn reading(&mut self, source: Source) {
         self.source = source;
+    }
+
+    /// Looks for packages in what is read next.
+    pub(super) fn look_for_packages(&mut self, streams: &[Stream<'_>]) {
+        self.packages = Packages::of(streams, self.normaliser);
     }
 
     /// Notes which tool it is.
@@ -313,7 +332,11 @@ impl<'a> Found<'a> {
             return;
         }
         let line = draft.line.filter(|_| draft.test.is_none());
-        let record = self.records.is_some().then(|| Record::of(&draft, self.normaliser));
+        let record = self.records.is_some().then(|| {
+            let package = Some(self.package(&draft)).filter(|package| !package.is_empty()).map(str::to_owned);
+            let record = Record::of(&draft, self.normaliser);
+            Record { suite: record.suite.or(package), ..record }
+        });
         let failure = self.finish(draft);
         if let (Some(records), Some(record)) = (&mut self.records, record) {
             records.add(Record { fingerprint: failure.fingerprint.clone(), ..record });
@@ -336,7 +359,15 @@ impl<'a> Found<'a> {
         drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| self.push(draft));
     }
 
+    /// Returns the package of a failure. What has a whole path needs none.
+    fn package(&self, draft: &Draft) -> &str {
+        let is_whole =
+            draft.test.is_none() && draft.file.as_deref().is_some_and(|file| file.starts_with('/'));
+        if is_whole { "" } else { self.packages.around(draft.address, draft.class) }
+    }
+
     fn finish(&self, mut draft: Draft) -> Failure {
+        let package = self.package(&draft);
         // What is searched for patterns is bounded, whatever the tool printed.
         let about = Some(&mut draft.about).filter(|_| draft.style != Style::Lines);
         for text in [&mut draft.values, &mut draft.kind].into_iter().chain(about) {
@@ -362,6 +393,10 @@ impl<'a> Found<'a> {
         let subject = match draft.within.as_str() {
             "" => Cow::Borrowed(subject),
             within => Cow::Owned(format!("{}\n{subject}", self.normaliser.path(within))),
+        };
+        let subject = match package {
+            "" => subject,
+            package => Cow::Owned(format!("{package}\n{subject}")),
         };
         let fingerprint = Fingerprint::of(&[draft.tool, &subject, &draft.kind, &about]);
         let values = self.normaliser.volatile(&draft.values);

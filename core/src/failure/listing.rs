@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use super::Output;
 use super::format::{go_test, jest, junit, mocha, nextest, node_test, pytest, tap, test_json, without_time};
+use super::named;
 use super::normalise::Normaliser;
+use super::package::{Packages, Stream};
 use super::page::Page;
 
 /// So many tests that failed are kept.
@@ -76,20 +78,35 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[Page<'_>; 2]) -> Listing {
     let normaliser = Normaliser::new(output.cwd);
     let mut listing = Listing::default();
     let reports: Vec<Page<'_>> = output.reports.iter().map(|report| Page::new(report.bytes)).collect();
-    for page in reports.iter().chain(pages) {
-        let lines = page.lines();
-        read(page.text(), &lines, &mut |tool, name, ending| {
-            let name = TestName { tool: tool.to_owned(), name: normaliser.name(name.trim()) };
-            if !is_none(&name.name) {
-                listing.endings.entry(name).or_default().insert(ending);
-            }
-        });
-        listing.empty.extend(go_test::empty(&lines).map(str::to_owned));
+    let lines: Vec<_> = pages.iter().map(Page::lines_and_firsts).collect();
+    let streams: Vec<Stream<'_>> =
+        pages.iter().zip(&lines).map(|(page, (lines, firsts, _))| page.stream(lines, firsts)).collect();
+    let packages = Packages::of(&streams, &normaliser);
+    for page in &reports {
+        listing.take(page.text(), &page.lines(), "", &normaliser);
+    }
+    for stream in &streams {
+        for (lines, package) in packages.parts(stream) {
+            listing.take(stream.between(lines), lines, package, &normaliser);
+        }
     }
     listing
 }
 
 impl Listing {
+    /// Takes in how the tests ended that lines name, which are of a package; empty of none.
+    fn take(&mut self, text: &str, lines: &[&str], package: &str, normaliser: &Normaliser) {
+        read(text, lines, &mut |tool, name, ending| {
+            let bare = normaliser.name(name.trim());
+            if !is_none(&bare) {
+                let name = if package.is_empty() { bare } else { format!("{package} > {bare}") };
+                let name = TestName { tool: tool.to_owned(), name };
+                self.endings.entry(name).or_default().insert(ending);
+            }
+        });
+        self.empty.extend(go_test::empty(lines).map(str::to_owned));
+    }
+
     /// Says what there is of those that failed, and of those that failed `before`. A test whose name is not there counts as
     /// run if one that passed took its place: it has the same last component, and is not among all that were `known` before.
     pub fn listed(&self, before: &[TestName], known: &Self) -> Listed {
@@ -293,7 +310,7 @@ struct Line {
 
 static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     #[rustfmt::skip]
-    let lines: [(&str, &[&str], &str); 10] = [
+    let lines: [(&str, &[&str], &str); 9] = [
         // Output that was not captured may stand before or behind.
         ("cargo-test", &["test "], r"^.*?test (?<name>\S+(?: - .*?)?) \.\.\. ?(?:(?<ending>ok|FAILED|ignored)(?: <[\d.]+s>|, .*)?$)?"),
         ("cargo-nextest", &["s] "], r"^\s+(?:TRY \d+ )?(?<ending>[A-Z]{3,})(?: \+ LEAK)? +\[ *>? *[\d.]+s\](?: \([ \d/─]+\))? +(?<name>\S+ .+)$"),
@@ -303,7 +320,6 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
         ("vitest", &[" ✓ ", " × ", " ↓ "], r"^ (?<ending>✓|×|↓) (?<name>[^\s|]+ > .+?)(?: \(retry x\d+\))?(?: \d+ms)?(?: \d+ MB heap used)?$"),
         ("gtest", &["[       OK ]", "[  FAILED  ]", "[  SKIPPED ]"], r"^.*?\[ +(?<ending>OK|FAILED|SKIPPED) +\] (?<name>[^\s,]+\.[^\s,]+)(?:, where .*?)? \(\d+ ms\)$"),
         ("gradle", &[" > "], r"^(?<name>\S.* > .+) (?<ending>PASSED|FAILED|SKIPPED)$"),
-        ("bats", &[" ✓ ", " ✗ "], r"^ (?<ending>✓|✗) (?<name>\S.*?)(?: \[\d+\])?$"),
         ("unittest", &[" ... "], r"^(?<name>\w+ \([\w.<>]+\)) \.\.\. (?:(?<ending>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b.*$)?"),
     ];
     let line = |(tool, marks, pattern): (&'static str, &'static [&'static str], &str)| Line {
@@ -330,7 +346,7 @@ fn read(text: &str, lines: &[&str], tell: &mut Tell<'_>) {
         junit::endings(text, tell);
         return;
     }
-    if ["\"assertionResults\"", "\"fullTitle\"", "\"full_description\""]
+    if ["\"assertionResults\"", "\"fullTitle\"", "\"full_description\"", "\"expectedStatus\""]
         .iter()
         .any(|mark| text.contains(mark))
     {
@@ -353,6 +369,7 @@ fn read(text: &str, lines: &[&str], tell: &mut Tell<'_>) {
     jest::endings(lines, tell);
     mocha::endings(lines, tell);
     pytest::endings(lines, tell);
+    named::endings(text, lines, tell);
 }
 
 /// Reads a line that tells how a test ended.
@@ -805,6 +822,124 @@ mod tests {
             "T > b() FAILED\n    java.lang.E at T.java:1\n",
             &["T > b()"],
             &[("T > b() PASSED", "ran"), ("T > c() PASSED", "gone"), ("BUILD SUCCESSFUL in 1s", "unseen")],
+        );
+    }
+
+    #[test]
+    fn so_it_has_where_tools_list_each_test() {
+        // What they print, with the name of one that failed, and with words that say that it did not.
+        for (text, failed, mended) in [
+            (
+                "Ran 2 tests for test/L.t.sol:L\n[FAIL: 7 != 8] test_Book() (gas: 12345)\n[PASS] test_Open() (gas: 5432)\nSuite result: FAILED. 1 passed; 1 failed; 0 skipped; finished in 1ms",
+                "test/L.t.sol:L > test_Book()",
+                ("[FAIL: 7 != 8]", "[PASS]"),
+            ),
+            (
+                "\n   FAIL  Tests\\Unit\\LTest\n  ✓ it opens empty          0.01s  \n  ⨯ it books an amount      0.01s  \n",
+                "Tests/Unit/LTest > it books an amount",
+                ("⨯", "✓"),
+            ),
+            (
+                "[info] LSpec:\n[info] - should open (12 milliseconds)\n[info] - should book *** FAILED *** (3 milliseconds)\n[info]   7 did not equal 8 (L.scala:12)\n[info] Tests: succeeded 1, failed 1, canceled 0, ignored 0, pending 0",
+                "LSpec > should book",
+                (" *** FAILED ***", ""),
+            ),
+            (
+                "shop.LSuite:\n  + opens empty 0.001s\n==> X shop.LSuite.books  0.045s munit.ComparisonFailException: L.scala:12\n",
+                "shop.LSuite > books",
+                ("==> X shop.LSuite.books", "  + books"),
+            ),
+            (
+                "00:00 +0: loading test/l_test.dart\n00:00 +0: test/l_test.dart: l opens\n00:00 +1: test/l_test.dart: l books\n00:00 +1 -1: test/l_test.dart: l books [E]\n  Expected: <8>\n00:00 +1 -1: Some tests failed.",
+                "test/l_test.dart: l books",
+                (" [E]", ""),
+            ),
+            (
+                "✔ Test opens() passed after 0.001 seconds.\n✘ Test \"books it\" recorded an issue at L.swift:12:9: no\n✘ Test \"books it\" failed after 0.001 seconds with 1 issue.\n✘ Test run with 2 tests in 1 suite failed after 0.002 seconds with 1 issue.",
+                "\"books it\"",
+                ("\"books it\" failed", "\"books it\" passed"),
+            ),
+            (
+                "Test Case '-[A testA]' passed (0.001 seconds)\nTest Case '-[A testB]' failed (0.001 seconds)",
+                "-[A testB]",
+                ("failed", "passed"),
+            ),
+            (
+                "shop\n  opens empty:     OK (0.01s)\n  books an amount: FAIL\n    T.hs:7:\n\n1 out of 2 tests failed (0.01s)",
+                "books an amount",
+                ("FAIL", "OK"),
+            ),
+            (
+                "======================== EUnit ========================\nl_tests: open_test...ok\nl_tests: book_test...[0.003 s] *failed*\n",
+                "l_tests: book_test",
+                ("*failed*", "ok"),
+            ),
+            (
+                "  [+] opens empty 3ms (2ms|1ms)\n  [-] books an amount 12ms (10ms|2ms)\n[+] /w/L.Tests.ps1 210ms\nTests Passed: 1, Failed: 1, Skipped: 0 NotRun: 0",
+                "books an amount",
+                ("[-]", "[+]"),
+            ),
+            ("PHPUnit 10.5\n\nCart\n ✔ Holds\n ✘ Adds up [0.12 ms]\n   │\n", "Adds up", ("✘", "✔")),
+            (
+                "Starting test execution, please wait...\n  Passed Shop.CartTest.Holds [2 ms]\n  Failed Shop.CartTest.Total [12 ms]\n",
+                "Shop.CartTest.Total",
+                ("Failed", "Passed"),
+            ),
+            (
+                "  ✓  1 [chromium] › a.spec.ts:2:3 › sum › adds (6ms)\n  ✘  2 [chromium] › a.spec.ts:9:3 › sum › takes (6ms)\n",
+                "[chromium] › a.spec.ts › sum › takes",
+                ("✘  2 [chromium] › a.spec.ts:9:3", "✓  2 [chromium] › a.spec.ts:12:3"),
+            ),
+            (
+                "bun test v1.1\n\na.test.ts:\n(pass) sum > adds [0.12ms]\n(fail) sum > takes [0.12ms]\n",
+                "a.test.ts > sum > takes",
+                ("(fail)", "(pass)"),
+            ),
+            (
+                "running 2 tests from ./a_test.ts\nadds ... ok (1ms)\ntakes ... FAILED (2ms)\n\nFAILED | 1 passed | 1 failed (3ms)",
+                "./a_test.ts > takes",
+                ("takes ... FAILED", "takes ... ok"),
+            ),
+            ("A#test_a = 0.00 s = .\nA#test_b = 0.00 s = F\n", "A#test_b", ("= F", "= .")),
+            (
+                "1/2 Test #1: unit.parse .......   Passed    0.01 sec\n2/2 Test #2: unit.store .......***Failed    0.01 sec\n50% tests passed, 1 tests failed out of 2",
+                "unit.store",
+                ("***Failed", "   Passed"),
+            ),
+            (
+                "//a:test PASSED in 0.1s\n//b:test FAILED in 0.1s\n\nExecuted 2 out of 2 tests: 1 test passes and 1 fails locally.",
+                "//b:test",
+                ("FAILED", "PASSED"),
+            ),
+        ] {
+            let (from, to) = mended;
+            let last = failed.rsplit(' ').next().unwrap_or_default();
+            let gone: String =
+                text.lines().filter(|line| !line.contains(last)).map(|line| format!("{line}\n")).collect();
+            let failed = failed.replace("Tests/Unit/", "Tests\\Unit\\");
+            check(text, &[&*failed], &[(&text.replace(from, to), "ran"), (&gone, "gone")]);
+        }
+        // A file of which vitest shows no tests is no test, however many are in it.
+        check(" ✓ a.test.ts (2 tests) 3ms\n ✓ b.test.ts (1 test) 3ms\n\n Tests  3 passed (3)", &[], &[]);
+        assert!(
+            !list(&Output { stdout: " ✓ a.test.ts (2 tests) 3ms\n".as_bytes(), ..Output::default() })
+                .names_passed()
+        );
+    }
+
+    #[test]
+    fn a_test_is_that_of_its_package() {
+        let tap = "TAP version 13\n";
+        let of = |package: &str, said: &str| {
+            format!("\n> {package}@1.0.0 test\n> tap\n\n{tap}{said} 1 - adds\nok 2 - b\n1..2\n")
+        };
+        check(
+            &(of("a", "ok") + &of("b", "not ok")),
+            &["b > adds"],
+            &[
+                (&(of("a", "ok") + &of("b", "ok")), "ran"),
+                (&(of("a", "ok") + "\n> b@1.0.0 test\n> tap\n\nTAP version 13\nok 1 - b\n1..1\n"), "gone"),
+            ],
         );
     }
 

@@ -162,6 +162,18 @@ impl Normaliser {
         path.replace('\\', "/")
     }
 
+    /// Returns a folder as it is below that of the command, which itself is empty; `None` of one outside of it.
+    pub(super) fn below(&self, folder: &str) -> Option<String> {
+        if self.root.is_empty() {
+            return Some(Self::subject(folder));
+        }
+        let folder = folder.trim_end_matches('/');
+        if format!("{folder}/") == self.root {
+            return Some(String::new());
+        }
+        folder.strip_prefix(&self.root).map(str::to_owned)
+    }
+
     /// Returns what of a path is the same in every checkout: all of a relative one, the end of an absolute one.
     pub(super) fn subject(path: &str) -> String {
         const PARTS: usize = 2;

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::Output;
+use super::package::{Labels, Stream};
 use super::reason;
-use super::wrapper::unwrapped;
+use super::wrapper::{Unwrapped, unwrapped};
 
 /// Of more output than this, the beginning and the end are kept.
 const BYTES_MAX: usize = 128 << 20;
@@ -20,6 +21,8 @@ const LINE_BYTES: usize = 48;
 /// The output of one stream.
 pub(super) struct Page<'a> {
     text: Cow<'a, str>,
+    /// The packages whose names a wrapper set before their lines.
+    labels: Labels,
     left_out: u64,
 }
 
@@ -28,7 +31,8 @@ impl<'a> Page<'a> {
     /// to do.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let page = Self::plain(bytes);
-        Self { text: unwrapped(page.text), ..page }
+        let Unwrapped { text, labels } = unwrapped(page.text);
+        Self { text, labels, ..page }
     }
 
     /// Cleans both streams of a command.
@@ -54,13 +58,13 @@ impl<'a> Page<'a> {
     /// Cleans the bytes; borrows them where there is nothing to clean.
     pub(super) fn plain(bytes: &'a [u8]) -> Self {
         if bytes.len() <= BYTES_MAX {
-            return Self { text: clean(bytes), left_out: 0 };
+            return Self { text: clean(bytes), labels: Labels::default(), left_out: 0 };
         }
         let (head, tail) = (&bytes[..HEAD_BYTES], &bytes[bytes.len() - (BYTES_MAX - HEAD_BYTES)..]);
         let mut text = clean(head).into_owned();
         text.push('\n');
         text.push_str(&clean(tail));
-        Self { text: text.into(), left_out: (bytes.len() - BYTES_MAX) as u64 }
+        Self { text: text.into(), labels: Labels::default(), left_out: (bytes.len() - BYTES_MAX) as u64 }
     }
 
     /// Returns how many bytes were left out because there were too many.
@@ -71,6 +75,16 @@ impl<'a> Page<'a> {
     /// Returns the text.
     pub(super) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the packages whose names a wrapper set before their lines.
+    pub(super) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Returns it with its lines, and the first byte of each.
+    pub(super) fn stream<'s>(&'s self, lines: &'s [&'s str], firsts: &'s [u8]) -> Stream<'s> {
+        Stream { text: &self.text, lines, firsts, labels: &self.labels }
     }
 
     /// Returns the lines.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::draft::Found;
 use super::format::{self, Sheet};
 use super::marks::Marks;
+use super::package::{Labels, Stream};
 use super::page::Page;
 use super::{Confidence, Output, Report, Source};
 
@@ -46,7 +47,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "sarif", title: "SARIF", stage: Tool, marks: &["sarif"], read: format::sarif::read },
     Format { name: "go-test-json", title: "go test -json", stage: Tool, marks: &["\"Action\":\"fail\"", "\"Action\":\"build-fail\""], read: format::go_test_json::read },
     Format { name: "cargo-json", title: "cargo and rustc with JSON messages, clippy too; libtest with --format json", stage: Tool, marks: &["\"reason\":\"compiler-message\"", "\"$message_type\":\"diagnostic\"", "\"event\": \"failed\"", "\"event\":\"failed\""], read: format::cargo_json::read },
-    Format { name: "test-json", title: "jest, vitest, mocha, RSpec and GoogleTest with a JSON report", stage: Tool, marks: &["\"assertionResults\"", "\"testsuite\"", "\"full_description\"", "\"errors_outside_of_examples_count\"", "\"fullTitle\""], read: format::test_json::read },
+    Format { name: "test-json", title: "jest, vitest, mocha, RSpec, GoogleTest and Playwright with a JSON report", stage: Tool, marks: &["\"assertionResults\"", "\"testsuite\"", "\"full_description\"", "\"errors_outside_of_examples_count\"", "\"fullTitle\"", "\"expectedStatus\""], read: format::test_json::read },
     Format { name: "lint-json", title: "eslint, ruff, pylint, pyright, shellcheck, stylelint, golangci-lint, deno lint and others with a JSON report", stage: Tool, marks: &["\"ruleId\"", "\"messageId\"", "\"message-id\"", "\"end_location\"", "\"generalDiagnostics\"", "\"FromLinter\"", "\"endLine\"", "\"fix_availability\"", "\"check_name\"", "\"errored\"", "\"bytePos\"", "\"end_column\"", "\"diagnostics\": [", "\"cop_name\"", "\"evidence\":", "\"code\":\"DL", "\"code\":\"SC"], read: format::lint_json::read },
     Format { name: "checkstyle", title: "Checkstyle XML, in which many linters write; XML of cppcheck", stage: Tool, marks: &["<checkstyle", "<cppcheck"], read: format::checkstyle::read },
     Format { name: "cargo-nextest", title: "cargo nextest", stage: Runner, marks: &["error: test run failed"], read: format::nextest::read },
@@ -204,6 +205,10 @@ impl<'p> Prepared<'p> {
         self.begins[at] = 0;
     }
 
+    fn stream<'s>(&'s self, labels: &'s Labels) -> Stream<'s> {
+        Stream { text: self.text, lines: &self.lines, firsts: &self.firsts, labels }
+    }
+
     /// Says whether a mark of a format is there.
     fn may_be(&self, format: usize) -> bool {
         !self.marks.of(format).is_empty()
@@ -233,7 +238,9 @@ pub(super) fn read_pages(
     found: &mut Found<'_>,
 ) -> Confidence {
     found.reading(Source::Text);
+    let labels = pages.each_ref().map(Page::labels);
     let mut pages = pages.each_ref().map(Prepared::new);
+    found.look_for_packages(&[pages[0].stream(labels[0]), pages[1].stream(labels[1])]);
     let reported = found.len();
     let mut by_runners = 0;
     for stage in [Runner, Tool, Diagnostics, Shape] {

@@ -2,7 +2,8 @@
 //! of what they said: `ts`, a log of CI, docker compose, concurrently, turbo, pnpm, lerna, systemd.
 //!
 //! The lines of tools that ran side by side are sorted apart by their names. Which is which is no part of a
-//! failure, which is then the same as without the wrapper.
+//! failure, which is then the same as without the wrapper; but of the packages of a workspace, where there are
+//! several, it is noted which printed what (`package`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +11,10 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
-/// What a wrapper sets before each line; with a group `label` where it is a name.
+use super::package::Labels;
+
+/// What a wrapper sets before each line; with a group `label` where it is a name, and in it a group `package` where it is that
+/// of a package.
 struct Prefix {
     pattern: Regex,
     /// Of a hundred lines so many have it at least.
@@ -19,6 +23,8 @@ struct Prefix {
     lines_min: usize,
     /// It might be the tool's own, were nothing indented behind it.
     needs_indented: bool,
+    /// The lines of each name are put together.
+    has_label: bool,
 }
 
 /// So many lines are looked at to recognise a wrapper.
@@ -38,7 +44,7 @@ const MOMENT: &str = r"^\u{feff}?\[?(?:(?:\d{4}-\d\d-\d\d[T ])?|[A-Z][a-z]{2} [ 
 
 static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
     #[rustfmt::skip]
-    let prefixes: [(usize, usize, bool, &str); 11] = [
+    let prefixes: [(usize, usize, bool, &str); 12] = [
         // systemd and syslog: `Nov 22 21:00:01 host unit[123]: `.
         (90, 1, false, r"^(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) [\w.-]+ (?P<label>[\w@./-]+)\[\d+\]: "),
         // A moment: `ts`, logs of CI.
@@ -48,15 +54,17 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         // docker compose, foreman: `web-1  | `.
         (80, 1, false, r"^(?P<label>[A-Za-z][\w.-]*[._-]\d+) +\|(?: |$)"),
         (80, 4, false, r"^(?P<label>[A-Za-z][\w.-]*) +\|(?: |$)"),
+        // yarn, melos: `[package]: `.
+        (80, 2, false, r"^\[(?P<label>(?P<package>[\w@][\w@./-]*))\]:(?: |$)"),
         // concurrently, kubectl: `[web] `.
         (90, 2, false, r"^\[(?P<label>[\w@][\w@./:-]*) *\]:?(?: |$)"),
         // turbo: `package:task: `.
-        (60, 2, false, r"^(?P<label>@?[\w./-]+:[a-z][\w.-]*(?::[a-z][\w.-]*)*):(?: |$)"),
+        (60, 2, false, r"^(?P<label>(?P<package>@?[\w./-]+):[a-z][\w.-]*(?::[a-z][\w.-]*)*):(?: |$)"),
         // pnpm: `packages/a test: `.
-        (60, 2, false, r"^(?P<label>(?:[\w@.-]*/[\w@./-]*|\.) [a-z][\w:.-]*)[:$](?: |$)"),
+        (60, 2, false, r"^(?P<label>(?P<package>[\w@.-]*/[\w@./-]*|\.) [a-z][\w:.-]*)[:$](?: |$)"),
         // lerna, nx: `@scope/package: `, or the name alone.
-        (60, 2, false, r"^(?P<label>@[\w.-]+/[\w.-]+):(?: |$)"),
-        (70, 8, true, r"^(?P<label>(?:@[\w.-]+/)?[a-z][\w.-]*):(?: |$)"),
+        (60, 2, false, r"^(?P<label>(?P<package>@[\w.-]+/[\w.-]+)):(?: |$)"),
+        (70, 8, true, r"^(?P<label>(?P<package>(?:@[\w.-]+/)?[a-z][\w.-]*)):(?: |$)"),
         // A build in docker: `#8 0.543 `.
         (60, 2, false, r"^#(?P<label>\d+) \d+\.\d+(?: |$)"),
     ];
@@ -65,6 +73,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         share_min,
         lines_min,
         needs_indented,
+        has_label: pattern.contains("<label>"),
     };
     prefixes.into_iter().map(prefix).collect()
 });
@@ -79,14 +88,27 @@ static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSet::new(PREFIXES.iter().map(|prefix| prefix.pattern.as_str())).expect("patterns of ours")
 });
 
-/// Returns a text without what wrappers set before its lines.
-pub(super) fn unwrapped(mut text: Cow<'_, str>) -> Cow<'_, str> {
+/// A text without what wrappers set before its lines.
+pub(super) struct Unwrapped<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// What they said of packages.
+    pub(super) labels: Labels,
+}
+
+/// Takes off what wrappers set before the lines of a text.
+pub(super) fn unwrapped(mut text: Cow<'_, str>) -> Unwrapped<'_> {
+    let mut labels = Labels::default();
     for _ in 0..DEPTH_MAX {
         let candidates = candidates(&text);
         let Some(prefix) = candidates.into_iter().find(|prefix| prefix.is_before(&text)) else { break };
-        text = Cow::Owned(prefix.taken_off(&text));
+        let (bare, inner) = prefix.taken_off(&text);
+        // Where it sorts the lines, those that were noted are others.
+        if prefix.has_label {
+            labels = inner;
+        }
+        text = Cow::Owned(bare);
     }
-    text
+    Unwrapped { text, labels }
 }
 
 /// Returns those that stand before a third of the first lines.
@@ -135,22 +157,52 @@ impl Prefix {
         (!is_of_a_tool(label)).then(|| (label, &line[found.get(0).map_or(0, |all| all.end())..]))
     }
 
-    /// Returns the lines without it, those of each name together; a line without a name goes with the one above.
-    fn taken_off(&self, text: &str) -> String {
+    /// Returns the package that a name has in it.
+    fn package<'l>(&self, line: &'l str) -> Option<&'l str> {
+        Some(self.pattern.captures(beginning(line))?.name("package")?.as_str())
+    }
+
+    /// Returns the lines without it, those of each name together; a line without a name goes with the one above. And which
+    /// packages these are of.
+    fn taken_off(&self, text: &str) -> (String, Labels) {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut packages = Vec::new();
         let mut lines = Vec::new();
         let mut last = 0;
+        let mut are_several = false;
         for line in text.split_inclusive('\n') {
             let (label, rest) = self.split(line).unwrap_or(("", line));
             if rest.len() < line.len() {
                 let next = names.len();
                 last = *names.entry(label).or_insert(next);
+                if last == next {
+                    packages.push(self.package(line));
+                }
+            } else {
+                are_several |= tells_of_several(line);
             }
             lines.push((last, rest));
         }
         lines.sort_by_key(|(name, _)| *name);
-        lines.into_iter().map(|(_, line)| line).collect()
+        let mut labels = Labels { lines: Vec::new(), are_several };
+        for (at, pair) in lines.iter().enumerate() {
+            let begins = at == 0 || lines[at - 1].0 != pair.0;
+            if let Some(package) = packages.get(pair.0).copied().flatten().filter(|_| begins) {
+                labels.lines.push((at, package.to_owned()));
+            }
+        }
+        (lines.into_iter().map(|(_, line)| line).collect(), labels)
     }
+}
+
+/// Says whether a line announces that several packages follow: `Scope: 2 of 3 workspace projects`, `Running test in 2 packages`.
+fn tells_of_several(line: &str) -> bool {
+    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r"^(?:Scope: (?:all )?|.*\bRunning .*(?:in|for) |.*\bExecuting command in )(?<count>[0-9]+)(?: of [0-9]+)? (?:workspace projects|packages|projects)";
+        Regex::new(&of_ascii(pattern)).expect("a pattern of ours")
+    });
+    let count = COUNT.captures(line).and_then(|found| found["count"].parse::<u32>().ok());
+    count.is_some_and(|count| count > 1)
 }
 
 /// Says whether a name is one that tools set before their own lines: how much a line weighs, perhaps behind a file, a
@@ -173,7 +225,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(unwrapped(text.into()), expected, "{text}");
+        assert_eq!(unwrapped(text.into()).text, expected, "{text}");
     }
 
     #[test]

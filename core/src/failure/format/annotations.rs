@@ -41,8 +41,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             }
             continue;
         }
-        // In the log of CI PHPStan annotates what its table says.
-        if told(&file, line) {
+        // In the log of CI PHPStan annotates what its table says, and Playwright what is in its list.
+        if told(&file, line) || !is_first && kind.contains(" › ") {
             continue;
         }
         let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());

@@ -45,7 +45,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let kind = if thrown { "exception" } else { "expectation" };
         let said = block.get(1).filter(|_| thrown).map_or("", |line| line.trim());
         let stated = format!("{stated} {said}");
-        let draft = Draft::test("catch2", &name, &[]).kind(kind).about(stated.trim());
+        let draft = Draft::test("catch2", &name, &[]).kind(kind).about(stated.trim()).told_by(line);
         let draft = Draft { style: Style::Diagnostic, values: block.join("\n"), ..draft };
         let message = format!("{name}\n{line}\n{}", block.join("\n"));
         found.push(draft.at(&failed["file"], failed["line"].parse().ok()).message(&message));

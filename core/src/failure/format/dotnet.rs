@@ -17,7 +17,19 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         });
         let Some(start) = block.iter().position(|line| line.trim() == "Error Message:") else { continue };
         let told: Vec<&str> = block[start + 1..].iter().map(|line| line.trim()).collect();
-        let draft = Draft::test("dotnet", name, &told);
+        let class = Some(name).and_then(|name| class(&lines[at + 1..], name));
+        let draft = Draft::test("dotnet", name, &told).within(class.unwrap_or_default());
         found.push(draft.headed(name));
     }
+}
+
+/// Returns the class of a test of which the name is that of its method alone, as MSTest and NUnit print it: the stack tells.
+fn class<'a>(below: &[&'a str], name: &str) -> Option<&'a str> {
+    let method =
+        name.split(['(', ' ']).next().filter(|method| !method.contains('.') && !method.is_empty())?;
+    let own = until(below, 0, |line| line.starts_with("  Failed ") || line.starts_with("  Passed "));
+    own.iter().find_map(|line| {
+        let (called, _) = line.trim_start().strip_prefix("at ")?.split_once('(')?;
+        called.strip_suffix(method)?.strip_suffix('.')
+    })
 }

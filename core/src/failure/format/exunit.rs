@@ -37,7 +37,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let draft = Draft { values: told.join("\n"), style, ..draft }
             .kind(kind)
             .about(&shown.join(" "))
-            .at(file, number.parse().ok());
+            .at(file, number.parse().ok())
+            .told_by(item.head);
         found.push(draft.message(&format!("{}\n{}", item.head, body.join("\n"))));
     }
 }

@@ -21,6 +21,16 @@ pub(super) fn items<'s, 'a>(
     items_numbered(lines, start, ends, |_, number, before| number == before + 1)
 }
 
+/// As [`items`], of lines that are heads by what else is in them.
+pub(super) fn items_that<'s, 'a>(
+    lines: &'s [&'a str],
+    start: usize,
+    ends: impl Fn(&str) -> bool,
+    is_head: impl Fn(&str) -> bool,
+) -> Vec<Item<'s, 'a>> {
+    items_numbered(lines, start, ends, |at, number, before| number == before + 1 && is_head(lines[at]))
+}
+
 /// Returns the items of the list that starts at `start`, each behind an empty line; the numbers are those of all tests, so
 /// some are left out.
 pub(super) fn items_of_all<'s, 'a>(

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::super::draft::{Draft, Found};
 use super::{Sheet, numbered, without_time};
 
+/// So long is a head with its rule, and no rule is behind a longer one.
+const HEAD_CHARS: usize = 98;
+
 /// Reads the numbered list; an item is headed `[project] › file:line:col › suite › test ───`.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let count = |line: &str| {
@@ -16,7 +19,12 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             tests.entry(place).or_default().push(without_time(test.trim_end_matches(['─', ' '])));
         }
     }
-    for item in numbered::items(sheet.lines, 0, count) {
+    // A test may print what looks like a head; those of Playwright are filled up with a rule.
+    let is_ruled = |line: &str| line.ends_with('─') || line.chars().count() >= HEAD_CHARS;
+    let is_head = |(_, line): (usize, &str)| line.ends_with('─') && placed(line.trim_start()).is_some();
+    let are_ruled = sheet.with(" › ").any(is_head);
+    let items = numbered::items_that(sheet.lines, 0, count, |line| !are_ruled || is_ruled(line.trim_end()));
+    for item in items {
         let head = item.head.trim_end_matches(['─', ' ']);
         let Some((place, name)) = placed(head) else { continue };
         // A step that failed in it is no part of a test, which the list at the end names by itself.
@@ -27,6 +35,15 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         let draft = Draft::test("playwright", &format!("{file} › {name}"), item.body);
         found.push(draft.at(file, parts.next().and_then(|line| line.parse().ok())).headed(head));
     }
+}
+
+/// Returns a name without the place that it has within, which moves: `[project] › file › suite › test`.
+pub(in crate::failure) fn without_place(name: &str) -> String {
+    let parts = name.split(" › ").map(|part| match part.rsplitn(3, ':').collect::<Vec<_>>()[..] {
+        [column, line, file] if [column, line].iter().all(|it| it.parse::<u32>().is_ok()) => file,
+        _ => part,
+    });
+    parts.collect::<Vec<_>>().join(" › ")
 }
 
 /// Takes `[project] › file:line:col › suite › test` apart into the place and the name.

@@ -49,14 +49,24 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let mut run = Run::default();
     let mut width = 0;
     let mut end = 0;
-    for (at, line) in sheet.starting(b"=_") {
+    for (at, line) in sheet.starting(b"=_\xe2") {
         // What a test printed is a part of its block, whatever it looks like.
         if at < end {
             continue;
         }
-        if let Some(title) = framed(line, b'=') {
+        if let Some(title) = sugared(line) {
+            let own = until(lines, at + 1, |line| sugared(line).is_some() || is_framed(line, b'='));
+            end = at + 1 + own.len();
+            found.printed(own);
+            // Its summary calls errors failures.
+            run.blocks.push((
+                title,
+                "FAILURES",
+                until(own, 0, |line| is_framed(line, b'-') || is_progress(line)),
+            ));
+        } else if let Some(title) = framed(line, b'=') {
             width = line.chars().count();
-            section = if matches!(title, "FAILURES" | "ERRORS") { title } else { "" };
+            section = if matches!(title, "FAILURES" | "ERRORS" | "PASSES") { title } else { "" };
             if section == "FAILURES" {
                 let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
                 found.printed(untitled);
@@ -72,10 +82,29 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             let own = own_lines(lines, at + 1, width);
             end = at + 1 + own.len();
             found.printed(own);
-            run.blocks.push((title, section, until(own, 0, |line| is_framed(line, b'-'))));
+            if section != "PASSES" {
+                run.blocks.push((title, section, until(own, 0, |line| is_framed(line, b'-'))));
+            }
         }
     }
     run.push(Vec::new(), found);
+}
+
+/// Returns the title of a block as pytest-sugar frames it, which shows each failure when it happens.
+fn sugared(line: &str) -> Option<&str> {
+    const RULE: &str = "―――";
+    let title = line
+        .strip_prefix(RULE)?
+        .strip_suffix(RULE)?
+        .trim_matches('―')
+        .strip_prefix(' ')?
+        .strip_suffix(' ')?;
+    (!title.is_empty()).then_some(title)
+}
+
+/// Says whether pytest-sugar shows there how far it is.
+fn is_progress(line: &str) -> bool {
+    line.starts_with(' ') && line.contains('%') && line.contains(['⨯', '✓'])
 }
 
 /// What one run shows above its summary.

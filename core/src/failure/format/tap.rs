@@ -306,11 +306,12 @@ fn push(tool: &'static str, name: &str, line: &str, body: &[&str], before: &[&st
             .collect(),
     };
     if yaml.is_some() && block.iter().any(|line| line.trim_start().starts_with("ruleId:")) {
-        return found.push_errors(of_linter(name, &block));
+        let drafts = of_linter(name, &block).into_iter().map(|draft| draft.told_by(line));
+        return found.push_errors(drafts.collect());
     }
     let draft = if yaml.is_some() { of_yaml(tool, name, &block) } else { of_comments(tool, name, &block) };
     let Some(draft) = draft else { return };
-    let draft = draft.headed(line.trim());
+    let draft = draft.headed(line.trim()).told_by(line);
     let draft = if yaml.is_some() { node_test::file_of_its_own(draft, name, before) } else { draft };
     // The process of a file fails with its tests.
     let is_told = draft.test.is_none() && draft.file.as_deref().is_some_and(|file| found.has_test_in(file));

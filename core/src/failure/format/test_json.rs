@@ -1,4 +1,4 @@
-//! JSON reports of test runners: jest and vitest, mocha, RSpec, GoogleTest.
+//! JSON reports of test runners: jest and vitest, mocha, RSpec, GoogleTest, Playwright.
 
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         list(&document["failures"]).iter().for_each(|test| mocha(test, found));
         list(&document["examples"]).iter().for_each(|example| ruby(example, found));
         list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
+        each_spec(&document["suites"], &mut |name, spec| playwright(name, spec, found));
         for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
             let lines: Vec<&str> = message.trim().lines().collect();
             if let Some(file) =
@@ -54,6 +55,16 @@ pub(in crate::failure) fn endings(text: &str, tell: &mut Tell<'_>) {
                 tell("jest", &jest_name(file, test), ending(&test["status"]));
             }
         }
+        each_spec(&document["suites"], &mut |name, spec| {
+            for test in list(&spec["tests"]) {
+                let ending = match self::text(&test["status"]) {
+                    "expected" | "flaky" => Ending::Passed,
+                    "unexpected" => Ending::Failed,
+                    _ => Ending::Excused,
+                };
+                tell("playwright-json", name, ending);
+            }
+        });
         for example in list(&document["examples"]) {
             tell("rspec", self::text(&example["full_description"]), ending(&example["status"]));
         }
@@ -144,6 +155,32 @@ fn ruby(example: &Value, found: &mut Found<'_>) {
             .within(text(&example["file_path"]))
             .at(text(&example["file_path"]), number(&example["line_number"])),
     );
+}
+
+/// Passes on each test of Playwright below these suites, with its full name, which begins with its file.
+fn each_spec(suites: &Value, take: &mut dyn FnMut(&str, &Value)) {
+    fn below(suite: &Value, above: &str, take: &mut dyn FnMut(&str, &Value)) {
+        let name =
+            |title: &str| if above.is_empty() { title.to_owned() } else { format!("{above} › {title}") };
+        let own = name(text(&suite["title"]));
+        for spec in list(&suite["specs"]) {
+            take(&format!("{own} › {}", text(&spec["title"])), spec);
+        }
+        list(&suite["suites"]).iter().for_each(|suite| below(suite, &own, take));
+    }
+    list(suites).iter().for_each(|suite| below(suite, "", take));
+}
+
+/// A test is told of once for each project, and of each try.
+fn playwright(name: &str, spec: &Value, found: &mut Found<'_>) {
+    let failed = list(&spec["tests"]).iter().filter(|test| test["status"] == "unexpected");
+    for test in failed {
+        let errors = list(&test["results"]).first().map_or(&[][..], |result| list(&result["errors"]));
+        let told = errors.first().map_or("", |error| text(&error["message"]));
+        let told = clean(told.to_owned());
+        let block: Vec<&str> = told.lines().collect();
+        found.push(Draft::test("playwright", name, &block).at(text(&spec["file"]), number(&spec["line"])));
+    }
 }
 
 /// Of what a test failed at, the first counts, as in its XML.

@@ -45,7 +45,7 @@ fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     const KIND: &str = "unexpected success";
     for (_, line) in sheet.with(" ... unexpected success") {
         if let Some(title) = line.strip_suffix(" ... unexpected success") {
-            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(KIND).message(line));
+            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(KIND).message(line).told_by(line));
         }
     }
     let counted = |line: &str| line.starts_with("FAILED (unexpected successes=");

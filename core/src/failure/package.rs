@@ -1,0 +1,380 @@
+//! Packages: which of several each line is of, where who runs the tools of many says so.
+//!
+//! Two packages may have a test of one name. Where an output tells of several packages, theirs is a part of each failure;
+//! where it tells of one it says nothing, so a package is the same by itself and behind a wrapper.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::normalise::Normaliser;
+use super::record::Class;
+
+/// A wrapper says how many packages there are, or begins a line with one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Labels {
+    /// The first line, from 0, of what each package printed.
+    pub(super) lines: Vec<(usize, String)>,
+    /// There are several, though perhaps one of them printed something.
+    pub(super) are_several: bool,
+}
+
+/// The lines of a stream, the first byte of each, and what a wrapper said of them.
+pub(super) struct Stream<'a> {
+    pub(super) text: &'a str,
+    pub(super) lines: &'a [&'a str],
+    pub(super) firsts: &'a [u8],
+    pub(super) labels: &'a Labels,
+}
+
+impl<'a> Stream<'a> {
+    /// Returns the text of some of its lines.
+    pub(super) fn between(&self, lines: &[&str]) -> &'a str {
+        let at = |line: &&str| address(line) - self.text.as_ptr().addr();
+        let begin = lines.first().map_or(0, at);
+        let end = lines.last().map_or(begin, |line| at(line) + line.len());
+        &self.text[begin..self.text.len().min(end + 1)]
+    }
+}
+
+/// The packages of an output.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Packages {
+    /// Where in memory what a package printed begins, and its name; empty of what belongs to none.
+    parts: Vec<(usize, String)>,
+    /// Where in memory the streams are.
+    streams: Vec<Range<usize>>,
+    /// Only tests are told apart by them.
+    only_tests: bool,
+}
+
+impl Packages {
+    /// Finds them.
+    pub(super) fn of(streams: &[Stream<'_>], normaliser: &Normaliser) -> Self {
+        let labels = || streams.iter().flat_map(|stream| stream.labels.lines.iter().map(|(_, name)| name));
+        if streams.iter().any(|it| it.labels.are_several) || labels().collect::<BTreeSet<_>>().len() > 1 {
+            let part = |stream: &Stream<'_>| {
+                let named = stream.labels.lines.iter();
+                let begins =
+                    named.filter_map(|(at, name)| Some((address(stream.lines.get(*at)?), name.clone())));
+                begins.collect::<Vec<_>>()
+            };
+            return Self::new(streams, streams.iter().flat_map(part).collect(), false);
+        }
+        let heads: Vec<Vec<Head<'_>>> = streams.iter().map(heads).collect();
+        if heads.iter().all(Vec::is_empty) {
+            return Self::default();
+        }
+        let sources = SOURCES.iter().filter_map(|source| {
+            let parts = source.parts(&heads, normaliser)?;
+            let parts = parts.into_iter().zip(streams).flat_map(|(parts, stream)| {
+                parts.into_iter().map(|(at, name)| (stream.lines.get(at).map_or(usize::MAX, address), name))
+            });
+            Some(Self::new(streams, parts.collect(), *source == Source::Make))
+        });
+        sources.into_iter().next().unwrap_or_default()
+    }
+
+    fn new(streams: &[Stream<'_>], mut parts: Vec<(usize, String)>, only_tests: bool) -> Self {
+        parts.sort();
+        let range = |stream: &Stream<'_>| {
+            let begin = stream.text.as_ptr().addr();
+            begin..begin + stream.text.len()
+        };
+        Self { parts, streams: streams.iter().map(range).collect(), only_tests }
+    }
+
+    /// Takes the lines of a stream apart by their packages.
+    pub(super) fn parts<'s, 'a>(&self, stream: &'s Stream<'a>) -> Vec<(&'s [&'a str], &str)> {
+        if self.parts.is_empty() {
+            return vec![(stream.lines, "")];
+        }
+        let package = |line: &&str| self.around(address(line), Class::Test);
+        stream
+            .lines
+            .chunk_by(|one, two| package(one) == package(two))
+            .map(|lines| (lines, package(&lines[0])))
+            .collect()
+    }
+
+    /// Returns the package of what stands there in memory, for a failure of this class; empty where none is told.
+    pub(super) fn around(&self, address: usize, class: Class) -> &str {
+        if self.only_tests && class == Class::Diagnostic {
+            return "";
+        }
+        let Some(stream) = self.streams.iter().find(|stream| stream.contains(&address)) else { return "" };
+        let above = self.parts.partition_point(|(begin, _)| *begin <= address);
+        let part = above.checked_sub(1).map(|at| &self.parts[at]);
+        part.filter(|(begin, _)| stream.contains(begin)).map_or("", |(_, name)| name)
+    }
+}
+
+/// Who runs the tools of several packages one after another, each below a line about it. If several do, the first counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Gradle,
+    Maven,
+    Nx,
+    /// npm, and yarn of the first version.
+    Npm,
+    Bazel,
+    Rush,
+    Mix,
+    /// turbo where it runs in a workflow of GitHub.
+    Turbo,
+    Make,
+    /// pytest, run more than once.
+    Pytest,
+}
+
+#[rustfmt::skip]
+const SOURCES: [Source; 10] = [
+    Source::Gradle, Source::Maven, Source::Nx, Source::Npm, Source::Bazel, Source::Rush, Source::Mix, Source::Turbo,
+    Source::Make, Source::Pytest,
+];
+
+/// What a line says of a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said<'a> {
+    /// What follows is of this one.
+    Begins(&'a str),
+    /// What stands above was of this one.
+    Was(&'a str),
+    /// What follows is of this folder, which is so deep in others.
+    Enters(usize, &'a str),
+    /// What follows is of the folder around it.
+    Leaves(&'a str),
+    /// A run of a tool begins that will name its folder.
+    Opens,
+    /// What follows is of none.
+    Ends,
+}
+
+/// A line about a package.
+struct Head<'a> {
+    at: usize,
+    source: Source,
+    said: Said<'a>,
+}
+
+/// The lines at which what a package printed begins, with its name, of each stream.
+type Parts = Vec<Vec<(usize, String)>>;
+
+impl Source {
+    /// Returns what each package printed; `None` where there are not several, or it cannot be told.
+    fn parts(self, heads: &[Vec<Head<'_>>], normaliser: &Normaliser) -> Option<Parts> {
+        let own = |heads: &[Head<'_>]| -> Option<Vec<(usize, String)>> {
+            let own: Vec<&Head<'_>> = heads.iter().filter(|head| head.source == self).collect();
+            match self {
+                Self::Make => nested(&own, normaliser),
+                Self::Pytest => in_turn(&own, normaliser),
+                _ => Some(named(&own)),
+            }
+        };
+        let parts: Parts = heads.iter().map(|heads| own(heads)).collect::<Option<_>>()?;
+        let names: BTreeSet<&str> = parts.iter().flatten().map(|(_, name)| name.as_str()).collect();
+        let is_leaf = |name: &&&str| {
+            !names.iter().any(|other| {
+                other.len() > name.len()
+                    && other.starts_with(**name)
+                    && (name.is_empty() || other[name.len()..].starts_with('/'))
+            })
+        };
+        let several = match self {
+            // It shows only what failed.
+            Self::Bazel => names.iter().any(|name| !name.is_empty()),
+            Self::Make => names.iter().filter(is_leaf).count() > 1,
+            Self::Gradle => names.len() > 1,
+            _ => names.iter().filter(|name| !name.is_empty()).count() > 1,
+        };
+        several.then_some(parts)
+    }
+}
+
+/// Reads parts below and above lines with a name.
+fn named(heads: &[&Head<'_>]) -> Vec<(usize, String)> {
+    let begin = heads.iter().any(|head| matches!(head.said, Said::Begins(_)));
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for head in heads {
+        match head.said {
+            Said::Begins(name) => parts.push((head.at, name.to_owned())),
+            Said::Ends => parts.push((head.at, String::new())),
+            Said::Was(name) if !begin => {
+                parts.push((start, name.to_owned()));
+                start = head.at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// Reads parts in folders that are entered and left; `None` where several were entered at once.
+fn nested(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, String)>> {
+    let mut parts = Vec::new();
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for head in heads {
+        match head.said {
+            Said::Enters(depth, folder) => {
+                if open.last().is_some_and(|(around, _)| *around >= depth) {
+                    return None;
+                }
+                open.push((depth, folder));
+            }
+            Said::Leaves(folder) => {
+                open.pop().filter(|(_, entered)| *entered == folder)?;
+            }
+            _ => continue,
+        }
+        let name = open.last().map_or(Some(String::new()), |(_, folder)| normaliser.below(folder))?;
+        parts.push((head.at, name));
+    }
+    Some(parts)
+}
+
+/// Reads parts that each begin and end; `None` where one begins within another: a test may run the tool, too.
+fn in_turn(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, String)>> {
+    let mut parts = Vec::new();
+    let mut is_open = false;
+    for head in heads {
+        match head.said {
+            Said::Opens if is_open => return None,
+            Said::Opens => is_open = true,
+            Said::Ends => is_open = false,
+            Said::Begins(folder) => parts.push((head.at, normaliser.below(folder)?)),
+            _ => {}
+        }
+    }
+    Some(parts)
+}
+
+/// Returns the lines of a stream that say something of packages.
+fn heads<'a>(stream: &Stream<'a>) -> Vec<Head<'a>> {
+    let among = |bytes: [u8; 3]| memchr::memchr3_iter(bytes[0], bytes[1], bytes[2], stream.firsts);
+    let found = among([b'>', b'm', b'[']).chain(among([b'=', b'r', b':'])).chain(among([b'n', b'n', b'n']));
+    let mut heads: Vec<Head<'a>> = found
+        .filter_map(|at| {
+            head(stream.lines[at], stream.lines.get(at + 1)).map(|(source, said)| Head { at, source, said })
+        })
+        .collect();
+    heads.sort_by_key(|head| head.at);
+    heads
+}
+
+/// Reads a line that may say something of a package.
+fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> {
+    match line.as_bytes().first()? {
+        b'>' => script(line.strip_prefix("> ")?, next),
+        b'm' => folder(line.strip_prefix("make")?),
+        b'[' => module(line),
+        b'=' => ruled(line),
+        b'r' => {
+            let folder = line.strip_prefix("rootdir: ")?.split(", ").next()?;
+            Some((Source::Pytest, Said::Begins(folder)))
+        }
+        b':' => match line.strip_prefix("::group::") {
+            Some(group) => is_target(group).map(|package| (Source::Turbo, Said::Begins(package))),
+            None => (line == "::endgroup::").then_some((Source::Turbo, Said::Ends)),
+        },
+        b'n' => {
+            let rest = line
+                .strip_prefix("npm error workspace ")
+                .or_else(|| line.strip_prefix("npm ERR! workspace "));
+            let (name, _) = rest?.rsplit_once('@')?;
+            Some((Source::Npm, Said::Was(name)))
+        }
+        _ => None,
+    }
+}
+
+/// Reads what stands behind `> `: `Task :app:test`, `nx run app:test`, `app@1.0.0 test`.
+fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> {
+    static SCRIPT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?<name>(?:@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*)@(?:[0-9]+\.[0-9]+\S*)? \S")
+            .expect("a pattern of ours")
+    });
+    if let Some(task) = rest.strip_prefix("Task :") {
+        let path = task.split(' ').next()?;
+        let project = path.rsplit_once(':').map_or("", |(project, _)| project);
+        let is_build = project == "buildSrc" || project.starts_with("buildSrc:");
+        return (!is_build).then_some((Source::Gradle, Said::Begins(project)));
+    }
+    let target = rest.split("  [").next()?;
+    if let Some(package) = is_target(target.strip_prefix("nx run ").unwrap_or(target)) {
+        return Some((Source::Nx, Said::Begins(package)));
+    }
+    if !rest.contains(' ') && next.is_some_and(|next| next.starts_with("yarn run v")) {
+        return Some((Source::Npm, Said::Begins(rest)));
+    }
+    let name = SCRIPT.captures(rest)?.name("name")?;
+    Some((Source::Npm, Said::Begins(name.as_str())))
+}
+
+/// Returns the package of `package:target`.
+fn is_target(text: &str) -> Option<&str> {
+    let (package, target) = text.trim_end().split_once(':')?;
+    let is_word = |text: &str, more: &str| {
+        text.starts_with(|it: char| it.is_ascii_alphanumeric() || it == '@')
+            && text.chars().all(|it| it.is_ascii_alphanumeric() || more.contains(it))
+    };
+    (is_word(package, "@/._-") && is_word(target, ":._-")).then_some(package)
+}
+
+/// Reads what stands behind `make`: `[1]: Entering directory '/w/a'`.
+fn folder<'a>(rest: &'a str) -> Option<(Source, Said<'a>)> {
+    let (depth, said) = match rest.strip_prefix('[') {
+        Some(rest) => rest.split_once("]: ").and_then(|(depth, said)| Some((depth.parse().ok()?, said)))?,
+        None => (0, rest.strip_prefix(": ")?),
+    };
+    let quoted = |rest: &'a str| rest.strip_prefix(['\'', '`'])?.strip_suffix('\'');
+    let (entered, left) = (said.strip_prefix("Entering directory "), said.strip_prefix("Leaving directory "));
+    let said = match entered {
+        Some(folder) => Said::Enters(depth, quoted(folder)?),
+        None => Said::Leaves(quoted(left?)?),
+    };
+    Some((Source::Make, said))
+}
+
+/// Reads `[INFO] ---< group:module >---` of Maven, and where it sums up.
+fn module(line: &str) -> Option<(Source, Said<'_>)> {
+    let rest = line.strip_prefix("[INFO] ")?;
+    if rest.starts_with("Reactor Summary") {
+        return Some((Source::Maven, Said::Ends));
+    }
+    let name = rest.trim_matches('-').strip_prefix("< ")?.strip_suffix(" >")?;
+    (rest.starts_with("--") && name.contains(':')).then_some((Source::Maven, Said::Begins(name)))
+}
+
+/// Reads a line that begins with a rule of `=`: of Bazel, Rush, mix, pytest.
+fn ruled(line: &str) -> Option<(Source, Said<'_>)> {
+    if let Some(app) = line.strip_prefix("==> ") {
+        let is_name = app.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_');
+        return is_name.then_some((Source::Mix, Said::Begins(app)));
+    }
+    if let Some(rest) = line.strip_prefix("==[ ") {
+        return Some((Source::Rush, Said::Begins(rest.split(" ]=").next()?)));
+    }
+    let inner = line.trim_matches('=');
+    if inner.is_empty() {
+        return Some((Source::Bazel, Said::Ends));
+    }
+    let inner = inner.trim();
+    if let Some(target) = inner.strip_prefix("Test output for //") {
+        return Some((Source::Bazel, Said::Begins(target.trim_end_matches(':'))));
+    }
+    if inner == "test session starts" {
+        return Some((Source::Pytest, Said::Opens));
+    }
+    let counts = inner.split_once(" in ").filter(|(_, time)| time.contains('s'));
+    let is_sum = counts.is_some_and(|(counts, _)| {
+        counts.starts_with(|it: char| it.is_ascii_digit()) || counts == "no tests ran"
+    });
+    is_sum.then_some((Source::Pytest, Said::Ends))
+}
+
+fn address(line: &&str) -> usize {
+    line.as_ptr().addr()
+}
