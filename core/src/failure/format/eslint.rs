@@ -8,7 +8,7 @@ use super::super::draft::{Draft, Found};
 use super::Sheet;
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*))?\s*$").expect("well formed")
+    Regex::new(r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<mark>error|warning|✖|⚠|×)\s+(?P<what>.+?)(?:\s\s+(?P<rule>[\w@][\w@/-]*(?:\([\w@/-]+\))?))?\s*$").expect("well formed")
 });
 
 /// Reads the errors; the warnings only when there is nothing else that failed.

@@ -146,6 +146,12 @@ pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     attribute.map(|attribute| unescaped(&attribute.value)).unwrap_or_default()
 }
 
+/// Returns the place that a text begins with as linters write it: `line 1, col 8, ...`.
+fn told_place(body: &str) -> Option<(u32, Option<u32>)> {
+    let (line, rest) = body.trim_start().strip_prefix("line ")?.split_once(", col ")?;
+    Some((line.parse().ok()?, rest.split(',').next().and_then(|column| column.parse().ok())))
+}
+
 /// Takes the escapes out, once: node sets two, one in the other, in the name of a suite.
 fn unescaped(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
@@ -213,10 +219,10 @@ impl Case {
             let is_number = |character: char| character.is_ascii_digit();
             line.is_some_and(|rest| rest.starts_with(is_number) || self.class.ends_with(is_number))
         };
-        let tells_place = body.trim_start().strip_prefix("line ").is_some_and(|rest| {
-            rest.split_once(", col ").is_some_and(|(line, _)| line.bytes().all(|byte| byte.is_ascii_digit()))
-        });
-        tells_place || names_place(message) || names_place(body) || self.diagnostics(dialect).is_some()
+        told_place(body).is_some()
+            || names_place(message)
+            || names_place(body)
+            || self.diagnostics(dialect).is_some()
     }
 
     /// Reads the lines of a case that is a file or a run of a linter, if each of them is a diagnostic: some name the file,
@@ -252,6 +258,10 @@ impl Case {
         {
             return None;
         }
+        let file = suites.last().filter(|suite| dialect == "junit" && diagnostic::is_path(suite));
+        if let (Some(file), Some((line, column))) = (file, told_place(body)) {
+            return Some(self.finding(file, line, column, message));
+        }
         let lines: Vec<&str> = block(dialect, message, body);
         let name = self.full_name(dialect, suites);
         if dialect == "bats" {
@@ -282,6 +292,14 @@ impl Case {
             draft = draft.at(&self.class, self.line);
         }
         Some(draft)
+    }
+
+    /// Makes what a linter found: the suite is the file, and the case is named by the rule, behind the name of the tool.
+    fn finding(&self, file: &str, line: u32, column: Option<u32>, message: &str) -> Draft {
+        let tool = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
+        let rule = tool.map_or(&*self.name, |(_, rule)| rule);
+        let draft = Draft::diagnostic("diagnostics", file, Some(line), message).kind(rule);
+        draft.shown_at(column, "").message(&format!("{rule} {message}"))
     }
 
     /// Returns the name as the tool itself would give it.

@@ -94,7 +94,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let line = line.or_else(|| Some(posn(value)?.1))?;
     let rules = [
         "ruleId", "rule", "code", "messageId", "message-id", "FromLinter", "check_name", "cop_name",
-        "symbol", "test_id", "ident", "ruleNames", "option", "type",
+        "symbol", "test_id", "ident", "ruleNames", "option", "type", "category",
     ];
     let rule = rules.iter().find_map(|name| match &value[*name] {
         Value::String(rule) => Some(rule.clone()).filter(|rule| !is_source(rule)),
