@@ -239,8 +239,8 @@ where
         &mut self,
         use_it: impl FnOnce(&RecordRef<'_>) -> Result<T, ReadError>,
     ) -> Option<Result<T, ReadError>> {
-        let result = self.advance().and_then(|bytes| match bytes {
-            Some(bytes) => use_it(&RecordRef::parse(bytes.as_ref()).expect("verified before")).map(Some),
+        let result = self.advance().and_then(|record| match record {
+            Some((bytes, header)) => use_it(&RecordRef::with(header, bytes.as_ref())).map(Some),
             None => Ok(None),
         });
         if !matches!(result, Ok(Some(_))) {
@@ -249,7 +249,7 @@ where
         result.transpose()
     }
 
-    fn advance(&mut self) -> Result<Option<B>, ReadError> {
+    fn advance(&mut self) -> Result<Option<(B, Header)>, ReadError> {
         if let Position::Anchor(seq) = self.position {
             let (_, header) = self.verified(seq)?;
             self.position = Position::After(Head::at(&header));
@@ -261,7 +261,7 @@ where
         let (bytes, header) = self.verified(head.seq.next())?;
         head.check_next(&header).map_err(|detail| ReadError::Corrupt { at: header.seq, detail })?;
         self.position = Position::After(Head::at(&header));
-        Ok(Some(bytes))
+        Ok(Some((bytes, header)))
     }
 
     fn verified(&mut self, due: Seq) -> Result<(B, Header), ReadError> {

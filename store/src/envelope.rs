@@ -232,6 +232,11 @@ impl<'a> RecordRef<'a> {
         Self::parse(bytes)
     }
 
+    /// Returns the record of these bytes, whose header was read before.
+    pub(crate) fn with(header: Header, bytes: &'a [u8]) -> Self {
+        Self { header, payload: &bytes[HEADER_LEN..] }
+    }
+
     /// Returns a record that owns its payload.
     pub fn to_record(&self) -> Record {
         Record { header: self.header.clone(), payload: self.payload.to_vec() }
