@@ -9,9 +9,8 @@ use std::fs::{self, File};
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
 use std::sync::{Once, RwLock};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use unstuck_core::id::Seq;
@@ -30,9 +29,6 @@ const FLUSH_EVERY_MS: u64 = 500;
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 /// Our thread that opens, the waker, the flusher of sled and the seven of its pool.
 const THREADS: usize = 10;
-/// How many bytes of values travel together from the thread that scans to the one that reads.
-const SCAN_BATCH_BYTES: usize = 128 << 10;
-const SCAN_BATCHES_AHEAD: usize = 4;
 
 /// Why the engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -169,18 +165,12 @@ impl Engine {
         found.map(Value::of).transpose()
     }
 
-    /// Reads the records from `from` on, on a thread of its own.
-    pub(crate) fn scan(&self, from: Seq) -> io::Result<Scan> {
-        let (send, receive) = mpsc::sync_channel(SCAN_BATCHES_AHEAD);
-        let db = self.db().clone();
-        let thread = thread::Builder::new().name("unstuck-scan".to_owned()).spawn(move || {
-            let scanned = fenced(|| scan_into(&db, from, &send)).and_then(|result| result);
-            if let Err(error) = scanned {
-                let _receiver_may_be_gone = send.send(Err(error));
-            }
-        })?;
-        let (batch, value) = (Vec::new().into_iter(), None);
-        Ok(Scan { from, receive: Some(receive), thread: Some(thread), batch, value })
+    /// Reads the records from `from` on.
+    pub(crate) fn scan(&self, from: Seq) -> Result<Scan<'_>, EngineError> {
+        // The first record wanted may lie within a value that begins before it.
+        let begins = self.value_with(from)?.map_or(from, |value| value.next);
+        let values = fenced(|| self.db().range(begins.0.to_be_bytes()..))?;
+        Ok(Scan { values, from, value: None, _open: self })
     }
 }
 
@@ -213,34 +203,6 @@ fn close(db: sled::Db) {
     if let Err(error) = fenced(move || drop(db)) {
         tracing::warn!("the store engine failed while closing: {error}");
     }
-}
-
-/// What travels from a scan: values as a whole. The records of a value share one counter of those who hold them, for
-/// which two threads would wait on each other.
-type Batch = Vec<Value>;
-
-fn scan_into(
-    db: &sled::Db,
-    from: Seq,
-    send: &mpsc::SyncSender<Result<Batch, EngineError>>,
-) -> Result<(), EngineError> {
-    let (mut batch, mut bytes) = (Batch::new(), 0);
-    // The first record wanted may lie within a value that begins before it.
-    let begins = db.range(..=from.0.to_be_bytes()).next_back().transpose()?;
-    let begins = begins.map_or_else(|| sled::IVec::from(&from.0.to_be_bytes()), |(key, _)| key);
-    for entry in db.range(begins..) {
-        let value = Value::of(entry?)?;
-        bytes += value.bytes.len();
-        batch.push(value);
-        if bytes >= SCAN_BATCH_BYTES {
-            bytes = 0;
-            if send.send(Ok(std::mem::take(&mut batch))).is_err() {
-                return Ok(()); // Nobody reads on.
-            }
-        }
-    }
-    let _receiver_may_be_gone = send.send(Ok(batch));
-    Ok(())
 }
 
 /// Finds out whether the system gives us the threads that sled needs. Where it does not, sled panics, or waits
@@ -284,13 +246,16 @@ fn parse_key(key: &[u8]) -> Result<Seq, EngineError> {
     Ok(Seq(u64::from_be_bytes(key)))
 }
 
-/// Records on their way from a scan.
-pub(crate) struct Scan {
+/// Records of a database, in order.
+///
+/// On the thread that reads them. Where another one scanned ahead, it allocated what this one freed, and the allocator gave
+/// memory back to the system and asked for it again all the time, for as long as the scan itself takes.
+pub(crate) struct Scan<'a> {
+    values: sled::Iter,
     from: Seq,
-    receive: Option<Receiver<Result<Batch, EngineError>>>,
-    thread: Option<JoinHandle<()>>,
-    batch: std::vec::IntoIter<Value>,
     value: Option<Value>,
+    /// The database is not closed meanwhile.
+    _open: &'a Engine,
 }
 
 /// A value, of which the records are taken one after another, each with its place.
@@ -324,7 +289,7 @@ impl Iterator for Value {
     }
 }
 
-impl Iterator for Scan {
+impl Iterator for Scan<'_> {
     type Item = Result<(Seq, sled::IVec), ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -333,25 +298,12 @@ impl Iterator for Scan {
             if let Some(record) = records.find(|(seq, _)| *seq >= self.from) {
                 return Some(Ok(record));
             }
-            self.value = self.batch.next();
-            if self.value.is_some() {
-                continue;
+            let read = fenced(|| self.values.next()).and_then(|it| Ok(it.transpose()?));
+            match read.and_then(|it| it.map(Value::of).transpose()) {
+                Ok(Some(value)) => self.value = Some(value),
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error.into())),
             }
-            match self.receive.as_ref()?.recv() {
-                Ok(Ok(batch)) => self.batch = batch.into_iter(),
-                Ok(Err(error)) => return Some(Err(error.into())),
-                Err(_) => return None,
-            }
-        }
-    }
-}
-
-impl Drop for Scan {
-    fn drop(&mut self) {
-        // The thread holds the database open, so it is waited for: closing the log must close it.
-        self.receive = None;
-        if let Some(thread) = self.thread.take() {
-            let _panics_are_fenced = thread.join();
         }
     }
 }

@@ -60,16 +60,14 @@ impl SledStore {
         &self.blobs
     }
 
-    fn checked(&self, from: Seq) -> Result<Checked<Scan>, ReadError> {
+    fn checked(&self, from: Seq) -> Result<Checked<Scan<'_>>, ReadError> {
         scan(&self.engine, from, self.head().seq)
     }
 }
 
 /// Reads and checks the records from `from` to `until`.
-pub(crate) fn scan(engine: &Engine, from: Seq, until: Seq) -> Result<Checked<Scan>, ReadError> {
-    Checked::open(from, until, |first| {
-        engine.scan(first).map_err(|source| ReadError::Io { what: "the store".to_owned(), source })
-    })
+pub(crate) fn scan(engine: &Engine, from: Seq, until: Seq) -> Result<Checked<Scan<'_>>, ReadError> {
+    Checked::open(from, until, |first| Ok(engine.scan(first)?))
 }
 
 impl EventStore for SledStore {
