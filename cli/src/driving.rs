@@ -278,6 +278,19 @@ pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     })
 }
 
+/// Opens the snapshots of the workspace of a run, if any are kept here.
+///
+/// # Errors
+///
+/// Why there are none.
+pub fn kept_snapshots(runs: &Runs, started: &RunStarted) -> std::result::Result<Snapshots, String> {
+    // Where there are none, opening them would make the folder for them.
+    match unstuck_runner::snapshots::folder(runs).exists() {
+        true => snapshots(runs, started).map_err(|error| error.message().to_owned()),
+        false => Err("no snapshots of this run are kept here".to_owned()),
+    }
+}
+
 /// Looks whether there are descriptors: what listens to signals panics where it gets none.
 fn room_to_listen() -> io::Result<()> {
     const DESCRIPTORS: usize = 8;

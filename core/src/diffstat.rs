@@ -49,6 +49,14 @@ impl Diffstat {
         self.files.len().saturating_add(usize::try_from(self.files_left_out).unwrap_or(usize::MAX))
     }
 
+    /// Adds what a later attempt changed, where both changed something.
+    pub fn joined(one: Option<Self>, later: Option<&Self>) -> Option<Self> {
+        match (one, later) {
+            (Some(one), Some(later)) => Some(one.and(later)),
+            (one, later) => one.or_else(|| later.cloned()),
+        }
+    }
+
     /// Adds what a later attempt changed. Lines that it changed again count twice, and so does a file that is left out
     /// of one of them.
     #[must_use]

@@ -339,12 +339,7 @@ impl Story {
                     iteration.changed_at = Some(event.seq);
                 }
                 iteration.files = files;
-                let now = e.diffstat.as_deref();
-                let before = iteration.diffstat.take();
-                iteration.diffstat = match (before, now) {
-                    (Some(before), Some(now)) => Some(before.and(now)),
-                    (before, now) => before.or_else(|| now.cloned()),
-                };
+                iteration.diffstat = Diffstat::joined(iteration.diffstat.take(), e.diffstat.as_deref());
             }
             Observation::CheckFinished(e) if e.iteration == Iteration::BASELINE => {
                 let notes = e.outcome.notes.iter().map(|note| (event.seq, format!("{}: {note}", e.step)));

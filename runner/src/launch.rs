@@ -323,11 +323,11 @@ impl Site {
         };
         let Some(now) = runner.look() else { return Ok(Found::default()) };
         if !state.may_have_changed_workspace() {
-            let now = self.drift(runner, last, now, accepted)?;
+            let now = self.edits(runner, last, now, accepted)?;
             return Ok(Found { left: None, now });
         }
         if let Some(left) = runner.abandoned() {
-            let now = self.drift(runner, &left, now, accepted)?;
+            let now = self.edits(runner, &left, now, accepted)?;
             return Ok(Found { left: Some((left, SnapshotMoment::Abandoned)), now });
         }
         // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
@@ -342,16 +342,16 @@ impl Site {
         Ok(Found { left, now: None })
     }
 
-    /// Returns what a person has made of the workspace since it was left so, if that is accepted; `None` if nothing.
-    fn drift(
+    /// Returns what a person has made of the workspace since it `was` so, if that is accepted; `None` if nothing.
+    fn edits(
         &self,
         runner: &Runner<Machine>,
-        left: &Snapshot,
+        was: &Snapshot,
         now: Box<Snapshot>,
         accepted: bool,
     ) -> Result<Option<Box<Snapshot>>, Error> {
         let state = runner.state();
-        let mut files = runner.drift(left, &now);
+        let mut files = runner.drift(was, &now);
         // That a person edits the workflow file is said elsewhere, and changes nothing here.
         let of_workflow = state.started().and_then(|started| started.workflow_file.clone());
         files.retain(|file| !of_workflow.as_ref().is_some_and(|path| Path::new(path).ends_with(file)));

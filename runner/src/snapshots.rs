@@ -88,10 +88,7 @@ impl Compared {
     /// Adds what was made of it later.
     pub(crate) fn and(mut self, later: Self) -> Self {
         self.said.extend(later.said);
-        let diffstat = match (self.diffstat, later.diffstat) {
-            (Some(one), Some(other)) => Some(one.and(&other)),
-            (one, other) => one.or(other),
-        };
+        let diffstat = Diffstat::joined(self.diffstat, later.diffstat.as_ref());
         Self { changed: self.changed || later.changed, diffstat, said: self.said }
     }
 }

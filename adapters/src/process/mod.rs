@@ -6,8 +6,9 @@
 //!
 //! What belongs to a process, on Linux: all in its session and process group, all that carry its
 //! mark in their environment ([`MARK`]), and all descendants of those. A process that clears its
-//! environment *and* leaves the session *and* is given up by its parent is found by its descent, and when its supervisor
-//! is dead by its lineage (`lineage.rs`). On other Unix systems: all in its process group. On Windows: all in its job object, which nothing leaves.
+//! environment *and* leaves the session *and* is given up by its parent is found by its descent, and
+//! when its supervisor is dead by its lineage (`lineage.rs`). On other Unix systems: all in its process
+//! group. On Windows: all in its job object, which nothing leaves.
 //!
 //! A process that leaves nothing behind costs its spawn and a handful of system calls: `/proc` is
 //! searched only when there is a sign that something was left (see `group.rs`), and nothing sleeps.

@@ -54,9 +54,7 @@ impl Process {
         let environment = contents(&format!("/proc/{}/environ", self.pid)).unwrap_or_default();
         (!environment.is_empty()).then_some(Marks(environment))
     }
-}
 
-impl Process {
     /// Returns the soft and the hard limit of locks of the process, which are of use for nothing else; `None` where it has none.
     pub(super) fn lock_limits(&self) -> Option<(u64, u64)> {
         parse_limits(&contents(&format!("/proc/{}/limits", self.pid)).ok()?)

@@ -8,38 +8,31 @@ use crate::schema::deep::with_room;
 use crate::schema::{Complaint, Resolved};
 use crate::workflow_file::complaint::Report;
 
-/// Takes a schema that was resolved, and how it was before its objects were closed; passes on what is wrong with it,
-/// and what its author should know. `at` is what refers to it.
-pub(crate) fn json_form(
-    resolved: Result<Resolved, Vec<Complaint>>,
-    at: &At,
-    report: &mut Report,
-) -> Option<(Form, Option<Value>)> {
-    match resolved {
-        Ok(Resolved { open, schema, source, digests, warnings, .. }) => {
-            for warning in warnings {
-                match placed(&warning) {
-                    true => report.adopt_warning(at.place, warning),
-                    false => at.warn(report, of_file(&warning), warning.help.unwrap_or_default()),
-                }
-            }
-            let form = Form::Json { schema: Some(schema), source, digests };
-            if let Err(error) = read_back(&form) {
-                let what = format!("this schema could not be read back from the log of a run: {error}");
-                let help = "127 levels are the most, with all that it refers to in its place";
-                at.error(report, what, help);
-                return None;
-            }
-            Some((form, Some(open)))
+/// Makes the form of a schema that was resolved, and returns with it how the schema was before its objects were closed;
+/// passes on what its author should know. `at` is what refers to it.
+pub(crate) fn json_form(resolved: Resolved, at: &At, report: &mut Report) -> Option<(Form, Value)> {
+    let Resolved { open, schema, source, digests, warnings, .. } = resolved;
+    for warning in warnings {
+        match placed(&warning) {
+            true => report.adopt_warning(at.place, warning),
+            false => at.warn(report, of_file(&warning), warning.help.unwrap_or_default()),
         }
-        Err(complaints) => {
-            for complaint in complaints {
-                match placed(&complaint) {
-                    true => report.adopt(at.place, complaint),
-                    false => at.error(report, of_file(&complaint), complaint.help.unwrap_or_default()),
-                }
-            }
-            None
+    }
+    let form = Form::Json { schema: Some(schema), source, digests };
+    if let Err(error) = read_back(&form) {
+        let what = format!("this schema could not be read back from the log of a run: {error}");
+        at.error(report, what, "127 levels are the most, with all that it refers to in its place");
+        return None;
+    }
+    Some((form, open))
+}
+
+/// Passes on what is wrong with a schema that could not be resolved.
+pub(crate) fn refuse(complaints: Vec<Complaint>, at: &At, report: &mut Report) {
+    for complaint in complaints {
+        match placed(&complaint) {
+            true => report.adopt(at.place, complaint),
+            false => at.error(report, of_file(&complaint), complaint.help.unwrap_or_default()),
         }
     }
 }

@@ -11,7 +11,7 @@ use unstuck_core::validator::pattern::Word;
 use unstuck_core::validator::{Extractor, SuccessWhen};
 
 use super::answers::Answer;
-use super::json_form::json_form;
+use super::json_form::{json_form, refuse};
 use super::read::{
     At, RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, Top,
 };
@@ -434,6 +434,7 @@ impl Loader<'_> {
 
     /// Resolves what an answer has to look like.
     fn answer(&mut self, raw: &RawStep) -> Option<Answer> {
+        let with_open = |(form, open)| (form, Some(open));
         let RawAnswer { form, retry } = raw.answer.as_ref()?;
         let template = retry.as_ref().and_then(|address| self.retry_prompt(address));
         let (form, open) = match form {
@@ -443,7 +444,7 @@ impl Loader<'_> {
             RawForm::Inline(schema, at) => {
                 let source = format!("{} of the registry", at.path.as_str());
                 match self.schemas.resolve_inline(schema, &source) {
-                    Ok(resolved) => json_form(Ok(resolved), at, self.report)?,
+                    Ok(resolved) => json_form(resolved, at, self.report).map(with_open)?,
                     // It has no lines of its own, so all stands where the schema begins.
                     Err(complaints) => {
                         for Complaint { path, what, help, .. } in complaints {
@@ -456,7 +457,8 @@ impl Loader<'_> {
             }
             RawForm::Schema { file, name, at } => {
                 let resolved = self.schemas.resolve(file, name);
-                json_form(resolved, at, self.report)?
+                let resolved = resolved.map_err(|complaints| refuse(complaints, at, self.report)).ok()?;
+                json_form(resolved, at, self.report).map(with_open)?
             }
             RawForm::Pattern(pattern, at) => {
                 // The dialect is that of conditions.

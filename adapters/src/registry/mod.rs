@@ -32,7 +32,7 @@ use crate::workflow_file::Rejected;
 use crate::workflow_file::complaint::{Complaint, Report};
 use crate::workflow_file::step::{capability, worker_kind};
 pub(crate) use json::{parse as parse_json, value as json_value};
-pub(crate) use json_form::json_form;
+pub(crate) use json_form::{json_form, refuse};
 use load::near_or_list;
 pub(crate) use read::At;
 pub use starter::starter;

@@ -12,7 +12,7 @@ use super::load::Loader;
 use super::node::{self, Node};
 use super::view::View;
 use crate::prompt_template::variables;
-use crate::registry::{At, Registry, SUPPLIED, StepRef, Wanted, json_form, json_value};
+use crate::registry::{At, Registry, SUPPLIED, StepRef, Wanted, json_form, json_value, refuse};
 use crate::schema;
 
 /// The keys of a step that ask for something besides a verdict.
@@ -88,9 +88,8 @@ impl Loader<'_> {
             match completion.answer.is_none() && completion.final_answer.is_none() {
                 true => completion.answer = Some(answer),
                 false => {
-                    let (place, path) = (view.value_place("output_schema"), view.path.key("output_schema"));
                     let what = "the step of the registry has a form of the answer already";
-                    self.report.error(place, &path, what, "keep one of them");
+                    At::value(view, "output_schema").error(&mut self.report, what, "keep one of them");
                 }
             }
         }
@@ -126,12 +125,9 @@ impl Loader<'_> {
             return None;
         }
         let resolved = self.files.schema(&self.options.workspace, file, &name);
+        let resolved = resolved.map_err(|complaints| refuse(complaints, &at, &mut self.report)).ok()?;
         let (form, open) = json_form(resolved, &at, &mut self.report)?;
-        Some(AnswerFormat {
-            form,
-            template: None,
-            declares: open.is_some_and(|open| names_declaration(&open)),
-        })
+        Some(AnswerFormat { form, template: None, declares: names_declaration(&open) })
     }
 
     fn of_registry(

@@ -117,14 +117,10 @@ pub fn diff(global: &Global, args: &Args) -> Result {
 /// Counts the lines that differ between the first snapshot of a run and the last of its work; `None` where nothing does,
 /// or where it cannot be told.
 pub fn in_all(runs: &Runs, started: &RunStarted, events: &[Event]) -> Option<Diffstat> {
-    // Where there are none, opening them would make the folder for them.
-    if !snapshots::folder(runs).exists() {
-        return None;
-    }
     let past = Past::of("", events, None).ok()?;
     let snapshot = |moment| Some(past.find(moment, Side::After).ok()??.snapshot);
     let (before, after) = (snapshot(Moment::First)?, snapshot(Moment::WorkOver)?);
-    let snapshots = driving::snapshots(runs, started).ok()?;
+    let snapshots = driving::kept_snapshots(runs, started).ok()?;
     let changes = snapshots.changes(before, after).ok()?;
     snapshots::diffstat(&snapshots, before, after, &changes).ok()?
 }

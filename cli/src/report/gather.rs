@@ -10,7 +10,6 @@ use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Blob, Iteration, Seq, StepId};
 use unstuck_replay::report::Report;
 use unstuck_replay::{around, describe, diagnosis, kind};
-use unstuck_runner::snapshots;
 use unstuck_store::blobs::BlobStore;
 
 use super::changes::Changes;
@@ -39,12 +38,7 @@ const EVENTS_MAX: usize = 2_000;
 pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]) -> Result<Page> {
     let started = found.started(events)?;
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
-    // Where there are none, opening them would make the folder for them.
-    let opened = match snapshots::folder(project.runs()).exists() {
-        true => driving::snapshots(project.runs(), started).map_err(|error| error.message().to_owned()),
-        false => Err("no snapshots of this run are kept here".to_owned()),
-    };
-    match opened {
+    match driving::kept_snapshots(project.runs(), started) {
         Ok(snapshots) => page.changes = changes(&page.report, events, &snapshots, &mut page.lacks),
         Err(why) => page.lacks.push(format!("what the iterations changed cannot be shown: {why}")),
     }

@@ -35,7 +35,7 @@ const LISTS: &[List] = &[
     List { tool: "pester", marks: &["Tests Passed: "], head: "", line: r"^ *\[(?<ending>[+!-])\] (?<name>\S.*?) [0-9.]+m?s(?: \(.*\))?$" },
     List { tool: "phpunit", marks: &["PHPUnit "], head: "", line: r"^ (?<ending>✔|✘|↩|∅|☢|⚠) (?<name>\S.*?)(?: \[[0-9.]+ ms\])?$" },
     List { tool: "dotnet", marks: &["\n  Passed "], head: "", line: r"^  (?<ending>Passed|Failed|Skipped) (?<name>\S.*?) \[[<0-9][^\]]*\]$" },
-    List { tool: "playwright", marks: &[" › "], head: r"", line: r"^ +(?<ending>✓|✘|-|ok|x) +[0-9]+ (?<name>\S.* › .+?)(?: \(retry #[0-9]+\))?(?: \([0-9.]+m?s?\))?$" },
+    List { tool: "playwright", marks: &[" › "], head: "", line: r"^ +(?<ending>✓|✘|-|ok|x) +[0-9]+ (?<name>\S.* › .+?)(?: \(retry #[0-9]+\))?(?: \([0-9.]+m?s?\))?$" },
     List { tool: "bun-test", marks: &["bun test v", " expect() calls"], head: r"^(?<suite>\S+\.[cm]?[jt]sx?):$", line: r"^(?:\((?<ending>pass|fail|skip|todo)\)|(?<sign>✓|✗|»|✎)) (?<name>\S.*?)(?: \[[0-9.]+ms\])?$" },
     List { tool: "deno-test", marks: &["ok | ", "FAILED | "], head: r"^running [0-9]+ tests? from (?<suite>\S+)$", line: r"^(?<name>\S.*?) \.\.\. (?<ending>ok|FAILED|ignored) \([0-9.]+m?s\)$" },
     List { tool: "minitest", marks: &[" s = ."], head: "", line: r"^(?<name>\S+#\S.*?) = [0-9.]+ s = (?<ending>[.FES])$" },
@@ -108,13 +108,13 @@ fn is_test(tool: &str, name: &str) -> bool {
 fn ended(word: &str) -> Ending {
     const PASSED: [&str; 14] =
         ["PASS", "PASSED", "FLAKY", "✓", "✔", "passed", "OK", "ok", "+", "Passed", "pass", ".", "∅", "☢"];
-    const EXCUSED: [&str; 18] = [
+    const EXCUSED: [&str; 20] = [
         "SKIP", "-", "!", "i", "skipped", "*skipped*", "↩", "Skipped", "skip", "todo", "ignored", "S", "»",
-        "✎", "!!! IGNORED !!!", "!!! CANCELED !!!", "(pending)", "EXPECTEDFAIL",
+        "✎", "!!! IGNORED !!!", "!!! CANCELED !!!", "(pending)", "EXPECTEDFAIL", "***Skipped", "***Not",
     ];
     match word {
         _ if PASSED.contains(&word) => Ending::Passed,
-        _ if EXCUSED.contains(&word) || word == "***Skipped" || word == "***Not" => Ending::Excused,
+        _ if EXCUSED.contains(&word) => Ending::Excused,
         _ => Ending::Failed,
     }
 }

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::format::places;
 use super::normalise::Normaliser;
 use super::record::Class;
 
@@ -67,14 +68,14 @@ impl Packages {
         if heads.iter().all(Vec::is_empty) {
             return Self::default();
         }
-        let sources = SOURCES.iter().filter_map(|source| {
+        let first = SOURCES.iter().find_map(|source| {
             let parts = source.parts(&heads, normaliser)?;
             let parts = parts.into_iter().zip(streams).flat_map(|(parts, stream)| {
                 parts.into_iter().map(|(at, name)| (stream.lines.get(at).map_or(usize::MAX, address), name))
             });
             Some(Self::new(streams, parts.collect(), *source == Source::Make))
         });
-        sources.into_iter().next().unwrap_or_default()
+        first.unwrap_or_default()
     }
 
     fn new(streams: &[Stream<'_>], mut parts: Vec<(usize, String)>, only_tests: bool) -> Self {
@@ -253,8 +254,7 @@ fn in_turn(heads: &[&Head<'_>], normaliser: &Normaliser) -> Option<Vec<(usize, S
 
 /// Returns the lines of a stream that say something of packages.
 fn heads<'a>(stream: &Stream<'a>) -> Vec<Head<'a>> {
-    let among = |bytes: [u8; 3]| memchr::memchr3_iter(bytes[0], bytes[1], bytes[2], stream.firsts);
-    let found = among([b'>', b'm', b'[']).chain(among([b'=', b'r', b':'])).chain(among([b'n', b'n', b'n']));
+    let found = [&b">m["[..], b"=r:", b"n"].into_iter().flat_map(|with| places(with, stream.firsts));
     let mut heads: Vec<Head<'a>> = found
         .filter_map(|at| {
             head(stream.lines[at], stream.lines.get(at + 1)).map(|(source, said)| Head { at, source, said })
@@ -276,7 +276,7 @@ fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> {
             Some((Source::Pytest, Said::Begins(folder)))
         }
         b':' => match line.strip_prefix("::group::") {
-            Some(group) => is_target(group).map(|package| (Source::Turbo, Said::Begins(package))),
+            Some(group) => target_package(group).map(|package| (Source::Turbo, Said::Begins(package))),
             None => (line == "::endgroup::").then_some((Source::Turbo, Said::Ends)),
         },
         b'n' => {
@@ -303,7 +303,7 @@ fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> 
         return (!is_build).then_some((Source::Gradle, Said::Begins(project)));
     }
     let target = rest.split("  [").next()?;
-    if let Some(package) = is_target(target.strip_prefix("nx run ").unwrap_or(target)) {
+    if let Some(package) = target_package(target.strip_prefix("nx run ").unwrap_or(target)) {
         return Some((Source::Nx, Said::Begins(package)));
     }
     if !rest.contains(' ') && next.is_some_and(|next| next.starts_with("yarn run v")) {
@@ -314,7 +314,7 @@ fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(Source, Said<'a>)> 
 }
 
 /// Returns the package of `package:target`.
-fn is_target(text: &str) -> Option<&str> {
+fn target_package(text: &str) -> Option<&str> {
     let (package, target) = text.trim_end().split_once(':')?;
     let is_word = |text: &str, more: &str| {
         text.starts_with(|it: char| it.is_ascii_alphanumeric() || it == '@')

@@ -77,11 +77,6 @@ impl<'a> Page<'a> {
         &self.text
     }
 
-    /// Returns the packages whose names a wrapper set before their lines.
-    pub(super) fn labels(&self) -> &Labels {
-        &self.labels
-    }
-
     /// Returns it with its lines, and the first byte of each.
     pub(super) fn stream<'s>(&'s self, lines: &'s [&'s str], firsts: &'s [u8]) -> Stream<'s> {
         Stream { text: &self.text, lines, firsts, labels: &self.labels }

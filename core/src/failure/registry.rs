@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::draft::Found;
 use super::format::{self, Sheet};
 use super::marks::Marks;
-use super::package::{Labels, Stream};
+use super::package::Stream;
 use super::page::Page;
 use super::{Confidence, Output, Report, Source};
 
@@ -169,7 +169,7 @@ pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
 
 /// A page, and what all formats look up in it.
 struct Prepared<'p> {
-    text: &'p str,
+    page: &'p Page<'p>,
     lines: Vec<&'p str>,
     firsts: Vec<u8>,
     begins: Vec<u8>,
@@ -177,10 +177,10 @@ struct Prepared<'p> {
 }
 
 impl<'p> Prepared<'p> {
-    fn new(page: &'p Page<'_>) -> Self {
+    fn new(page: &'p Page<'p>) -> Self {
         let (lines, firsts, begins) = page.lines_and_firsts();
         let marks = Marks::new(page.text());
-        Self { text: page.text(), lines, firsts, begins, marks }
+        Self { page, lines, firsts, begins, marks }
     }
 
     /// Makes the lines empty that begin at these addresses.
@@ -205,8 +205,8 @@ impl<'p> Prepared<'p> {
         self.begins[at] = 0;
     }
 
-    fn stream<'s>(&'s self, labels: &'s Labels) -> Stream<'s> {
-        Stream { text: self.text, lines: &self.lines, firsts: &self.firsts, labels }
+    fn stream(&self) -> Stream<'_> {
+        self.page.stream(&self.lines, &self.firsts)
     }
 
     /// Says whether a mark of a format is there.
@@ -218,8 +218,8 @@ impl<'p> Prepared<'p> {
     fn sheet<'s>(&'s self, format: usize, beside: Option<&'s Self>) -> Sheet<'s> {
         let marked = self.marks.of(format);
         let beside = beside.map_or(&[][..], |page| page.lines.as_slice());
-        let Self { text, lines, firsts, begins, .. } = self;
-        Sheet { text, lines, firsts, begins, marked, beside }
+        let Self { page, lines, firsts, begins, .. } = self;
+        Sheet { text: page.text(), lines, firsts, begins, marked, beside }
     }
 }
 
@@ -238,9 +238,8 @@ pub(super) fn read_pages(
     found: &mut Found<'_>,
 ) -> Confidence {
     found.reading(Source::Text);
-    let labels = pages.each_ref().map(Page::labels);
     let mut pages = pages.each_ref().map(Prepared::new);
-    found.look_for_packages(&[pages[0].stream(labels[0]), pages[1].stream(labels[1])]);
+    found.look_for_packages(&pages.each_ref().map(Prepared::stream));
     let reported = found.len();
     let mut by_runners = 0;
     for stage in [Runner, Tool, Diagnostics, Shape] {

@@ -168,8 +168,7 @@ impl Image {
         };
         let variables = program.env.iter();
         Ok(Self {
-            limit: Lineage::of_started(program.env.get(OsStr::new(MARK)).map_or(OsStr::new(""), |it| it))
-                .limit(),
+            limit: program.env.get(OsStr::new(MARK)).and_then(|marks| Lineage::of_started(marks).limit()),
             cwd: c_string(program.cwd.as_os_str().as_bytes())?,
             files,
             arguments: program

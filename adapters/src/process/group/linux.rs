@@ -15,7 +15,7 @@ use rustix::process::{
 use unstuck_core::client::StopSignal;
 
 use super::super::lineage::Lineage;
-use super::super::procfs::{self, Marks, Process};
+use super::super::procfs::{self, Process};
 use super::{How, Identity, clean_mark};
 
 /// Held while children are listed and buried: a list from which somebody is taken may miss others.
@@ -186,9 +186,6 @@ impl Family {
     }
 }
 
-/// Names no processes.
-const NO_MARK: &str = "";
-
 pub(crate) fn end_leftovers(mark_prefix: &str) -> u32 {
     end_family(mark_prefix, None, &|| false)
 }
@@ -198,7 +195,7 @@ pub(crate) fn end_family(
     family: Option<&Family>,
     is_taken_over: &dyn Fn() -> bool,
 ) -> u32 {
-    if mark_prefix == NO_MARK {
+    if mark_prefix.is_empty() {
         return 0;
     }
     let grace = Instant::now() + Duration::from_secs(1);
@@ -206,13 +203,13 @@ pub(crate) fn end_family(
     let mut ended = BTreeSet::new();
     let mut asked = BTreeSet::new();
     loop {
-        let mut left = leftovers(mark_prefix, family);
+        let mut left = leftovers(Some(mark_prefix), family);
         if left.is_empty() || Instant::now() > give_up {
             return u32::try_from(ended.len()).unwrap_or(u32::MAX);
         }
         // Asked after the look: whoever has begun something that was seen had the run by then.
         if is_taken_over() {
-            left = leftovers(NO_MARK, family);
+            left = leftovers(None, family);
         }
         ended.extend(left.iter().map(identity));
         let how = if Instant::now() < grace { How::Ask(StopSignal::Term) } else { How::Kill };
@@ -226,21 +223,22 @@ pub(crate) fn end_family(
 }
 
 pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
-    if mark_prefix == NO_MARK { 0 } else { leftovers(mark_prefix, None).len() }
+    if mark_prefix.is_empty() { 0 } else { leftovers(Some(mark_prefix), None).len() }
 }
 
-fn leftovers(mark_prefix: &str, family: Option<&Family>) -> Vec<Process> {
+/// Returns what is left of a family, and what bears a mark that begins so, each with its descendants.
+fn leftovers(mark_prefix: Option<&str>, family: Option<&Family>) -> Vec<Process> {
     let all = procfs::all();
     let ours = ancestors(&all);
-    let lineage = Lineage::of_run(mark_prefix);
-    let is_marked = |marks: Option<Marks>| {
-        mark_prefix != NO_MARK
-            && marks.is_some_and(|it| it.any(|mark| mark.starts_with(mark_prefix.as_bytes())))
+    let lineage = mark_prefix.and_then(Lineage::of_run);
+    let is_marked = |process: &Process| {
+        let begins_so = |mark: &[u8]| mark_prefix.is_some_and(|prefix| mark.starts_with(prefix.as_bytes()));
+        mark_prefix.is_some() && process.marks().is_some_and(|marks| marks.any(begins_so))
     };
     let found = procfs::with_descendants(all, |process| {
         !ours.contains(&process.pid)
             && (family.is_some_and(|family| family.known.contains(&identity(process)))
-                || is_marked(process.marks())
+                || is_marked(process)
                 || lineage.is_some_and(|it| it.has(process)))
     });
     found.into_iter().filter(|process| !ours.contains(&process.pid)).collect()

@@ -17,8 +17,8 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         });
         let Some(start) = block.iter().position(|line| line.trim() == "Error Message:") else { continue };
         let told: Vec<&str> = block[start + 1..].iter().map(|line| line.trim()).collect();
-        let class = Some(name).and_then(|name| class(&lines[at + 1..], name));
-        let draft = Draft::test("dotnet", name, &told).within(class.unwrap_or_default());
+        let class = class(&lines[at + 1..], name).unwrap_or_default();
+        let draft = Draft::test("dotnet", name, &told).within(class);
         found.push(draft.headed(name));
     }
 }

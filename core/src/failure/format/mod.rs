@@ -210,7 +210,7 @@ impl<'a> Sheet<'a> {
 }
 
 /// Returns where one of these bytes is, of which there are three at most.
-fn places(of: &[u8], bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> {
+pub(super) fn places(of: &[u8], bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> {
     let byte = |at: usize| of[at.min(of.len() - 1)];
     memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
 }
