@@ -70,6 +70,23 @@ const ACTION_WORDS: &[(&str, Intent)] = &[
     ("jump", Intent::Jump),
 ];
 
+/// A field in which an answer declares something of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `status`.
+    Status,
+    /// `next_action`, or its `action`.
+    Action,
+}
+
+/// Returns whether a value of a field means that the work is complete; `None` if it is no word that is known.
+pub fn word(field: Field, value: &Value) -> Option<bool> {
+    match field {
+        Field::Status => read(Some(value), STATUS_WORDS).word(),
+        Field::Action => read(Some(value), ACTION_WORDS).word().map(|intent| intent == Intent::Close),
+    }
+}
+
 /// The flags of `validation`, the validators of the same subject, and how the names of its evidence begin.
 const SUBJECTS: &[(&str, &str, &str)] = &[
     ("git_clean", "git-clean", "git"),
@@ -85,6 +102,15 @@ enum Said<T> {
     Word(T),
     /// The value as it is shown.
     Unknown(String),
+}
+
+impl<T> Said<T> {
+    fn word(self) -> Option<T> {
+        match self {
+            Self::Word(word) => Some(word),
+            Self::Nothing | Self::Unknown(_) => None,
+        }
+    }
 }
 
 impl Declaration {
@@ -124,7 +150,7 @@ impl Declaration {
 ///
 /// A jump has to name its target (`next_action.target`, or `details.target`).
 pub fn intent(answer: &Value) -> Option<Intent> {
-    let Said::Word(intent) = read(action(answer), ACTION_WORDS) else { return None };
+    let intent = read(action(answer), ACTION_WORDS).word()?;
     (intent != Intent::Jump || jump_target(answer).is_some()).then_some(intent)
 }
 

@@ -126,7 +126,9 @@ impl RunState {
     /// Remembers what the workspace was.
     fn remember(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>) {
         let ran = matches!(observation, Observation::WorkerFinished(_) | Observation::CheckFinished(_));
+        let begins = matches!(observation, Observation::WorkerStarted(_) | Observation::CheckStarted(_));
         self.left_unseen = seen.is_none() && (self.left_unseen || ran);
+        self.is_abandoned &= !begins;
         let Some(snapshot) = seen else { return };
         if let Observation::SnapshotTaken(SnapshotTaken { moment: SnapshotMoment::Abandoned, .. }) =
             observation
@@ -171,6 +173,7 @@ impl RunState {
 
     /// The supervisor died, and this is what was left of what was in flight.
     fn abandoned(&mut self, left: &Arc<Snapshot>) {
+        self.is_abandoned = true;
         let lost: Vec<StepId> = self.in_flight().map(|(step, _)| step.id.clone()).collect();
         for id in lost {
             self.turn_ended(&id);

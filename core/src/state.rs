@@ -43,6 +43,8 @@ pub struct RunState {
     pub(crate) last_snapshot: Option<Arc<Snapshot>>,
     /// Something has run since, and nobody has looked at what it left.
     pub(crate) left_unseen: bool,
+    /// What is in flight was begun by a supervisor that died, and somebody has looked at what it left.
+    pub(crate) is_abandoned: bool,
 }
 
 /// What the first event said. Nothing of it changes but who works, where a person has named somebody else since.
@@ -385,7 +387,7 @@ impl Feedback {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 14;
+    pub const REDUCER_VERSION: u32 = 15;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -404,7 +406,7 @@ impl RunState {
 
     /// Says whether the run itself may have changed the workspace since it was last looked at.
     pub fn may_have_changed_workspace(&self) -> bool {
-        self.left_unseen || self.in_flight().next().is_some()
+        self.left_unseen || !self.is_abandoned && self.in_flight().next().is_some()
     }
 
     /// Returns when the newest event was recorded.

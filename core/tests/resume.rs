@@ -185,13 +185,16 @@ fn what_a_lost_attempt_left_is_told_from_what_a_person_changed_before_the_run_we
         let of_step = Step { convergence, ..step("a") };
         let mut world = World::start(Workflow::of_steps(vec![of_step]), Script::default());
         begin_with(&mut world, "a", Some(1));
-        world.give(resumed(0)).expect("its supervisor died");
+        assert!(world.state.may_have_changed_workspace(), "it is under way");
         world.give(look(2, SnapshotMoment::Abandoned)).expect("always");
+        assert!(!world.state.may_have_changed_workspace(), "what changes now is of somebody else");
+        world.give(resumed(0)).expect("its supervisor died");
         let (step_id, iteration, attempt) = (StepId::from("a"), Iteration(1), Attempt(1));
         let lost = Lost { step: step_id, iteration, attempt, processes_ended: 0 };
         world.give(Observation::WorkerLost(lost)).expect("it is in flight");
         world.give(look(3, SnapshotMoment::Resumed)).expect("always");
         begin_with(&mut world, "a", Some(3));
+        assert!(world.state.may_have_changed_workspace(), "another attempt is under way");
         assert_eq!(gaps(&world, "a"), named(expected));
         let at = |world: &World| world.state.step(&StepId::from("a")).expect("a step").1.clone();
         let work: Vec<_> = at(&world).lost_work.iter().map(|it| (it.before.work, it.after.work)).collect();

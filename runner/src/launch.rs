@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use unstuck_adapters::branch::Protected;
@@ -27,7 +27,7 @@ use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::state_dir::{Project, RunEntry};
 
-use crate::abandoned;
+use crate::abandoned::{self, Note};
 use crate::baselines::Baselines;
 use crate::branch_lock::BranchLock;
 use crate::child::as_child;
@@ -147,9 +147,9 @@ pub struct Undone {
 /// What is found in the workspace of a run that is taken up again, where that is to be recorded.
 #[derive(Default)]
 struct Found {
-    /// What an attempt has left that was lost, and how that is known.
-    left: Option<(Box<Snapshot>, SnapshotMoment)>,
-    /// What a person has made of it.
+    /// What an attempt has left that was lost.
+    left: Option<Box<Snapshot>>,
+    /// What a person has made of the workspace.
     now: Option<Box<Snapshot>>,
 }
 
@@ -200,6 +200,7 @@ impl Site {
         let (mut runner, _workspace) = self.take_over(log)?;
         runner.find_base()?;
         let processes_ended = process::end_leftovers(&runner.mark());
+        runner.record_abandoned()?;
         let Found { left, now } = self.found(&runner, accept_drift)?;
         runner.record(match how {
             TakeUp::Resume(order) => Observation::RunResumed(order),
@@ -208,13 +209,15 @@ impl Site {
         })?;
         // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
         // person's what is the attempt's.
-        if let Some((snapshot, moment)) = left {
-            runner.record(Observation::SnapshotTaken(SnapshotTaken { snapshot, moment }))?;
+        let resumed = |snapshot| {
+            Observation::SnapshotTaken(SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed })
+        };
+        if let Some(left) = left {
+            runner.record(resumed(left))?;
         }
         runner.record_lost(processes_ended)?;
-        if let Some(snapshot) = now {
-            let taken = SnapshotTaken { snapshot, moment: SnapshotMoment::Resumed };
-            runner.record(Observation::SnapshotTaken(taken))?;
+        if let Some(now) = now {
+            runner.record(resumed(now))?;
         }
         finish(runner).await
     }
@@ -227,6 +230,7 @@ impl Site {
     pub fn undo(&self, log: Arc<RunLog>, seq: Seq, snapshot: &Snapshot, git: Git) -> Result<Undone, Error> {
         let (mut runner, _workspace) = self.take_over(log)?;
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
+        runner.record_abandoned()?;
         let started = runner.state().started().cloned();
         let (Some(project), Some(started)) = (&self.project, started) else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
@@ -318,17 +322,13 @@ impl Site {
     /// made of it since the run came to rest, if that is accepted.
     fn found(&self, runner: &Runner<Machine>, accepted: bool) -> Result<Found, Error> {
         let state = runner.state();
-        let Some(last) = state.last_snapshot().filter(|_| self.parent.is_none()) else {
-            return Ok(Found::default());
-        };
+        let may_have_changed = state.may_have_changed_workspace();
+        // What a child run has left without anybody looking is said by its parent.
+        let is_known = self.parent.is_none() || !may_have_changed;
+        let Some(last) = state.last_snapshot().filter(|_| is_known) else { return Ok(Found::default()) };
         let Some(now) = runner.look() else { return Ok(Found::default()) };
-        if !state.may_have_changed_workspace() {
-            let now = self.edits(runner, last, now, accepted)?;
-            return Ok(Found { left: None, now });
-        }
-        if let Some(left) = runner.abandoned() {
-            let now = self.edits(runner, &left, now, accepted)?;
-            return Ok(Found { left: Some((left, SnapshotMoment::Abandoned)), now });
+        if !may_have_changed {
+            return Ok(Found { left: None, now: self.edits(runner, last, now, accepted)? });
         }
         // What a lost attempt left is nobody's edit, nor what was left when no snapshot could be taken.
         let files = runner.drift(last, &now);
@@ -338,8 +338,7 @@ impl Site {
                 "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
             );
         }
-        let left = Some((now, SnapshotMoment::Resumed)).filter(|(now, _)| **now != *last);
-        Ok(Found { left, now: None })
+        Ok(Found { left: Some(now).filter(|now| **now != *last), now: None })
     }
 
     /// Returns what a person has made of the workspace since it `was` so, if that is accepted; `None` if nothing.
@@ -483,15 +482,40 @@ impl Runner<Machine> {
         keeper.take(self.state.first_snapshot(), self.state.last_snapshot()).ok().map(Box::new)
     }
 
-    /// Returns what was left when the supervisor before this one died, if its guard could look.
-    fn abandoned(&self) -> Option<Box<Snapshot>> {
-        abandoned::noted(self.log.folder()?, self.log.head(), self.world.snapshots.as_deref()?)
+    /// Records what was left when the supervisor before this one died, if its guard could look: before anything else, so that
+    /// what a person changed since is a person's, whatever becomes of this supervisor.
+    fn record_abandoned(&mut self) -> Result<(), crate::Error> {
+        if !self.state.may_have_changed_workspace() {
+            return Ok(());
+        }
+        let (Some(folder), Some(keeper)) = (self.log.folder(), self.world.snapshots.as_deref()) else {
+            return Ok(());
+        };
+        let Some(Note { gone_at, snapshot }) = abandoned::noted(folder, self.log.head(), keeper) else {
+            return Ok(());
+        };
+        let before = self.state.last_snapshot();
+        let mut files = before.map(|before| self.drift(before, &snapshot)).unwrap_or_default();
+        files.retain(|file| changed_at(&self.world.workspace.join(file)) >= Some(gone_at));
+        if !files.is_empty() {
+            let files = snapshots::named(&files);
+            tracing::warn!(
+                "what changed while the guard of the lost attempt was at work counts as its work, whoever changed it: {files}"
+            );
+        }
+        let moment = SnapshotMoment::Abandoned;
+        self.record(Observation::SnapshotTaken(SnapshotTaken { snapshot, moment }))
     }
 
     /// Returns the files that differ between two snapshots, as far as that can be told.
     fn drift(&self, before: &Snapshot, after: &Snapshot) -> Vec<String> {
         self.world.snapshots.as_ref().and_then(|keeper| keeper.drift(before, after).ok()).unwrap_or_default()
     }
+}
+
+/// Returns when what a path names was changed; `None` where nothing tells.
+fn changed_at(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().and_then(|it| it.modified()).ok()
 }
 
 /// Folds a log: from its checkpoint if it has one, and every record checked.

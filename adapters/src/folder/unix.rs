@@ -241,7 +241,7 @@ fn seen(stat: &Stat) -> Seen {
     let mode = stat.st_mode as u32;
     // Of a file it also counts as whom it runs; of a folder whose group new files get, and whether others may remove them.
     let permissions = match mode & TYPE {
-        FILE => mode & 0o7777,
+        FILE => mode & 0o6777,
         FOLDER => mode & 0o3777,
         _ => 0,
     };

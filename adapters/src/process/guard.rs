@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::MARK;
 use super::group::Family;
@@ -137,11 +137,11 @@ const NO_GUARD: &str = "something has ended the guard of this run, and there is 
 
 /// Waits for the end of the supervisor, which started this process and has the other end of standard input, and then ends
 /// what is left of it: the processes whose mark begins with `mark_prefix`, and those that were seen below it. Returns
-/// how many; `None` where the supervisor had said that all is ended.
+/// when the supervisor was gone; `None` where it had said that all is ended.
 ///
 /// Another supervisor may go on with the run at once. It ends what bears the mark itself, and what bears it from then on is
 /// its own: `is_taken_over` says whether it is there.
-pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<u32> {
+pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<SystemTime> {
     // Ctrl-C and the end of the terminal are for the supervisor.
     super::group::leave_terminal();
     let mut family = Family::of_parent();
@@ -158,5 +158,9 @@ pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<u32>
             Err(RecvTimeoutError::Disconnected) => break Vec::new(),
         }
     };
-    (last_words != ALL_IS_ENDED).then(|| super::group::end_family(mark_prefix, &family, &is_taken_over))
+    let gone_at = SystemTime::now();
+    (last_words != ALL_IS_ENDED).then(|| {
+        super::group::end_family(mark_prefix, &family, &is_taken_over);
+        gone_at
+    })
 }

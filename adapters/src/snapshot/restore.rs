@@ -279,8 +279,7 @@ enum Placed {
 /// The bits by which a file runs as the user and the group that it belongs to.
 const SET_ID: u32 = 0o6000;
 
-const WITHOUT_SET_ID: &str =
-    "has come back without its set-user-id and set-group-id bits: whom it belonged to is not known any more";
+const WITHOUT_SET_ID: &str = "has come back without its set-user-id and set-group-id bits: it may not belong to whom it did, or the system gives them to nobody";
 
 /// Puts a file in place of what has its name, in one step.
 fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io::Result<Placed>, Error> {
@@ -311,10 +310,14 @@ fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io
 /// what it takes the place of.
 fn finish(folder: &Folder, temporary: &[u8], file: &File, (name, mode): (&[u8], u32)) -> io::Result<Placed> {
     folder.own_like(folder, temporary)?;
-    if mode & SET_ID == 0 || folder.is_owned_like(file, name).unwrap_or(false) {
-        return folder::set_permissions(file, mode).map(|()| Placed::Whole);
+    let has_set_id = mode & SET_ID != 0;
+    let may_have_all = !has_set_id || folder.is_owned_like(file, name).unwrap_or(false);
+    // What is in a file counts more than as whom it runs, where the system refuses that.
+    if may_have_all && folder::set_permissions(file, mode).is_ok() {
+        return Ok(Placed::Whole);
     }
-    folder::set_permissions(file, mode & !SET_ID).map(|()| Placed::WithoutSetId)
+    let how = if has_set_id { Placed::WithoutSetId } else { Placed::Whole };
+    folder::set_permissions(file, mode & !SET_ID).map(|()| how)
 }
 
 /// Returns a name that nobody else uses.

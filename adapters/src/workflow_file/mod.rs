@@ -23,6 +23,7 @@ use crate::schema::Resolved;
 mod catalog;
 mod client;
 pub(crate) mod complaint;
+mod declares;
 mod graph;
 pub mod keys;
 pub(crate) mod load;

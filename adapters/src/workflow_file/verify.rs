@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use unstuck_core::completion::{AnswerFormat, Completion, OnFailed};
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
 
 use super::complaint::{Place, quoted};
+use super::declares::{Declares, declares};
 use super::load::Loader;
 use super::node::{self, Node};
 use super::view::View;
@@ -127,7 +127,15 @@ impl Loader<'_> {
         let resolved = self.files.schema(&self.options.workspace, file, &name);
         let resolved = resolved.map_err(|complaints| refuse(complaints, &at, &mut self.report)).ok()?;
         let (form, open) = json_form(resolved, &at, &mut self.report)?;
-        Some(AnswerFormat { form, template: None, declares: names_declaration(&open) })
+        let declares = declares(&open);
+        if declares == Declares::NeverComplete {
+            at.warn(
+                &mut self.report,
+                "no answer of this form says that the work is complete, so the step never is",
+                "let its status be completed, too; or call the field something else, and the form is all",
+            );
+        }
+        Some(AnswerFormat { form, template: None, declares: declares != Declares::Nothing })
     }
 
     fn of_registry(
@@ -196,14 +204,6 @@ fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, 
         }
         _ => None,
     }
-}
-
-/// Says whether a schema names a field in which an answer declares that the work is complete.
-fn names_declaration(schema: &Value) -> bool {
-    let named = |key: &str| schema.get("properties").is_some_and(|it| it.get(key).is_some());
-    let parts =
-        ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
-    named("status") || named("next_action") || parts.into_iter().any(names_declaration)
 }
 
 /// Returns the names of all validators that the steps of a workflow name themselves.

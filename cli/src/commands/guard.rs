@@ -30,9 +30,9 @@ pub fn guard(args: &Args) -> Result {
     let kept = project.as_ref().map(|project| (project, project.run(&run)));
     let is_taken_over =
         || kept.as_ref().is_some_and(|(_, folder)| abandoned::is_taken_over(folder, args.supervisor));
-    let ended = guard::serve(&machine::mark_of(&run), is_taken_over);
-    if let (Some(_), Some((project, folder))) = (ended, &kept) {
-        let _nobody_listens = abandoned::note(project, folder, args.supervisor);
+    let gone = guard::serve(&machine::mark_of(&run), is_taken_over);
+    if let Some((gone_at, project)) = gone.zip(project.as_ref()) {
+        abandoned::note(project, &run, args.supervisor, gone_at);
     }
     Ok(exit::OK)
 }

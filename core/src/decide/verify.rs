@@ -326,11 +326,15 @@ fn declared(step: &Step, format: &AnswerFormat, answer: Option<&AnswerSeen>) -> 
         return claim;
     };
     let last = step.completion.as_ref().and_then(|it| it.final_answer.as_ref());
-    let has_fields = |it: &AnswerFormat| it.declares && matches!(it.form, Form::Json { schema: Some(_), .. });
+    let formats = || [Some(format), last].into_iter().flatten();
+    // Who names no field that says so asks for none: the form is all, whatever its fields are called.
+    if !formats().any(|it| it.declares) {
+        return Claim { decision: Decision::Complete, ..claim };
+    }
+    let has_schema = |it: &AnswerFormat| matches!(it.form, Form::Json { schema: Some(_), .. });
     match Declaration::of(&value) {
         Declaration::Complete => claim.decision = Decision::Complete,
-        // Who names no field that says so asks for none: the form of the answer is all.
-        Declaration::None if ![Some(format), last].into_iter().flatten().any(has_fields) => {
+        Declaration::None if !formats().any(|it| it.declares && has_schema(it)) => {
             claim.decision = Decision::Complete;
         }
         Declaration::NotComplete => claim.reasons.push("the worker says that it is not complete".to_owned()),

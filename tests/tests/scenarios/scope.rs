@@ -334,21 +334,34 @@ fn s63_what_a_person_changed_while_a_step_rested_and_accepted_stays() {
     }
 }
 
-/// Kills the supervisor of a worker that has changed two files, one of them out of scope if that is asked for; returns the
-/// file in which its guard has noted what is left.
-fn killed(stage: &Stage, strays: bool) -> PathBuf {
+/// Returns a worker that changes a file and goes on, and changes another one when it is called again. The first time it also
+/// leaves its scope, if that is asked for.
+fn lost_worker(stage: &Stage, strays: bool) -> String {
     let work = "[ -e \"$SCRATCH/again\" ] && { echo two >src/two.rs; exit 0; }; touch \"$SCRATCH/again\"\n\
                 echo one >src/one.rs; [ -z \"$STRAYS\" ] || echo of-worker >docs/d.md; touch \"$SCRATCH/did\"; sleep 60";
     fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
     let strays = if strays { "STRAYS=1 " } else { "" };
-    let work = format!("{strays}sh {}", stage.scratch("work.sh").display());
-    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
-    let live = stage.start(&run);
+    format!("{strays}sh {}", stage.scratch("work.sh").display())
+}
+
+/// Kills the supervisor of such a worker; returns the files in which its guard has noted what is left, as many as there are
+/// to be.
+fn killed_in(stage: &Stage, run: &[&str], notes: usize) -> Vec<PathBuf> {
+    let live = stage.start(run);
     wait_until("it has changed files", || stage.scratch("did").exists());
     live.crash();
-    let note = || stage.kept().into_iter().find(|path| path.ends_with("abandoned"));
-    wait_until("its guard has looked", || note().is_some() && stage.processes().is_empty());
-    note().expect("it is there")
+    let noted = || {
+        let kept = stage.kept().into_iter();
+        kept.filter(|path| path.ends_with("abandoned")).collect::<Vec<_>>()
+    };
+    wait_until("its guard has looked", || noted().len() == notes && stage.processes().is_empty());
+    noted()
+}
+
+fn killed(stage: &Stage, strays: bool) -> PathBuf {
+    let work = lost_worker(stage, strays);
+    let run = ["run", "go", "--with", &work, "--check", "true", "--allow", "src/**", "--iterations", "1"];
+    killed_in(stage, &run, 1).remove(0)
 }
 
 #[test]
@@ -375,6 +388,25 @@ fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers() {
     stage.verify();
 }
 
+#[test]
+fn s59_what_changed_while_the_guard_was_at_work_counts_as_the_lost_work_and_that_is_said() {
+    let stage = repository();
+    let work =
+        "cat >/dev/null; (trap '' TERM; sleep 60) & echo one >src/one.rs; touch \"$SCRATCH/did\"; wait";
+    fs::write(stage.scratch("work.sh"), work).expect("the scratch folder is ours");
+    let work = format!("[ -e \"$SCRATCH/did\" ] || sh {}", stage.scratch("work.sh").display());
+    let live = stage.start(&["run", "go", "--with", &work, "--check", "true", "--allow", "src/**"]);
+    wait_until("it has changed files", || stage.scratch("did").exists());
+    live.crash();
+    // The clock of files may be a few milliseconds behind; the guard waits for a second.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    stage.write("docs/d.md", "by hand\n");
+    wait_until("its guard has looked", || stage.kept().iter().any(|path| path.ends_with("abandoned")));
+    let ended = stage.unstuck(&["resume"]).complains("while the guard of the lost attempt was at work");
+    assert!(ended.err.contains("docs/d.md") && !ended.err.contains("src/one.rs"), "{}", ended.err);
+    stage.verify();
+}
+
 /// Checks that a person's change counts as the lost worker's once something has become of the note.
 fn is_not_believed_after(spoil: impl Fn(&Stage, &Path)) {
     let stage = repository();
@@ -394,8 +426,55 @@ fn a_note_of_a_guard_that_is_damaged_or_old_is_not_believed() {
         bytes[middle] ^= 1;
         fs::write(note, bytes).expect("the state folder is ours");
     });
-    // Files are put back, and the log goes on.
-    is_not_believed_after(|stage, _| drop(stage.unstuck(&["undo", "@last@last"]).with_status(0)));
+    // It is of the other one's log.
+    let other = repository();
+    let old = killed(&other, false);
+    is_not_believed_after(|_, note| {
+        fs::copy(&old, note).expect("the state folder is ours");
+    });
+}
+
+#[test]
+fn s59_what_a_person_changed_after_a_kill_is_taken_back_without_the_lost_work() {
+    let stage = repository();
+    killed(&stage, false);
+    stage.write("docs/d.md", "by hand\n");
+    let file = |path: &str| fs::read_to_string(stage.workspace().join(path)).unwrap_or_default();
+    // As the refusal says, and without having asked before.
+    for asks in [true, false] {
+        if asks {
+            stage.unstuck(&["resume"]).with_status(64).complains("put it back: unstuck undo");
+        }
+        stage.unstuck(&["undo", "@last@last"]).with_status(0);
+        assert_eq!((&*file("docs/d.md"), &*file("src/one.rs")), ("d\n", "one\n"), "{asks}");
+        stage.write("docs/d.md", "by hand again\n");
+    }
+    stage.unstuck(&["undo", "@last@last"]).with_status(0);
+    stage.unstuck(&["resume"]).with_status(0);
+    stage.verify();
+}
+
+#[test]
+fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers_of_a_child_run_either() {
+    for strays in [false, true] {
+        let stage = repository();
+        let work = lost_worker(&stage, strays);
+        let child = format!(
+            "name: child\nversion: \"1\"\ntimeout: 5m\nsteps:\n  fix:\n    worker: CUSTOM\n    instructions: {work}\n    \
+             capabilities: [EDIT]\n    max_iterations: 2\n    completion_check: {{worker: CUSTOM, instructions: exit 0, \
+             capabilities: [READ]}}\n    convergence: {{enabled: true, allowed_paths: [\"src/**\"]}}\n"
+        );
+        stage.write("child.yaml", &child);
+        let parent = "name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  all: {workflow: child.yaml}\n";
+        stage.write("flow.yaml", parent);
+        killed_in(&stage, &["run", "flow.yaml"], 2);
+        if !strays {
+            stage.write("docs/d.md", "by hand\n");
+            stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-drift");
+        }
+        stage.unstuck(&["resume", "--accept-drift"]).with_status(if strays { 2 } else { 0 });
+        stage.verify();
+    }
 }
 
 #[test]

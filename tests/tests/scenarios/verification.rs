@@ -265,6 +265,12 @@ fn a_workflow_asks_for_the_form_of_an_answer_without_a_registry() {
                 "{\"count\": 3, \"status\": \"completed\"}",
             ],
         ),
+        // These words say nothing of the work.
+        (
+            ", \"status\": {\"enum\": [\"open\", \"closed\"]}",
+            "",
+            &["{\"count\": 3, \"status\": \"done\"}", "{\"count\": 3, \"status\": \"open\"}"],
+        ),
     ];
     for (more, check, answers) in rows {
         let stage = Stage::repository();
@@ -282,6 +288,12 @@ fn a_workflow_asks_for_the_form_of_an_answer_without_a_registry() {
         assert!(all.iter().all(|it| it.contains("\"count\"") && it.contains("How to answer")), "{}", all[0]);
         stage.verify();
     }
+    // Who can never say that it is complete never is.
+    let stage = Stage::repository();
+    stage.write("forms/a.json", schema(", \"status\": {\"enum\": [\"in_progress\", \"blocked\"]}"));
+    stage.workflow("", worker);
+    let checked = stage.unstuck(&["check", "flow.yaml"]).with_status(0);
+    checked.complains("output_schema: no answer of this form says that the work is complete");
     // One of the registry is enough.
     let stage = Stage::repository();
     let end = self::schema(&stage);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{
     self as sys, Pid, PidfdFlags, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
-    pidfd_send_signal, test_kill_process_group, waitid,
+    pidfd_send_signal, test_kill_process, test_kill_process_group, waitid,
 };
 
 use unstuck_core::client::StopSignal;
@@ -202,14 +202,20 @@ pub(crate) fn end_family(
     let give_up = grace + Duration::from_secs(2);
     let mut ended = BTreeSet::new();
     let mut asked = BTreeSet::new();
+    let mut is_told = false;
     loop {
-        let mut left = leftovers(Some(mark_prefix), family);
+        let (mut left, others): (Vec<_>, Vec<_>) =
+            leftovers(Some(mark_prefix), family).into_iter().partition(may_end);
+        if !others.is_empty() && !std::mem::replace(&mut is_told, true) {
+            let pids: Vec<String> = others.iter().map(|process| process.pid.to_string()).collect();
+            tracing::warn!("what runs as another user is not ended: process {}", pids.join(", "));
+        }
         if left.is_empty() || Instant::now() > give_up {
             return u32::try_from(ended.len()).unwrap_or(u32::MAX);
         }
         // Asked after the look: whoever has begun something that was seen had the run by then.
         if is_taken_over() {
-            left = leftovers(None, family);
+            left = leftovers(None, family).into_iter().filter(may_end).collect();
         }
         ended.extend(left.iter().map(identity));
         let how = if Instant::now() < grace { How::Ask(StopSignal::Term) } else { How::Kill };
@@ -223,7 +229,15 @@ pub(crate) fn end_family(
 }
 
 pub(crate) fn count_leftovers(mark_prefix: &str) -> usize {
-    if mark_prefix.is_empty() { 0 } else { leftovers(Some(mark_prefix), None).len() }
+    if mark_prefix.is_empty() {
+        return 0;
+    }
+    leftovers(Some(mark_prefix), None).iter().filter(|process| may_end(process)).count()
+}
+
+/// Says whether the system lets us signal a process: not one that runs as another user, as what `sudo` starts does.
+fn may_end(process: &Process) -> bool {
+    Pid::from_raw(process.pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::PERM))
 }
 
 /// Returns what is left of a family, and what bears a mark that begins so, each with its descendants.
@@ -295,5 +309,21 @@ mod tests {
         assert!(of_successor.try_wait().unwrap().is_none(), "it runs");
         assert_eq!(end_family(&mark, None, &|| false), 1);
         of_successor.wait().unwrap();
+    }
+
+    #[test]
+    fn what_runs_as_another_user_is_neither_waited_for_nor_counted() {
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        let found = Process::read(i32::try_from(other.id()).unwrap()).unwrap();
+        let end = move || {
+            // Only root can become somebody else.
+            let nobody = rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65_534));
+            let family = Family { of: 0, known: [identity(&found)].into() };
+            (nobody.is_ok(), end_family("nobody-has-this-mark", Some(&family), &|| false))
+        };
+        let (is_other, ended) = std::thread::spawn(end).join().unwrap();
+        assert_eq!(ended, u32::from(!is_other));
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }
