@@ -81,7 +81,7 @@ impl Diffstat {
 
 impl fmt::Display for ChangedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} +{} -{}", self.path, self.added, self.removed)
+        write!(f, "{} +{} −{}", self.path, self.added, self.removed)
     }
 }
 

@@ -198,7 +198,7 @@ fn changed(stat: &Diffstat) -> String {
     let mut text = named.collect::<Vec<_>>().join(", ");
     let more = stat.count().saturating_sub(CHANGED_MAX);
     if more > 0 {
-        let _infallible = write!(text, ", and {more} more: +{} -{} in all", stat.added, stat.removed);
+        let _infallible = write!(text, ", and {more} more: +{} −{} in all", stat.added, stat.removed);
     }
     text
 }

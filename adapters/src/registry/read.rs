@@ -11,6 +11,7 @@ use unstuck_core::id::Millis;
 
 use super::json;
 use super::keys::{NOT_YET, Part};
+use crate::schema;
 use crate::workflow_file::complaint::{KeyPath, Note, Place, Report, quoted};
 use crate::workflow_file::keys::Level;
 use crate::workflow_file::node::{Kind, Node};
@@ -534,8 +535,7 @@ fn reference(view: &View<'_>, key: &str, report: &mut Report) -> Option<RawForm>
     let entry = view.entry(key)?;
     let at = At::value(view, key);
     if let Some(text) = entry.value.text() {
-        let (file, name) = text.split_once('#').unwrap_or((text, ""));
-        let schema = if name.starts_with('/') { format!("#{name}") } else { name.to_owned() };
+        let (file, schema) = schema::named(text);
         let shown = serde_json::json!({ "file": file, "schema": schema });
         at.error(report, format!("found the text {}", quoted(text)), format!("write it as {shown}"));
         return None;

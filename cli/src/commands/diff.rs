@@ -1,6 +1,6 @@
 //! `unstuck diff`: what an iteration, or the whole run, changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
@@ -98,7 +98,8 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         changes.retain(|change| wanted(change, args));
         if args.stat {
             let files: BTreeSet<&Path> = changes.iter().map(|change| change.path.as_path()).collect();
-            count(snapshots.lines(before, after, &|path| files.contains(path)).map_err(failed)?);
+            let lines = snapshots.lines(before, after, &|path| files.contains(path)).map_err(failed)?;
+            count(&changes, lines);
         } else {
             list(&changes, args.json);
         }
@@ -125,11 +126,20 @@ pub fn in_all(runs: &Runs, started: &RunStarted, events: &[Event]) -> Option<Dif
     snapshots::diffstat(&snapshots, before, after, &changes).ok()?
 }
 
-fn count(mut files: Vec<ChangedFile>) {
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    for file in &files {
-        let lines = format!("+{} −{}", file.added, file.removed);
-        println!("{lines:<12} {}", undo::shown(Path::new(&file.path)));
+/// Prints the lines of each file, and what has become of one in which no line has changed.
+fn count(changes: &[Change], counted: Vec<ChangedFile>) {
+    let mut counted: BTreeMap<String, ChangedFile> =
+        counted.into_iter().map(|file| (file.path.clone(), file)).collect();
+    let mut files = Vec::new();
+    for change in changes {
+        let path = change.path.to_string_lossy().into_owned();
+        let file = counted.remove(&path).unwrap_or(ChangedFile { path, added: 0, removed: 0 });
+        let what = match (file.added, file.removed) {
+            (0, 0) => word(change.kind).to_owned(),
+            (added, removed) => format!("+{added} −{removed}"),
+        };
+        println!("{what:<12} {}", undo::shown(&change.path));
+        files.push(file);
     }
     println!("{} in all", screen::changed(&Diffstat::of(files)));
 }

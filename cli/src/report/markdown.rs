@@ -140,16 +140,16 @@ mod tests {
 
             Changed, +174 −12 (12 files):
 
-            - src/a\_0.rs +20 -1
-            - src/a\_1.rs +19 -1
-            - src/a\_2.rs +18 -1
-            - src/a\_3.rs +17 -1
-            - src/a\_4.rs +16 -1
-            - src/a\_5.rs +15 -1
-            - src/a\_6.rs +14 -1
-            - src/a\_7.rs +13 -1
-            - src/a\_8.rs +12 -1
-            - src/a\_9.rs +11 -1
+            - src/a\_0.rs +20 −1
+            - src/a\_1.rs +19 −1
+            - src/a\_2.rs +18 −1
+            - src/a\_3.rs +17 −1
+            - src/a\_4.rs +16 −1
+            - src/a\_5.rs +15 −1
+            - src/a\_6.rs +14 −1
+            - src/a\_7.rs +13 −1
+            - src/a\_8.rs +12 −1
+            - src/a\_9.rs +11 −1
             - and 2 files more
 
             Noted:

@@ -111,7 +111,7 @@ fn s22_the_same_failure_each_time_raises_the_stage_and_then_stops() {
     let end = end.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "failed before the work began, and in every iteration",
-        "tried src/add.sh +1 -0 (#1 to #6)",
+        "tried src/add.sh +1 −0 (#1 to #6)",
         "@first",
     ] {
         assert!(end.contains(part), "{part}: {end}");
@@ -343,7 +343,7 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
         "stuck: the same failures again",
         "in every iteration",
         "expected 5, got -1",
-        "src/add.sh +1 -0",
+        "src/add.sh +1 −0",
         "--no-worse",
     ] {
         assert!(page.contains(part), "{part}: {page}");

@@ -391,9 +391,12 @@ fn the_end_and_the_receipt_say_what_all_of_a_run_changed_and_not_what_was_put_ba
     assert_eq!(stage.unstuck(&["diff", "--stat"]).out, "+2 −0        made\n+2 −0 (1 file) in all\n");
     let first = stage.unstuck(&["diff", "@last", "1", "--stat"]).out;
     assert_eq!(first, "+9 −0        tried\n+9 −0 (1 file) in all\n");
+    stage.shell(&stage.workspace(), "chmod +x made; printf 'a\\0b' >binary");
+    let now = stage.unstuck(&["diff", "@last", "@last", "@now", "--stat"]).out;
+    assert_eq!(now, "added        binary\nmode         made\n+0 −0 (2 files) in all\n");
     let receipt = stage.unstuck(&["report", "--md"]).with_status(0);
     let receipt = receipt.says("Checked:\n\n- test -e made: passes\n");
-    receipt.says("Changed, +2 −0 (1 file):\n\n- made +2 -0\n");
+    receipt.says("Changed, +2 −0 (1 file):\n\n- made +2 −0\n");
     stage.verify();
 }
 
