@@ -4,6 +4,7 @@
 //! where it tells of one it says nothing, so a package is the same by itself and behind a wrapper.
 
 use std::collections::BTreeSet;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -177,11 +178,9 @@ impl Source {
         let parts: Parts = heads.iter().map(|heads| own(heads)).collect::<Option<_>>()?;
         let names: BTreeSet<&str> = parts.iter().flatten().map(|(_, name)| name.as_str()).collect();
         let is_leaf = |name: &&&str| {
-            !names.iter().any(|other| {
-                other.len() > name.len()
-                    && other.starts_with(**name)
-                    && (name.is_empty() || other[name.len()..].starts_with('/'))
-            })
+            let below = if name.is_empty() { String::new() } else { format!("{name}/") };
+            let next = names.range::<str, _>((Excluded(&*below), Unbounded)).next();
+            next.is_none_or(|other| !other.starts_with(&below))
         };
         let several = match self {
             // It shows only what failed.
