@@ -91,6 +91,19 @@ pub fn read(workspace: &Path, path: &Path) -> DecisionFile {
     }
 }
 
+/// Puts a file there again that was there. `path` is relative to the workspace, and nothing is there.
+///
+/// # Errors
+///
+/// `path` leads out of the workspace, or something is there, or the file cannot be written. The text names the path.
+pub fn put_back(workspace: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    prepare(workspace, path)?;
+    named(path, || match Place::find(workspace, path)? {
+        Some(place) => place.folder.create(&place.name)?.write_all(bytes),
+        None => Err(io::ErrorKind::NotFound.into()),
+    })
+}
+
 /// Creates the folders that the file needs. `path` is relative to the workspace.
 ///
 /// # Errors

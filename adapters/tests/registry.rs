@@ -1130,13 +1130,14 @@ fn long_evidence_is_cut_to_its_end() {
     let failed = Failed {
         validator: "v",
         error: &error,
-        whole: Some("events 12"),
+        whole: Some("out.txt".to_owned()),
         occurrence: 1,
         ..Failed::default()
     };
     let text = prompt(&[failed], &Completion::default(), None).text;
     assert!(
-        text.contains("bytes are left out; the whole is in events 12)") && text.contains("last\n```"),
+        text.contains("(only its end is shown; the whole output is in out.txt)")
+            && text.contains("last\n```"),
         "{text}"
     );
     assert!(!text.contains("first\n") && text.len() < 17 * 1024);

@@ -207,10 +207,18 @@ fn may_go_on(now: &GitFacts, recorded: &Recorded, branches: &Branches) -> Result
     }
 }
 
-/// Reads a variable under any of its prefixes.
+/// Reads a variable under any of its prefixes. Where two of them say something else, the first one counts, which is ours.
 pub fn variable(suffix: &str) -> Option<String> {
-    let prefixes = unstuck_adapters::environment::PREFIXES;
-    prefixes.iter().find_map(|prefix| std::env::var(format!("{prefix}{suffix}")).ok())
+    let named = unstuck_adapters::environment::PREFIXES.iter().filter_map(|prefix| {
+        let name = format!("{prefix}{suffix}");
+        std::env::var(&name).ok().map(|value| (name, value))
+    });
+    let mut named = named.collect::<Vec<_>>().into_iter();
+    let (first, value) = named.next()?;
+    if let Some((other, _)) = named.find(|(_, other)| *other != value) {
+        tracing::warn!("{first} and {other} differ; {first} counts");
+    }
+    Some(value)
 }
 
 fn flag(suffix: &str) -> bool {

@@ -45,9 +45,9 @@ pub struct Driving {
     /// Write the summary to this file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
-    /// Also take the values of these variables for secrets.
+    /// Also take the values of these variables for secrets; the run remembers their names.
     #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
-    secrets: Vec<String>,
+    pub secrets: Vec<String>,
     /// Share the baseline with other runs that are given this, where the commands and the files are the same.
     ///
     /// What else they depend on, such as tools, services and ignored folders, is taken to be the same, too.
@@ -62,6 +62,12 @@ impl Driving {
     /// Returns what takes secrets out of the record.
     pub fn redactor(&self) -> Redactor {
         Redactor::from_environment(std::env::vars_os(), &self.secrets)
+    }
+
+    /// Takes for secrets, too, what a run was told of.
+    pub fn and_secrets(mut self, names: &[String]) -> Self {
+        self.secrets.extend_from_slice(names);
+        self
     }
 
     /// Finds out before the first step, not after the last.

@@ -219,6 +219,9 @@ impl RunState {
         if let Some(worker) = &event.worker {
             self.hand_to(worker, place);
         }
+        if let Some(plan) = self.plan.as_mut().filter(|_| !event.secrets.is_empty()) {
+            Arc::make_mut(plan).started.secrets.extend_from_slice(&event.secrets);
+        }
         if let Some(hint) = &event.hint {
             self.tell_unfinished_steps(hint, |_| true);
         }

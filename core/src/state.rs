@@ -47,7 +47,8 @@ pub struct RunState {
     pub(crate) is_abandoned: bool,
 }
 
-/// What the first event said. Nothing of it changes but who works, where a person has named somebody else since.
+/// What the first event said. Nothing of it changes but who works, where a person has named somebody else since, and what is
+/// secret, where a person has named more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) started: RunStarted,
@@ -392,6 +393,11 @@ impl RunState {
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
         self.version
+    }
+
+    /// Returns the variables whose values are secrets, besides those whose names say so.
+    pub fn secrets(&self) -> &[String] {
+        self.plan.as_deref().map(|plan| &*plan.started.secrets).unwrap_or_default()
     }
 
     /// Returns the first snapshot of the run: its rules say what is ignored.

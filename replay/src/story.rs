@@ -4,7 +4,7 @@ use serde::Serialize;
 use unstuck_core::completion::WITH_SKIPPED;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::{
-    CheckFinished, Conclusion, Exit, Observation, Outcome, Purpose, RunOutcome, StepEnd,
+    CheckFinished, Conclusion, Exit, Inquiry, Observation, Outcome, Purpose, RunOutcome, StepEnd,
 };
 use unstuck_core::failure::{Failure, Tests};
 use unstuck_core::gate::{self, CommandResult};
@@ -86,6 +86,9 @@ pub struct CommandStory {
     pub run: String,
     /// It exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
     pub passed: bool,
+    /// It is a validator: it is compared with nothing from before the work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_validator: bool,
     /// It exited with 0, but tells of failures itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub belies_itself: bool,
@@ -127,6 +130,7 @@ impl CommandStory {
         Self {
             run: result.run.clone(),
             passed: result.passed(),
+            is_validator: false,
             belies_itself: result.belies_itself(),
             hides_tests: result.hides_tests(),
             is_conclusive: result.is_conclusive(),
@@ -145,6 +149,7 @@ impl CommandStory {
         Self {
             run: result.validator.clone(),
             passed: result.passed(),
+            is_validator: true,
             belies_itself: false,
             hides_tests: false,
             is_conclusive: !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)),
@@ -352,11 +357,13 @@ impl Story {
             }
             Observation::CheckFinished(e) => {
                 let failed_before = self.failed_before(&e.step, e.iteration);
+                let is_of_check =
+                    self.state.step(&e.step).is_some_and(|(_, at)| at.inquiry == Inquiry::Check);
                 self.finished(&e.step, e.iteration, &e.outcome, event);
                 if let Some(iteration) = self.iteration(&e.step, e.iteration, event.at) {
                     let lines = e.outcome.stderr_tail.lines().chain(e.outcome.answer.lines());
                     iteration.said = lines.map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
-                    iteration.showed(e);
+                    iteration.showed(e, is_of_check);
                     iteration.failed_before = failed_before;
                 }
             }
@@ -518,12 +525,13 @@ impl Story {
 
 impl IterationStory {
     /// Takes note of what the commands of a check, or the validators after it, have shown. Who is asked again
-    /// counts for the last time.
-    fn showed(&mut self, check: &CheckFinished) {
+    /// counts for the last time: what a check showed before is none of it.
+    fn showed(&mut self, check: &CheckFinished, is_of_check: bool) {
         let commands = check.commands.iter().map(CommandStory::new);
         let now: Vec<CommandStory> =
             commands.chain(check.validators.iter().map(CommandStory::of_validator)).collect();
-        self.commands.retain(|before| now.iter().all(|it| it.run != before.run));
+        let is_over = |before: &CommandStory| is_of_check && !before.is_validator;
+        self.commands.retain(|before| !is_over(before) && now.iter().all(|it| it.run != before.run));
         self.commands.extend(now);
     }
 

@@ -15,6 +15,8 @@ pub struct Why {
     pub links: Vec<Link>,
     /// The prompt that the worker got because of it; `None` where no work followed.
     pub prompt: Option<Prompt>,
+    /// The event with which the run went on afterwards; `None` if it did not.
+    pub went_on: Option<Seq>,
 }
 
 /// A prompt that followed from a decision.
@@ -45,11 +47,23 @@ pub struct Link {
     pub evidence: Vec<Seq>,
 }
 
-/// Follows the evidence of the end, or of the latest decision, of a run or of one step.
+/// Follows the evidence of the end, or of the latest decision, of a run or of one step. An end after which the run went on is
+/// none.
 ///
 /// Returns `None` when nothing was decided yet.
 pub fn why(events: &[Event], step: Option<&StepId>) -> Option<Why> {
-    Some(chain(events, events.iter().rev().find(|event| is_decision(event, step))?))
+    let went_on = events.iter().rfind(|event| goes_on(event)).map(|event| event.seq);
+    let is_over = |event: &Event| {
+        let is_end = matches!(event.fact, Fact::Concluded(Conclusion::RunEnded(_)));
+        is_end && went_on.is_some_and(|went_on| event.seq < went_on)
+    };
+    let top = events.iter().rfind(|event| is_decision(event, step) && !is_over(event))?;
+    let went_on = went_on.filter(|went_on| *went_on > top.seq);
+    Some(Why { went_on, ..chain(events, top) })
+}
+
+fn goes_on(event: &Event) -> bool {
+    matches!(event.fact, Fact::Observed(Observation::RunResumed(_) | Observation::AnswerGiven(_)))
 }
 
 /// Follows the evidence of one event; `None` if there is no such event.
@@ -62,7 +76,7 @@ fn chain(events: &[Event], top: &Event) -> Why {
     let mut links = Vec::new();
     let mut seen = BTreeSet::new();
     follow(top, 0, &by_seq, &mut seen, &mut links);
-    Why { links, prompt: prompt_after(events, top) }
+    Why { links, prompt: prompt_after(events, top), went_on: None }
 }
 
 /// Returns what the worker of the same step was asked after a verdict.

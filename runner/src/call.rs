@@ -59,8 +59,10 @@ pub(crate) fn plan(
         Some(conversation) => launch::Session::Continued(&conversation.id),
         None => launch::Session::New(Some(&fresh)),
     };
+    // Where a service would refuse it, it is not handed over: what is answered is checked all the same.
     let schema =
-        schema(asked).map(|it| if client.launch.strict_schema { strict(&it) } else { it }.to_string());
+        schema(asked).and_then(|it| if client.launch.strict_schema { strict(&it) } else { Some(it) });
+    let schema = schema.map(|it| it.to_string());
     let request = Request {
         prompt: asked.prompt,
         folder: &folder.to_string_lossy(),

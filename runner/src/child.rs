@@ -126,6 +126,7 @@ fn child_started(
         parent: Some(parent),
         program: program(),
         warnings: Vec::new(),
+        secrets: place.secrets,
     }
 }
 

@@ -128,6 +128,7 @@ fn place(world: &Machine, asked: &Asked<'_>, child: &RunId) -> Place {
         allowance: state.allowance_of(child),
         prices: state.workflow().and_then(|workflow| workflow.prices.clone()),
         extra_time: state.extra_time(),
+        secrets: state.secrets().to_vec(),
         hint: at.feedback.from_person.last().cloned(),
         blocked_at: at
             .child

@@ -334,9 +334,14 @@ impl Site {
         let files = runner.drift(last, &now);
         if !files.is_empty() {
             let files = snapshots::named(&files);
-            tracing::warn!(
-                "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
-            );
+            match state.in_flight().next() {
+                Some(_) => tracing::warn!(
+                    "what changed since the lost attempt began counts as its work, whoever changed it: {files}"
+                ),
+                None => tracing::warn!(
+                    "nobody could look at the workspace when the run came to rest, so what changed counts as its work: {files}"
+                ),
+            }
         }
         Ok(Found { left: Some(now).filter(|now| **now != *last), now: None })
     }

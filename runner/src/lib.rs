@@ -16,6 +16,7 @@ pub mod clock;
 mod job;
 pub mod kick;
 pub mod launch;
+mod left_by_worker;
 pub mod machine;
 mod perform;
 mod prompts;

@@ -102,6 +102,8 @@ pub struct Place {
     pub prices: Option<Prices>,
     /// Time that a person has added to that of the parent, and so to that of the child.
     pub extra_time: Millis,
+    /// Variables whose values are secrets of the parent, and so of the child.
+    pub secrets: Vec<String>,
     /// What a person said last.
     pub hint: Option<String>,
     /// When the child was known to be blocked, if that was its last end: what a person said last came later, and answers it.

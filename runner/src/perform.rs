@@ -26,6 +26,7 @@ use unstuck_core::{Due, Observation, RunState};
 use crate::branch_lock::BranchLock;
 use crate::call::Tell;
 use crate::job::{self, Asked, Done, Job, broken};
+use crate::left_by_worker::LeftByWorker;
 use crate::machine::{Machine, OWN_FOLDER};
 use crate::scratch::Scratch;
 use crate::seen::{After, Seen};
@@ -75,7 +76,7 @@ pub(crate) fn prepare(
     let diagnoses = !is_check && at.purpose == Purpose::Diagnosis;
     let check = check_of(step, is_check, diagnoses);
     let id = check.as_ref().map(|(_, id)| id);
-    let (text, registry) = text(state, step, at, inquiry, id);
+    let (text, registry) = text(world, state, step, at, inquiry, id);
     let mut notes = Vec::new();
     let (aside, looked) = match world.led_away() {
         why @ Some(_) => (Aside { kept: None, in_the_way: why }, Looked::default()),
@@ -262,6 +263,7 @@ fn started(due: &Due, is_check: bool, id: Option<&CheckId>, begun: Begun) -> Obs
 
 /// Returns what is asked, and what of it a registry says; validators are asked nothing in words.
 fn text(
+    world: &Machine,
     state: &RunState,
     step: &Step,
     at: &StepState,
@@ -270,7 +272,7 @@ fn text(
 ) -> (String, FromRegistry) {
     match (inquiry, id) {
         (None, id) => {
-            let registry = prompts::of(state, step, at);
+            let registry = prompts::of(state, step, at, &*world.blobs);
             (prompt::work(state, step, at, id, &registry), registry)
         }
         (Some(Inquiry::Check), Some(id)) => (prompt::check(state, step, at, id), FromRegistry::default()),
@@ -298,10 +300,16 @@ fn move_aside(
     notes: &mut Vec<String>,
 ) -> io::Result<Option<Vec<u8>>> {
     let Some(check) = &step.check else { return Ok(None) };
-    if is_check != matches!(check.by, CheckBy::Agent(_)) {
+    let is_asked_again = is_check && matches!(check.by, CheckBy::Exit(_));
+    if is_check != matches!(check.by, CheckBy::Agent(_)) && !is_asked_again {
         return Ok(None);
     }
     let Some(path) = decision_path(check, id) else { return Ok(None) };
+    let left = LeftByWorker::of(world, step);
+    if is_asked_again {
+        return left.restore(&path);
+    }
+    left.forget();
     decision_file::prepare(&world.workspace, &path)?;
     let Some(moved) = decision_file::move_aside(&world.workspace, &path)? else { return Ok(None) };
     notes.extend(moved.note());

@@ -19,9 +19,10 @@ use unstuck_core::validator::pattern::{self, Word};
 use unstuck_core::validator::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::workflow::Step;
 use unstuck_core::{RunState, closer, declaration, iteration_summary};
+use unstuck_store::blobs::BlobStore;
 
-/// Returns what the registry says to the worker of a step.
-pub(crate) fn of(state: &RunState, step: &Step, at: &StepState) -> FromRegistry {
+/// Returns what the registry says to the worker of a step; `blobs` know where whole outputs are.
+pub(crate) fn of(state: &RunState, step: &Step, at: &StepState, blobs: &dyn BlobStore) -> FromRegistry {
     let Some(completion) = &step.completion else { return FromRegistry::default() };
     let uv = variables(state, step, at, completion);
     let mut files = Vec::new();
@@ -35,7 +36,7 @@ pub(crate) fn of(state: &RunState, step: &Step, at: &StepState) -> FromRegistry 
     if let Some(format) = completion.answer_of(at.iteration) {
         task.push_str(&how_to_answer(format, completion.final_answer.as_ref()));
     }
-    let findings = findings(at, completion, &uv, &mut files);
+    let findings = findings(at, completion, &uv, blobs, &mut files);
     FromRegistry { task, findings, files }
 }
 
@@ -197,12 +198,13 @@ fn findings(
     at: &StepState,
     completion: &Completion,
     uv: &BTreeMap<String, String>,
+    blobs: &dyn BlobStore,
     files: &mut Vec<String>,
 ) -> String {
     match at.feedback.source {
         Some(DecisionSource::Validators) => {
             let failed = at.verified.validators.iter().filter(|it| it.outcome == ValidatorOutcome::Fail);
-            let failed: Vec<Failed<'_>> = failed.map(|it| of_validator(at, completion, it)).collect();
+            let failed: Vec<Failed<'_>> = failed.map(|it| of_validator(at, completion, blobs, it)).collect();
             answering(at, completion, uv, &failed, files)
         }
         Some(DecisionSource::Answer) => of_answer(at, completion, uv, files),
@@ -287,11 +289,15 @@ fn answering(
 fn of_validator<'a>(
     at: &'a StepState,
     completion: &'a Completion,
+    blobs: &dyn BlobStore,
     result: &'a ValidatorResult,
 ) -> Failed<'a> {
     let condition = completion.conditions.iter().find(|it| it.validator.name == result.validator);
     let report = &result.report;
     let fingerprints = result.fingerprints();
+    let outputs = [&result.stdout, &result.stderr].into_iter().flatten().filter(|blob| blob.size > 0);
+    let whole: Vec<String> =
+        outputs.filter_map(|blob| Some(blobs.file(blob)?.to_string_lossy().into_owned())).collect();
     Failed {
         validator: &result.validator,
         pattern: condition.map(|it| &it.validator.pattern),
@@ -312,6 +318,7 @@ fn of_validator<'a>(
         stderr: &result.stderr_end,
         occurrence: occurrence(at, &fingerprints),
         fingerprints,
+        whole: (!whole.is_empty()).then(|| whole.join(" and ")),
         ..Failed::default()
     }
 }

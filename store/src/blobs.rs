@@ -23,6 +23,11 @@ pub trait BlobStore: Send + Sync {
     /// Opens a blob. Reading fails at the end where the content is not what the name says.
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>>;
 
+    /// Returns the file that holds a blob; `None` where none does.
+    fn file(&self, _blob: &Blob) -> Option<PathBuf> {
+        None
+    }
+
     /// Stores `content` durably.
     fn put(&self, content: &[u8]) -> io::Result<Blob> {
         let mut writer = self.writer()?;
@@ -51,6 +56,10 @@ impl<B: BlobStore + ?Sized> BlobStore for Arc<B> {
 
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
         (**self).open(blob)
+    }
+
+    fn file(&self, blob: &Blob) -> Option<PathBuf> {
+        (**self).file(blob)
     }
 }
 
@@ -111,6 +120,10 @@ impl BlobStore for FolderBlobs {
 
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(CheckedRead::new(File::open(self.path(&blob.digest))?, *blob)))
+    }
+
+    fn file(&self, blob: &Blob) -> Option<PathBuf> {
+        Some(self.path(&blob.digest))
     }
 }
 

@@ -3,11 +3,12 @@
 //! Export and mirror are the same bytes. An import has the same events with the same hashes, so an
 //! exported log can be checked against the run that it came from.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 
+use crate::event_store::EventStore as _;
 use crate::opening::OpenError;
 use crate::run_folder::RunFolder;
 use crate::run_log::{ReadLog, RunLog};
@@ -36,7 +37,9 @@ pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
 /// Lines that another program has put in another form are read too, but then the mirror differs from
 /// the export in its bytes, not in its events.
 pub fn import(lines: &mut dyn Read, folder: &RunFolder) -> Result<RunLog, OpenError> {
-    RunLog::create_from(folder, lines)
+    let log = RunLog::create_from(folder, lines)?;
+    note_imported(folder, log.head().seq);
+    Ok(log)
 }
 
 /// Adds to a run that is here what exported lines hold beyond its last event. Returns that event, too; where it is the
@@ -46,5 +49,18 @@ pub fn import(lines: &mut dyn Read, folder: &RunFolder) -> Result<RunLog, OpenEr
 ///
 /// An event that is here is another one than in the lines, or as [`import`]; nothing is changed then.
 pub fn extend(lines: &mut dyn Read, folder: &RunFolder) -> Result<(RunLog, Seq), OpenError> {
-    RunLog::extend_from(folder, lines)
+    let (log, before) = RunLog::extend_from(folder, lines)?;
+    note_imported(folder, log.head().seq);
+    Ok((log, before))
+}
+
+/// Returns the last event that came from an export, which leaves payloads out; 0 of a run that was recorded here.
+pub fn imported_up_to(folder: &RunFolder) -> Seq {
+    let noted = fs::read_to_string(folder.imported()).ok();
+    Seq(noted.and_then(|noted| noted.trim().parse().ok()).unwrap_or(0))
+}
+
+/// Without the note what an export leaves out is taken for lost, which costs a word.
+fn note_imported(folder: &RunFolder, last: Seq) {
+    let _best_effort = fs::write(folder.imported(), format!("{last}\n"));
 }

@@ -5,6 +5,7 @@
 //! left when the store is opened again. The conformance suite does so with every backend.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -133,6 +134,10 @@ impl<B: BlobStore> BlobStore for Faulty<B> {
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
         let inner = self.fault.pass(itself, || self.inner.open(blob))?;
         Ok(Box::new(FaultyReader { inner, fault: self.fault.clone() }))
+    }
+
+    fn file(&self, blob: &Blob) -> Option<PathBuf> {
+        self.inner.file(blob)
     }
 }
 

@@ -77,6 +77,11 @@ impl RunFolder {
         self.path.join("abandoned")
     }
 
+    /// Returns the file that says up to which event the log came from an export; there is none in a run that was recorded here.
+    pub fn imported(&self) -> PathBuf {
+        self.path.join("imported")
+    }
+
     /// Returns the file that says how the rest is written.
     pub fn format(&self) -> PathBuf {
         self.path.join("format")

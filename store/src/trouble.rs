@@ -5,6 +5,7 @@
 //! run, and a resume tries the same again.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::id::Blob;
@@ -60,6 +61,10 @@ impl BlobStore for WatchedBlobs {
 
     fn open(&self, blob: &Blob) -> io::Result<Box<dyn Read + Send>> {
         self.inner.open(blob)
+    }
+
+    fn file(&self, blob: &Blob) -> Option<PathBuf> {
+        self.inner.file(blob)
     }
 }
 

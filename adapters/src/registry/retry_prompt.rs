@@ -54,7 +54,7 @@ pub struct Failed<'a> {
     /// How often in a row, this time included.
     pub occurrence: u32,
     /// Where the whole output is, for people and for the worker.
-    pub whole: Option<&'a str>,
+    pub whole: Option<String>,
 }
 
 /// What the worker claimed, and what speaks against it.
@@ -316,14 +316,9 @@ fn piece(name: &str, text: &str, failed: &Failed<'_>, evidence: &mut String) {
         return;
     }
     let end = clip::tail(text, EVIDENCE_MAX);
-    let left_out = text.len() - end.len();
-    if left_out > 0 {
-        let place = failed.whole.map_or_else(|| "the record of the run".to_owned(), str::to_owned);
-        let _infallible = writeln!(
-            evidence,
-            "(the first {left_out} of {} bytes are left out; the whole is in {place})\n",
-            text.len()
-        );
+    if end.len() < text.len() {
+        let place = failed.whole.as_deref().unwrap_or("the record of the run");
+        let _infallible = writeln!(evidence, "(only its end is shown; the whole output is in {place})\n");
     }
     evidence.push_str(&fenced(end));
     evidence.push('\n');

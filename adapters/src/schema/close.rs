@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::deep;
-use super::merge::each_schema;
+use super::merge::{each_schema, each_schema_at};
 use super::reference::pointer_text;
 
 /// Closes every object of a schema; returns what its author should know.
@@ -30,12 +30,46 @@ pub(super) fn for_worker(schema: &Value) -> (Value, Vec<String>) {
 }
 
 /// Returns the copy for a service that takes closed objects only, whose properties are all required. What meets it
-/// meets the schema.
-pub fn strict(schema: &Value) -> Value {
+/// meets the schema. `None` where there is none that such a service takes: it would refuse the call.
+pub fn strict(schema: &Value) -> Option<Value> {
     let (mut copy, _) = for_worker(schema);
     close(&mut copy);
     require_all(&mut copy);
-    copy
+    (copy.as_object().is_some_and(is_object) && is_strict(&copy)).then_some(copy)
+}
+
+/// Keywords that services with strict schemas refuse (those of OpenAI's structured outputs).
+const NOT_STRICT: &[&str] = &[
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "prefixItems",
+];
+
+/// Says whether a schema keeps to what such services take.
+fn is_strict(schema: &Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let is_closed = map.get("additionalProperties") == Some(&Value::Bool(false));
+    let parts = |keyword: &str| map.get(keyword).and_then(Value::as_array).into_iter().flatten();
+    let properties = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    (is_closed || !is_object(map))
+        && !NOT_STRICT.iter().any(|keyword| map.contains_key(*keyword))
+        && parts("anyOf").chain(properties).chain(map.get("items")).all(is_strict)
 }
 
 /// Closes two schemas that one value has to meet: what one of them names, the closing of the other does not refuse.
@@ -158,9 +192,12 @@ impl Closer {
             let open = open
                 || is_open(keyword, bounded)
                 || (names_properties && matches!(keyword.as_str(), "anyOf" | "oneOf"));
-            self.way.push(keyword.clone());
-            each_schema(keyword, value, &mut |schema| self.close(schema, open));
-            self.way.pop();
+            each_schema_at(keyword, value, &mut |step, schema| {
+                let above = self.way.len();
+                self.way.extend([keyword.clone()].into_iter().chain(step));
+                self.close(schema, open);
+                self.way.truncate(above);
+            });
         }
     }
 
@@ -269,9 +306,12 @@ fn shut(schema: &mut Value, way: &mut Vec<String>, notes: &mut Vec<String>) {
     }
     let bounded = map.contains_key("maxContains");
     for (keyword, value) in map.iter_mut().filter(|(keyword, _)| !is_open(keyword, bounded)) {
-        way.push(keyword.clone());
-        each_schema(keyword, value, &mut |schema| shut(schema, way, notes));
-        way.pop();
+        each_schema_at(keyword, value, &mut |step, schema| {
+            let above = way.len();
+            way.extend([keyword.clone()].into_iter().chain(step));
+            shut(schema, way, notes);
+            way.truncate(above);
+        });
     }
 }
 

@@ -87,6 +87,8 @@ impl Node {
     fn step(&self, token: &str) -> Option<&Self> {
         match &self.kind {
             Kind::Object(_) => self.get(token),
+            // RFC 6901 knows no other way to write a number.
+            Kind::List(_) if token.len() > 1 && token.starts_with(['0', '+']) => None,
             Kind::List(items) => items.get(token.parse::<usize>().ok()?),
             Kind::Scalar(_) => None,
         }

@@ -56,6 +56,8 @@ pub(super) struct Expander<'a> {
     /// The steps to the schema that is being read, in its file.
     way: Vec<String>,
     levels: usize,
+    /// How many schemas around what is being read have an `$id` of their own within the file.
+    bases: usize,
     bytes: usize,
 }
 
@@ -71,6 +73,7 @@ impl<'a> Expander<'a> {
             chain: Vec::new(),
             way: Vec::new(),
             levels: 0,
+            bases: 0,
             bytes: 0,
         };
         expander.note_file(first);
@@ -111,13 +114,14 @@ impl<'a> Expander<'a> {
     fn put_in(&mut self, target: Target) -> Value {
         let document = Arc::clone(&target.document);
         let outer = std::mem::replace(&mut self.way, target.way.clone());
+        let bases = std::mem::take(&mut self.bases);
         self.chain.push(target);
         let value = match document.find(&self.way) {
             Some(node) => self.schema(&document, node),
             None => Value::Bool(true),
         };
         self.chain.pop();
-        self.way = outer;
+        (self.way, self.bases) = (outer, bases);
         value
     }
 
@@ -169,6 +173,8 @@ impl<'a> Expander<'a> {
     fn keywords(&mut self, document: &Document, members: &[Member]) -> Value {
         let mut map = Map::new();
         let mut referred = None;
+        let has_base = members.iter().any(|member| self.is_base(member));
+        self.bases += usize::from(has_base);
         for member in members {
             self.way.push(member.key.clone());
             match keyword::shape(&member.key) {
@@ -194,6 +200,7 @@ impl<'a> Expander<'a> {
             }
             self.way.pop();
         }
+        self.bases -= usize::from(has_base);
         modernise(&mut map);
         match referred {
             None => Value::Object(map),
@@ -206,6 +213,12 @@ impl<'a> Expander<'a> {
                 Value::Object(map)
             }
         }
+    }
+
+    /// Says whether a member makes the schema that is being read one of its own within its file, as no mere name does.
+    fn is_base(&self, member: &Member) -> bool {
+        let is_name = member.value.text().is_some_and(|id| id.starts_with('#'));
+        member.key == "$id" && !self.way.is_empty() && !is_name
     }
 
     /// An unknown key is a note of its author, unless it looks like a slip.
@@ -226,6 +239,16 @@ impl<'a> Expander<'a> {
             self.problem(document, node.at, "a $ref is a text", "");
             return None;
         };
+        if self.bases > 0 {
+            let what = "this reference stands in a schema with an $id of its own, from which it leads elsewhere: that is not followed";
+            self.problem(
+                document,
+                node.at,
+                what,
+                "take the $id away, or move that schema to a file of its own",
+            );
+            return None;
+        }
         match self.target(document, text) {
             Ok(target) => self.follow(document, node, target),
             Err(Unread::Reference(what, help)) => {

@@ -3,6 +3,7 @@
 //! Keywords are independent of each other but for a few groups, so a part is taken apart: what can be joined is, the
 //! rest stays in `allOf`. The parts come first and the schema around them last, so its annotations win.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value, json};
@@ -78,12 +79,23 @@ pub(super) fn requires_the_impossible(schema: &Value) -> bool {
 
 /// Calls `visit` for each schema directly behind a keyword.
 pub(super) fn each_schema(keyword: &str, value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    each_schema_at(keyword, value, &mut |_, schema| visit(schema));
+}
+
+/// The same, with the step that leads to a schema in a list or a map.
+pub(super) fn each_schema_at(
+    keyword: &str,
+    value: &mut Value,
+    visit: &mut dyn FnMut(Option<String>, &mut Value),
+) {
     use super::keyword::Shape;
     match (super::keyword::shape(keyword), value) {
-        (Some(Shape::Schema | Shape::SchemaOrList), value) => visit(value),
-        (Some(Shape::SchemaList), Value::Array(schemas)) => schemas.iter_mut().for_each(visit),
+        (Some(Shape::Schema | Shape::SchemaOrList), value) => visit(None, value),
+        (Some(Shape::SchemaList), Value::Array(schemas)) => {
+            schemas.iter_mut().enumerate().for_each(|(at, schema)| visit(Some(at.to_string()), schema));
+        }
         (Some(Shape::SchemaMap | Shape::PatternMap), Value::Object(schemas)) => {
-            schemas.values_mut().for_each(visit);
+            schemas.iter_mut().for_each(|(name, schema)| visit(Some(name.clone()), schema));
         }
         _ => {}
     }
@@ -117,15 +129,14 @@ fn combine(outer: Map<String, Value>, parts: Vec<Value>) -> Value {
     for part in parts {
         match part {
             Value::Bool(true) => {}
+            Value::Object(part) if WHOLE.iter().any(|keyword| part.contains_key(*keyword)) => {
+                rest.push(Value::Object(part));
+            }
             Value::Object(mut part) => {
                 if let Some(Value::Array(inner)) = part.remove("allOf") {
                     rest.extend(inner);
                 }
-                if WHOLE.iter().any(|keyword| part.contains_key(*keyword)) {
-                    rest.push(Value::Object(part));
-                } else {
-                    members.push(part);
-                }
+                members.push(part);
             }
             _ => return Value::Bool(false),
         }
@@ -231,8 +242,10 @@ fn join(keyword: &str, mut values: Vec<Value>) -> Option<Value> {
         "const" => same_value(values),
         "uniqueItems" => Some(Value::Bool(values.contains(&Value::Bool(true)))),
         _ if is_annotation(keyword) => values.into_iter().next(),
-        _ if keyword.starts_with("min") || keyword == "exclusiveMinimum" => extreme(values, |a, b| a > b),
-        _ if keyword.starts_with("max") || keyword == "exclusiveMaximum" => extreme(values, |a, b| a < b),
+        _ if keyword.starts_with("min") || keyword == "exclusiveMinimum" => {
+            extreme(values, Ordering::Greater)
+        }
+        _ if keyword.starts_with("max") || keyword == "exclusiveMaximum" => extreme(values, Ordering::Less),
         // What differs has stayed in its part.
         _ => values.into_iter().next(),
     }
@@ -323,9 +336,21 @@ fn same_value(mut values: Vec<Value>) -> Option<Value> {
     values.iter().all(|value| canonical(value) == wanted).then_some(last)
 }
 
-fn extreme(values: Vec<Value>, is_stricter: fn(f64, f64) -> bool) -> Option<Value> {
-    let number = |value: &Value| value.as_f64().unwrap_or_default();
-    values.into_iter().reduce(|a, b| if is_stricter(number(&b), number(&a)) { b } else { a })
+/// Returns the largest of some numbers, or the smallest.
+fn extreme(values: Vec<Value>, stricter: Ordering) -> Option<Value> {
+    values.into_iter().reduce(|a, b| if compare(&b, &a) == stricter { b } else { a })
+}
+
+/// Compares numbers: whole ones exactly, however large they are.
+fn compare(one: &Value, other: &Value) -> Ordering {
+    let integer = |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    match (integer(one), integer(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        _ => {
+            let number = |value: &Value| value.as_f64().unwrap_or_default();
+            number(one).total_cmp(&number(other))
+        }
+    }
 }
 
 /// Writes a value so that equal values are written equally: `1.0` is `1`, and keys are in order.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
-use unstuck_core::event::{RunOutcome, RunResumed, RunStarted};
+use unstuck_core::event::{Fact, Observation, RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::workflow::{Step, Worker};
 use unstuck_replay::Story;
@@ -104,6 +104,7 @@ pub fn resume(global: &Global, args: Args) -> Result {
         worker,
         workflow_digest: driving::digest_now(started.workflow_file.as_deref()),
         program: launch::program(),
+        secrets: driving.secrets.clone(),
     };
     take_up(&project, &found, log, &events, &driving, TakeUp::Resume(order), accept_drift)
 }
@@ -157,6 +158,7 @@ pub fn take_up(
     accept_drift: bool,
 ) -> Result {
     let started = found.started(events)?;
+    let driving = &driving.clone().and_secrets(&secrets(events));
     if !Path::new(&started.workspace).is_dir() {
         let (short, place) = (found.short(), quoted(&started.workspace));
         // The runs of a checkout of our own are found from the project that it was made for.
@@ -189,6 +191,16 @@ pub fn take_up(
     driving::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
         site.take_up(log, how, accept_drift).await
     })
+}
+
+/// Returns the variables that a run was told hold secrets.
+fn secrets(events: &[Event]) -> Vec<String> {
+    let told = events.iter().flat_map(|event| match &event.fact {
+        Fact::Observed(Observation::RunStarted(event)) => &*event.secrets,
+        Fact::Observed(Observation::RunResumed(event)) => &*event.secrets,
+        _ => &[],
+    });
+    told.cloned().collect()
 }
 
 /// Decides what was recorded again, and returns the first event about which something else would be decided.

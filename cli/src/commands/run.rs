@@ -262,6 +262,7 @@ pub fn run(global: &Global, args: Args) -> Result {
         if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
     started.workspace = workspace.to_string_lossy().into_owned();
+    started.secrets.clone_from(&args.driving.secrets);
     let snapshots = runs.as_ref().map(|runs| driving::snapshots(runs, &started));
     if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
         args.scope.release_ci(&mut started.workflow);
@@ -305,6 +306,7 @@ fn begin(
     short: String,
 ) -> Result {
     let shown = Shown { run: started.run.clone(), short, header, before: Story::default() };
+    let driving = &driving.clone().and_secrets(&started.secrets);
     driving::drive(driving, runs, branches, &shown, |site| async move { site.start(started).await })
 }
 
@@ -442,6 +444,7 @@ fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
         parent: None,
         program: launch::program(),
         warnings: Vec::new(),
+        secrets: Vec::new(),
     }
 }
 

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde_json::json;
 use unstuck_adapters::decision_file;
 
 use crate::error::{Error, Result};
-use crate::exit;
+use crate::{branches, exit};
 
 /// Arguments of `unstuck verdict`.
 #[derive(Debug, clap::Args)]
@@ -19,13 +20,13 @@ pub struct Args {
     /// The verdict.
     decision: Decision,
     /// Why; may be given more than once.
-    #[arg(long = "reason", value_name = "TEXT")]
+    #[arg(long = "reason", value_name = "TEXT", value_parser = any_text())]
     reasons: Vec<String>,
     /// Names an open problem, with the same text as long as the problem is the same.
     #[arg(long = "fingerprint", value_name = "NAME")]
     fingerprints: Vec<String>,
     /// What a person must do; with blocked.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = any_text())]
     needs: Option<String>,
     /// Ask again after so many seconds; with waiting [default: 60].
     #[arg(long, value_name = "SECONDS")]
@@ -36,6 +37,11 @@ pub struct Args {
     /// The id of the check [default: the one that the run asks for].
     #[arg(long, env = "UNSTUCK_CHECK_ID", value_name = "UUID")]
     check_id: Option<String>,
+}
+
+/// Takes what is no UTF-8, too: a verdict is not to be lost for a byte of what a tool has printed.
+fn any_text() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|text| text.to_string_lossy().into_owned())
 }
 
 /// After how many seconds somebody is asked again who waits and says no more.
@@ -73,7 +79,7 @@ pub fn verdict(args: &Args) -> Result {
     }
     let decision = args.decision.to_possible_value().expect("no verdict is hidden");
     let mut verdict = json!({ "decision": decision.get_name(), "reasons": args.reasons, "fingerprints": args.fingerprints });
-    if let Some(id) = &args.check_id {
+    if let Some(id) = args.check_id.clone().or_else(|| branches::variable("COMPLETION_CHECK_ID")) {
         verdict["check_id"] = json!(id);
     }
     if args.decision == Decision::Blocked {

@@ -6,6 +6,7 @@ use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Blob, Seq};
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::{EventStore as _, ReadError};
+use unstuck_store::exchange;
 use unstuck_store::opening::{OpenError, Opening};
 use unstuck_store::run_log::RunLog;
 
@@ -42,13 +43,16 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     let log = found.log()?;
     let events = log.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let blobs = log.blobs();
+    let imported = exchange::imported_up_to(&found.folder);
     let (mut payloads, mut missing) = (0, 0);
     let checked = events.map(|event| {
         let event = event.map_err(Failed::Log)?;
         for blob in event.blobs() {
             match check_payload(&*blobs, &blob) {
                 Ok(()) => payloads += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => missing += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && event.seq <= imported => {
+                    missing += 1
+                }
                 Err(source) => return Err(Failed::Payload { at: event.seq, blob, source }),
             }
         }
@@ -96,7 +100,7 @@ impl Failed {
         match self {
             Self::Log(error) => found.unreadable(&error),
             Self::Payload { at, blob, source } => Error::damaged(format!(
-                "a payload of event {at} is damaged: blob {} of {} bytes: {source}",
+                "a payload of event {at} is damaged or lost: blob {} of {} bytes: {source}",
                 blob.digest, blob.size
             ))
             .hint(format!("the events themselves are whole: unstuck show {}", found.short())),

@@ -49,6 +49,9 @@ pub fn why(global: &Global, args: &Args) -> Result {
         if let Some(prompt) = &why.prompt {
             println!("{}", followed(prompt));
         }
+        if let Some(seq) = why.went_on {
+            println!("the run went on after it (event {seq})");
+        }
         println!("\nnext: {UNSTUCK} events {0}    {UNSTUCK} replay {0} --step", found.short());
     }
     Ok(exit::OK)

@@ -301,6 +301,9 @@ fn shown(command: &CommandStory) -> String {
     if command.passed {
         return format!("{run}: passes{tests}{flaky}");
     }
+    if command.is_validator {
+        return format!("{run}: fails, which the step lets pass (onFailure: skip)");
+    }
     format!("{run}: no new failure, {} from before the work{tests}{flaky}", command.failed)
 }
 
@@ -309,7 +312,10 @@ pub fn evidence(story: &Story) -> String {
     let last = story.steps.iter().filter(|step| story.deciding_step.as_ref().is_none_or(|id| *id == step.id));
     let verdicts = last.filter_map(|step| {
         let iteration = step.iterations.last()?;
-        let verdict = iteration.verdict?;
+        let Some(verdict) = iteration.verdict else {
+            let (_, at) = story.state().step(&step.id)?;
+            return Some(format!("{} #{} (event {})", step.id, iteration.iteration, at.ended?));
+        };
         let source = iteration.source.unwrap_or("none");
         Some(format!("{} #{} {source} (event {verdict})", step.id, iteration.iteration))
     });

@@ -70,6 +70,8 @@ pub struct RunStarted {
     pub program: String,
     /// What the file's reader wants a person to know.
     pub warnings: Vec<String>,
+    /// Variables whose values are secrets, besides those whose names say so. The values are nowhere.
+    pub secrets: Vec<String>,
 }
 
 /// The step of another run that this run carries out.
@@ -104,6 +106,8 @@ pub struct RunResumed {
     pub workflow_digest: Option<Digest>,
     /// Version of the program that recorded this.
     pub program: String,
+    /// More variables whose values are secrets.
+    pub secrets: Vec<String>,
 }
 
 /// A person or the system asked the run to stop.

@@ -397,6 +397,7 @@ pub fn run_started(workflow: Workflow) -> RunStarted {
         parent: None,
         program: "test".to_owned(),
         warnings: Vec::new(),
+        secrets: Vec::new(),
     }
 }
 

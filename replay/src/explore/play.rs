@@ -89,6 +89,7 @@ impl Player {
             parent: None,
             program: String::new(),
             warnings: Vec::new(),
+            secrets: Vec::new(),
         };
         let state = give(&RunState::default(), Observation::RunStarted(Box::new(started)));
         Node { state, history: Vec::new(), sets: Vec::new(), bytes: BYTES }

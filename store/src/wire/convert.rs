@@ -293,6 +293,7 @@ impl v1::RunResumed {
             worker_json: it.worker.as_ref().map(json_of).transpose()?,
             workflow_digest: Wire::wire(&it.workflow_digest),
             program: Wire::wire(&it.program),
+            secrets: Wire::wire(&it.secrets),
         })
     }
 
@@ -309,6 +310,7 @@ impl v1::RunResumed {
             worker: worker.transpose()?,
             workflow_digest: self.workflow_digest.domain(),
             program: self.program.domain(),
+            secrets: self.secrets.domain(),
         })
     }
 }
@@ -324,6 +326,7 @@ impl v1::RunStarted {
             parent: Wire::wire(&it.parent),
             program: Wire::wire(&it.program),
             warnings: Wire::wire(&it.warnings),
+            secrets: Wire::wire(&it.secrets),
         })
     }
 
@@ -337,6 +340,7 @@ impl v1::RunStarted {
             parent: self.parent.domain(),
             program: self.program.domain(),
             warnings: self.warnings.domain(),
+            secrets: self.secrets.domain(),
         })
     }
 }

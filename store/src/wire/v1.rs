@@ -25,6 +25,7 @@ pub struct RunStarted {
     pub parent: Option<Parent>,
     pub program: String,
     pub warnings: Vec<String>,
+    pub secrets: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,7 @@ pub struct RunResumed {
     pub worker_json: Option<String>,
     pub workflow_digest: Option<Digest>,
     pub program: String,
+    pub secrets: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

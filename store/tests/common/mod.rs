@@ -97,6 +97,7 @@ pub fn run_started() -> Fact {
         parent: Some(Parent { run: "ba9876543210".into(), step: "all".into(), iteration: Iteration(3) }),
         program: "0.1.0".to_owned(),
         warnings: vec!["`timeout` is not set: 4 h".to_owned()],
+        secrets: vec!["MY_PASS".to_owned()],
     }))
     .into()
 }
@@ -253,6 +254,7 @@ pub fn observations() -> Vec<Observation> {
             worker: Some(Box::new(Worker::new(WorkerKind::Custom, "true"))),
             workflow_digest: None,
             program: "0.1.0".to_owned(),
+            secrets: vec!["OTHER".to_owned()],
         }),
         Observation::RunInterrupted(RunInterrupted { signal: 15 }),
         Observation::AnswerGiven(AnswerGiven {

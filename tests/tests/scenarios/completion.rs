@@ -1,7 +1,7 @@
 //! When is it complete? S01 to S15.
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::{Stage, claims, kind, wait_until, worker};
 
@@ -410,6 +410,50 @@ fn a_verdict_that_nobody_asks_for_fails_no_worker_and_one_that_waits_says_for_ho
     stage.unstuck(&["verdict", "waiting", "--reason", "CI runs", "--file", path]).with_status(0);
     let written: Value = serde_json::from_slice(&std::fs::read(&file).expect("it is written")).expect("JSON");
     assert_eq!(written["retry_after"], 60);
+    let old = Stage::repository().with_variable("ROBOPPI_COMPLETION_CHECK_ID", "old-name");
+    let said = old
+        .shell(&old.workspace(), "unstuck verdict incomplete --reason \"$(printf 'a\\377')\" --file v.json");
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    let written = std::fs::read(old.workspace().join("v.json")).expect("it is written");
+    let written: Value = serde_json::from_slice(&written).expect("JSON");
+    assert_eq!((&written["check_id"], &written["reasons"][0]), (&json!("old-name"), &json!("a\u{fffd}")));
+}
+
+#[test]
+fn a_script_that_checks_again_finds_what_the_worker_left_and_not_what_it_wrote_itself() {
+    let says =
+        |decision: &str| format!("echo '{{\"decision\":\"{decision}\",\"retry_after\":1}}' >verdict.json");
+    let waits = says("waiting");
+    for (worker, first, then, status, decisions) in [
+        // What the first try wrote is not what the second one says.
+        ("true", format!("{waits}; exit 1"), "exit 0", 0, &["complete"][..]),
+        ("true", format!("{waits}; exit 1"), "exit 1", 2, &["incomplete", "incomplete"]),
+        ("true", format!("{}; kill -9 $$", says("incomplete")), "exit 0", 0, &["complete"]),
+        // What the worker wrote is there each time.
+        (
+            &*waits,
+            format!("{}; exit 1", says("waiting")),
+            "grep -q waiting verdict.json && rm verdict.json",
+            0,
+            &["complete"],
+        ),
+    ] {
+        let stage = Stage::repository();
+        let check = format!("[ -e \"$SCRATCH/again\" ] || {{ : >\"$SCRATCH/again\"; {first}; }}; {then}");
+        stage.workflow(
+            "",
+            &format!(
+                "worker: CUSTOM\ncapabilities: [EDIT]\ninstructions: |\n  {worker}\nmax_iterations: 2\ncompletion_check:\n  worker: CUSTOM\n  \
+                 capabilities: [READ]\n  decision_file: verdict.json\n  instructions: |\n    {check}"
+            ),
+        );
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(status);
+        let found = stage.verdicts().into_iter().map(|mut it| it["decision"].take());
+        let found: Vec<Value> = found.filter(|decision| decision != "waiting").collect();
+        assert!(!ended.out.contains("no new failure"), "a try before does not count: {}", ended.out);
+        assert_eq!(found, decisions, "{first}; {then}: {ended:#?}");
+        stage.verify();
+    }
 }
 
 #[test]

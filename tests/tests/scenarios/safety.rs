@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{Stage, holds, worker};
+use crate::stage::{Stage, holds, wait_until, worker};
 
 #[test]
 fn s67_a_worker_that_empties_its_workspace_does_not_reach_the_record() {
@@ -74,6 +74,33 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
             assert!(!holds(&bytes, form.as_bytes()) && !name.contains(form), "{form} is in {name}");
         }
     }
+}
+
+#[test]
+fn s69_a_secret_that_a_run_was_told_of_stays_one_when_it_goes_on_or_runs_in_the_background() {
+    let value = "correct-horse-battery";
+    let is_nowhere = |stage: &Stage| {
+        for path in stage.kept() {
+            let bytes = fs::read(&path).expect("it can be read");
+            assert!(!holds(&bytes, value.as_bytes()), "{}", path.display());
+        }
+    };
+    let says = "echo value $MYPASS";
+    let first = format!("cat >/dev/null; {says}; test -e \"$SCRATCH/goes\"");
+    let stage = Stage::repository().with_variable("MYPASS", value);
+    let run = ["run", "go", "--claim", "--iterations", "1", "--secret", "MYPASS", "--with", &first];
+    stage.unstuck(&run);
+    is_nowhere(&stage);
+    fs::write(stage.scratch("goes"), "").expect("the scratch folder is ours");
+    stage.unstuck(&["resume", "--add-iterations", "1", "--hint", value]);
+    is_nowhere(&stage);
+    assert_eq!(stage.facts("run_started")[0]["secrets"], serde_json::json!(["MYPASS"]));
+    assert!(stage.events().len() > 10, "it went on");
+
+    let stage = Stage::repository().with_variable("MYPASS", value);
+    stage.unstuck(&[&run[..], &["-d"]].concat()).with_status(0);
+    wait_until("it has ended", || !stage.facts("run_ended").is_empty());
+    is_nowhere(&stage);
 }
 
 #[test]
@@ -350,7 +377,7 @@ fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone(
 fn a_run_on_whose_files_somebody_works_is_not_undone_and_a_full_folder_is_not_checked_out_to() {
     let stage = Stage::repository().with_variable("HOLD_AT", "1").with_variable("DONE_AT", "1");
     let live = stage.start(&["run", "count", "--claim", "--with", &worker("count.sh")]);
-    crate::stage::wait_until("it works", || stage.calls() == 1);
+    wait_until("it works", || stage.calls() == 1);
     stage.unstuck(&["undo"]).with_status(64).complains("is being worked on by process");
     crate::stage::tell(&stage.scratch("go"));
     live.wait().with_status(0);
@@ -612,7 +639,7 @@ fn two_runs_whose_workspaces_overlap_do_not_work_at_the_same_time() {
         let arguments = ["run", "count", "--claim", "--with", &worker("count.sh")];
         let place = folder(busy).display().to_string();
         let live = stage.start(&[&["-C", &place][..], &arguments].concat());
-        crate::stage::wait_until("it works", || stage.calls() == 1);
+        wait_until("it works", || stage.calls() == 1);
         let second = stage.unstuck_in(&folder(refused), &arguments).with_status(64);
         second.complains("another run works in").complains("unstuck stop");
         crate::stage::tell(&stage.scratch("go"));

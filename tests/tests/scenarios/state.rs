@@ -64,6 +64,21 @@ fn what_a_lost_attempt_has_changed_counts_with_the_one_that_takes_its_place() {
 }
 
 #[test]
+fn a_payload_that_is_lost_is_told_by_verify_unless_an_export_left_it_out() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "go", "--claim", "--iterations", "1", "--with", "echo not yet"]).with_status(2);
+    let file = stage.scratch("log.jsonl");
+    let exported = stage.unstuck(&["export", "@last"]).with_status(0).out;
+    fs::write(&file, exported).expect("the scratch folder is ours");
+    let blob = stage.kept().into_iter().find(|path| path.parent().is_some_and(|it| it.ends_with("blobs")));
+    fs::remove_file(blob.expect("there are payloads")).expect("it is there");
+    stage.unstuck(&["verify"]).with_status(6).complains("is damaged or lost: blob");
+    let other = Stage::repository();
+    other.unstuck(&["import", &file.to_string_lossy()]).with_status(0);
+    other.unstuck(&["verify"]).with_status(0).says("which an export leaves out");
+}
+
+#[test]
 fn s60_a_run_that_was_stopped_is_not_resumed_by_anything_but_a_person() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2").with_variable("DONE_AT", "4");
     let command = worker("count.sh");

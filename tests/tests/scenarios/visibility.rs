@@ -45,6 +45,19 @@ fn held(stage: &Stage) -> Live {
 }
 
 #[test]
+fn s71_an_end_after_which_the_run_went_on_explains_nothing() {
+    let stage = Stage::repository();
+    let work = "if [ -e \"$SCRATCH/first\" ]; then : >\"$SCRATCH/second\"; sleep 60; fi; : >\"$SCRATCH/first\"; echo not yet";
+    stage.unstuck(&["run", "go", "--claim", "--iterations", "1", "--with", work]).with_status(2);
+    stage.unstuck(&["why"]).says("OUT OF ITERATIONS");
+    let live = stage.start(&["resume", "--add-iterations", "1"]);
+    wait_until("it works again", || stage.scratch("second").exists());
+    let why = stage.unstuck(&["why"]).with_status(0).says("the run went on after it (event");
+    assert!(!why.out.contains("OUT OF ITERATIONS"), "{}", why.out);
+    live.crash();
+}
+
+#[test]
 fn s71_every_end_has_its_exit_status_its_evidence_and_a_next_command() {
     let stage = Stage::repository();
     let run = |arguments: &[&str]| stage.unstuck(&[&["run"], arguments].concat());

@@ -1,0 +1,59 @@
+//! The decision file of a worker whose work a script checks.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::decision_file;
+use unstuck_core::event::{Bytes, DecisionFile};
+use unstuck_core::verdict::Refusal;
+use unstuck_core::workflow::Step;
+
+use crate::machine::Machine;
+
+/// The decision file as the worker of a step has left it. A script that checks may read it, and may write one itself: it finds
+/// what it found the first time, however often it is asked, also if it died meanwhile or its supervisor did.
+pub(crate) struct LeftByWorker<'a> {
+    workspace: &'a Path,
+    /// Its bytes, from the first try of the check on; empty where there was none to read.
+    kept: PathBuf,
+}
+
+impl<'a> LeftByWorker<'a> {
+    pub(crate) fn of(world: &'a Machine, step: &Step) -> Self {
+        let kept = world.artifacts.join(step.id.as_str()).join("decision-left-by-worker");
+        Self { workspace: &world.workspace, kept }
+    }
+
+    /// Takes away what an earlier try has made of it, and returns that.
+    pub(crate) fn restore(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let now = match decision_file::read(self.workspace, path) {
+            DecisionFile::Read(Bytes(bytes)) => bytes,
+            DecisionFile::Refused(Refusal::Missing | Refusal::Empty) => Vec::new(),
+            // What cannot be read is no verdict of anybody.
+            _ => return Ok(None),
+        };
+        let left = match fs::read(&self.kept) {
+            Ok(left) => left,
+            Err(_) => return self.keep(&now).map(|()| None),
+        };
+        if left == now {
+            return Ok(None);
+        }
+        let moved = decision_file::move_aside(self.workspace, path)?;
+        if !left.is_empty() {
+            decision_file::put_back(self.workspace, path, &left)?;
+        }
+        Ok(moved.map(|_| now))
+    }
+
+    fn keep(&self, bytes: &[u8]) -> io::Result<()> {
+        self.kept.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&self.kept, bytes)
+    }
+
+    /// The worker begins again.
+    pub(crate) fn forget(&self) {
+        let _was_never_kept = fs::remove_file(&self.kept);
+    }
+}
