@@ -5,11 +5,14 @@
 use std::borrow::Cow;
 
 use crate::beside;
-use crate::event::{CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome};
+use crate::event::{
+    CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
+};
 use crate::failure::UNPARSED;
 use crate::gate::{self, CommandResult};
 use crate::id::{CheckId, Millis, Timestamp};
 use crate::moment;
+use crate::question::left_asking;
 use crate::reading::{CallEnd, Reading, Scope, Trouble};
 use crate::state::{Changed, StepState};
 use crate::verdict::{self, CheckIdMatch, Decision, Problem, Refusal, Resolution};
@@ -316,6 +319,40 @@ impl Outcome {
         (is_unclear && (worked || told)).then(|| words(reading))
     }
 
+    /// Says whether that it failed is known from its words alone: it ended well, and its client, if it has one, told
+    /// nothing in a form of its own. What it did then says more than its words.
+    pub fn only_says_so(&self) -> bool {
+        // A client that told that it failed has given no answer; words that were taken for an outage are one.
+        let is_plain = |told: &Reading| told.end == CallEnd::Failed && !self.answer.is_empty();
+        matches!(self.exit, Exit::Code(0) | Exit::Settled) && self.reading.as_deref().is_none_or(is_plain)
+    }
+
+    /// Returns what a worker asked that has ended by itself without an answer and without a word of its client on how it
+    /// ended. `changed` says whether the workspace is another one than before, and `failure` why it failed: one that names
+    /// what is wrong says more.
+    pub(crate) fn question(
+        &self,
+        changed: Option<bool>,
+        failure: Option<&weather::Failure>,
+    ) -> Option<String> {
+        let trouble = failure.and_then(|it| it.trouble);
+        if trouble.is_some_and(|it| !matches!(it, Trouble::Crashed | Trouble::NoEnd)) {
+            return None;
+        }
+        let failed = |code| !matches!(code, 0 | 126 | 127);
+        match (&self.exit, self.reading.as_deref()) {
+            (Exit::Asks(question), _) => Some(question.clone()),
+            (Exit::Code(0), None) if changed != Some(true) => {
+                left_asking(&self.answer, &self.stderr_tail, true)
+            }
+            (Exit::Code(code), None) if failed(*code) => left_asking(&self.answer, &self.stderr_tail, false),
+            (Exit::Code(code), Some(told)) if failed(*code) && has_done_nothing(told) => {
+                left_asking(&told.message, &self.stderr_tail, false)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns why a process failed; `None` if it succeeded.
     pub fn failure(&self, kind: WorkerKind) -> Option<weather::Failure> {
         let ended_by_itself =
@@ -356,6 +393,20 @@ impl Outcome {
         };
         Some(failure)
     }
+}
+
+impl WorkerFinished {
+    /// Returns why the worker failed; `None` if it succeeded. Where it ended well and only speaks of an outage, it got over
+    /// it, or quotes one, if it has changed something: where its work `is_checked`, that is found out.
+    pub(crate) fn failure(&self, kind: WorkerKind, is_checked: bool) -> Option<weather::Failure> {
+        let has_worked = is_checked && self.changed == Some(true) && self.outcome.only_says_so();
+        self.outcome.failure(kind).filter(|_| !has_worked)
+    }
+}
+
+/// Says whether a client told no end, and had not begun to work.
+fn has_done_nothing(told: &Reading) -> bool {
+    matches!(told.trouble, Some(Trouble::Crashed | Trouble::NoEnd)) && told.counts.tools == 0
 }
 
 /// Returns the last line that says something.

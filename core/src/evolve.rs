@@ -32,8 +32,8 @@ use crate::state::{
 };
 use crate::verdict::Decision;
 use crate::verdict::text::strip_ansi;
-use crate::weather::is_weather;
-use crate::workflow::Worker;
+use crate::weather::{self, is_weather};
+use crate::workflow::{Worker, WorkerKind};
 
 /// What an event did to the state.
 enum Fold {
@@ -360,11 +360,18 @@ impl RunState {
 
     /// Returns until when one of a chain is limited, by what it said; `None` for who has no chain, such as whoever finds
     /// out why a loop is stuck.
-    fn rest(&self, id: &StepId, what: Next, outcome: &Outcome, at: Timestamp) -> Option<Rest> {
+    fn rest(
+        &self,
+        id: &StepId,
+        what: Next,
+        outcome: &Outcome,
+        failure: impl FnOnce(WorkerKind) -> Option<weather::Failure>,
+        at: Timestamp,
+    ) -> Option<Rest> {
         let (step, state) = self.step(id).filter(|(_, it)| it.purpose != Purpose::Diagnosis)?;
         let turn = state.turn(what);
         let worker = step.first(turn).filter(|it| !it.fallback.is_empty())?;
-        let failure = outcome.failure(worker.at(turn.place).kind).filter(|it| is_weather(it.class));
+        let failure = failure(worker.at(turn.place).kind).filter(|it| is_weather(it.class));
         Some(Rest { turn, until: failure.and_then(|failure| outcome.limited_until(&failure, at)) })
     }
 
@@ -394,7 +401,9 @@ impl RunState {
         let before = self.ledger.spent_in(of_child).tokens.total();
         self.count_cost(&event.step, Some(&event.outcome));
         let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
-        let rest = self.rest(&event.step, Next::Work, &event.outcome, place.at);
+        let is_checked = self.step(&event.step).is_some_and(|(step, _)| step.check.is_some());
+        let failure = |kind| event.failure(kind, is_checked);
+        let rest = self.rest(&event.step, Next::Work, &event.outcome, failure, place.at);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             step.tokens = tokens;
@@ -454,7 +463,8 @@ impl RunState {
         let before = self.last_snapshot.as_deref();
         let changed = workspace.as_deref().zip(before).is_some_and(|(now, then)| !now.same_work(then));
         self.count_cost(&event.step, Some(&event.outcome));
-        let rest = self.rest(&event.step, Next::Check, &event.outcome, place.at);
+        let failure = |kind| event.outcome.failure(kind);
+        let rest = self.rest(&event.step, Next::Check, &event.outcome, failure, place.at);
         self.turn_ended(&event.step);
         self.with_step(&event.step, |step| {
             step.phase = StepPhase::CheckDue;

@@ -2,9 +2,13 @@
 //!
 //! The class comes from how the process ended and from whole error phrases, on standard error and in
 //! the last lines of the output; never from a bare number or a word in prose (docs on workflow files,
-//! section 8). A worker that ended well has its output searched in its last line only, and only for
-//! the two sentences by which worker CLIs report an outage as if it were an answer. What an adapter
-//! read from structured output outranks all of this and is not looked at here.
+//! section 8). A phrase counts in a line that is an error as programs print theirs, not in one that
+//! quotes an error or names a test. A worker that ended well has its output searched in its last line
+//! only, only for the sentences by which worker CLIs report an outage as if it were an answer, and only
+//! where no other answer stands before it: whoever has told of its work may end with the text of an
+//! error. Whether it did any work is not known here; who knows asks
+//! [`Outcome::only_says_so`](crate::event::Outcome). What an adapter read from structured output
+//! outranks all of this and is not looked at here.
 
 use std::sync::LazyLock;
 
@@ -135,7 +139,7 @@ pub fn classify(
         _ => {}
     }
     let found = if worker_is_script || exit == ExitKind::Code(0) {
-        reported(stdout_tail, stderr_tail)
+        reported(exit, stdout_tail, stderr_tail)
     } else {
         phrase(stdout_tail, stderr_tail)
     };
@@ -164,7 +168,7 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
     let stderr = last_lines(stderr).take(STDERR_LINES_MAX);
     let stdout = last_lines(stdout).take(STDOUT_LINES_MAX);
     let lines: Vec<&str> = stderr.chain(stdout).collect();
-    let (line, trouble) = lines.iter().find_map(|line| Some((*line, trouble_of(line)?)))?;
+    let (line, trouble) = lines.iter().find_map(|line| Some((*line, stated(line)?)))?;
     let mut failure = describe(line, trouble);
     // The time to wait often stands on a line of its own.
     if is_weather(failure.class) {
@@ -176,11 +180,33 @@ fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
 }
 
 /// Searches the very last line for the report of an outage that looks like an answer.
-fn reported(stdout: &str, stderr: &str) -> Option<Failure> {
-    let line = last_lines(stdout).next();
-    let lines = line.into_iter().chain(last_lines(stderr).next().filter(|_| line.is_none()));
-    lines.filter(|line| REPORTED.is_match(line)).find_map(|line| Some(describe(line, trouble_of(line)?)))
+fn reported(exit: ExitKind, stdout: &str, stderr: &str) -> Option<Failure> {
+    let (line, before) = match last_lines(stdout).next() {
+        Some(line) => (line, stdout),
+        None => (last_lines(stderr).next()?, ""),
+    };
+    let trouble = trouble_of(line).filter(|_| REPORTED.is_match(line))?;
+    let got_over_it = || RETRYING.is_match(line) || last_lines(before).skip(1).any(is_told);
+    (exit != ExitKind::Code(0) || !got_over_it()).then(|| describe(line, trouble))
 }
+
+/// Says whether a line is a sentence of an answer: what is said of the work, and not how far it is.
+fn is_told(line: &str) -> bool {
+    static SENTENCE: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r#"(?:\pL.*\s.*[.:;!?]|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}].*[。.：:；！!？?])["'”’»`)*_\]]*$"#,
+        )
+    });
+    let is_underway = line.ends_with("...") || line.ends_with('…');
+    !is_underway && SENTENCE.is_match(line) && !REPORTED.is_match(line) && !RETRYING.is_match(line)
+}
+
+/// Who tries again has come to no end yet.
+static RETRYING: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?i)\b(?:retrying|reconnecting|will (?:re)?try)\b|\b(?:attempt|try|retry) #?\d+\s*(?:/|of)\s*\d+|[(\[]\d+\s*(?:/|of)\s*\d+[)\]]",
+    )
+});
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     text.rsplit(['\n', '\r'])
@@ -235,11 +261,11 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     use Trouble::{Auth, BadRequest, Credit, Network, RateLimit, Server};
     let status = |codes: &str| {
         format!(
-            r#"(?i)(?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b"#
+            r#"(?i)((?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b)"#
         )
     };
     let head = head_of_phrase();
-    let at_head = |phrases: &str| format!(r"(?i){head}(?:{phrases})");
+    let at_head = |phrases: &str| format!(r"(?i){head}({phrases})");
     [
         (
             RateLimit,
@@ -300,6 +326,51 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
 
 fn trouble_of(line: &str) -> Option<Trouble> {
     PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(trouble, _)| *trouble)
+}
+
+/// Returns what an error says that is known to be one, line by line from its end.
+pub(crate) fn mentioned(error: &str) -> Option<Trouble> {
+    last_lines(error).take(STDERR_LINES_MAX).find_map(trouble_of)
+}
+
+/// Returns what a line says that is an error as programs print theirs.
+fn stated(line: &str) -> Option<Trouble> {
+    let is_stated = |pattern: &Regex| {
+        let phrase = pattern.captures(line).and_then(|found| found.get(1));
+        phrase.is_some_and(|it| begins_as_error(&line[..it.start()]) && !TOLD_OF.is_match(&line[it.end()..]))
+    };
+    PHRASES.iter().find(|(_, pattern)| is_stated(pattern)).map(|(trouble, _)| *trouble)
+}
+
+/// What follows where a sentence tells of an error: `429 Too Many Requests is now answered with a retry`.
+static TOLD_OF: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r#"(?i)^["'`)\]]*\s+(?:(?:errors?|responses?|cases?)\s+)?(?:is|are|were|now|handling|handled|tests?)\b"#,
+    )
+});
+
+/// Says whether what stands in a line before an error phrase is what programs put before their errors: times, names,
+/// fields, and words that say that something failed. What quotes an error, or names a test, has other words there.
+fn begins_as_error(head: &str) -> bool {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        let mark = format!(r#"{MARK}|[\s"'`\[\](){{}}<>|,=:]"#);
+        let time = r"\d+(?:[:./T+-]\d+)+(?:[.,]\d+)?Z?|\(\d+\)|\[[\w .:@/-]{1,60}\]";
+        let level = r"(?:error|err|failed|failure|fatal|warn|warning|exception|critical|panic|info|debug|trace|notice)\b";
+        let field = r#"[\w.$@/-]+(?:::[\w.$@/-]+)*(?:\(\d*\)|\[\d+\])?["']?\s*[:=]"#;
+        let value = r#""(?:[^"\\]|\\.)*"\s*[,:]|[\w.]+=(?:"[^"]*"|[^\s"{]+)\s|(?:true|false|null|-?\d[\d.]*)\s*,|(?:/|https?:)\S+\s"#;
+        let failed = r"(?:error|fail(?:ed|ure)|fatal|exception|unable|could not|couldn't|cannot|can't|exceeded|unexpected|retrying|reconnecting|attempt)\b";
+        let sorry = r"(?:sorry|oops|oh no)[,.!]";
+        regex(&format!(
+            r"(?i)^(?:{mark}|{time}|{level}|{field}|{value}|{sorry})*(?:(?:[\w./'’-]+ ){{0,3}}(?:\w*(?:error|exception)\b|{failed})[^!?]{{0,200}})?$"
+        ))
+    });
+    static TELLS: LazyLock<Regex> = LazyLock::new(|| {
+        let said = r"\b(?:i|we|my|our|is|are|were|now|should|handl\w*|tests?|specs?|assert\w*|expect\w*)\b|_tests?\b|\btests?_";
+        let told = r"\b(?:fixed|added|changed|updated|implemented|note|summary|result|done|todo|example|was|title|subject)\b";
+        let ran = r"(?-i:\bFAIL(?:ED|URES?)?\b)|\.\.\s*fail";
+        regex(&format!("(?i){said}|{told}|{ran}"))
+    });
+    HEAD.is_match(head) && !TELLS.is_match(head)
 }
 
 /// Reads when a limit ends: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`, `...|1700000000`,

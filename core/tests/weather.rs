@@ -157,6 +157,16 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
                 assert_eq!(found.phrase.as_deref(), Some(line));
             }
         }
+        for before in
+            ["I fixed the message. It was:", "The checks pass (all of them).", "修正しました。出力："]
+        {
+            let answer = format!("{before}\n{line}\n");
+            assert_eq!(classify(false, ExitKind::Code(0), &answer, ""), None, "{answer}");
+        }
+        for before in ["Calling the model...", "=== iteration 3 ===", "12 files", line] {
+            let text = format!("{before}\n{line}\n");
+            assert!(classify(false, ExitKind::Code(0), &text, "").is_some(), "{text}");
+        }
         let earlier = format!("{line}\nretried, all done\n");
         assert_eq!(classify(false, ExitKind::Code(0), &earlier, ""), None, "{line}");
     }
@@ -171,6 +181,64 @@ fn an_outage_that_looks_like_an_answer_is_weather_even_at_exit_0() {
         "we hit a rate limit in the API design",
     ] {
         assert_eq!(classify(false, ExitKind::Code(0), line, ""), None, "{line}");
+    }
+}
+
+#[test]
+fn who_tries_again_has_come_to_no_end() {
+    for line in [
+        "API Error: 429 rate_limit_error, retrying (1/5)",
+        "API Error (Connection error.) · Retrying in 5 seconds… (attempt 3/10)",
+        "[API Error: 529 overloaded, attempt 2 of 4]",
+        "You've hit your limit, will retry",
+    ] {
+        assert_eq!(classify(false, ExitKind::Code(0), "", line), None, "{line}");
+        assert_eq!(classify(false, ExitKind::Code(0), line, ""), None, "{line}");
+        let found = classify(false, ExitKind::Code(1), "", line).expect("a failure");
+        assert!(is_weather(found.class), "{line}");
+    }
+}
+
+#[test]
+fn an_error_phrase_counts_in_a_line_that_is_an_error_and_not_in_one_that_tells_of_one() {
+    for line in [
+        "AxiosError: Request failed with status code 429",
+        "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+        "stream error: exceeded retry limit, last status: 429 Too Many Requests",
+        "LLM request failed: 429 Too Many Requests",
+        "litellm.RateLimitError: AnthropicException - {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\"}}",
+        "openai.RateLimitError: Error code: 429 - {'error': {'message': 'slow down'}}",
+        "2026-11-25T09:00:00.123Z ERROR my_agent::client: unexpected status 429 Too Many Requests",
+        "[09:00:00] error: rate limit exceeded",
+        "[agent] Error: rate limit exceeded",
+        "time=09:00:00 level=error msg=\"call failed\" status=429",
+        "{\"level\":\"error\",\"msg\":\"call failed\",\"status\":429}",
+        "Failed to call the model at https://example.com/v1: HTTP 429",
+        "Error: the service answered with HTTP 429",
+        "Sorry, you've hit your usage limit",
+    ] {
+        let found = class(classify(false, ExitKind::Code(1), line, ""));
+        assert_eq!(found, "RETRYABLE_RATE_LIMIT", "{line}");
+    }
+    for line in [
+        "test rate_limit ... FAILED 429 Too Many Requests",
+        "test client::limited ... FAILED: 429 Too Many Requests",
+        "FAILED tests/test_api.py::test_limit - HTTP 429",
+        "FAIL src/api.spec.ts: rate limit exceeded",
+        "--- FAIL: TestLimit: 429 Too Many Requests",
+        "not ok 3 - 429 Too Many Requests",
+        "  3) client: rate limit exceeded",
+        "AssertionError: expected status 200, got status 429",
+        "Error: expected 200 \"OK\", got 429 \"Too Many Requests\"",
+        "It was: rate limit exceeded",
+        "I saw an error: 429 Too Many Requests",
+        "Fixed: HTTP 429 is retried",
+        "The handler returns HTTP 429 for that",
+        "429 Too Many Requests is now answered with a retry.",
+        "We hit a rate limit in the API design: 429 Too Many Requests is now answered with a retry.",
+        "{\"type\":\"text\",\"text\":\"The handler answers with HTTP 429\"}",
+    ] {
+        assert_eq!(class(classify(false, ExitKind::Code(1), line, "")), "NON_RETRYABLE", "{line}");
     }
 }
 

@@ -12,6 +12,7 @@ use super::{Client, Meaning, Problem, Stream, Told};
 use crate::clip::head;
 use crate::event::Exit;
 use crate::id::Millis;
+use crate::question::left_asking;
 use crate::reading::{CallEnd, Progress, Reading, Retrying, Trouble};
 use crate::verdict::text::strip_ansi;
 use crate::weather::{self, ExitKind, class_of};
@@ -385,7 +386,8 @@ impl Verdict<'_> {
         {
             if let Some((trouble, problem)) = by_output(ExitKind::Code(0), &plain.text, "") {
                 describe(&mut reading, trouble, &problem);
-                return (reading, None);
+                // Where it has worked or given a verdict, these words were no outage, and all that it said.
+                return (reading, Some(plain.text.clone()));
             }
             reading.message = taken_whole(self.complaint);
         }
@@ -455,7 +457,9 @@ impl Verdict<'_> {
         {
             return found;
         }
-        let problem = saying(self.last_line().unwrap_or(self.complaint));
+        let question = plain.and_then(|it| left_asking(&it.text, self.stderr, false));
+        let said = question.as_deref().or(self.last_line());
+        let problem = saying(said.unwrap_or(self.complaint));
         match self.exit {
             // Another try would print the same.
             Exit::Code(0) if plain.is_some_and(|it| it.is_told) => (Trouble::Config, saying(self.complaint)),

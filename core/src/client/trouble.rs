@@ -102,8 +102,7 @@ fn by_status(status: u16) -> Option<Trouble> {
 }
 
 fn by_weather(message: &str) -> Option<Trouble> {
-    let failure = weather::classify(false, ExitKind::Code(1), "", message)?;
-    failure.trouble.filter(|_| weather::is_weather(failure.class))
+    weather::mentioned(message).filter(|trouble| weather::is_weather(weather::class_of(*trouble)))
 }
 
 fn regex(pattern: &str) -> Regex {

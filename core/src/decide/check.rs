@@ -11,6 +11,7 @@ use crate::gate;
 use crate::id::{Attempt, Iteration, Seq};
 use crate::prompt;
 use crate::state::{RunState, StepState};
+use crate::verdict::Decision;
 use crate::weather;
 use crate::workflow::{CheckBy, CheckCommand, Step};
 
@@ -26,7 +27,7 @@ impl Batch {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
         }
         if let Exit::Asks(question) = &event.outcome.exit {
-            return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
+            return self.asks(step, question, vec![cause]);
         }
         let id = &event.check_id;
         let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, Some(id));
@@ -50,7 +51,15 @@ impl Batch {
             CheckBy::Agent(_) => {
                 let prompt = prompt::check(before, step, at, id);
                 let resolution = resolve(&file, &event.outcome.answer, &prompt, "", Some(id));
-                match event.outcome.failure(kind_of(step, at)) {
+                // Who gives a verdict and ends well has checked, whatever else it speaks of.
+                let is_hearsay = resolution.decision != Decision::None && event.outcome.only_says_so();
+                let failure = event.outcome.failure(kind_of(step, at)).filter(|_| !is_hearsay);
+                if resolution.decision == Decision::None
+                    && let Some(question) = event.outcome.question(None, failure.as_ref())
+                {
+                    return self.asks(step, &question, evidence);
+                }
+                match failure {
                     Some(failure) if !stands_although_failed(&resolution) => {
                         self.check_could_not_run(step, at, event, &failure, evidence);
                     }

@@ -33,10 +33,14 @@ impl Batch {
         if let Some(why) = &event.outcome.fatal {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
         }
-        if let Exit::Asks(question) = &event.outcome.exit {
-            return self.blocked(&step.id, format!("an answer to its question: {question}"), vec![cause]);
+        let failure = event.failure(kind_of(step, at), step.check.is_some());
+        let is_claim = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim);
+        // A verdict says more than how the output ends.
+        if let Some(question) = event.outcome.question(event.changed, failure.as_ref())
+            && (!is_claim || matches!(event.outcome.exit, Exit::Asks(_)))
+        {
+            return self.asks(step, &question, vec![cause]);
         }
-        let failure = event.outcome.failure(kind_of(step, at));
         let broke_off = self.at(&step.id).broke_off.is_some();
         let Some(check) = &step.check else {
             return match failure {
@@ -83,7 +87,14 @@ impl Batch {
         let (answer, said) = (&event.outcome.answer, &at.feedback.said);
         let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, check_id.as_ref());
         let resolution = resolve(&file, answer, &prompt, said, check_id.as_ref());
-        match failure {
+        if resolution.decision == Decision::None
+            && let Some(question) = event.outcome.question(event.changed, failure.as_ref())
+        {
+            return self.asks(step, &question, vec![cause]);
+        }
+        // Who gives a verdict and ends well has worked, whatever else it speaks of.
+        let is_hearsay = resolution.decision != Decision::None && event.outcome.only_says_so();
+        match failure.filter(|_| !is_hearsay) {
             Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
                 self.verdict(step, check, claim, vec![cause]);
@@ -100,6 +111,11 @@ impl Batch {
                 self.verdict(step, check, claim, vec![cause]);
             }
         }
+    }
+
+    /// Somebody wants an answer that only a person can give.
+    pub(super) fn asks(&mut self, step: &Step, question: &str, evidence: Vec<Seq>) {
+        self.blocked(&step.id, format!("an answer to its question: {question}"), evidence);
     }
 
     /// Whoever was to say why the loop gets nowhere has left. The step is stuck, whatever was found.

@@ -336,8 +336,9 @@ fn observation(
             unsettled_after: None,
         });
     }
-    // A client changes what it tells of.
-    let changed = outcome.reading.as_ref().is_none_or(|told| !told.files.is_empty());
+    // A client changes what it tells of; who only speaks of an outage has changed nothing.
+    let speaks_of_outage = outcome.only_says_so() && outcome.failure(WorkerKind::Command).is_some();
+    let changed = outcome.reading.as_ref().is_none_or(|told| !told.files.is_empty()) && !speaks_of_outage;
     Observation::WorkerFinished(WorkerFinished {
         step,
         iteration,

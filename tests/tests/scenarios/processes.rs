@@ -328,14 +328,33 @@ fn a_probe_says_that_a_silent_worker_is_lost() {
 #[test]
 fn s50_a_worker_that_asks_blocks_the_run_with_its_question_and_never_gets_a_terminal() {
     let stage = Stage::repository();
-    let script = "if grep -q 'yes, overwrite' ; then exit 0; fi; read -r x </dev/tty; printf 'Overwrite? [y/N] '; sleep 999";
-    run_script(&stage, script, "idle_timeout: 1s")
-        .with_status(4)
-        .says("Overwrite? [y/N]")
-        .says("unstuck answer");
-    stage.leaves_nothing_running();
-    stage.unstuck(&["answer", "@last", "yes, overwrite"]).with_status(0);
-    stage.verify();
+    for asks in [
+        "read -r x </dev/tty && echo a terminal; printf 'Overwrite? [y/N] '; sleep 999",
+        "printf 'Overwrite? [y/N] '; read -r x </dev/tty || exit 2; echo a terminal",
+        "printf 'Overwrite? [y/N] '; read -r x || exit 1; echo an answer",
+        "echo begun; printf 'Overwrite? [y/N] ' >&2; exit 1",
+        "printf 'Overwrite? [y/N] ' >&2",
+    ] {
+        let script = format!("if grep -q 'yes, overwrite' ; then exit 0; fi; {asks}");
+        let ended = run_script(&stage, &script, "idle_timeout: 1s").with_status(4);
+        ended.says("an answer to its question: Overwrite? [y/N]").says("unstuck answer");
+        stage.leaves_nothing_running();
+        stage.unstuck(&["answer", "@last", "yes, overwrite"]).with_status(0);
+        stage.verify();
+    }
+}
+
+#[test]
+fn s50_a_worker_that_asked_and_went_on_without_an_answer_is_judged_by_its_work() {
+    for (worker, status) in [
+        ("printf 'Overwrite? [y/N] '; read -r x; echo no; echo mended >notes", 0),
+        ("printf 'Overwrite? [y/N] ' >&2; echo mended >notes", 0),
+        ("printf 'Which port shall I use? '; echo; echo 'I took 80.'; exit 1", 5),
+    ] {
+        let stage = Stage::repository();
+        run_script(&stage, worker, "idle_timeout: 5s").with_status(status);
+        stage.verify();
+    }
 }
 
 #[test]

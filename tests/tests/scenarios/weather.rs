@@ -303,6 +303,27 @@ fn s44_a_worker_that_talks_about_limits_has_none() {
     assert_eq!(waits(&stage), []);
 }
 
+#[test]
+fn s44_a_worker_that_did_its_work_and_ends_with_the_words_of_an_outage_has_none() {
+    let limit = "You have hit your limit · resets 1pm (Asia/Seoul)";
+    for work in [
+        "echo mended >notes; echo 'I fixed the message. It was:'; echo 'API Error: 529 overloaded_error'",
+        "echo mended >notes; echo 'API Error: 429 rate_limit_error, retrying (1/5)' >&2",
+        &format!("echo mended >notes; echo '{limit}'"),
+    ] {
+        let stage = Stage::repository();
+        run(&stage, work, &[]).with_status(0);
+        assert_eq!((waits(&stage), stage.facts("worker_finished").len()), (vec![], 1), "{work}");
+    }
+    let stage = Stage::repository();
+    let decides = format!("echo '{{\"decision\":\"complete\"}}' >\"$UNSTUCK_DECISION_FILE\"; echo '{limit}'");
+    stage.write("worker.sh", decides);
+    stage.workflow("", "worker: COMMAND\ncommand: sh worker.sh\ninstructions: Look.\ncompletion_check: {claim: true}\nmax_iterations: 2");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    assert_eq!(waits(&stage), []);
+    stage.verify();
+}
+
 /// A worker whose verdict is this, as long as there is no file `go`.
 fn says(stage: &Stage, verdict: &Value, rest: &str) {
     let verdict = verdict.to_string();

@@ -1,0 +1,206 @@
+//! What is decided when a worker has left: by what it did and gave, before by what its words look like.
+
+use unstuck_core::Observation;
+use unstuck_core::event::{
+    Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
+};
+use unstuck_core::id::{Blob, CheckId, Digest, Millis, StepId};
+use unstuck_core::reading::{CallEnd, Counts, Earlier, Reading, Trouble};
+use unstuck_core::testing::{Script, World, script_worker, step};
+use unstuck_core::verdict::{Decision, Refusal};
+use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
+
+const ID: &str = "0190a000-0000-7000-8000-000000000001";
+const LIMIT: &str = "You've hit your limit · resets 1pm (Asia/Seoul)\n";
+const OVERLOADED: &str = "API Error: 529 overloaded_error\n";
+const COMPLETE: &str = r#"{"decision":"complete","check_id":"0190a000-0000-7000-8000-000000000001"}"#;
+
+/// How a worker left.
+#[derive(Clone, Default)]
+struct Left {
+    code: i32,
+    stdout: &'static str,
+    stderr: &'static str,
+    file: &'static str,
+    changed: Option<bool>,
+    told: Option<Reading>,
+}
+
+impl Left {
+    fn saying(code: i32, stdout: &'static str, stderr: &'static str) -> Self {
+        Self { code, stdout, stderr, changed: Some(false), ..Self::default() }
+    }
+
+    fn changed(self) -> Self {
+        Self { changed: Some(true), ..self }
+    }
+
+    fn with_file(self, file: &'static str) -> Self {
+        Self { file, ..self }
+    }
+
+    fn told(self, end: CallEnd, trouble: Option<Trouble>) -> Self {
+        let told = Reading {
+            client: "claude".to_owned(),
+            end,
+            trouble,
+            message: String::new(),
+            http_status: None,
+            retry_after: None,
+            resets: None,
+            session: None,
+            model: None,
+            structured: None,
+            usage: None,
+            at_least: None,
+            cost: None,
+            earlier: Earlier::default(),
+            counts: Counts::default(),
+            files: Vec::new(),
+        };
+        Self { told: Some(told), ..self }
+    }
+}
+
+/// Says in a word what follows for the step.
+fn follows(step: Step, left: Left) -> String {
+    let mut world = World::start(Workflow::of_steps(vec![step]), Script::default());
+    let (step, at) = world.state.steps().next().expect("a step");
+    let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
+    let started = WorkerStarted {
+        step: step.clone(),
+        iteration,
+        attempt,
+        prompt: Blob { digest: Digest::of(b""), size: 0 },
+        limit: Millis(1),
+        check_id: Some(CheckId::new(ID)),
+        moved_aside: None,
+        templates: Vec::new(),
+        call: None,
+        snapshot: None,
+    };
+    world.give(Observation::WorkerStarted(started)).expect("work is due");
+    let decision_file = match left.file {
+        "" => DecisionFile::Refused(Refusal::Missing),
+        text => DecisionFile::Read(Bytes(text.as_bytes().to_vec())),
+    };
+    let finished = WorkerFinished {
+        step,
+        iteration,
+        attempt,
+        outcome: Outcome {
+            answer: left.stdout.to_owned(),
+            stderr_tail: left.stderr.to_owned(),
+            reading: left.told.map(Box::new),
+            ..Outcome::of(Exit::Code(left.code))
+        },
+        decision_file,
+        changed: left.changed,
+        snapshot: None,
+        drift: None,
+        diffstat: None,
+        answer: None,
+    };
+    let known = world.history.events.len();
+    world.give(Observation::WorkerFinished(finished)).expect("a worker is in flight");
+    let word = |fact: &Fact| match fact {
+        Fact::Concluded(Conclusion::WaitRequested(wait)) => match wait.why {
+            WaitReason::Weather(_) => Some("waits".to_owned()),
+            _ => Some("tries again".to_owned()),
+        },
+        Fact::Concluded(Conclusion::StepEnded(end)) => Some(match &end.end {
+            StepEnd::Complete => "complete".to_owned(),
+            StepEnd::Blocked(needs) => format!("blocked: {needs}"),
+            StepEnd::WorkerFailed(_) => "failed".to_owned(),
+            other => format!("{other:?}"),
+        }),
+        Fact::Concluded(Conclusion::CheckRequested(_)) => Some("is checked".to_owned()),
+        Fact::Concluded(Conclusion::VerdictReached(verdict)) => match verdict.decision {
+            Decision::None => Some("no verdict".to_owned()),
+            Decision::Incomplete => Some("incomplete".to_owned()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let events = &world.history.events[known..];
+    events.iter().find_map(|event| word(&event.fact)).unwrap_or_else(|| format!("{events:?}"))
+}
+
+fn alone() -> Step {
+    Step { id: StepId::from("a"), ..step("a") }
+}
+
+fn checked() -> Step {
+    alone().checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "check it")), 2)
+}
+
+fn claims() -> Step {
+    alone().checked(CheckBy::Claim, 2)
+}
+
+fn check(rows: &[(Step, Left, &str)]) {
+    for (step, left, want) in rows {
+        let (stdout, stderr) = (left.stdout, left.stderr);
+        let by = step.check.as_ref().map(|check| &check.by);
+        assert_eq!(follows(step.clone(), left.clone()), *want, "{by:?} {stdout:?} {stderr:?}");
+    }
+}
+
+#[test]
+fn who_has_worked_or_given_a_verdict_and_ended_well_is_not_out_of_order() {
+    let outage = || Left::saying(0, LIMIT, "");
+    let told = |end, trouble| outage().told(end, trouble);
+    let failed = |trouble| Left { stdout: "", ..told(CallEnd::Failed, Some(trouble)) };
+    check(&[
+        (checked(), outage(), "waits"),
+        (checked(), outage().changed(), "is checked"),
+        (checked(), Left { changed: None, ..outage() }, "waits"),
+        (checked(), Left::saying(1, LIMIT, "").changed(), "waits"),
+        (checked(), Left::saying(0, "", OVERLOADED), "waits"),
+        (checked(), Left::saying(0, "", OVERLOADED).changed(), "is checked"),
+        (claims(), outage(), "waits"),
+        (claims(), outage().with_file(COMPLETE), "complete"),
+        (claims(), outage().changed().with_file(COMPLETE), "complete"),
+        (claims(), outage().changed(), "no verdict"),
+        (claims(), Left::saying(1, LIMIT, "").with_file("{}"), "waits"),
+        // Nobody else would look at what it did.
+        (alone(), outage().changed(), "waits"),
+        (
+            alone(),
+            Left::saying(0, "I fixed it. The message was:\nAPI Error: 529 overloaded\n", "").changed(),
+            "complete",
+        ),
+        // The text of a client that should have printed events, and what one told in its own form.
+        (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)), "waits"),
+        (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)).changed(), "is checked"),
+        (claims(), told(CallEnd::Failed, Some(Trouble::RateLimit)).with_file(COMPLETE), "complete"),
+        (checked(), failed(Trouble::RateLimit).changed(), "waits"),
+        (checked(), failed(Trouble::Overloaded), "waits"),
+    ]);
+}
+
+#[test]
+fn who_asks_and_leaves_without_an_answer_blocks_the_run_with_its_question() {
+    let no_terminal = "sh: 1: cannot open /dev/tty: No such device or address\n";
+    let password = || Left::saying(2, "Password: ", no_terminal);
+    let blocked = "blocked: an answer to its question: Password:";
+    let overwrite = "blocked: an answer to its question: overwrite? [y/N]";
+    let crashed = |stderr| Left::saying(1, "", stderr).told(CallEnd::Failed, Some(Trouble::Crashed));
+    check(&[
+        (alone(), password(), blocked),
+        (checked(), password(), blocked),
+        (checked(), password().changed(), blocked),
+        (claims(), password(), blocked),
+        (claims(), password().with_file(COMPLETE), "incomplete"),
+        (checked(), Left::saying(1, "working\noverwrite? [y/N] ", ""), overwrite),
+        (checked(), Left::saying(0, "", "overwrite? [y/N] "), overwrite),
+        (checked(), Left::saying(0, "", "overwrite? [y/N] ").changed(), "is checked"),
+        (checked(), Left::saying(0, "I have looked.\noverwrite? [y/N] ", ""), "is checked"),
+        (claims(), Left::saying(0, "overwrite? [y/N] ", "").with_file(COMPLETE), "complete"),
+        (checked(), crashed("overwrite? [y/N] "), overwrite),
+        (checked(), Left::saying(127, "Password: ", ""), "failed"),
+        (checked(), Left::saying(1, "Password: ", "API Error: 529 overloaded\n"), "waits"),
+        (checked(), Left::saying(0, "Password: ", "").told(CallEnd::Done, None), "is checked"),
+        (checked(), Left::saying(1, "why does it fail?\n", ""), "failed"),
+    ]);
+}
