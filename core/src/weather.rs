@@ -267,6 +267,15 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     let head = head_of_phrase();
     let at_head = |phrases: &str| format!(r"(?i){head}({phrases})");
     [
+        // First, since a service may give an account that is empty the status of a limit.
+        (
+            Credit,
+            at_head(concat!(
+                r"(?:your )?credit balance is too low|insufficient (?:credits?|funds)\b|402 payment required\b",
+                r"|(?:\w+ ){0,2}(?:credits?|prepayments?|balance|funds)(?: \w+){0,3} (?:depleted|exhausted|used up)\b",
+                r"|(?:no|add a) (?:valid )?payment method\b",
+            )),
+        ),
         (
             RateLimit,
             at_head(concat!(
@@ -293,10 +302,6 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         ),
         (Server, status("5[0-9][0-9]")),
         (
-            Credit,
-            at_head(r"(?:your )?credit balance is too low|insufficient (?:credits?|funds)\b|402 payment required\b"),
-        ),
-        (
             Auth,
             at_head(concat!(
                 r"not logged in\b|(?:401 )?(?:invalid|incorrect) (?:x-)?api[ -]key\b|authentication_error\b",
@@ -314,8 +319,9 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
                 r"|(?:\S+ ){0,4}?connection (?:was )?(?:refused|reset by peer|reset|timed out|closed unexpectedly|aborted)\b",
                 r"|connection error\b|connect(?:ion)? timeout\b|network (?:is )?unreachable\b|network error\b",
                 r"|could not resolve host\b|(?:temporary )?failure in name resolution\b|name or service not known\b",
-                r"|no route to host\b|socket hang up\b|fetch failed\b|tls handshake timeout\b|dns error\b",
+                r"|no route to host\b|socket hang up\b|fetch failed\b|tls handshake (?:timeout|eof)\b|dns error\b",
                 r"|stream disconnected before completion\b|(?:failed|unable) to connect to\b|error sending request for url\b",
+                r"|self[- ]signed certificate\b|certificate (?:has expired|verify failed)\b|error decoding response body\b",
             )),
         ),
     ]
@@ -359,16 +365,16 @@ fn begins_as_error(head: &str) -> bool {
         let field = r#"[\w.$@/-]+(?:::[\w.$@/-]+)*(?:\(\d*\)|\[\d+\])?["']?\s*[:=]"#;
         let value = r#""(?:[^"\\]|\\.)*"\s*[,:]|[\w.]+=(?:"[^"]*"|[^\s"{]+)\s|(?:true|false|null|-?\d[\d.]*)\s*,|(?:/|https?:)\S+\s"#;
         let failed = r"(?:error|fail(?:ed|ure)|fatal|exception|unable|could not|couldn't|cannot|can't|exceeded|unexpected|retrying|reconnecting|attempt)\b";
-        let sorry = r"(?:sorry|oops|oh no)[,.!]";
         regex(&format!(
-            r"(?i)^(?:{mark}|{time}|{level}|{field}|{value}|{sorry})*(?:(?:[\w./'’-]+ ){{0,3}}(?:\w*(?:error|exception)\b|{failed})[^!?]{{0,200}})?$"
+            r"(?i)^(?:{mark}|{time}|{level}|{field}|{value})*(?:(?:[\w./'’-]+ ){{0,3}}(?:\w*(?:error|exception)\b|{failed})[^!?]{{0,200}})?$"
         ))
     });
     static TELLS: LazyLock<Regex> = LazyLock::new(|| {
-        let said = r"\b(?:i|we|my|our|is|are|were|now|should|handl\w*|tests?|specs?|assert\w*|expect\w*)\b|_tests?\b|\btests?_";
-        let told = r"\b(?:fixed|added|changed|updated|implemented|note|summary|result|done|todo|example|was|title|subject)\b";
+        let said = r"^\W*(?:i|we|my|our)\b|^\W*(?:note|summary|result|done|todo|example|title|subject)\s*:";
+        let told = r"\b(?:fixed|added|changed|updated|implemented|handl\w*|now|should)\b";
+        let tested = r"\b(?:tests?|specs?|assert\w*|expect\w*)\b|_tests?\b|\btests?_";
         let ran = r"(?-i:\bFAIL(?:ED|URES?)?\b)|\.\.\s*fail";
-        regex(&format!("(?i){said}|{told}|{ran}"))
+        regex(&format!("(?i){said}|{told}|{tested}|{ran}"))
     });
     HEAD.is_match(head) && !TELLS.is_match(head)
 }

@@ -796,13 +796,26 @@ fn boxes_are_ticked_or_not() {
     check_list(
         None,
         Some(
-            "- [x] one\n- [~] begun\n- [-] put off\n* [>] handed on\n- [/]\n- [1] a source\n- [^] a note\n- [~](x)\n",
+            "- [x] one\n- [~] begun\n- [-] cancelled\n* [>] handed on\n- [/]\n- [1] a source\n- [^] a note\n- [~](x)\n",
         ),
         expect![[r#"
-            Fail: "3 of 4 items are not done in plan"
+            Fail: "2 of 4 items are not done in plan"
               begun at 2
-              put off at 3
               handed on at 4
+        "#]],
+    );
+    check_list(
+        None,
+        Some(
+            "<!-- - [ ] a template -->\n<!--\n- [ ] another\n```\n- [ ] third\n-->\n- [x] one\n- [ ] two <!-- a\nremark --> of it\n- [ ] `<!--` is\n- [ ] three --> and <!-- no end\n- [ ] four\n```\n<!--\n- [ ] an example\n```\n- [ ] five\n",
+        ),
+        expect![[r#"
+            Fail: "5 of 6 items are not done in plan"
+              two at 8
+              `<!--` is at 10
+              three --> and <!-- no end at 11
+              four at 12
+              five at 17
         "#]],
     );
     check_list(

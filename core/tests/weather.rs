@@ -92,6 +92,16 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
         ("curl: (7) Failed to connect to localhost port 1", "RETRYABLE_NETWORK"),
         ("fatal: unable to access 'https://x/': Could not resolve host: x", "RETRYABLE_NETWORK"),
         ("Error: socket hang up", "RETRYABLE_NETWORK"),
+        ("stream error: error decoding response body", "RETRYABLE_NETWORK"),
+        (
+            "Error: request to https://a.example/ failed, reason: self-signed certificate in certificate chain",
+            "RETRYABLE_NETWORK",
+        ),
+        (
+            "[API Error: {\"error\":{\"code\":429,\"message\":\"Your prepayment credits are depleted.\"}}]",
+            "NON_RETRYABLE",
+        ),
+        ("Error: No payment method. Add a payment method here", "NON_RETRYABLE"),
         ("API Error: 401 scripted bad key", "NON_RETRYABLE"),
         ("Failed to authenticate. API Error: 401 scripted bad key", "NON_RETRYABLE"),
         ("Not logged in", "NON_RETRYABLE"),
@@ -215,7 +225,6 @@ fn an_error_phrase_counts_in_a_line_that_is_an_error_and_not_in_one_that_tells_o
         "{\"level\":\"error\",\"msg\":\"call failed\",\"status\":429}",
         "Failed to call the model at https://example.com/v1: HTTP 429",
         "Error: the service answered with HTTP 429",
-        "Sorry, you've hit your usage limit",
     ] {
         let found = class(classify(false, ExitKind::Code(1), line, ""));
         assert_eq!(found, "RETRYABLE_RATE_LIMIT", "{line}");

@@ -353,6 +353,32 @@ fn the_calls_in_which_no_new_try_helps_are_told() {
 }
 
 #[test]
+fn an_end_is_seen_as_soon_as_it_is_whole_also_where_its_line_is_open() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"I am {done}"}"#;
+    let failed = r#"{"type":"result","is_error":true,"result":"API Error: 401 bad key"}"#;
+    let other = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
+    for (output, is_over) in [
+        (result.to_owned(), true),
+        (format!("{other}\n{result}"), true),
+        (format!("{other}\n  {result}  "), true),
+        (failed.to_owned(), true),
+        (other.to_owned(), false),
+        (result[..result.len() - 1].to_owned(), false),
+        (result[..result.len() - 2].to_owned(), false),
+        (format!("{result} and more"), false),
+        (format!("{result}\n{other}"), true),
+    ] {
+        let mut decoder = decoder("claude");
+        decoder.push(output.as_bytes());
+        assert_eq!(decoder.is_over(), is_over, "{output}");
+    }
+    let mut decoder = decoder("claude");
+    decoder.push(result.as_bytes());
+    let (reading, answer) = decoder.finish(&Exit::Settled, false, "");
+    assert_eq!((reading.end, answer.as_deref()), (CallEnd::Done, Some("I am {done}")));
+}
+
+#[test]
 fn an_error_is_none_of_the_ways_to_be_done() {
     let claude = |subtype: &str, more: &str| {
         format!(
@@ -366,7 +392,20 @@ fn an_error_is_none_of_the_ways_to_be_done() {
     let failed = |message: &str| {
         format!("{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"{message}\"}}")
     };
+    let opencode_text = r#"{"type":"text","part":{"text":"COMPLETE"}}"#.to_owned();
+    let opencode_cut = r#"{"type":"step_finish","part":{"reason":"length"}}"#.to_owned();
+    let pi = |reason: &str| {
+        format!(
+            "{{\"type\":\"message_end\",\"message\":{{\"role\":\"assistant\",\"stopReason\":\"{reason}\",\"content\":[{{\"type\":\"text\",\"text\":\"COMPLETE\"}}]}}}}"
+        )
+    };
+    let pi_end = r#"{"type":"agent_end"}"#.to_owned();
     for (client, lines, end, trouble) in [
+        ("opencode", vec![opencode_text.clone(), opencode_stop.to_owned()], CallEnd::Done, None),
+        ("opencode", vec![opencode_text, opencode_cut], CallEnd::Failed, Some(Trouble::BudgetLimit)),
+        ("pi", vec![pi("stop"), pi_end.clone()], CallEnd::Done, None),
+        ("pi", vec![pi("length"), pi_end.clone()], CallEnd::Failed, Some(Trouble::BudgetLimit)),
+        ("pi", vec![pi("length"), pi("stop"), pi_end], CallEnd::Done, None),
         ("claude", vec![claude("success", ",\"result\":\"I am done.\"")], CallEnd::Done, None),
         ("claude", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(Trouble::TurnLimit)),
         ("claude", vec![claude("error_max_budget_usd", "")], CallEnd::Failed, Some(Trouble::BudgetLimit)),
@@ -383,8 +422,9 @@ fn an_error_is_none_of_the_ways_to_be_done() {
     ] {
         let mut decoder = decoder(client);
         lines.iter().for_each(|line| decoder.push(format!("{line}\n").as_bytes()));
-        let (reading, _) = decoder.finish(&Exit::Code(0), false, "");
+        let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
         assert_eq!((reading.end, reading.trouble), (end, trouble), "{client}: {lines:?}");
+        assert_eq!(answer.is_some(), end == CallEnd::Done, "{client}: {lines:?}");
     }
 }
 

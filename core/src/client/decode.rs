@@ -107,7 +107,22 @@ impl Decoder {
     /// It may go on for all that: a client that compacts its conversation ends twice. One that prints no more and stays
     /// can be ended; that is [`Exit::Settled`].
     pub fn is_over(&self) -> bool {
-        self.fold.end.is_some()
+        self.fold.end.is_some() || self.ends_in_open_line()
+    }
+
+    /// Says whether the last line, of which only the line feed is missing, tells an end. A client may print none behind it,
+    /// and stay.
+    fn ends_in_open_line(&self) -> bool {
+        let open = self.lines.open().map(<[u8]>::trim_ascii).filter(|_| self.client.stream == Stream::Jsonl);
+        // What is not whole is not read: most pieces that end within a line are not.
+        let whole = open.filter(|line| line.starts_with(b"{") && line.ends_with(b"}"));
+        let Some(value) = whole.and_then(parse) else { return false };
+        let mut is_end = false;
+        let mut take = |told| is_end |= matches!(told, Told::Done | Told::Failed(_));
+        self.client.rules.iter().for_each(|rule| {
+            rule.follow(&value, &mut take);
+        });
+        is_end
     }
 
     /// Returns the trouble in which the client tries again although no try can help.

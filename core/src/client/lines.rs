@@ -49,6 +49,11 @@ impl Lines {
         }
     }
 
+    /// Returns what is there of a line that has not ended, if it is not too long.
+    pub fn open(&self) -> Option<&[u8]> {
+        (!self.too_long).then_some(self.open.as_slice())
+    }
+
     fn keep(&mut self, bytes: &[u8]) {
         if self.too_long {
             return;

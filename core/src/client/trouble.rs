@@ -118,7 +118,7 @@ static BEFORE_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     table(&[
         (
             Trouble::Credit,
-            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|\barrearage\b|account is in good standing|on hold due to payment|payment (?:failure|failed|declined)",
+            r"credit balance is too low|insufficient[_ ](?:quota|credits?|balance|funds)|payment required|billing[_ ]hard[_ ]limit|out of credits|\barrearage\b|account is in good standing|on hold due to payment|payment (?:failure|failed|declined)|\b(?:credits?|prepayments?|balance|funds)(?: \w+){0,3} (?:depleted|exhausted|used up)\b|\b(?:no|add a) (?:valid )?payment method|payment method (?:is |was )?(?:required|missing|needed|declined|expired|invalid)",
         ),
         (
             Trouble::Overloaded,
@@ -161,7 +161,7 @@ static AFTER_STATUS: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
         (Trouble::Auth, r"unauthori[sz]ed|forbidden|permission_error"),
         (
             Trouble::Network,
-            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation|gateway|server|upstream|model|llm|inference|turn)\b.{0,80}\btimed out|\btimed out (?:after \S+ )?(?:while )?(?:waiting|reading|connecting)|fetch failed|socket hang up|other side closed|api error: terminated|request timeout|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|socket|connectivity|problem|issue|interruption|disconnect|(?:is )?offline|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network",
+            r"connection ?(?:error|refused|reset|closed|timed out)|unable to connect|stream (?:disconnected|closed|ended)|idle timeout|\b(?:request|connection|connect|stream|socket|fetch|api|response|read|operation|gateway|server|upstream|model|llm|inference|turn)\b.{0,80}\btimed out|\btimed out (?:after \S+ )?(?:while )?(?:waiting|reading|connecting)|fetch failed|socket hang up|other side closed|api error: terminated|request timeout|\be(?:connrefused|connreset|timedout|notfound|ai_again)\b|error sending request|network[_ ]?(?:error|failure|failed|timeout|connection|request|lost|down|unavailable|unreachable|changed|socket|connectivity|problem|issue|interruption|disconnect|(?:is )?offline|(?:is|was) (?:down|unavailable|unreachable|lost))|(?:no|waiting for) network|\bself[-_ ]signed[-_ ]cert|\bcert(?:ificate)?[_ ](?:has[_ ]expired|verif\w+ failed|is not trusted)|unable[_ ]to[_ ](?:verify[_ ](?:the[_ ])?(?:first|leaf)|get[_ ](?:local[_ ])?issuer[_ ]cert)|\b(?:tls|ssl)\b.{0,40}\b(?:handshake|eof)\b|handshake (?:eof|failure|failed|timeout)|error (?:decoding|reading) (?:the )?response body|incomplete message",
         ),
         (Trouble::Server, r"internal (?:server )?error|server[_ ]error|bad gateway|service unavailable"),
         (Trouble::BadRequest, r"invalid[_ ]request|bad request|invalid_argument"),
@@ -234,6 +234,28 @@ mod tests {
             ),
             ("", "Your ANTHROPIC_API_KEY belongs to a disabled organization", None, Trouble::Auth),
             ("", "Your account is on hold due to payment failure", None, Trouble::Credit),
+            (
+                "",
+                "[API Error: {\"error\":{\"code\":429,\"message\":\"Your prepayment credits are depleted. Please go to AI Studio to manage your billing.\"}}]",
+                None,
+                Trouble::Credit,
+            ),
+            ("", "Your credits have been used up", Some(429), Trouble::Credit),
+            (
+                "",
+                "No payment method. Add a payment method here: https://a.example/billing",
+                Some(401),
+                Trouble::Credit,
+            ),
+            ("", "A payment method is required to go on", Some(403), Trouble::Credit),
+            ("", "self-signed certificate in certificate chain", None, Trouble::Network),
+            ("SELF_SIGNED_CERT_IN_CHAIN", "", None, Trouble::Network),
+            ("", "unable to verify the first certificate", None, Trouble::Network),
+            ("", "certificate has expired", None, Trouble::Network),
+            ("", "tls handshake eof", None, Trouble::Network),
+            ("", "stream error: error decoding response body", None, Trouble::Network),
+            ("", "the payment method of the class is missing", None, Trouble::Unknown),
+            ("", "the list of credits is wrong", None, Trouble::Unknown),
             ("", "the reached limit of the list", None, Trouble::Unknown),
             ("", "request failed: 429", None, Trouble::RateLimit),
             ("", "Too many tokens, please wait before trying again.", Some(429), Trouble::RateLimit),

@@ -1,9 +1,10 @@
 //! Checklists: items in a file of the workspace, each done or not.
 //!
 //! Markdown has boxes: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in lists of
-//! lists; a box in a fenced block is an example. JSON has a pointer to what has to be `true`, where `*` stands
+//! lists; a box in a fenced block is an example, and one in a comment (`<!-- ... -->`) is none. JSON has a pointer to what has to be `true`, where `*` stands
 //! for every item of a list or every member of an object.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -83,26 +84,70 @@ fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item,
         .collect()
 }
 
-/// Returns the boxes of a text, and whether each is ticked.
+/// Returns the boxes of a text, and whether nothing is to be done any more for each: it is ticked, or cancelled.
 pub fn boxes(text: &str) -> Vec<(Item, bool)> {
     let mut fence: Option<&str> = None;
+    let mut comments = Comments { last_end: text.rfind("-->"), is_open: false };
     let mut items = Vec::new();
-    for (at, line) in text.lines().enumerate() {
+    let mut begin = 0;
+    for (at, line) in text.split('\n').enumerate() {
         let bare = line.trim_start_matches([' ', '\t', '>']);
-        let run = fence_of(bare);
+        let run = fence_of(bare).filter(|_| !comments.is_open);
         match (fence, run) {
             (None, Some(run)) => fence = Some(run),
             (Some(open), Some(run)) if run.starts_with(open) && bare[run.len()..].trim().is_empty() => {
                 fence = None
             }
-            (None, None) => items.extend(
-                tick(bare)
-                    .map(|(text, done)| (Item { text: text.to_owned(), place: (at + 1).to_string() }, done)),
-            ),
+            (None, None) => {
+                let line = comments.strip(line, begin);
+                items.extend(
+                    tick(line.trim_start_matches([' ', '\t', '>'])).map(|(text, done)| {
+                        (Item { text: text.to_owned(), place: (at + 1).to_string() }, done)
+                    }),
+                );
+            }
             _ => {}
         }
+        begin += line.len() + 1;
     }
     items
+}
+
+/// The comments of a text that is read line by line.
+struct Comments {
+    /// Where the last of them ends: what begins behind that has no end, and is none.
+    last_end: Option<usize>,
+    /// The next line begins within one.
+    is_open: bool,
+}
+
+impl Comments {
+    /// Returns what of a line is no comment; it begins at that byte of the text.
+    fn strip<'a>(&mut self, line: &'a str, begin: usize) -> Cow<'a, str> {
+        if !self.is_open && !line.contains("<!--") {
+            return Cow::Borrowed(line);
+        }
+        let (mut kept, mut at) = (String::new(), 0);
+        loop {
+            let rest = &line[at..];
+            if self.is_open {
+                let Some(end) = rest.find("-->") else { break };
+                (self.is_open, at) = (false, at + end + "-->".len());
+            } else {
+                let begins = rest.find("<!--").filter(|it| self.is_begin(line, at + it, begin));
+                kept.push_str(&rest[..begins.unwrap_or(rest.len())]);
+                let Some(comment) = begins else { break };
+                (self.is_open, at) = (true, at + comment + "<!--".len());
+            }
+        }
+        Cow::Owned(kept)
+    }
+
+    /// Says whether a comment begins there: it has an end, and is not written as code.
+    fn is_begin(&self, line: &str, at: usize, begin: usize) -> bool {
+        let is_code = line[..at].matches('`').count() % 2 == 1;
+        !is_code && self.last_end.is_some_and(|end| end > begin + at)
+    }
 }
 
 /// Returns the run of backticks or tildes that a fence begins with.
@@ -124,7 +169,9 @@ fn tick(line: &str) -> Option<(&str, bool)> {
     let done = match mark {
         "x" | "X" => true,
         " " | "" => false,
-        // `[~]`, `[-]`, `[>]`: begun, put off, handed on. Whatever it means, it is not done.
+        // Cancelled: nobody is to do it.
+        "-" if text.starts_with([' ', '\t']) => true,
+        // `[~]`, `[>]`, `[!]`: begun, handed on, urgent. Whatever it means, it is not done.
         other if is_sign(other) && text.starts_with([' ', '\t']) => false,
         _ => return None,
     };
