@@ -12,7 +12,12 @@ pub(crate) fn places(
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
     let of_user = config.map(|config| config.join("unstuck").join(name));
-    [workspace.join(".unstuck").join(name)].into_iter().chain(of_user).collect()
+    [of_project(workspace).join(name)].into_iter().chain(of_user).collect()
+}
+
+/// Returns the folder of the settings of a project.
+pub(crate) fn of_project(workspace: &Path) -> PathBuf {
+    workspace.join(".unstuck")
 }
 
 /// Returns those places at which there is a file. What is in a folder that we may not look into is not there.

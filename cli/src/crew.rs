@@ -1,7 +1,6 @@
 //! Who works in a run: clients by their names or a command line, whether they are here, what they may do, and whether
 //! they can be held to a bound of money.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use unstuck_core::workflow::{Budget, Capability, Work, Worker, Workflow};
 use unstuck_store::state_dir::Project;
 
 use crate::error::{Error, Result};
+use crate::origin::{Origins, is_built_in};
 use crate::{consent, containment, text};
 
 /// The clients that are taken without being named, if they are installed, the first first.
@@ -154,45 +154,53 @@ pub fn name(worker: &Worker) -> String {
     text::cut(worker.name(), 40)
 }
 
-/// Says what the clients of a workflow may do, by their names.
-pub fn permissions(workflow: &Workflow) -> BTreeMap<&str, String> {
+/// Says what the clients of a workflow may do, in the order of their names. Two may have the same name, in a workflow and in
+/// one that it calls.
+pub fn permissions(workflow: &Workflow) -> Vec<(&Client, String)> {
     let everybody = workflow.everybody().into_iter().filter_map(|(_, worker)| {
         let client = worker.client.as_deref()?;
         Some((client, &worker.capabilities))
     });
-    let mut most: BTreeMap<&str, ((Access, bool), String)> = BTreeMap::new();
+    let mut most: Vec<(&Client, (Access, bool), String)> = Vec::new();
     for (client, capabilities) in everybody {
         // What it may do at one place it may be asked for at all of them.
         let may = (Access::of(capabilities), capabilities.contains(&Capability::RunTests));
-        if most.get(client.name.as_str()).is_none_or(|(known, _)| may > *known) {
-            most.insert(&client.name, (may, self::may(client, capabilities)));
+        let known = most.iter().position(|(known, ..)| *known == client);
+        if known.is_none_or(|at| may > most[at].1) {
+            if let Some(at) = known {
+                most.remove(at);
+            }
+            most.push((client, may, self::may(client, capabilities)));
         }
     }
-    most.into_iter().map(|(name, (_, words))| (name, words)).collect()
+    most.sort_by_key(|(client, ..)| &client.name);
+    most.into_iter().map(|(client, _, words)| (client, words)).collect()
 }
 
 /// Says whether nothing that is known keeps a client from running any command. What somebody else writes about a client
 /// is not known.
 fn is_free(client: &Client, access: Access) -> bool {
-    access == Access::All || client.launch.grant(access).any_command || !is_ours(client)
-}
-
-/// Says whether a client is described by us, and not by a file of a project that may have come with it.
-fn is_ours(client: &Client) -> bool {
-    clients::all().any(|built_in| *built_in == *client)
+    access == Access::All || client.launch.grant(access).any_command || !is_built_in(client)
 }
 
 /// Says what a client may do; one whose description says nothing of it may do anything.
 fn may(client: &Client, capabilities: &[Capability]) -> String {
     let words = client.launch.words(capabilities);
-    if words.is_empty() && !is_ours(client) {
-        return format!("is described by a file here, which does not say what {} may do", client.program);
+    if words.is_empty() && !is_built_in(client) {
+        return "can do anything that you can: its description does not say what it may do".to_owned();
     }
     words
 }
 
 /// Asks a person, once in a project, whether a client may do anything: on a terminal, or by an option.
-pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -> Result<()> {
+/// `workspace` and `file` are where its clients may be described: the workspace, and the file of the workflow.
+pub fn acknowledged(
+    workflow: &Workflow,
+    file: Option<&str>,
+    workspace: &Path,
+    project: Option<&Project>,
+    yes: bool,
+) -> Result<()> {
     if yes {
         return Ok(());
     }
@@ -201,6 +209,7 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
         let is_contained = worker.wrap.as_deref().is_some_and(containment::contains);
         worker.client.as_deref().filter(|_| !is_contained).map(|it| (it, &worker.capabilities))
     });
+    let origins = Origins::of(workspace);
     let mut asked: Vec<&Client> = Vec::new();
     for (client, capabilities) in bare {
         let (words, access) = (may(client, capabilities), Access::of(capabilities));
@@ -210,14 +219,14 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
             continue;
         }
         asked.push(client);
-        let name = &client.name;
+        let (name, who) = (&client.name, origins.name(client, file.map(|file| (workflow, file))));
         if !io::stdin().is_terminal() {
-            return Err(Error::usage(format!("{name} {words}; nobody has said yet that this is all right here"))
+            return Err(Error::usage(format!("{who} {words}; nobody has said yet that this is all right here"))
                 .hint(format!(
                     "unstuck workers {name} --acknowledge   once in a project; or: --yes; or contain it: --wrap 'docker run ...'"
                 )));
         }
-        ask(name, &words)?;
+        ask(name, &format!("{who} {words}"))?;
         if let Some(project) = project {
             consent::give(project, client, text::now()).map_err(|error| Error::store(&error))?;
         }
@@ -225,8 +234,8 @@ pub fn acknowledged(workflow: &Workflow, project: Option<&Project>, yes: bool) -
     Ok(())
 }
 
-fn ask(name: &str, words: &str) -> Result<()> {
-    eprintln!("{}", text::wrap(&format!("{name} {words}."), text::width(), 2));
+fn ask(name: &str, question: &str) -> Result<()> {
+    eprintln!("{}", text::wrap(&format!("{question}."), text::width(), 2));
     eprint!("Is that all right in this project? [y/N] ");
     let _shown = io::stderr().flush();
     let mut answer = String::new();

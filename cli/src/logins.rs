@@ -1,11 +1,14 @@
 //! Where the known workers keep their logins.
 //!
-//! It is only looked whether something is there. Nobody is asked whether it is good: that would be a call.
+//! It is only looked whether something is there. Nobody is asked whether it is good: that would be a call. So no program is
+//! started here, whoever names it.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
+
+use crate::text;
 
 /// What is known of the login of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -108,19 +111,10 @@ impl Login {
     pub fn words(&self) -> String {
         match self {
             Self::Key { variable } => format!("a key is in {variable}"),
-            Self::File { path } => format!("a login is in {}", shown(path)),
+            Self::File { path } => format!("a login is in {}", text::path(path)),
             Self::None => "no login found".to_owned(),
             Self::Unknown => "whether it is logged in is not known".to_owned(),
         }
-    }
-}
-
-/// Returns a path with `~` for the home.
-fn shown(path: &Path) -> String {
-    let home = home(&|name| std::env::var_os(name));
-    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
     }
 }
 

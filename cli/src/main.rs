@@ -25,6 +25,7 @@ mod exit;
 mod explained;
 mod logins;
 mod moment;
+mod origin;
 mod programs;
 mod project;
 mod refused;

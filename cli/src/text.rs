@@ -1,6 +1,7 @@
 //! Small words for people: spans, moments, columns, colours.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, Timestamp};
@@ -65,6 +66,15 @@ pub fn cut(text: &str, chars: usize) -> String {
     }
     let kept: String = line.chars().take(chars.saturating_sub(1)).collect();
     format!("{kept}…")
+}
+
+/// Returns a path with `~` for the home.
+pub fn path(path: &Path) -> String {
+    let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE"));
+    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }
 
 /// Returns how many columns the terminal has; 100 without one.

@@ -30,6 +30,8 @@ pub enum Version {
     Told(String),
     /// Why it is not known.
     Unknown(String),
+    /// Why nobody was asked.
+    NotAsked(&'static str),
     /// There is no such program.
     NotInstalled,
 }
@@ -65,10 +67,11 @@ impl Version {
     }
 
     /// Returns what is known of it, or why nothing is.
-    pub fn words(&self) -> &str {
+    pub fn words(&self) -> String {
         match self {
-            Self::Told(version) | Self::Unknown(version) => version,
-            Self::NotInstalled => "not installed",
+            Self::Told(version) | Self::Unknown(version) => version.clone(),
+            Self::NotAsked(why) => format!("not asked: {why}"),
+            Self::NotInstalled => "not installed".to_owned(),
         }
     }
 

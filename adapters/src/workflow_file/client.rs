@@ -19,19 +19,41 @@ use crate::{clients, settings};
 /// Clients by name.
 pub type Clients = BTreeMap<String, Arc<Client>>;
 
+/// A client, and the file that describes it.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The file.
+    pub file: PathBuf,
+    /// The file belongs to the project, so it may have come with it; or else to the user.
+    pub of_project: bool,
+    /// The client.
+    pub client: Arc<Client>,
+}
+
 /// Returns the clients that are known in a workspace: the built-in ones, and those of its files.
 ///
 /// # Errors
 ///
 /// All that is wrong with the files.
 pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
-    let mut known: Clients = clients::all().map(|client| (client.name.clone(), client)).collect();
+    let described = described_clients(workspace)?.into_iter().map(|it| it.client);
+    Ok(clients::all().chain(described).map(|client| (client.name.clone(), client)).collect())
+}
+
+/// Returns the clients that the files of a workspace and of the user describe. Of one name the last counts.
+///
+/// # Errors
+///
+/// All that is wrong with the files.
+pub fn described_clients(workspace: &Path) -> Result<Vec<Described>, Rejected> {
+    let mut described = Vec::new();
     let mut complaints = Vec::new();
     let mut own: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let is_of_project = |file: &Path| file.parent() == Some(&settings::of_project(workspace));
     // Those of the project count for more, so they come last.
     let files = ["workers.toml", "workers.yaml"].map(|name| settings::found(name, workspace));
     let mut files: Vec<PathBuf> = files.concat();
-    files.sort_by_key(|file| file.starts_with(workspace));
+    files.sort_by_key(|file| is_of_project(file));
     for file in &files {
         let text = match Disk.read(file) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -52,13 +74,14 @@ pub fn known_clients(workspace: &Path) -> Result<Clients, Rejected> {
                         );
                         complaints.push(Complaint::of_file(file, &what));
                     }
-                    known.insert(name, Arc::new(client));
+                    let (of_project, client) = (is_of_project(file), Arc::new(client));
+                    described.push(Described { file: file.clone(), of_project, client });
                 }
             }
             Err(wrong) => complaints.extend(wrong),
         }
     }
-    if complaints.is_empty() { Ok(known) } else { Err(Rejected { complaints }) }
+    if complaints.is_empty() { Ok(described) } else { Err(Rejected { complaints }) }
 }
 
 impl Loader<'_> {

@@ -40,7 +40,7 @@ pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
 
-pub use client::{Clients, known_clients, named};
+pub use client::{Clients, Described, described_clients, known_clients, named};
 pub use complaint::Complaint;
 pub use plan::{Plan, PlannedCheck, PlannedStep, Worst, plan};
 pub use quick::{QuickOptions, quick};

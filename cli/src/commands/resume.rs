@@ -18,10 +18,11 @@ use crate::args::{self, Global};
 use crate::branches::Recorded;
 use crate::driving::{self, Driving, Shown};
 use crate::error::{Error, Result};
+use crate::origin::Origins;
 use crate::project::{Found, Project, RunArg};
 use crate::screen::{self, Mode};
 use crate::typed::UNSTUCK;
-use crate::{crew, exit, refused, worktrees};
+use crate::{crew, exit, refused, text, worktrees};
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -132,7 +133,13 @@ impl Successor {
         if !accepts_unknown && !workflow.budget.accepts_unknown {
             crew::can_be_held(&workflow, None)?;
         }
-        crew::acknowledged(&workflow, Some(project.runs()), self.yes)?;
+        let file = started.workflow_file.as_deref();
+        crew::acknowledged(&workflow, file, workspace, Some(project.runs()), self.yes)?;
+        let origins = Origins::of(workspace);
+        for (client, words) in crew::permissions(&workflow) {
+            let who = origins.name(client, file.map(|file| (&workflow, file)));
+            eprintln!("{}", text::wrap(&format!("worker: {who} {words}"), text::width(), 2));
+        }
         Ok(Some(Box::new(worker)))
     }
 }

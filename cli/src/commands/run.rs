@@ -270,7 +270,8 @@ pub fn run(global: &Global, args: Args) -> Result {
     if let Some(Err(error)) = snapshots {
         started.warnings.push(format!("{NOT_KEPT}, so nothing can be undone: {}", error.message()));
     }
-    crew::acknowledged(&started.workflow, runs.as_ref(), args.means.yes)?;
+    let file = started.workflow_file.as_deref();
+    crew::acknowledged(&started.workflow, file, &workspace, runs.as_ref(), args.means.yes)?;
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
     let branches = args.driving.branches.look(&workspace, rules, None).inspect_err(|_| {
         if let Some(own) = &own {

@@ -19,6 +19,7 @@ use crate::args::Global;
 use crate::crew::{self, installed};
 use crate::error::{Error, Result};
 use crate::logins::{self, Login};
+use crate::origin::{Origin, Origins};
 use crate::project::Project;
 use crate::version::Version;
 use crate::{consent, exit, project, text};
@@ -46,6 +47,8 @@ struct Worker {
     name: String,
     title: String,
     program: String,
+    /// The file that describes it; none where it is built in.
+    described_in: Option<String>,
     /// Where it is installed.
     path: Option<PathBuf>,
     version: Version,
@@ -88,7 +91,8 @@ struct Permissions {
 /// Lists the workers, or shows one.
 pub fn workers(global: &Global, args: &Args) -> Result {
     let project = Project::locate(global)?;
-    let clients = crew::known(&project::directory(global)?)?;
+    let workspace = project::directory(global)?;
+    let clients = crew::known(&workspace)?;
     let known = match &args.name {
         Some(name) => vec![find(name, &clients)?],
         None => in_order(clients),
@@ -98,7 +102,7 @@ pub fn workers(global: &Global, args: &Args) -> Result {
             acknowledge(project.as_ref(), client)?;
         }
     }
-    let workers = look(&known, project.as_ref());
+    let workers = look(&known, &Origins::of(&workspace), project.as_ref());
     match (args.json, workers.as_slice()) {
         (true, [one]) if args.name.is_some() => crate::print_json(one),
         (true, workers) => crate::print_json(&workers),
@@ -134,25 +138,37 @@ fn acknowledge(project: Option<&state_dir::Project>, client: &Client) -> Result<
 }
 
 /// Asks all of them at once, since some take seconds to tell their version.
-fn look(known: &[Arc<Client>], project: Option<&state_dir::Project>) -> Vec<Worker> {
+fn look(known: &[Arc<Client>], origins: &Origins<'_>, project: Option<&state_dir::Project>) -> Vec<Worker> {
     thread::scope(|scope| {
-        let asked: Vec<_> = known.iter().map(|client| scope.spawn(|| look_at(client, project))).collect();
+        let asked: Vec<_> =
+            known.iter().map(|client| scope.spawn(|| look_at(client, origins, project))).collect();
         asked.into_iter().filter_map(|worker| worker.join().ok()).collect()
     })
 }
 
-fn look_at(client: &Client, project: Option<&state_dir::Project>) -> Worker {
+fn look_at(client: &Client, origins: &Origins<'_>, project: Option<&state_dir::Project>) -> Worker {
     let path = installed(&client.program);
-    let version =
-        path.as_deref().map_or(Version::NotInstalled, |path| Version::ask(path, client, VERSION_TIME));
+    let version = match path.as_deref() {
+        None => Version::NotInstalled,
+        Some(path) => match origins.unasked(client, path, project) {
+            Some(why) => Version::NotAsked(why),
+            None => Version::ask(path, client, VERSION_TIME),
+        },
+    };
+    let origin = origins.find(client, None);
     let words = &client.launch.all.words;
     Worker {
         name: client.name.clone(),
         title: client.title.clone(),
         program: client.program.clone(),
+        described_in: origins.file(&origin),
         path,
         version,
-        login: logins::look(&client.name),
+        // A login of the client that is known by this name is none of another program.
+        login: match origin {
+            Origin::Repository(_) => Login::Unknown,
+            Origin::BuiltIn | Origin::User(_) => logins::look(&client.name),
+        },
         log_in: client.login.clone(),
         supports: supports(client),
         permissions: Permissions {
@@ -195,6 +211,13 @@ fn call(client: &Client) -> Vec<String> {
     launch::plan(&client.program, &client.launch, &request).map(|plan| plan.argv).unwrap_or_default()
 }
 
+impl Worker {
+    /// Says which program it is and where that stands, unless it is built in.
+    fn described(&self) -> Option<String> {
+        Some(format!("{}, as {} describes it", self.program, self.described_in.as_ref()?))
+    }
+}
+
 impl Supports {
     fn words(self) -> String {
         let words = [
@@ -220,7 +243,10 @@ fn list(workers: &[Worker], columns: usize) -> String {
     let indent = workers.iter().map(|worker| worker.name.len()).max().unwrap_or(0) + 2;
     let mut lines = String::new();
     for worker in workers {
-        let mut said = worker.version.words().to_owned();
+        let mut said = worker.version.words();
+        if let Some(described) = worker.described() {
+            said = format!("{said}; {described}");
+        }
         if worker.path.is_some() {
             said = format!(
                 "{said}; {}\n{}\n{}",
@@ -250,6 +276,7 @@ fn in_full(worker: &Worker, columns: usize) -> String {
     let Permissions { read, edit, all } = &worker.permissions;
     let rows = [
         ("worker", format!("{}: {}", worker.name, worker.title)),
+        ("program", worker.described().unwrap_or_default()),
         ("version", format!("{}{path}", worker.version.words())),
         ("login", login),
         ("supports", worker.supports.words()),
@@ -265,6 +292,8 @@ fn in_full(worker: &Worker, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use expect_test::expect;
 
     use super::*;
@@ -275,7 +304,12 @@ mod tests {
             path: Some(format!("/opt/bin/{name}").into()),
             version: Version::Told("1.2.3".to_owned()),
             login,
-            ..look_at(&Client { program: "no-such-program".to_owned(), ..Client::clone(&client) }, None)
+            described_in: None,
+            ..look_at(
+                &Client { program: "no-such-program".to_owned(), ..Client::clone(&client) },
+                &Origins::of(Path::new("/no-such-workspace")),
+                None,
+            )
         }
     }
 

@@ -21,6 +21,7 @@ use unstuck_runner::launch;
 
 use super::stuck;
 use crate::commands::run::CI_FILES;
+use crate::origin::Origins;
 use crate::standing::Standing;
 use crate::typed::{self, UNSTUCK};
 use crate::{crew, driving, text, worktrees};
@@ -75,8 +76,11 @@ pub fn header(
             text::wrap(&format!("{by} · {check}"), text::width(), head.chars().count())
         ));
     }
-    for (name, words) in crew::permissions(workflow) {
-        let version = versions.get(name).map_or_else(String::new, |version| format!(" {version}"));
+    let origins = Origins::of(Path::new(&started.workspace));
+    let file = started.workflow_file.as_deref().map(|file| (workflow, file));
+    for (client, words) in crew::permissions(workflow) {
+        let name = origins.name(client, file);
+        let version = versions.get(&client.name).map_or_else(String::new, |version| format!(" {version}"));
         lines.push(format!(
             "  worker   {}",
             text::wrap(&format!("{name}{version} {words}"), text::width(), 11)

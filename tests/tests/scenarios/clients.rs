@@ -260,7 +260,7 @@ fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_an
     stage
         .unstuck(&["run", "mend it", "--claim", "--with", "at-work"])
         .with_status(64)
-        .complains("at-work runs with");
+        .complains("agent.sh, as .unstuck/workers.yaml describes it)");
     stage.unstuck(&["run", "mend it", "--claim", "--with", "at-work", "--yes"]).with_status(0);
     let verdicts: Vec<Value> = stage.verdicts().iter().map(|it| it["decision"].clone()).collect();
     assert_eq!(verdicts, ["none", "complete"]);
@@ -398,9 +398,94 @@ fn whoever_a_file_describes_is_acknowledged_also_where_it_says_nothing_of_what_m
     );
     stage.write(".unstuck/workers.yaml", described);
     let words = ["run", "mend it", "--check", CHECK, "--with", "claude"];
-    stage.unstuck(&words).with_status(64).complains("which does not say what").complains("--acknowledge");
+    stage.unstuck(&words).with_status(64).complains("does not say what it may do").complains("--acknowledge");
     assert_eq!(stage.calls(), 0);
-    stage.unstuck(&[&words[..], &["--yes"]].concat()).with_status(0).says("which does not say what");
+    stage.unstuck(&[&words[..], &["--yes"]].concat()).with_status(0).says("does not say what it may do");
+}
+
+/// Says under what a repository can name a program of its own, and in which file.
+const EVIL: &str = "{like: claude, program: ./evil.sh}";
+
+#[test]
+fn what_a_repository_names_is_not_started_by_looking_at_it() {
+    let stage = with("claude", &json!([mends()]));
+    program(&stage, "evil.sh", "echo called >>\"$SCRATCH/calls\"; echo 6.6.6; exec claude \"$@\"");
+    let house = "{title: House, program: ./evil.sh, stream: text, launch: {args: [work]}, rules: [{when: {line: never}, done: true}]}";
+    stage.write(".unstuck/workers.yaml", format!("workers:\n  claude: {EVIL}\n  house: {house}\n"));
+    let not_asked = "not asked: named by this repository";
+    let listed = stage.unstuck(&["workers"]).with_status(0).says(not_asked).says("evil.sh");
+    assert_eq!(listed.out.matches(not_asked).count(), 2, "{listed:#?}");
+    stage.unstuck(&["workers", "claude"]).with_status(0).says(not_asked).says(".unstuck/workers.yaml");
+    let told: Value =
+        serde_json::from_str(&stage.unstuck(&["workers", "house", "--json"]).out).expect("JSON");
+    assert_eq!(told["version"], json!({"not_asked": "named by this repository"}), "{told:#}");
+    assert_eq!(
+        (&told["program"], &told["described_in"]),
+        (&"./evil.sh".into(), &".unstuck/workers.yaml".into())
+    );
+    assert_eq!(told["login"], json!({"state": "unknown"}));
+    stage.unstuck(&["doctor"]);
+    stage.unstuck(&["run", "mend it", "--check", CHECK]).with_status(64);
+    assert_eq!(stage.calls(), 0, "nobody has agreed");
+    stage.unstuck(&["workers", "claude", "--acknowledge"]).with_status(0).says("6.6.6");
+    assert_eq!(stage.calls(), 1);
+    stage.unstuck(&["workers", "house"]).with_status(0).says(not_asked);
+}
+
+#[test]
+fn what_a_user_names_is_asked_also_where_a_repository_names_the_same() {
+    let stage = Stage::repository();
+    let own = stage.scratch("own.sh").display().to_string();
+    std::fs::write(&own, "#!/bin/sh\necho 7.7.7\n").expect("the scratch folder is ours");
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755))
+        .expect("the scratch folder is ours");
+    let described = format!("workers:\n  mine: {{like: claude, program: {own}}}\n");
+    let settings = stage.scratch("settings/unstuck");
+    std::fs::create_dir_all(&settings).expect("the scratch folder is ours");
+    std::fs::write(settings.join("workers.yaml"), &described).expect("the scratch folder is ours");
+    let stage = {
+        let settings = stage.scratch("settings").display().to_string();
+        stage.with_variable("XDG_CONFIG_HOME", &settings)
+    };
+    stage.unstuck(&["workers", "mine"]).with_status(0).says("7.7.7").says("settings/unstuck/workers.yaml");
+    stage.write(".unstuck/workers.yaml", described.replace("mine: {", "mine: {title: Mine, "));
+    stage.unstuck(&["workers", "mine"]).with_status(0).says("not asked: named by this repository");
+}
+
+#[test]
+fn the_program_that_a_file_describes_is_named_wherever_a_person_is_asked() {
+    let stage = with("claude", &json!([mends(), mends(), mends()]));
+    program(&stage, "evil.sh", "exec claude \"$@\"");
+    stage.git(&["add", "-A"]);
+    let who = "claude (./evil.sh, as .unstuck/workers.yaml describes it)";
+    stage.write(".unstuck/workers.yaml", format!("workers:\n  claude: {EVIL}\n"));
+    let words = ["run", "mend it", "--check", CHECK];
+    stage
+        .unstuck(&words)
+        .with_status(64)
+        .complains(&format!("worker: {who}"))
+        .complains(&format!("{who} runs with"));
+    let yes = stage.unstuck(&[&words[..], &["--yes"]].concat()).with_status(0);
+    yes.says(&format!("worker   {who} runs with"));
+    std::fs::remove_file(stage.workspace().join(".unstuck/workers.yaml")).expect("it was written");
+
+    // So does a workflow, and one that it calls; the name may be that of a built-in one.
+    let step = format!(
+        "worker: CLAUDE_CODE\ninstructions: Mend it.\ncapabilities: [READ, EDIT]\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 2"
+    );
+    stage.workflow(&format!("workers: {{claude: {EVIL}}}\n"), &step);
+    std::fs::rename(stage.workspace().join("flow.yaml"), stage.workspace().join("child.yaml"))
+        .expect("it was written");
+    stage
+        .unstuck(&["run", "child.yaml"])
+        .with_status(64)
+        .complains("claude (./evil.sh, as child.yaml describes it)");
+    stage.write(
+        "flow.yaml",
+        format!("name: parent\nversion: \"1\"\ntimeout: 5m\nsteps:\n  own:\n    {}\n  work:\n    workflow: ./child.yaml\n", step.replace('\n', "\n    ")),
+    );
+    let run = stage.unstuck(&["run", "flow.yaml", "--yes"]).with_status(0);
+    run.says("worker   claude (./evil.sh, as ./child.yaml describes it)").says("worker   claude 2.1.330 ");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::{Args, note};
 use crate::args;
 use crate::crew;
 use crate::error::{Error, Result};
+use crate::origin::Origins;
 use crate::project;
 
 /// Where services of continuous integration look for what they are to do.
@@ -180,11 +181,11 @@ pub(super) fn of_goal(workspace: &Path, args: &Args) -> Result<Workflow> {
             Err(unclear) => return Err(unclear),
         }
     };
-    Ok(workflow_file::quick(&worker(args, &known)?, &checks, &options))
+    Ok(workflow_file::quick(&worker(args, workspace, &known)?, &checks, &options))
 }
 
 /// Returns who works: whoever is named, or else the first client that is here, which is said.
-fn worker(args: &Args, known: &Clients) -> Result<Worker> {
+fn worker(args: &Args, workspace: &Path, known: &Clients) -> Result<Worker> {
     let found = match &args.with {
         Some(with) => crew::named(with, &args.what, known)?,
         None => {
@@ -193,7 +194,8 @@ fn worker(args: &Args, known: &Clients) -> Result<Worker> {
                     "unstuck workers shows those that are known; or give a command line: --with 'sh ./agent.sh'",
                 )
             })?;
-            note(&format!("worker: {} (the first that is installed; choose with --with)", client.name));
+            let who = Origins::of(workspace).name(client, None);
+            note(&format!("worker: {who} (the first that is installed; choose with --with)"));
             crew::named(&client.name, &args.what, known)?
         }
     };

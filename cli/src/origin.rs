@@ -1,0 +1,172 @@
+//! Who describes a client: we do, the user does, or a file that may have come with a repository. Under a name that is well
+//! known such a file can have any program run, so it is said which one, and none is started before a person has agreed.
+
+use std::path::{Path, PathBuf};
+
+use unstuck_adapters::clients;
+use unstuck_adapters::workflow_file::{self, Described};
+use unstuck_core::client::Client;
+use unstuck_core::workflow::{Work, Workflow};
+use unstuck_store::state_dir::Project;
+
+use crate::{consent, project, text};
+
+/// Who describes a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is built in.
+    BuiltIn,
+    /// This file of the user.
+    User(PathBuf),
+    /// This file of the project, or a workflow.
+    Repository(PathBuf),
+}
+
+/// Who describes the clients that are found in a workspace.
+pub struct Origins<'a> {
+    workspace: &'a Path,
+    described: Vec<Described>,
+}
+
+impl<'a> Origins<'a> {
+    /// Reads the files of a workspace and of the user. What is wrong with them is said by whoever takes a client from them.
+    pub fn of(workspace: &'a Path) -> Self {
+        Self { workspace, described: workflow_file::described_clients(workspace).unwrap_or_default() }
+    }
+
+    /// Returns who describes a client; `workflow` is one that it may work in, and the name of its file.
+    pub fn find(&self, client: &Client, workflow: Option<(&Workflow, &str)>) -> Origin {
+        if is_built_in(client) {
+            return Origin::BuiltIn;
+        }
+        match self.described.iter().rfind(|it| *it.client == *client) {
+            Some(Described { file, of_project: true, .. }) => Origin::Repository(file.clone()),
+            Some(Described { file, .. }) => Origin::User(file.clone()),
+            None => Origin::Repository(
+                workflow.map_or("a file that is gone", |(it, file)| file_of(client, it, file)).into(),
+            ),
+        }
+    }
+
+    /// Returns the file that describes a client, for people; `None` where it is built in.
+    pub fn file(&self, origin: &Origin) -> Option<String> {
+        let (Origin::User(file) | Origin::Repository(file)) = origin else { return None };
+        let within = file.strip_prefix(self.workspace).ok();
+        Some(within.map_or_else(|| text::path(file), |within| within.display().to_string()))
+    }
+
+    /// Returns a client as it is named for people: by its name alone where it is built in, or else with the program that
+    /// is run and the file that says so.
+    pub fn name(&self, client: &Client, workflow: Option<(&Workflow, &str)>) -> String {
+        let file = self.file(&self.find(client, workflow));
+        let of = file.map(|file| format!(" ({}, as {file} describes it)", client.program));
+        client.name.clone() + &of.unwrap_or_default()
+    }
+
+    /// Says why a program may not be started just to look at it: nobody but a repository names it. `path` is where it was
+    /// found.
+    pub fn unasked(&self, client: &Client, path: &Path, project: Option<&Project>) -> Option<&'static str> {
+        if project.is_some_and(|project| consent::is_given(project, client)) {
+            return None;
+        }
+        let is_named_by_path = Path::new(&client.program).is_absolute();
+        match self.find(client, None) {
+            Origin::Repository(_) => Some("named by this repository"),
+            Origin::User(_) if is_named_by_path => None,
+            // A folder of it may be on the search path.
+            _ if self.is_here(path) => Some("the program lies in this repository"),
+            _ => None,
+        }
+    }
+
+    fn is_here(&self, path: &Path) -> bool {
+        path.is_relative() || path.starts_with(project::root(self.workspace))
+    }
+}
+
+/// Says whether a client is described by us, and not by a file that may have come with a project.
+pub fn is_built_in(client: &Client) -> bool {
+    clients::all().any(|built_in| *built_in == *client)
+}
+
+/// Returns the file of a workflow, or of one that it calls, in which a client works.
+fn file_of<'a>(client: &Client, workflow: &'a Workflow, file: &'a str) -> &'a str {
+    let calls = workflow.steps.iter().filter_map(|step| match &step.work {
+        Work::Subworkflow(child) => Some(child),
+        Work::Worker(_) => None,
+    });
+    let works = |it: &Workflow| {
+        it.everybody().into_iter().any(|(_, worker)| worker.client.as_deref() == Some(client))
+    };
+    let called = calls.into_iter().find(|child| works(&child.workflow));
+    called.map_or(file, |child| file_of(client, &child.workflow, &child.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIKE_CLAUDE: &str = "workers:\n  claude: {like: claude, program: ";
+
+    fn client(text: &str) -> Client {
+        clients::read("workers.yaml", text).unwrap().pop_first().unwrap().1
+    }
+
+    fn check(program: &str, found: &str, origin: &str, unasked: Option<&str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("w");
+        std::fs::create_dir_all(workspace.join(".git")).unwrap();
+        let described = |of_project| Described {
+            file: folder.path().join(if of_project { "w/.unstuck/workers.yaml" } else { "c/workers.yaml" }),
+            of_project,
+            client: client(&format!("{LIKE_CLAUDE}{program}}}")).into(),
+        };
+        let (client, described) = match origin {
+            "built in" => (Client::clone(&clients::find("claude").unwrap()), Vec::new()),
+            "user" => (Client::clone(&described(false).client), vec![described(false)]),
+            "project" => (Client::clone(&described(true).client), vec![described(true)]),
+            // Its file has changed since.
+            _ => (Client::clone(&described(true).client), Vec::new()),
+        };
+        let origins = Origins { workspace: &workspace, described };
+        let found = found.replace("W", workspace.to_str().unwrap());
+        let said = origins.unasked(&client, Path::new(&found), None);
+        assert_eq!(said, unasked, "{program} {found} {origin}");
+        let project = Project::at(folder.path().join("state"));
+        consent::give(&project, &client, text::now()).unwrap();
+        assert_eq!(origins.unasked(&client, Path::new(&found), Some(&project)), None);
+    }
+
+    #[test]
+    fn what_a_repository_names_is_not_started_before_a_person_has_agreed() {
+        let (named, lies) = (Some("named by this repository"), Some("the program lies in this repository"));
+        check("claude", "/usr/bin/claude", "built in", None);
+        check("claude", "W/node_modules/.bin/claude", "built in", lies);
+        check("claude", "./claude", "built in", lies);
+        check("/opt/claude", "/opt/claude", "user", None);
+        check("./claude", "./claude", "user", lies);
+        check("./evil.sh", "./evil.sh", "project", named);
+        check("git", "/usr/bin/git", "project", named);
+        check("git", "/usr/bin/git", "gone", named);
+    }
+
+    #[test]
+    fn who_describes_a_client_is_said_with_the_program_that_is_run() {
+        let workspace = Path::new("/w");
+        let evil = client(&format!("{LIKE_CLAUDE}./evil.sh}}"));
+        let described = |file: &str| Described {
+            file: file.into(),
+            of_project: file.starts_with("/w"),
+            client: evil.clone().into(),
+        };
+        let said = |described, client| Origins { workspace, described }.name(client, None);
+        let claude = clients::find("claude").unwrap();
+        assert_eq!(said(vec![described("/w/.unstuck/workers.yaml")], &claude), "claude");
+        for (file, name) in [
+            ("/w/.unstuck/workers.yaml", "claude (./evil.sh, as .unstuck/workers.yaml describes it)"),
+            ("/c/unstuck/workers.yaml", "claude (./evil.sh, as /c/unstuck/workers.yaml describes it)"),
+        ] {
+            assert_eq!(said(vec![described(file)], &evil), name);
+        }
+    }
+}
