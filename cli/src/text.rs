@@ -1,6 +1,6 @@
 //! Small words for people: spans, moments, columns, colours.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
 use unstuck_core::event::RunOutcome;
@@ -84,7 +84,7 @@ pub fn width() -> usize {
 
 /// Says whether standard output is a terminal on which colours are wanted.
 pub fn colours() -> bool {
-    std::io::stdout().is_terminal() && may_be_coloured()
+    io::stdout().is_terminal() && may_be_coloured()
 }
 
 /// Says whether a terminal may be shown colours: it knows them, and nobody has asked for none.
@@ -127,6 +127,20 @@ pub fn bold(text: &str) -> String {
 /// characters, but for line feeds and tabs, become signs that stand for them.
 pub fn plain(text: &str) -> String {
     text.chars().map(sign).collect()
+}
+
+/// Takes text of others to wherever text goes, and makes it [plain](plain()) on the way.
+pub struct Plain<W>(pub W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(plain(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn sign(character: char) -> char {
@@ -224,6 +238,9 @@ mod tests {
             ("\u{202e}x\u{9b}", "\u{fffd}x\u{fffd}"),
         ] {
             assert_eq!((plain(text), shown(text)), (want.to_owned(), want.to_owned()));
+            let mut written = Plain(Vec::new());
+            write!(written, "{text}").unwrap();
+            assert_eq!(written.0, want.as_bytes());
         }
         for (text, want) in [
             ("a \u{1b}[1;32mCOMPLETE\u{1b}[0m b", "a \u{1b}[1;32mCOMPLETE\u{1b}[0m b"),

@@ -65,8 +65,8 @@ struct Successor {
     /// Have somebody else work from now on: a client such as codex, several with commas between, or a command line.
     #[arg(long, value_name = "WHO", value_parser = args::words)]
     with: Option<String>,
-    /// It is all right that a client may do anything.
-    #[arg(long, requires = "with")]
+    /// Let workers do what they can do, without asking. Those that the run has are not asked about again.
+    #[arg(short, long)]
     yes: bool,
 }
 

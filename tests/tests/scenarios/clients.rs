@@ -256,6 +256,16 @@ fn a_client_of_ones_own_is_called_by_its_program_and_its_standard_error_is_no_an
     stage.write(".unstuck/workers.yaml", format!("workers:\n  at-work: {{like: claude, program: {own}}}\n"));
     stage.unstuck(&["workers", "at-work"]).with_status(0).says(&own);
     stage.unstuck(&["probe", "worker", "at-work"]).with_status(1).says("failed");
+    let output = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"B\u001b[2Ja\u0000sh\nend      done","input":{"command":"x"}}]}}
+{"type":"result","subtype":"success","is_error":false,"result":"\u001b]0;owned\u0007I am\u001b[1;32m done\u001b[0m"}"#;
+    std::fs::write(stage.scratch("output"), output).expect("the scratch folder is ours");
+    let probed = stage.shell(&stage.workspace(), "unstuck probe worker claude <\"$SCRATCH/output\"");
+    let shown = String::from_utf8(probed.stdout).expect("text");
+    assert!(
+        shown.contains("tool B␛[2Ja␀sh end      done") && shown.contains("␛]0;owned␇I am␛[1;32m done"),
+        "{shown}"
+    );
+    assert!(!shown.contains(|it: char| it.is_control() && it != '\n'), "{shown:?}");
     stage.unstuck(&["probe", "worker", "at-wrok"]).with_status(64).complains("did you mean at-work?");
     stage
         .unstuck(&["run", "mend it", "--claim", "--with", "at-work"])
@@ -590,7 +600,6 @@ fn a_run_that_is_stuck_goes_on_with_another_worker() {
         .complains("no program codx")
         .complains("did you mean codex?");
     stage.unstuck(&["resume", "--with", "codex"]).with_status(64).complains("--yes");
-    stage.unstuck(&["resume", "--yes"]).with_status(64).complains("--with");
     assert_eq!(stage.events().iter().filter(|it| it["event"]["type"] == "run_resumed").count(), 0);
     let ended = stage.unstuck(&["resume", "--with", "codex", "--yes", "--add-iterations", "1"]);
     ended.with_status(0).says("note      codex works now");

@@ -65,6 +65,7 @@ fn s40_a_run_that_is_out_of_iterations_goes_on_when_it_gets_more() {
     refused.complains("--add-iterations");
     assert_eq!(stage.events().len(), before, "a refusal is no event");
 
+    stage.unstuck(&["resume", "--yes"]).with_status(64).complains("--add-iterations");
     stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
     assert_eq!(stage.facts("run_resumed")[0]["add_iterations"], 1);
     assert_eq!(judged(&stage), [1, 2, 3]);

@@ -279,7 +279,7 @@ fn print_json(extraction: &Extraction) -> io::Result<()> {
 }
 
 fn print_table(extraction: &Extraction) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = text::Plain(io::BufWriter::new(io::stdout().lock()));
     let failures = &extraction.failures;
     if failures.is_empty() {
         return writeln!(out, "no failures").and_then(|()| out.flush());

@@ -122,16 +122,16 @@ fn print_json(seen: &AnswerSeen) -> io::Result<()> {
 }
 
 fn print_answer(seen: &AnswerSeen, source: &str) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = text::Plain(io::BufWriter::new(io::stdout().lock()));
     match &seen.value {
         Some(value) => writeln!(out, "meets {source}: {value}")?,
         None => writeln!(out, "does not meet {source}")?,
     }
     for violation in &seen.violations {
-        writeln!(out, "  {}", text::plain(&violation.to_string()))?;
+        writeln!(out, "  {}", violation)?;
     }
     for refused in seen.refused.iter().filter(|_| seen.value.is_some() || seen.refused.len() > 1) {
-        writeln!(out, "  refused, in line {}: {}", refused.line, text::plain(&refused.reason))?;
+        writeln!(out, "  refused, in line {}: {}", refused.line, refused.reason)?;
     }
     out.flush()
 }

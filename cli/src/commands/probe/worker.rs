@@ -122,7 +122,7 @@ impl Shown {
             Seen::Unparsed => "! no JSON, or too long".to_owned(),
         };
         if !self.is_quiet {
-            _ = writeln!(io::stdout(), "{:>6}  {told}", self.line);
+            _ = writeln!(text::Plain(io::stdout()), "{:>6}  {told}", self.line);
         }
     }
 }
@@ -130,12 +130,12 @@ impl Shown {
 fn told_in_words(told: &Told) -> String {
     match told {
         Told::Begin => "begin".to_owned(),
-        Told::Session(id) => format!("session {id}"),
-        Told::Model(model) => format!("model {model}"),
+        Told::Session(id) => format!("session {}", line(id)),
+        Told::Model(model) => format!("model {}", line(model)),
         Told::Text { text, delta: false } => format!("text {}", short(text)),
         Told::Text { text, .. } | Told::More(text) => format!("text goes on {}", short(text)),
         Told::Structured(value) => format!("structured {}", short(&value.to_string())),
-        Told::Tool { name, detail } => format!("tool {name} {}", short(detail)),
+        Told::Tool { name, detail } => format!("tool {} {}", line(name), short(detail)),
         Told::ToolFailed => "tool failed".to_owned(),
         Told::Denied => "denied".to_owned(),
         Told::File(path) => format!("file {}", short(path)),
@@ -165,10 +165,15 @@ fn told_in_words(told: &Told) -> String {
 
 fn problem_in_words(problem: &Problem) -> String {
     let status = problem.status.map(|status| format!(" status {status}")).unwrap_or_default();
-    let code = if problem.code.is_empty() { String::new() } else { format!(" code {}", problem.code) };
+    let code = if problem.code.is_empty() { String::new() } else { format!(" code {}", line(&problem.code)) };
     let message =
         if problem.message.is_empty() { String::new() } else { format!(" {}", short(&problem.message)) };
     format!("{status}{code}{message}")
+}
+
+/// Returns a text on one line.
+fn line(text: &str) -> String {
+    text.replace('\n', " ")
 }
 
 /// Returns the beginning of a text on one line, in quotes.
@@ -207,22 +212,23 @@ fn usd(micro_usd: u64) -> String {
 }
 
 fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = text::Plain(io::BufWriter::new(io::stdout().lock()));
     let none = || "none".to_owned();
+    let name = |name: &Option<String>| name.as_deref().map_or_else(none, line);
     let counts = reading.counts;
     writeln!(out, "end      {}", word(&reading.end))?;
     writeln!(out, "trouble  {}", reading.trouble.map_or_else(none, |it| word(&it)))?;
     if !reading.message.is_empty() {
-        writeln!(out, "message  {}", reading.message.replace('\n', " "))?;
+        writeln!(out, "message  {}", line(&reading.message))?;
     }
     if let Some(wait) = reading.retry_after {
         writeln!(out, "wait     {}", text::span(wait))?;
     }
     if let Some(resets) = &reading.resets {
-        writeln!(out, "resets   {resets}")?;
+        writeln!(out, "resets   {}", line(resets))?;
     }
-    writeln!(out, "session  {}", reading.session.clone().unwrap_or_else(none))?;
-    writeln!(out, "model    {}", reading.model.clone().unwrap_or_else(none))?;
+    writeln!(out, "session  {}", name(&reading.session))?;
+    writeln!(out, "model    {}", name(&reading.model))?;
     writeln!(out, "usage    {}", reading.usage.as_ref().map_or_else(none, usage_in_words))?;
     if let Some(Tokens { input, cached, cache_write, output, .. }) = reading.at_least {
         writeln!(
@@ -244,7 +250,7 @@ fn print(reading: &Reading, answer: Option<&str>) -> io::Result<()> {
         counts.tools, counts.tools_failed, counts.denied, counts.retries, counts.unparsed
     )?;
     for file in &reading.files {
-        writeln!(out, "file     {file}")?;
+        writeln!(out, "file     {}", line(file))?;
     }
     if let Some(value) = &reading.structured {
         writeln!(out, "value    {value}")?;
