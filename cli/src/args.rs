@@ -26,6 +26,9 @@ pub struct Args {
     /// What all commands take.
     #[command(flatten)]
     pub global: Global,
+    /// Print what ran here as JSON, as `runs --json` does.
+    #[arg(long)]
+    pub json: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -28,8 +28,8 @@ use unstuck_runner::Watcher;
 use self::child::ChildView;
 use self::live::Live;
 pub use self::report::{
-    answers, changed_file, checks, commands, end, end_json, evidence, header, more_to_spend, next, notes,
-    spent, spent_json,
+    answers, brief, changed_file, checks, commands, end, end_json, evidence, header, more_to_spend, next,
+    notes, spent, spent_json,
 };
 use crate::text;
 use crate::typed::UNSTUCK;

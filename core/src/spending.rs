@@ -76,6 +76,18 @@ impl RunState {
         self.ledger_so_far().spent()
     }
 
+    /// Returns the same for people: a call in flight that has told nothing yet is one of which nothing is known.
+    pub fn spent_so_far(&self) -> Spent {
+        let mut ledger = self.ledger_so_far();
+        for (step, at) in self.in_flight() {
+            let has_told = at.phase.in_flight().is_some_and(|it| it.call.is_some() && it.progress.is_some());
+            if !has_told && at.is_paid(step) {
+                ledger.add_untold();
+            }
+        }
+        ledger.spent()
+    }
+
     fn ledger_so_far(&self) -> Ledger {
         let mut ledger = self.ledger.clone();
         let prices = self.workflow().and_then(|workflow| workflow.prices.as_ref());

@@ -267,9 +267,9 @@ impl Story {
         &self.state
     }
 
-    /// Returns what all calls have spent that are over.
+    /// Returns what all calls have spent; of those that are not over, what they have told so far.
     pub fn spent(&self) -> Spent {
-        self.state.spent_by_ended_calls()
+        self.state.spent_so_far()
     }
 
     /// Returns all iterations with their steps.
@@ -406,11 +406,11 @@ impl Story {
     /// Goes on to the state after an event. What a call has cost that ended with it is counted in its iteration too.
     fn count(&mut self, event: &Event) {
         // Only the end of a call changes what was spent, and adding that up takes as long as there are child runs.
-        let ended = call_ended_by(&event.fact).map(|ended| (ended, self.spent()));
+        let ended = call_ended_by(&event.fact).map(|ended| (ended, self.state.spent_by_ended_calls()));
         self.state = std::mem::take(&mut self.state).evolve(event);
         self.diagnosed(event);
         let Some(((step, iteration), before)) = ended else { return };
-        let now = self.spent();
+        let now = self.state.spent_by_ended_calls();
         if now.calls <= before.calls {
             return;
         }

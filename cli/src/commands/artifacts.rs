@@ -24,6 +24,9 @@ pub struct Args {
     /// Write the files to this folder, a folder for each step, instead of printing the diagnosis.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
+    /// Print the diagnosis of each step with all that it rests on as JSON.
+    #[arg(long, conflicts_with = "to")]
+    json: bool,
 }
 
 /// Prints the diagnosis of each step, or writes it with all that it rests on.
@@ -39,6 +42,12 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
         let what = args.step.as_deref().map_or("no step".to_owned(), |step| format!("no step {step}"));
         return Err(Error::usage(format!("run {} has {what} that loops", found.short()))
             .hint(format!("unstuck show {}", found.short())));
+    }
+    if args.json {
+        let of_step = |step: &StepId| as_json(&events, step, found.short());
+        let all: Vec<serde_json::Value> = steps.into_iter().map(of_step).collect();
+        crate::print_json(&all);
+        return Ok(exit::OK);
     }
     for step in steps {
         match &args.to {
@@ -57,6 +66,17 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
         }
     }
     Ok(exit::OK)
+}
+
+/// Returns the files of a step by their names: what is JSON as such, the rest as text.
+fn as_json(events: &[Event], step: &StepId, short: &str) -> serde_json::Value {
+    let files = unstuck_replay::diagnosis(events, step, short).unwrap_or_default();
+    let parsed = files.into_iter().map(|(name, text)| {
+        let value = serde_json::from_str(&text).ok().filter(|_| name.ends_with(".json"));
+        (name, value.unwrap_or_else(|| typed::again(&text).into()))
+    });
+    let files: std::collections::BTreeMap<&str, serde_json::Value> = parsed.collect();
+    serde_json::json!({ "step": step, "files": files })
 }
 
 /// Writes the diagnosis of a step, and all that it rests on.

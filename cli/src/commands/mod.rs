@@ -32,13 +32,15 @@ pub mod why;
 pub mod workers;
 
 use crate::args::{Args, Command};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Runs the command that was asked for.
 pub fn run(args: Args) -> Result {
-    let Args { global, command } = args;
+    let Args { global, json, command } = args;
     match command {
-        None => runs::overview(&global),
+        None => runs::overview(&global, json),
+        Some(_) if json => Err(Error::usage("--json stands behind the command that it is for")
+            .hint("unstuck COMMAND --json    or, for what ran here: unstuck --json")),
         Some(Command::Init(args)) => init::init(&global, &args),
         Some(Command::Run(args)) => run::run(&global, *args),
         Some(Command::Runs(args)) => runs::runs(&global, &args),

@@ -1,7 +1,8 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
+use unstuck_core::id::Millis;
 use unstuck_core::id::Timestamp;
-use unstuck_core::money::{self, Spent};
+use unstuck_core::money::Spent;
 use unstuck_replay::Story;
 use unstuck_store::state_dir::RunEntry;
 
@@ -19,9 +20,12 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Show so many runs at most.
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "N", default_value_t = LISTED, value_parser = clap::value_parser!(u32).range(1..))]
     number: u32,
 }
+
+/// How many runs are listed, if nothing else is said.
+const LISTED: u32 = 50;
 
 /// How many runs the overview shows.
 const OVERVIEW: usize = 10;
@@ -40,11 +44,23 @@ impl Row {
     fn word(&self) -> &'static str {
         self.standing.word(self.story.outcome)
     }
+
+    /// Returns how long it has worked, until now where it still does.
+    fn took(&self, now: Timestamp) -> Millis {
+        match self.standing {
+            Standing::Running | Standing::Waiting => so_far(&self.story, now),
+            _ => self.story.took,
+        }
+    }
 }
 
 /// What a person sees who types `unstuck` and nothing else.
-pub fn overview(global: &Global) -> Result {
+pub fn overview(global: &Global, json: bool) -> Result {
     let rows = rows(global)?;
+    if json {
+        print_json(&rows, LISTED as usize);
+        return Ok(exit::OK);
+    }
     if rows.is_empty() {
         nothing(global);
         println!(
@@ -62,14 +78,18 @@ pub fn runs(global: &Global, args: &Args) -> Result {
     let rows = rows(global)?;
     let most = usize::try_from(args.number).unwrap_or(usize::MAX);
     if args.json {
-        let list: Vec<serde_json::Value> = rows.iter().take(most).map(as_json).collect();
-        crate::print_json(&list);
+        print_json(&rows, most);
     } else if rows.is_empty() {
         nothing(global);
     } else {
         println!("{}", table(&rows, most, text::now(), text::width()));
     }
     Ok(exit::OK)
+}
+
+fn print_json(rows: &[Row], most: usize) {
+    let list: Vec<serde_json::Value> = rows.iter().take(most).map(as_json).collect();
+    crate::print_json(&list);
 }
 
 /// Says that nothing has run, and where else something has.
@@ -120,12 +140,7 @@ fn waits(row: &Row) -> Option<&(Timestamp, String)> {
 /// Returns what these runs have spent, as short as it can be said; nothing where no call was paid for.
 fn spent<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
     let all = rows.into_iter().fold(Spent::default(), |sum, row| sum.plus(&row.spent));
-    match (all.calls, all.cost_unknown(), money::dollars(all.micro_usd())) {
-        (0, ..) => None,
-        (_, 0, known) => Some(known),
-        (_, _, known) if all.micro_usd() > 0 => Some(format!("at least {known}")),
-        _ => Some(all.tokens_in_words().unwrap_or_else(|| "cost unknown".to_owned())),
-    }
+    screen::brief(&all)
 }
 
 /// So many runs at most, each in a few lines, and what all have come to together.
@@ -152,7 +167,7 @@ const WIDE: usize = 130;
 
 fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let iterations = row.story.iterations().count();
-    let took = text::span(row.story.took);
+    let took = text::span(row.took(now));
     let when = text::ago(row.entry.started_at, now);
     let (cost, name) = (spent([row]).unwrap_or_default(), text::cut(&row.entry.workflow, 24));
     let head = format!("  {:<6} {}", row.short, row.word());
@@ -171,6 +186,11 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     lines.extend(waits(row).map(|waits| below(&waiting(waits, now))));
     lines.extend(row.story.needs().map(|needs| below(&format!("needs: {needs}"))));
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Returns how long a run has worked on which a supervisor works now.
+pub(super) fn so_far(story: &Story, now: Timestamp) -> Millis {
+    story.took.plus(now.since(story.last_at))
 }
 
 /// Says until when a run waits, and for what.
@@ -204,7 +224,6 @@ fn as_json(row: &Row) -> serde_json::Value {
 mod tests {
     use expect_test::{Expect, expect};
     use unstuck_core::event::RunOutcome;
-    use unstuck_core::id::Millis;
     use unstuck_core::money::Sum;
 
     use super::*;
@@ -225,6 +244,7 @@ mod tests {
             };
             let mut story = Story::default();
             (story.outcome, story.took) = (outcome, Millis(minutes * 60_000));
+            story.last_at = Timestamp(8 * 3_600_000);
             let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
             let spent = Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() };
             Row {
@@ -297,6 +317,20 @@ mod tests {
         let said: Vec<&str> = said.lines().map(str::trim).collect();
         let expected = ["waits until 1970-01-01 09:00:00", "(in 60 min): limit reached:", "resets 9am (UTC)"];
         assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn who_works_has_worked_until_now() {
+        for (standing, took) in [
+            (Standing::Running, "12 s"),
+            (Standing::Waiting, "12 s"),
+            (Standing::Interrupted, "2.0 s"),
+            (Standing::Complete, "2.0 s"),
+        ] {
+            let mut row = night().remove(0);
+            (row.standing, row.story.took, row.story.last_at) = (standing, Millis(2000), Timestamp(1000));
+            assert_eq!(text::span(row.took(Timestamp(11_000))), took, "{standing:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationStory, StepStory, Story};
 
 use super::diff;
-use super::runs::waiting;
+use super::runs::{so_far, waiting};
 use crate::args::Global;
 use crate::error::Result;
 use crate::project::{Found, Project, RunArg};
@@ -78,12 +78,13 @@ fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffst
     match story.outcome {
         Some(_) => println!("{}", screen::end(story, found.short(), changed, None)),
         None if found.is_live() => {
-            let took = story.took.plus(text::now().since(story.last_at));
-            println!("{}", running(story.waits(), took, found.short(), text::now()));
+            let (now, spent) = (text::now(), screen::spent(story));
+            println!("{}", running(story.waits(), so_far(story, now), &spent, found.short(), now));
         }
         None => println!(
-            "INTERRUPTED: its supervisor is gone since {}\nnext: {UNSTUCK} resume {}",
+            "INTERRUPTED: its supervisor is gone since {}{}\nnext: {UNSTUCK} resume {}",
             text::ago(story.last_at, text::now()),
+            screen::spent(story),
             found.short()
         ),
     }
@@ -103,9 +104,15 @@ fn not_begun(state: &RunState, id: &StepId) -> String {
     }
 }
 
-/// Says how long a run has been at work, or until when it waits, and what can be done.
-fn running(waits: Option<&(Timestamp, String)>, took: Millis, short: &str, now: Timestamp) -> String {
-    let so_far = format!("running, for {} so far", text::span(took));
+/// Says how long a run has been at work and what it has `spent`, or until when it waits, and what can be done.
+fn running(
+    waits: Option<&(Timestamp, String)>,
+    took: Millis,
+    spent: &str,
+    short: &str,
+    now: Timestamp,
+) -> String {
+    let so_far = format!("running, for {} so far{spent}", text::span(took));
     match waits.filter(|(until, _)| *until > now) {
         Some(waits) => {
             let said = text::wrap(&waiting(waits, now), text::width(), 2);
@@ -148,8 +155,11 @@ mod tests {
             ),
             (at(10), "running, for 3 h so far\nnext: unstuck events 9d20 -f"),
         ] {
-            assert_eq!(running(Some(&waits), now.since(at(7)), "9d20", now), expected);
+            assert_eq!(running(Some(&waits), now.since(at(7)), "", "9d20", now), expected);
         }
-        assert!(running(None, at(8).since(at(7)), "9d20", at(8)).ends_with("next: unstuck events 9d20 -f"));
+        assert_eq!(
+            running(None, at(8).since(at(7)), ", cost unknown", "9d20", at(8)),
+            "running, for 60 min so far, cost unknown\nnext: unstuck events 9d20 -f"
+        );
     }
 }

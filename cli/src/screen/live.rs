@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use unstuck_core::RunState;
 use unstuck_core::id::{Iteration, Millis, StepId, Timestamp};
+use unstuck_core::money::Spent;
 use unstuck_core::state::StepPhase;
 
+use super::brief;
 use crate::text;
 
 /// The live view.
@@ -98,6 +100,14 @@ struct Heard {
     at: AtomicU64,
     /// How many files it says it changed.
     files: AtomicUsize,
+    /// What its run has spent so far.
+    spent: Mutex<Spent>,
+}
+
+impl Heard {
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Live {
@@ -115,6 +125,7 @@ impl Live {
 
     /// Shows what each step does now.
     pub fn update(&mut self, state: &RunState, name: impl Fn(&StepId) -> String) {
+        let spent = state.spent_so_far();
         for (step, at) in state.steps() {
             let name = name(&step.id);
             let what = match &at.phase {
@@ -135,6 +146,7 @@ impl Live {
             // Of a narrow terminal half is for what is done, so that one row is enough.
             let what = text::cut(&what, text::width() / 2);
             let active = self.steps.entry(name).or_insert_with(|| Active::new(&self.bars));
+            *active.heard.spent() = spent;
             let until = match at.phase {
                 StepPhase::Waiting { until, .. } => Some(until),
                 _ => None,
@@ -204,8 +216,8 @@ fn style(until: Option<Timestamp>, heard: &Arc<Heard>) -> ProgressStyle {
     let heard = move |_: &ProgressState, line: &mut dyn fmt::Write| {
         let at = Some(heard.at.load(Ordering::Relaxed)).filter(|at| *at > 0);
         let age = at.map(|at| text::now().since(Timestamp(at)));
-        let _nobody_to_tell =
-            line.write_str(&last_heard(age, heard.files.load(Ordering::Relaxed), text::width()));
+        let (files, spent) = (heard.files.load(Ordering::Relaxed), *heard.spent());
+        let _nobody_to_tell = line.write_str(&last_heard(age, files, &spent, text::width()));
     };
     let style = ProgressStyle::with_template(template).expect("a template of our own");
     style.with_key("left", left).with_key("took", took).with_key("heard", heard)
@@ -214,14 +226,17 @@ fn style(until: Option<Timestamp>, heard: &Arc<Heard>) -> ProgressStyle {
 /// A silence that is shorter is none.
 const SILENCE_MIN: Millis = Millis::from_secs(2);
 
-/// Says what a worker has changed, and since when it is silent: `(2 files, last output 3 s ago)`.
-fn last_heard(age: Option<Millis>, files: usize, width: usize) -> String {
+/// Says what a worker has changed, what its run has spent, and since when it is silent: `(2 files, $0.31, last output 3 s ago)`.
+fn last_heard(age: Option<Millis>, files: usize, spent: &Spent, width: usize) -> String {
+    let cost = brief(spent).filter(|_| width >= 60);
+    // Where there is no money to tell, the tokens are told in its place.
+    let tokens = spent.tokens_in_words().filter(|tokens| width >= 100 && cost.as_ref() != Some(tokens));
     let files = (files > 0 && width >= 60).then(|| text::count(files, "file"));
     let age = age.filter(|age| *age >= SILENCE_MIN).map(|age| match width {
         60.. => format!("last output {} ago", whole(age)),
         _ => format!("{} ago", whole(age)),
     });
-    let parts: Vec<String> = files.into_iter().chain(age).collect();
+    let parts: Vec<String> = files.into_iter().chain(cost).chain(tokens).chain(age).collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
@@ -232,6 +247,8 @@ fn whole(span: Millis) -> String {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_core::money::{Sum, Tokens};
+
     use super::*;
 
     #[test]
@@ -245,7 +262,31 @@ mod tests {
             (Some(600), 1, 100, " (1 file, last output 10 min ago)"),
             (Some(600), 1, 40, " (10 min ago)"),
         ] {
-            assert_eq!(last_heard(seconds.map(Millis::from_secs), files, width), want);
+            let spent = Spent::default();
+            assert_eq!(last_heard(seconds.map(Millis::from_secs), files, &spent, width), want);
+        }
+    }
+
+    #[test]
+    fn what_was_spent_is_told_as_far_as_there_is_room_and_what_is_not_known_is_no_zero() {
+        let told = |calls, reported: Option<u64>, output| Spent {
+            calls,
+            reported: reported.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 }),
+            tokens: Tokens { output, ..Tokens::default() },
+            tokens_unknown: u64::from(output == 0),
+            ..Spent::default()
+        };
+        for (spent, width, want) in [
+            (told(0, None, 0), 100, ""),
+            (told(1, None, 0), 100, " (cost unknown)"),
+            (told(1, None, 12_400), 100, " (12.4k tokens)"),
+            (told(1, Some(1_200_000), 0), 100, " ($1.20)"),
+            (told(1, Some(1_200_000), 12_400), 100, " ($1.20, 12.4k tokens)"),
+            (told(1, Some(1_200_000), 12_400), 80, " ($1.20)"),
+            (told(2, Some(1_200_000), 12_400), 80, " (at least $1.20)"),
+            (told(1, Some(1_200_000), 12_400), 40, ""),
+        ] {
+            assert_eq!(last_heard(None, 0, &spent, width), want);
         }
     }
 }

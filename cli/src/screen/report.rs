@@ -287,6 +287,16 @@ pub fn spent(story: &Story) -> String {
     if spent.calls == 0 { String::new() } else { format!(", cost {spent}{tokens}") }
 }
 
+/// Returns what calls have cost, as short as it can be said; nothing where none was paid for.
+pub fn brief(spent: &Spent) -> Option<String> {
+    match (spent.calls, spent.cost_unknown(), money::dollars(spent.micro_usd())) {
+        (0, ..) => None,
+        (_, 0, known) => Some(known),
+        (_, _, known) if spent.micro_usd() > 0 => Some(format!("at least {known}")),
+        _ => Some(spent.tokens_in_words().unwrap_or_else(|| "cost unknown".to_owned())),
+    }
+}
+
 /// Says what each command of the last checks showed, which let the steps of a run be complete.
 pub fn checks(story: &Story) -> impl Iterator<Item = String> {
     let last = story.steps.iter().filter_map(|step| step.iterations.last());

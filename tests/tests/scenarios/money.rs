@@ -1,9 +1,14 @@
 //! What a run may spend: S37, S38.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
 use serde_json::{Value, json};
 
 use crate::clients::{CHECK, mends, readings, run, with};
-use crate::stage::Stage;
+use crate::stage::{Stage, wait_until};
 
 /// A call that costs so many dollars and gets nowhere.
 fn costs(dollars: f64) -> Value {
@@ -18,7 +23,8 @@ fn s37_a_run_that_is_out_of_money_stops_and_goes_on_when_it_gets_more() {
     assert_eq!(stage.client_calls().len(), 2);
     assert_eq!(stage.facts("run_ended")[0]["outcome"], "spend_limit");
     stage.unstuck(&["resume"]).with_status(64).complains("--add-usd");
-    stage.unstuck(&["resume", "--add-usd", "1"]).with_status(0);
+    // What a script gives `run` it may give `resume`.
+    stage.unstuck(&["resume", "--add-usd", "1", "--yes"]).with_status(0);
     let calls = stage.client_calls();
     assert_eq!(calls.len(), 3);
     // What is left is also told to the client, which keeps to it as well as it can.
@@ -49,6 +55,42 @@ fn s37_a_call_that_tells_what_it_costs_while_it_runs_is_ended_at_the_bound() {
         assert_eq!(outcome["exit"], "stopped", "{client}: {outcome:#}");
         stage.leaves_nothing_running();
         stage.verify();
+    }
+}
+
+#[test]
+fn s37_what_a_run_has_spent_so_far_is_shown_while_it_goes_on_and_after_a_kill() {
+    let turn = json!({"shell": "true"});
+    for (client, plan, shown) in [
+        ("opencode", json!([[{"cost": 0.6}, turn, {"cost": 0.6}, turn, {"hang": {}}]]), "$1.20"),
+        ("claude", json!([[{"hang": {}}]]), "cost unknown"),
+    ] {
+        let stage = with(client, &plan).with_variable("TERM", "xterm");
+        let words = ["run", "mend it", "--check", CHECK, "--yes", "--with", client];
+        let (live, terminal) = stage.start_on_terminal(&words);
+        let seen = Arc::new(Mutex::new(String::new()));
+        let reader = thread::spawn({
+            let seen = Arc::clone(&seen);
+            move || {
+                let (mut terminal, mut bytes) = (File::from(terminal), [0; 4096]);
+                while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+                    seen.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(&bytes[..count]));
+                }
+            }
+        });
+        let is_seen = || seen.lock().expect("nobody panics").contains(&format!("({shown}"));
+        wait_until("the live line tells what was spent", is_seen);
+        thread::sleep(std::time::Duration::from_millis(1100));
+        let runs = stage.unstuck(&["runs"]).with_status(0).says("RUNNING").says(shown);
+        assert!(!runs.out.contains("0.0 s"), "{runs:#?}");
+        for words in [&[][..], &["show"]] {
+            stage.unstuck(words).with_status(0).says(shown);
+        }
+        live.crash();
+        reader.join().expect("nobody panics");
+        for words in [&["runs"][..], &[], &["show"]] {
+            stage.unstuck(words).with_status(0).says("INTERRUPTED").says(shown);
+        }
     }
 }
 

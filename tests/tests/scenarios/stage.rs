@@ -286,7 +286,8 @@ impl Stage {
 
     /// Starts `unstuck` on a terminal of its own, which is closed when the other end of it is dropped.
     pub fn start_on_terminal(&self, arguments: &[&str]) -> (Live, OwnedFd) {
-        let pair = nix::pty::openpty(None, None).expect("a terminal");
+        let size = nix::pty::Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        let pair = nix::pty::openpty(Some(&size), None).expect("a terminal");
         let slave = || pair.slave.try_clone().expect("room for a descriptor");
         let live = self.start_with(arguments, |command| command.stdout(slave()).stderr(slave()));
         (live, pair.master)

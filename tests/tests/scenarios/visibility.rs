@@ -4,7 +4,7 @@ use std::fs;
 
 use expect_test::expect_file;
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::schema;
 use crate::stage::{Ended, Live, Stage, claims, kind, repository, tell, wait_until, worker};
@@ -504,6 +504,26 @@ fn what_a_worker_says_does_not_steer_the_terminal() {
     }
     // Data is as it is, since JSON has its own way to write that.
     assert!(stage.unstuck(&["show", "--json"]).out.contains("x\\u001b[1A"));
+}
+
+#[test]
+fn a_script_reads_the_overview_and_the_diagnosis_too() {
+    let stage = Stage::repository();
+    let json = |words: &[&str]| -> Value {
+        let ended = stage.unstuck(words).with_status(0);
+        serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:#?}"))
+    };
+    assert_eq!(json(&["--json"]), json!([]));
+    stage.workflow("", &claims_thrice("exit 0", ""));
+    let ended = stage.unstuck(&["run", "flow.yaml"]);
+    assert_ne!(ended.status, Some(0));
+    assert_eq!(json(&["--json"]), json(&["runs", "--json"]));
+    assert_eq!(json(&["--json"])[0]["workflow"], "scenario");
+    let of_steps = json(&["artifacts", "--json"]);
+    assert_eq!(of_steps[0]["step"], "work");
+    assert!(of_steps[0]["files"]["state.json"].is_object(), "{of_steps:#}");
+    assert!(of_steps[0]["files"]["diagnosis.md"].as_str().is_some_and(|page| page.starts_with("# Run")));
+    stage.unstuck(&["--json", "show"]).with_status(64).complains("unstuck COMMAND --json");
 }
 
 #[test]
