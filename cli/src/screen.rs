@@ -217,7 +217,10 @@ fn line_of(event: &Event, story: &Story, state: &RunState) -> Option<String> {
         Fact::Concluded(Conclusion::StepEnded(ended))
             if state.steps().count() > 1 || !is_complete(&ended.end) =>
         {
-            let sentence = unstuck_replay::sentence_of_end(&ended.end);
+            let told =
+                story.steps.iter().find(|it| it.id == ended.step && it.end.as_ref() == Some(&ended.end));
+            let told = told.and_then(|it| it.end_sentence.clone());
+            let sentence = told.unwrap_or_else(|| unstuck_replay::sentence_of_end(&ended.end));
             Some(text::wrap(&format!("{}: {sentence}", ended.step), text::width(), 4))
         }
         _ => None,

@@ -188,7 +188,9 @@ fn stall(cause: StallCause, count: u32) -> String {
         StallCause::NoReasons => {
             format!("Your last {count} attempts were found incomplete, and the check named no failure.")
         }
-        StallCause::NoChange => format!("Your last {count} attempts changed nothing in the workspace."),
+        StallCause::NoChange => format!(
+            "Your last {count} attempts left the workspace as it was before: they changed nothing, or undid what was done."
+        ),
         StallCause::Growing => {
             format!("In each of your last {count} attempts nothing was mended, and more broke.")
         }
@@ -316,7 +318,10 @@ mod tests {
                 StallCause::NoReasons,
                 "Your last 3 attempts were found incomplete, and the check named no failure.",
             ),
-            (StallCause::NoChange, "Your last 3 attempts changed nothing in the workspace."),
+            (
+                StallCause::NoChange,
+                "Your last 3 attempts left the workspace as it was before: they changed nothing, or undid what was done.",
+            ),
             (StallCause::Growing, "In each of your last 3 attempts nothing was mended, and more broke."),
             (
                 StallCause::Diverging,

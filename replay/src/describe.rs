@@ -328,13 +328,16 @@ fn failed(commands: &[CommandResult]) -> String {
     if failed == 0 { String::new() } else { format!(", {}", count(failed, "failure")) }
 }
 
+/// Says what repeats, as far as the cause alone tells: [`StepStory::stall`](crate::StepStory::stall) knows more.
 pub(crate) fn stall(cause: StallCause) -> String {
     match cause {
         StallCause::SameFailures => "the same failures again".to_owned(),
         StallCause::Cycle(period) => format!("failures return in a cycle of {period}"),
         StallCause::PersistentFailure => "one failure stays".to_owned(),
         StallCause::NoReasons => "incomplete again, and the check names no failure".to_owned(),
-        StallCause::NoChange => "no_change: nothing in the workspace changes any more".to_owned(),
+        StallCause::NoChange => {
+            "no_change: nothing changes any more, or what is done is undone again".to_owned()
+        }
         StallCause::Growing => "no failure goes, and more come".to_owned(),
         StallCause::Diverging => {
             "diverging: new findings each time, none fewer, in more and more work".to_owned()

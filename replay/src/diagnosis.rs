@@ -12,7 +12,6 @@ use unstuck_core::plural::count;
 use unstuck_core::prompt::fenced;
 use unstuck_core::{Event, Fact, view};
 
-use crate::describe::stall;
 use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
 
 /// Most failures that the page shows with what the tool said.
@@ -214,7 +213,7 @@ fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) 
             text,
             "- #{}: {} ({}), stage {} to {} (event {seq})",
             it.iteration,
-            stall(it.cause),
+            step.stall(it.cause, it.iteration, it.count),
             count(it.count, "time"),
             it.from,
             it.to
@@ -251,6 +250,10 @@ fn next(
     }
     if let Some((_, last, _)) = raised.last() {
         text.push_str(match last.cause {
+            StallCause::NoChange if step.is_undone(last.iteration, last.count) => {
+                "- The worker goes back and forth: what one attempt does the next one undoes. Tell it which of them to \
+                 keep, and what is still missing then.\n"
+            }
             StallCause::NoChange => {
                 "- The worker changes nothing: see whether it may write here, and what it answers.\n"
             }

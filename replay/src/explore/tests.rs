@@ -73,7 +73,7 @@ fn a_loop_of_commands_is_looked_at_as_a_whole_where_it_is_short() {
             OUT OF TIME: the time of the run is over before its iterations are
             STUCK: failures return in a cycle of 2: other failures, same failures, same failures, fewer failures, failures of before, fewer failures
             STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
-            STUCK: no_change: nothing in the workspace changes any more: nothing changed, nothing changed
+            STUCK: no_change: nothing changes any more, or what is done is undone again: nothing changed, nothing changed
             STUCK: the same failures again: other failures, same failures, same failures, same failures
         "#]],
     );
@@ -111,7 +111,7 @@ fn a_gate_that_compares_can_end_before_anybody_works() {
             FAILED: there is no baseline to compare with: no usable baseline
             OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, fewer failures
             OUT OF TIME: the time of the run is over before its iterations are
-            STUCK: no_change: nothing in the workspace changes any more: nothing changed, nothing changed
+            STUCK: no_change: nothing changes any more, or what is done is undone again: nothing changed, nothing changed
             STUCK: the same failures again: other failures, same failures, same failures, same failures
         "#]],
     );
@@ -132,7 +132,7 @@ fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
             OUT OF TIME: the time of the run is over before its iterations are
             STUCK: incomplete again, and the check names no failure: other failures, same failures, incomplete without a word, incomplete without a word
             STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
-            STUCK: no_change: nothing in the workspace changes any more: nothing changed, nothing changed
+            STUCK: no_change: nothing changes any more, or what is done is undone again: nothing changed, nothing changed
             STUCK: the same failures again: other failures, same failures, same failures, same failures
         "#]],
     );

@@ -137,8 +137,15 @@ fn s23_who_undoes_what_was_done_changes_nothing_whatever_the_check_says() {
     let stage = Stage::repository();
     let worker = "[ $((n % 2)) = 1 ] && echo more >src/more || rm -f src/more";
     let ended = run(&stage, worker, &["--check", "test -e nowhere"]).with_status(3);
-    assert!(ended.out.contains("no_change"), "{ended:?}");
+    let why = "no_change: what was done is undone again, the workspace is what it was before";
+    assert!(!ended.says(why).out.contains("nothing in the workspace changes"));
     assert_eq!(stage.calls(), 5, "the first two are new, and three come back to them");
+    let diagnosis = stage.unstuck(&["artifacts"]).with_status(0).says(why).says("goes back and forth");
+    assert!(!diagnosis.out.contains("changes nothing"), "{diagnosis:#?}");
+    for words in [&["show"][..], &["why"], &["report"]] {
+        let told = stage.unstuck(words).with_status(0);
+        assert!(!told.out.contains("nothing in the workspace changes"), "{told:#?}");
+    }
 }
 
 #[test]
@@ -161,7 +168,8 @@ fn s24_a_check_that_says_nothing_does_not_stop_work_that_moves() {
 fn s27_a_worker_that_changes_nothing_is_stopped_soon() {
     let stage = Stage::repository();
     let ended = run(&stage, "echo nothing to do", &["--check", TESTS]).with_status(3);
-    assert!(ended.out.contains("no_change"), "{ended:?}");
+    ended.says("no_change: nothing in the workspace changes any more");
+    stage.unstuck(&["artifacts"]).with_status(0).says("The worker changes nothing");
     assert_eq!(stage.calls(), 3);
 }
 
