@@ -669,6 +669,11 @@ async fn a_silent_process_is_ended_for_what_it_is_up_to() {
         ("echo working; sleep 300", Exit::Idle),
         ("printf 'Overwrite? [y/N] '; sleep 300", Exit::Asks("Overwrite? [y/N]".to_owned())),
         ("echo 'Which port shall I use?' >&2; sleep 300", Exit::Asks("Which port shall I use?".to_owned())),
+        (
+            "echo working; sleep 0.2; printf 'Overwrite? [y/N] ' >&2; sleep 300",
+            Exit::Asks("Overwrite? [y/N]".to_owned()),
+        ),
+        ("printf 'Overwrite? [y/N] ' >&2; sleep 0.2; echo no; sleep 300", Exit::Idle),
         (verdict, Exit::Settled),
         // Silent, and busy with something.
         ("end=$(($(date +%s%N) + 3000000000)); while [ $(date +%s%N) -lt $end ]; do :; done", Exit::Code(0)),

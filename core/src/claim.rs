@@ -345,6 +345,9 @@ impl Outcome {
             (Exit::Code(0), None) if changed != Some(true) => {
                 left_asking(&self.answer, &self.stderr_tail, true)
             }
+            (Exit::Code(0), Some(told)) if changed != Some(true) && is_all_text(told) => {
+                left_asking(&self.answer, &self.stderr_tail, true)
+            }
             (Exit::Code(code), None) if failed(*code) => left_asking(&self.answer, &self.stderr_tail, false),
             (Exit::Code(code), Some(told)) if failed(*code) && has_done_nothing(told) => {
                 left_asking(&told.message, &self.stderr_tail, false)
@@ -402,6 +405,12 @@ impl WorkerFinished {
         let has_worked = is_checked && self.changed == Some(true) && self.outcome.only_says_so();
         self.outcome.failure(kind).filter(|_| !has_worked)
     }
+}
+
+/// Says whether the answer of a client is all that it printed, in no form of its own: where it is done, only that is said
+/// of it.
+fn is_all_text(told: &Reading) -> bool {
+    told.end == CallEnd::Done && !told.message.is_empty()
 }
 
 /// Says whether a client told no end, and had not begun to work.

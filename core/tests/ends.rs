@@ -186,7 +186,14 @@ fn who_asks_and_leaves_without_an_answer_blocks_the_run_with_its_question() {
     let blocked = "blocked: an answer to its question: Password:";
     let overwrite = "blocked: an answer to its question: overwrite? [y/N]";
     let crashed = |stderr| Left::saying(1, "", stderr).told(CallEnd::Failed, Some(Trouble::Crashed));
+    let trusts = || {
+        let mut left = Left::saying(0, "overwrite? [y/N]", "").told(CallEnd::Done, None);
+        left.told.as_mut().expect("it told").message = "it printed no JSON that is known".to_owned();
+        left
+    };
     check(&[
+        (checked(), trusts(), overwrite),
+        (checked(), trusts().changed(), "is checked"),
         (alone(), password(), blocked),
         (checked(), password(), blocked),
         (checked(), password().changed(), blocked),
