@@ -678,7 +678,7 @@ fn conditions_can_be_named_without_a_step() {
     assert_eq!(
         refused("test-pass"),
         "the registry defines no validator \"test-pass\"; did you mean \"tests-pass\"? there are git-clean, \
-         note, tests-pass, type-check, lint-check, format-check, files, command, checklist"
+         note, tests-pass, format-check, lint-check, type-check, files, command, checklist"
     );
     assert_eq!(refused("files"), "files has no paths; write params: {paths: [..]}");
 }

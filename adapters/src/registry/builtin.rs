@@ -12,8 +12,9 @@ use crate::branch::is_in_repository;
 use crate::prompt_template::Params;
 use crate::test_command::{self, Project};
 
-/// Their names.
-pub const NAMES: &[&str] = &["git-clean", "tests-pass", "type-check", "lint-check", "format-check"];
+/// Their names, in the order in which a project is to ask them: the cheap ones first, so that no test has to run before
+/// it is known that a file is not committed or not formatted.
+pub const NAMES: &[&str] = &["git-clean", "format-check", "lint-check", "type-check", "tests-pass"];
 
 /// Names of those that their parameters describe; see [`of_params`].
 pub const DESCRIBED: &[&str] = &["files", "command", "checklist"];

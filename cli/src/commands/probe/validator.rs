@@ -21,7 +21,7 @@ use crate::{exit, project, text};
 /// Arguments of `unstuck probe validator`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its name in the registry, or one of git-clean, tests-pass, type-check, lint-check, format-check.
+    /// Its name in the registry, or one of git-clean, format-check, lint-check, type-check, tests-pass.
     name: String,
     /// The registry; the only one below .agent when not given.
     #[arg(long, value_name = "FILE")]
