@@ -42,7 +42,7 @@ fn capabilities_become_what_a_client_may_do() {
         &with(&[]),
         expect![[r#"
         claude -p --output-format stream-json --verbose --permission-mode plan
-        codex exec --json --skip-git-repo-check -s read-only -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s read-only -
         opencode run --format json --agent plan
         gemini --output-format stream-json --skip-trust --approval-mode plan
         qwen --output-format stream-json --approval-mode plan
@@ -55,7 +55,7 @@ fn capabilities_become_what_a_client_may_do() {
         &with(&[Read, Edit]),
         expect![[r#"
         claude -p --output-format stream-json --verbose --permission-mode acceptEdits
-        codex exec --json --skip-git-repo-check -s workspace-write -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -
         opencode run --format json
         gemini --output-format stream-json --skip-trust --approval-mode auto_edit
         qwen --output-format stream-json --approval-mode auto-edit
@@ -68,7 +68,7 @@ fn capabilities_become_what_a_client_may_do() {
         &with(&[Read, Edit, RunTests]),
         expect![[r#"
         claude -p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools Bash(npm test:*),Bash(bun test:*),Bash(jest:*),Bash(pytest:*),Bash(cargo test:*),Bash(go test:*),Bash(make test:*)
-        codex exec --json --skip-git-repo-check -s workspace-write -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -
         opencode run --format json
         gemini --output-format stream-json --skip-trust --approval-mode auto_edit --allowed-tools run_shell_command(npm test),run_shell_command(bun test),run_shell_command(jest),run_shell_command(pytest),run_shell_command(cargo test),run_shell_command(go test),run_shell_command(make test)
         qwen --output-format stream-json --approval-mode auto-edit
@@ -81,7 +81,7 @@ fn capabilities_become_what_a_client_may_do() {
         &with(&[Read, Edit, RunTests, RunCommands]),
         expect![[r#"
         claude -p --output-format stream-json --verbose --dangerously-skip-permissions
-        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
         opencode run --format json --auto
         gemini --output-format stream-json --skip-trust --approval-mode yolo
         qwen --output-format stream-json --approval-mode yolo
@@ -130,7 +130,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         &asked,
         expect![[r#"
         claude -p --output-format stream-json --verbose --model m1 --max-turns 30 --max-budget-usd 2.5 --dangerously-skip-permissions --json-schema {}   not: a variant of the model
-        codex exec --json --skip-git-repo-check -m m1 -c model_reasoning_effort="xhigh" --dangerously-bypass-approvals-and-sandbox --output-schema /calls/1/schema.json -   not: a bound of turns, a bound of money
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -m m1 -c model_reasoning_effort="xhigh" --dangerously-bypass-approvals-and-sandbox --output-schema /calls/1/schema.json -   not: a bound of turns, a bound of money
         opencode run --format json -m m1 --variant high --auto   not: a bound of turns, a bound of money, a schema of the answer
         gemini --output-format stream-json --skip-trust -m m1 --approval-mode yolo   not: a variant of the model, a bound of turns, a bound of money, a schema of the answer
         qwen --output-format stream-json -m m1 --max-session-turns 30 --approval-mode yolo --json-schema {}   not: a variant of the model, a bound of money
@@ -143,7 +143,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         &Request { session: Session::New(Some("U")), capabilities: all, ..REQUEST },
         expect![[r#"
         claude -p --output-format stream-json --verbose --dangerously-skip-permissions --session-id U
-        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
         opencode run --format json --auto
         gemini --output-format stream-json --skip-trust --approval-mode yolo --session-id U
         qwen --output-format stream-json --approval-mode yolo --session-id U
@@ -156,7 +156,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         &Request { session: Session::Continued("S"), capabilities: all, ..REQUEST },
         expect![[r#"
         claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S
-        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox resume S -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox resume S -
         opencode run --format json --auto --session S
         gemini --output-format stream-json --skip-trust --approval-mode yolo --resume S
         qwen --output-format stream-json --approval-mode yolo --resume S
@@ -170,7 +170,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         &Request { extra: &extra, isolated: true, capabilities: all, ..REQUEST },
         expect![[r#"
         claude -p --output-format stream-json --verbose --dangerously-skip-permissions --strict-mcp-config --x ${model}
-        codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --ignore-user-config --x ${model} -
+        codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox --ignore-user-config --x ${model} -
         opencode run --format json --auto --x ${model}
         gemini --output-format stream-json --skip-trust --approval-mode yolo --x ${model}
         qwen --output-format stream-json --approval-mode yolo --x ${model}

@@ -348,7 +348,8 @@ mod tests {
             to edit   may run commands in a sandbox that lets it write in the workspace only
             to do all runs with --dangerously-bypass-approvals-and-sandbox and can do anything that you can
             accepted  no; unstuck workers codex --acknowledge
-            call      codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+            call      codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c
+                      analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
         "#]]
         .assert_eq(&in_full(&codex, 100));
     }

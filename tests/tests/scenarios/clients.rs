@@ -93,8 +93,7 @@ fn plays(client: &str) -> String {
 fn each_client_is_called_in_its_own_way_and_read_the_same() {
     const CLAUDE: &str = "-p --output-format stream-json --verbose --model scripted/one --dangerously-skip-permissions \
                           --session-id SESSION";
-    const CODEX: &str =
-        "exec --json --skip-git-repo-check -m scripted/one --dangerously-bypass-approvals-and-sandbox -";
+    const CODEX: &str = "exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -m scripted/one --dangerously-bypass-approvals-and-sandbox -";
     const GEMINI: &str =
         "--output-format stream-json --skip-trust -m scripted/one --approval-mode yolo --session-id SESSION";
     const QWEN: &str =
@@ -234,7 +233,10 @@ fn s52_a_client_gets_a_prompt_of_a_megabyte_whole() {
         "{}",
         call["stdin_bytes"]
     );
-    assert_eq!(argv(call), "exec --json --skip-git-repo-check -s workspace-write -");
+    assert_eq!(
+        argv(call),
+        "exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false -s workspace-write -"
+    );
     stage.verify();
 }
 
