@@ -481,6 +481,203 @@ fn what_is_put_off_reserved_or_bad_limits_a_complete() {
 }
 
 #[test]
+fn what_is_not_known_to_be_good_limits_a_complete() {
+    for text in [
+        "skipping the hard part",
+        "FIXME",
+        "more to do",
+        "to do: docs",
+        "next: docs",
+        "next step is docs",
+        "open: docs",
+        "all tests pass, docs open",
+        "remaining work is documented",
+        "2 open questions",
+        "two loose ends",
+        "giving up",
+        "ran out of time",
+        "out of budget",
+        "had to stop",
+        "commented out the test",
+        "removed the failing test",
+        "lowered the coverage threshold",
+        "marked the test as xfail",
+        "placeholder implementation",
+        "implemented with a placeholder",
+        "mocked the database",
+        "tests pass with mocks",
+        "hardcoded the result",
+        "returns a hard-coded value",
+        "workaround in place",
+        "inadequate",
+        "declined",
+        "changes requested",
+        "few tests pass",
+        "several checks pass",
+        "a handful of tests pass",
+        "the main tests pass",
+        "the tests that ran passed",
+        "0 tests, 0 failures",
+        "12 passed (1 retried)",
+        "rarely",
+        "close",
+        "close enough",
+        "good enough",
+        "good progress",
+        "unavailable tests",
+        "unreviewed",
+        "implemented incorrectly",
+        "nein",
+        "nah",
+        "nobody",
+        "trust me",
+        "to the best of my knowledge",
+        "all tests pass on my machine",
+        "it is a lie",
+        "best effort",
+        "all tests pass, best effort",
+        "done, I guess",
+        "dry run",
+        "simulated",
+        "assumed",
+        "low confidence",
+        "manually overridden",
+        "fixing the docs",
+        "tests pass, fixing lint",
+        "docs to write",
+        "moved to the next sprint",
+        "tests passed before",
+        "no further work was done",
+        "added a bug",
+        "undefined",
+        "off",
+        "null",
+        "x",
+        "ganz sicher",
+        "不明",
+        "スキップしました",
+        "モックで通過",
+        "跳过测试",
+    ] {
+        for line in [
+            format!("COMPLETE: {text}"),
+            format!("COMPLETE - {text}"),
+            format!("VERDICT: COMPLETE - {text}"),
+            format!("VERDICT: PASS ({text})"),
+        ] {
+            check(answer, "incomplete marker", &[&line]);
+            check(file, "incomplete file-text", &[&line]);
+        }
+        for value in [format!("complete: {text}"), format!("passed ({text})"), format!("done, {text}")] {
+            check(
+                file,
+                "incomplete file-json",
+                &[&format!("{{\"decision\":\"{value}\",\"check_id\":\"@\"}}")],
+            );
+        }
+    }
+    let found = answer("COMPLETE: the login page");
+    assert_eq!(found.reasons, ["\"the login page\" does not plainly say that all is done"]);
+}
+
+#[test]
+fn what_was_achieved_and_good_states_do_not_limit_a_complete() {
+    for text in [
+        "all 14 tests pass",
+        "41 passed, 0 failed, 0 ignored",
+        "14 of 14 tests pass",
+        "no open items",
+        "no open items remain",
+        "no open questions",
+        "no further work needed",
+        "no concerns",
+        "no workarounds",
+        "no errors or warnings",
+        "nothing to do",
+        "nothing left to do",
+        "everything works as expected",
+        "all tests still pass",
+        "it works",
+        "tests pass, lint clean",
+        "all acceptance criteria are met",
+        "implemented the feature and added tests",
+        "fixed several bugs",
+        "parser rewritten",
+        "docs are up to date",
+        "the FIXME is gone",
+        "removed the placeholder",
+        "replaced the mock with the real database",
+        "the unhandled rejection is handled",
+        "handles null values",
+        "added a dry-run flag",
+        "the REST API works",
+        "the page renders correctly",
+        "exit code 0",
+        "did what was asked",
+        "commit 3f2b8c1",
+        "final",
+        "テストはすべて通りました",
+        "問題ありません",
+        "修正済み",
+        "全部通过",
+        "모든 테스트 통과",
+    ] {
+        check(
+            answer,
+            "complete marker",
+            &[&format!("COMPLETE: {text}"), &format!("VERDICT: COMPLETE - {text}")],
+        );
+        check(file, "complete file-json", &[&format!("{{\"decision\":\"complete: {text}\"}}")]);
+    }
+}
+
+#[test]
+fn a_value_or_nothing_behind_a_complete_is_no_verdict() {
+    for text in ["...", "-", "!", "—", "12", "1.5", "src/lib.rs", "https://a.b/c"] {
+        check(answer, "none none", &[&format!("COMPLETE: {text}"), &format!("VERDICT: COMPLETE: {text}")]);
+        check(file, "none none", &[&format!("{{\"decision\":\"complete: {text}\",\"check_id\":\"@\"}}")]);
+    }
+    check(
+        file,
+        "none none",
+        &[r#"{"decision":"complete..."}"#, r#"{"decision":"complete -"}"#, r#"{"decision":"doneish"}"#],
+    );
+    for text in ["N/A", "null", "undefined", "NaN", "off", "x", "?"] {
+        check(answer, "incomplete marker", &[&format!("COMPLETE: {text}")]);
+    }
+}
+
+#[test]
+fn other_forms_of_the_words_for_what_is_open_are_known() {
+    for value in [
+        "notComplete",
+        "NotDone",
+        "inProgress",
+        "almostComplete",
+        "completedWithErrors",
+        "failing",
+        "partially",
+        "unfinished",
+        "unsuccessful",
+        "disapproved",
+        "not-complete",
+        "未完了",
+        "不合格",
+        "失敗",
+        "進行中",
+        "미완료",
+    ] {
+        check(file, "incomplete file-json", &[&format!("{{\"decision\":\"{value}\",\"check_id\":\"@\"}}")]);
+    }
+    check(
+        answer,
+        "incomplete marker",
+        &["NOT-COMPLETE", "Not-Completed", "NOT_PASSED", "Verdict: NOT-COMPLETE", "COMPLETE\nNOT-COMPLETE"],
+    );
+    check(file, "none none", &[r#"{"decision":"not failing"}"#, r#"{"decision":"notable"}"#]);
+}
+
+#[test]
 fn a_sentence_about_the_whole_task_is_a_marker() {
     check(
         answer,
@@ -1629,6 +1826,13 @@ fn large_hostile_texts_are_read_in_one_go() {
             check_id: Some(ID),
         });
         assert!(found.problems.len() < 40, "{unit}");
+    }
+    for unit in [
+        "open items ", "requires ", "mock the ", "few ", "before ", "no open ", "removed the ", "worker's ",
+        "fixing ",
+    ] {
+        let text = format!("COMPLETE: {}", unit.repeat(SIZE / unit.len()));
+        assert!(answer(&text).problems.len() < 40, "{unit}");
     }
 }
 

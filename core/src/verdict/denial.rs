@@ -1,9 +1,9 @@
 //! Reads the sentence above a verdict that goes on into it: `The task is not` and, below, `COMPLETE`.
 
 use super::good_news::{ABSENCES, finds_nothing_bad, unabsorbed};
+use super::limits::{CONDITIONS, Limit};
 use super::ratio::has_unmet_ratio;
 use super::tokens::{Token, is_in, tokens};
-use super::words::{CONDITIONS, Limit};
 
 /// How the line above goes on into a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Tells good news about bad things from bad news: `no failures`, `fixed the failing test`, `no longer occurs`.
 
+use super::shortfall::{OPEN, STAND_INS, THINGS};
 use super::tokens::{Token, is_in, is_number};
 
 /// Bad things: their absence is good news.
@@ -8,7 +9,13 @@ pub(super) const BAD: &[&str] = &[
     "problem", "problems", "warning", "warnings", "regression", "regressions", "bug", "bugs", "defect",
     "defects", "blocker", "blockers", "finding", "findings", "todo", "todos", "missing", "broken",
     "remaining", "remain", "remains", "left", "outstanding", "pending", "unresolved", "crash", "crashes",
-    "conflict", "conflicts", "needed", "skipped", "caveat", "caveats", "reservation", "reservations",
+    "conflict", "conflicts", "needed", "skipped", "ignored", "caveat", "caveats", "reservation",
+    "reservations", "concern", "concerns", "deadlock", "deadlocks", "leak", "leaks", "vulnerability",
+    "vulnerabilities", "violation", "violations", "mistake", "mistakes", "typo", "typos", "mismatch",
+    "mismatches", "discrepancy", "discrepancies", "flaw", "flaws", "weakness", "weaknesses", "drawback",
+    "drawbacks", "shortcoming", "shortcomings", "trouble", "obstacle", "obstacles", "objection",
+    "objections", "risk", "risks", "nit", "nits", "complaint", "complaints", "deviation", "deviations",
+    "omission", "omissions",
 ];
 
 /// Words that may stand between "no" and the bad thing.
@@ -16,7 +23,8 @@ const BETWEEN: &[&str] = &[
     "any", "more", "further", "new", "other", "remaining", "open", "known", "outstanding", "critical",
     "test", "tests", "lint", "type", "build", "compile", "compiler", "longer", "single", "blocking",
     "additional", "unresolved", "changes", "the", "all", "both", "every", "two", "three", "last", "that",
-    "was", "were", "previously", "formerly", "flaky", "work", "else", "items", "steps", "are", "is",
+    "was", "were", "previously", "formerly", "flaky", "work", "else", "items", "steps", "are", "is", "a",
+    "an", "few", "several", "many", "or",
 ];
 
 pub(super) const REPAIRS: &[&str] = &[
@@ -29,7 +37,8 @@ pub(super) const ABSENCES: &[&str] = &["no", "zero", "0", "without", "nothing", 
 /// After an absence of bad things these make it bad again: "no errors fixed".
 const SPOILERS: &[&str] = &[
     "fixed", "resolved", "addressed", "solved", "repaired", "pass", "passed", "passing", "passes", "run",
-    "ran", "checked", "tested", "verified",
+    "ran", "checked", "tested", "verified", "done", "finished", "completed", "started", "attempted",
+    "possible",
 ];
 
 /// A bad thing that nobody mended: "compile error" against "fixed the compile error", "error handling"
@@ -95,9 +104,13 @@ fn harmless_phrase(tokens: &[Token], start: usize) -> Option<usize> {
     if !absence && !is_in(start, REPAIRS) {
         return None;
     }
+    // "open items" are bad, and "items" are not.
+    let is_open = |i: usize| is_in(i, THINGS) && i > start + 1 && is_in(i - 1, OPEN);
+    let is_bad = |i: &usize| is_in(*i, BAD) || is_in(*i, STAND_INS) || is_open(*i);
+    let between = |i: &usize| is_in(*i, BETWEEN) || is_in(*i, OPEN) || is_in(*i, THINGS);
     let bad = (start + 1..start + AHEAD_MAX)
-        .take_while(|i| is_in(*i, BAD) || is_in(*i, BETWEEN) || (!absence && is_number(word(*i))))
-        .filter(|i| is_in(*i, BAD))
+        .take_while(|i| is_bad(i) || between(i) || (!absence && is_number(word(*i))))
+        .filter(is_bad)
         .last()?;
     let spoiled = absence && (is_in(bad + 1, SPOILERS) || is_in(bad + 2, SPOILERS));
     (!spoiled && !is_in(bad + 1, &["of"])).then_some(bad + 1)
@@ -136,15 +149,24 @@ fn mended(tokens: &[Token], start: usize) -> Option<usize> {
     let last = tokens.get(end).filter(same_clause)?;
     let ends_well =
         tokens.get(end + 1).filter(same_clause).is_none_or(|t| !is_in(t, &["by", "in", "on", "except"]));
-    (is_in(last, MENDED) && ends_well).then_some(end + 1)
+    // "remaining work" and "failing run" mend nothing: there the word is a noun.
+    let is_noun = between == 0 && is_in(last, &["work", "run", "pass"]);
+    (is_in(last, MENDED) && !is_noun && ends_well).then_some(end + 1)
 }
 
-/// Returns the end of `no longer occurs`, `does not panic`, `not a single failure`, `added the missing`, `nothing else to do`.
+/// Returns the end of `no longer occurs`, `does not panic`, `not a single failure`, `added the missing`, `nothing else to do`,
+/// `as expected`, `still pass`.
 fn never_again(tokens: &[Token], start: usize) -> Option<usize> {
     const HAPPENS: &[&str] = &[
         "occurs", "occur", "happens", "happen", "appears", "reproduces", "panics", "panic", "crashes",
         "crash", "hangs", "hang", "fails", "fail", "leaks", "leak", "breaks", "needed", "throws",
     ];
+    const PROMISED: &[&str] = &[
+        "expected", "planned", "requested", "required", "specified", "described", "agreed", "intended",
+        "designed", "documented", "needed", "asked",
+    ];
+    const HOLDS: &[&str] =
+        &["pass", "passes", "passing", "work", "works", "green", "compile", "compiles", "builds", "holds"];
     let is = |ahead: usize, list: &[&str]| {
         let token =
             tokens.get(start + ahead).filter(|t| tokens.get(start).is_some_and(|it| it.clause == t.clause));
@@ -165,6 +187,10 @@ fn never_again(tokens: &[Token], start: usize) -> Option<usize> {
         let end = if is(1, &["the", "all", "both"]) { 2 } else { 1 };
         return is(end, &["missing", "broken", "todo", "todos"]).then_some(start + end + 1);
     }
-    let to_do = is(0, &["nothing"]) && is(1, &["else", "more", "left"]) && is(2, &["to"]) && is(3, &["do"]);
-    to_do.then_some(start + 4)
+    if is(0, &["as"]) && is(1, PROMISED) || is(0, &["still"]) && is(1, HOLDS) {
+        return Some(start + 2);
+    }
+    let to = if is(1, &["else", "more", "left", "further", "remaining", "remains"]) { 2 } else { 1 };
+    let to_do = is(0, &["nothing"]) && is(to, &["to"]) && is(to + 1, &["do", "fix", "mend", "add", "report"]);
+    to_do.then_some(start + to + 2)
 }

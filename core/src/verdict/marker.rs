@@ -7,11 +7,11 @@
 use super::aside;
 use super::doubt;
 use super::example::introduces_example;
+use super::limits::Limit;
 use super::reading::{Form, Found, MarkerWord, Reading, Says, read, taken_back};
 use super::running;
 use super::text::{self, Line, is_zero_width, quote};
 use super::undress::{is_bulleted, names_in_capitals, names_label, undress};
-use super::words::Limit;
 
 /// A line that is a marker.
 #[derive(Clone, Debug)]

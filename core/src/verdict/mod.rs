@@ -6,6 +6,7 @@
 //! function of its input, takes time linear in it and never panics. Modification times are not
 //! looked at: whoever reads the file knows whether it is of this check.
 
+mod affirm;
 mod aside;
 mod check_id;
 mod cjk;
@@ -15,6 +16,7 @@ mod doubt;
 mod example;
 mod good_news;
 pub(crate) mod json;
+mod limits;
 mod marker;
 mod object;
 mod probe;
@@ -23,6 +25,7 @@ mod ratio;
 mod reading;
 mod reason;
 mod running;
+mod shortfall;
 mod signals;
 pub(crate) mod text;
 mod tokens;

@@ -14,6 +14,17 @@ pub(super) fn has_unmet_ratio(text: &str) -> bool {
     })
 }
 
+/// Finds `10/10`, `10 of 10`, `100%`: the whole.
+pub(super) fn has_met_ratio(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let parts = number_parts(&lower);
+    let is_whole = |n: f64, m: f64| n > 0.0 && n >= m && m >= n;
+    parts.windows(3).any(|three| match three {
+        [Part::Number(n), Part::Joint, Part::Number(m)] => is_whole(*n, *m),
+        _ => false,
+    }) || parts.windows(2).any(|two| matches!(two, [Part::Number(n), Part::Percent] if is_whole(*n, 100.0)))
+}
+
 /// What matters for ratios.
 enum Part {
     Number(f64),

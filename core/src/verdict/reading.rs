@@ -1,12 +1,14 @@
 //! Reads one line, undressed, as a verdict.
 
+use super::affirm::affirms;
 use super::cjk;
 use super::doubt;
+use super::limits::{self, Limit};
 use super::ratio::has_unmet_ratio;
 use super::reason::{is_nothing, is_reason, is_value, reports_success, speaks_of_all};
 use super::text::{is_cjk, quote};
 use super::undress::{Bare, strip_once};
-use super::words::{self, Limit, Word};
+use super::words::{self, Word};
 
 /// The two things a marker can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,12 @@ pub(super) enum MarkerWord {
 /// Longest first, so that `COMPLETED` is not read as `COMPLETE` and a rest.
 const MARKER_WORDS: &[(&str, MarkerWord)] = &[
     ("not completed", MarkerWord::NotComplete),
+    ("not_completed", MarkerWord::NotComplete),
+    ("not-completed", MarkerWord::NotComplete),
     ("not_complete", MarkerWord::NotComplete),
+    ("not-complete", MarkerWord::NotComplete),
+    ("not_passed", MarkerWord::NotComplete),
+    ("not-passed", MarkerWord::NotComplete),
     ("not complete", MarkerWord::NotComplete),
     ("not passed", MarkerWord::NotComplete),
     ("incomplete", MarkerWord::Incomplete),
@@ -376,7 +383,7 @@ fn read_cjk(lead: &Lead<'_>, suffix: &str) -> Reading {
 fn read_comma(lead: &Lead<'_>, rest: &str) -> Reading {
     let text = rest.trim_start_matches([',', ';', '，', '、']);
     match lead.says() {
-        Says::Complete if words::limit_of(text) == Limit::Limited => {
+        Says::Complete if limits::limit_of(text) == Limit::Limited => {
             marker(Says::Incomplete, Form::Prose, Some(&lead.with(rest)))
         }
         Says::Incomplete if lead.word == MarkerWord::Incomplete && is_reason(text) => {
@@ -436,7 +443,7 @@ fn read_text(lead: &Lead<'_>, text: &str, label: Label) -> Reading {
 }
 
 fn read_complete_text(text: &str, in_capitals: bool) -> Reading {
-    if text.is_empty() || text.starts_with(['|', '/']) {
+    if !text.contains(|c: char| c.is_alphanumeric() || c == '?') || text.starts_with(['|', '/']) {
         return Reading::Named;
     }
     if words::is_assent(text) {
@@ -448,11 +455,15 @@ fn read_complete_text(text: &str, in_capitals: bool) -> Reading {
     if is_value(text) && !reports_success(text) {
         return Reading::Named;
     }
-    match words::limit_of(text) {
+    match limits::limit_of(text) {
         Limit::Limited => marker(Says::Incomplete, Form::Prose, Some(text)),
         Limit::Conditional => Reading::NotAsserted,
-        Limit::Free if in_capitals || speaks_of_all(text) => marker(Says::Complete, Form::Prose, None),
-        Limit::Free => Reading::Named,
+        Limit::Free if !in_capitals && !speaks_of_all(text) => Reading::Named,
+        Limit::Free if affirms(text) => marker(Says::Complete, Form::Prose, None),
+        Limit::Free => {
+            let reason = format!("\"{}\" does not plainly say that all is done", quote(text));
+            marker(Says::Incomplete, Form::Prose, Some(&reason))
+        }
     }
 }
 
@@ -481,7 +492,7 @@ fn read_sentence(core: &str) -> Option<Reading> {
     };
     let tail: Vec<&str> = words.collect();
     let tail = tail.join(" ");
-    match (says, words::limit_of(&tail)) {
+    match (says, limits::limit_of(&tail)) {
         _ if tail.is_empty() => Some(marker(says, Form::Prose, None)),
         (Says::Complete, Limit::Limited) => Some(marker(Says::Incomplete, Form::Prose, Some(&quote(core)))),
         (Says::Incomplete, Limit::Free | Limit::Limited) if last.len() > word.len() => {

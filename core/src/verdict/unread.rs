@@ -63,9 +63,27 @@ fn objects(stretch: &Stretch<'_>, expected: Option<&str>) -> bool {
         Some(Some(true)) => WORD_KEYS,
         Some(None) | None => STRONG_KEYS,
     };
-    let mut said = keys.iter().flat_map(|key| values(stretch.text, key)).map(words::read_value);
+    let said = keys.iter().flat_map(|key| values(stretch.text, key));
     let is_surely_ours = is_ours == Some(Some(true));
-    said.any(|word| word != Word::Complete && (word != Word::Unknown || is_surely_ours))
+    let denies = |value: &str| match words::read_value(value) {
+        Word::Complete => false,
+        Word::Unknown => is_surely_ours || (is_cut_off(stretch, value) && !words::begins_complete(value)),
+        _ => true,
+    };
+    said.into_iter().any(denies) || ends_in_key(stretch)
+}
+
+/// Says whether a value of a stretch ends where the text does.
+fn is_cut_off(stretch: &Stretch<'_>, value: &str) -> bool {
+    stretch.is_cut && stretch.text.trim_end().ends_with(value.trim_end())
+}
+
+/// `{"decision`, `{"decision":`: what it was to say is not there.
+fn ends_in_key(stretch: &Stretch<'_>) -> bool {
+    let inner = stretch.text.trim_start_matches('{').trim();
+    let key = inner.strip_prefix(['"', '\'']).unwrap_or_default().to_ascii_lowercase();
+    let core = key.trim_end_matches([':', ' ', '"', '\'']);
+    stretch.is_cut && !core.is_empty() && STRONG_KEYS.iter().any(|name| name.starts_with(core))
 }
 
 /// Says whose check a stretch is; `None` where it does not tell.

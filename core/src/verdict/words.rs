@@ -1,14 +1,12 @@
-//! Reads the words of a verdict, and what limits or negates them, in English and in CJK scripts.
-//!
-//! The rules lean one way: what may be a limit is a limit, for a false COMPLETE is the worst mistake
-//! and a false INCOMPLETE the least. Only a few well-known harmless phrases ("no failures", "fixed
-//! the failing test") are taken out before limits are looked for.
+//! Reads the words of a verdict, alone and in a longer value.
 
+use super::affirm::affirms;
 use super::cjk;
-use super::good_news::{BAD, is_unmended, unabsorbed};
-use super::ratio::has_unmet_ratio;
+use super::good_news::{BAD, unabsorbed};
+use super::limits::{Limit, limit_of};
+use super::reason::{is_value, reports_success};
 use super::text::is_cjk;
-use super::tokens::{Token, is_in, is_number, tokens};
+use super::tokens::{Token, is_number, tokens};
 
 /// What the value of a decision key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,22 +23,14 @@ pub(super) enum Word {
     Unknown,
 }
 
-/// What a text beside a complete word does to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// Nothing.
-    Free,
-    /// Takes it back, wholly or in part.
-    Limited,
-    /// Makes it depend on something, so that nothing is said yet.
-    Conditional,
-}
-
 const COMPLETE: &[&str] = &[
     "complete", "completed", "pass", "passed", "done", "finished", "success", "succeeded", "ok", "approved",
 ];
 
 const INCOMPLETE: &[&str] = &["incomplete", "fail", "failed", "failure", "partial", "pending", "rejected"];
+
+/// Other forms of these, which are read under a decision key only.
+const INCOMPLETE_FORMS: &[&str] = &["fails", "failing", "failures", "partially", "unsuccessful", "ongoing"];
 
 /// Pairs of words that are one word of the list.
 const INCOMPLETE_PAIRS: &[(&str, &str)] = &[("not", "complete"), ("in", "progress"), ("needs", "work")];
@@ -54,54 +44,14 @@ const HARMLESS_BEFORE: &[&str] = &[
     "completely", "already", "i", "we", "my", "and",
 ];
 
-const LIMITS: &[&str] = &[
-    "not", "no", "never", "neither", "nor", "none", "nothing", "cannot", "cant", "isnt", "arent", "wasnt",
-    "werent", "doesnt", "didnt", "dont", "wont", "couldnt", "hasnt", "havent", "zero", "without", "except",
-    "excepting", "excluding", "excludes", "but", "however", "although", "though", "whereas", "almost",
-    "nearly", "mostly", "partly", "partially", "partial", "half", "halfway", "some", "most", "only", "still",
-    "yet", "remaining", "remains", "remain", "left", "outstanding", "missing", "pending", "todo", "todos",
-    "tbd", "wip", "unfinished", "incomplete", "unresolved", "unverified", "untested", "unchecked", "unknown",
-    "unclear", "uncertain", "unsure", "fail", "fails", "failed", "failing", "failure", "failures", "broken",
-    "breaks", "errors", "crash", "crashes", "crashed", "regression", "regressions", "blocker", "blockers",
-    "blocked", "conflict", "conflicts", "wrong", "invalid", "rejected", "waiting", "need", "needs", "needed",
-    "must", "should", "will", "would", "could", "might", "may", "maybe", "perhaps", "probably", "likely",
-    "possibly", "presumably", "apparently", "supposedly", "hopefully", "expected", "soon", "later", "apart",
-    "aside", "minus", "barring", "roughly", "approximately", "false", "progress", "draft", "skipped",
-    "pretend", "hypothetically", "example", "sample", "cancelled", "canceled", "aborted", "timeout",
-    "question", "doubt", "doubtful", "exception", "exceptions", "awaiting", "awaits", "unable", "refused",
-    "refuse", "refuses", "gave", "quit", "impossible", "stopped", "incorrect", "red", "awaited", "abandoned",
-    "inconclusive", "insufficient", "lacking", "lacks", "lack", "unsupported", "unstable", "denied",
-    "reverted", "stub", "stubs", "stubbed", "disabled", "tentative", "tentatively", "provisional",
-    "provisionally", "theoretically", "tried", "attempted", "attempt", "planned", "be", "than", "instead",
-    "less", "deferred", "postponed", "omitted", "ignored", "ignoring", "unfixed", "unimplemented",
-    "unaddressed", "unmet", "unsolved", "untouched", "degraded", "issues", "problems", "bugs", "defects",
-    "warnings", "first", "second", "initial", "initially", "far", "unlikely", "besides", "poorly", "badly",
-    "shouldnt", "wouldnt", "mustnt", "neednt", "ain", "aint", "worse", "regressed", "flaky", "ready",
-    "partway", "somewhat", "rather", "kind", "sort", "hardly", "barely", "scarcely", "incompletely",
-    "temporarily", "think", "guess", "believe", "suppose", "assume", "seems", "seem", "appears", "appear",
-    "looks", "hope", "hoping", "tomorrow", "eventually", "shortly", "conditionally", "preliminary",
-    "interim", "thirds", "quarters", "tenths", "hang", "hangs", "hung", "largely",
-];
-
-/// The commonest negations and limits of other languages that are written with spaces.
-const LIMITS_ELSEWHERE: &[&str] = &[
-    "nicht", "noch", "aber", "ausser", "außer", "teilweise", "fehlt", "fehlen", "pas", "encore", "sauf",
-    "mais", "partiellement", "manque", "manquent", "falta", "faltan", "salvo", "excepto", "exceto", "pero",
-    "todavía", "parcialmente", "ainda", "faltam", "ma", "tranne", "ancora", "manca", "mancano",
-    "parzialmente", "не", "нет", "кроме", "но", "ещё", "еще", "частично",
-];
-
-pub(super) const CONDITIONS: &[&str] =
-    &["if", "unless", "until", "once", "provided", "assuming", "whenever", "pending"];
-
-/// Words that begin a condition only at the start: "when the tests pass" against "fixed it when ...".
-const CONDITIONS_FIRST: &[&str] = &["when", "after", "as", "upon", "while", "before", "given"];
-
 /// Reads the value of a decision key.
 pub(super) fn read_value(value: &str) -> Word {
     let value = value.trim();
     if is_template(value) {
         return Word::Unknown;
+    }
+    if let Some(spaced) = spaced_camel_case(value) {
+        return read_value(&spaced);
     }
     let tokens = tokens(value);
     if let Some(word) = exact(value, &tokens) {
@@ -110,12 +60,47 @@ pub(super) fn read_value(value: &str) -> Word {
     let done = tokens.iter().position(|t| COMPLETE.contains(&t.text.as_str()));
     let open = first_incomplete(&tokens);
     match (done, open) {
+        (None, None) if cjk::is_open(value) => Word::Incomplete,
         (None, None) => Word::Unknown,
         (None, Some(_)) if negates_failure(&tokens) => Word::Unknown,
         (None, Some(_)) => Word::Incomplete,
         (Some(_), Some(_)) if offers_choice(value) => Word::Unknown,
         (Some(done), _) => read_long(value, &tokens, done),
     }
+}
+
+/// `notComplete`, `inProgress`: a name of several words, as `not complete`.
+fn spaced_camel_case(value: &str) -> Option<String> {
+    let is_name = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphabetic());
+    let joints = || value.char_indices().zip(value.chars().skip(1)).map(|((_, a), b)| (a, b));
+    if !is_name || !joints().any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase()) {
+        return None;
+    }
+    let mut spaced = String::new();
+    let mut previous = ' ';
+    for c in value.chars() {
+        if previous.is_ascii_lowercase() && c.is_ascii_uppercase() {
+            spaced.push(' ');
+        }
+        spaced.push(c.to_ascii_lowercase());
+        previous = c;
+    }
+    Some(spaced)
+}
+
+/// `notdone`, `unfinished`, `disapproved`: a complete word that its beginning takes back.
+fn is_taken_back(word: &str) -> bool {
+    ["not", "un", "non", "in", "dis"].iter().any(|head| {
+        let rest = word.strip_prefix(head);
+        rest.is_some_and(|rest| COMPLETE.contains(&rest))
+    })
+}
+
+/// Says whether a value that is cut off may have been going to say that it is complete: `comp`.
+pub(super) fn begins_complete(value: &str) -> bool {
+    let core = value.trim().to_ascii_lowercase();
+    let begins = |words: &[&str]| words.iter().any(|word| word.starts_with(core.as_str()));
+    !core.is_empty() && begins(COMPLETE) && !begins(INCOMPLETE)
 }
 
 /// Reads a value that is one word of the lists and nothing else.
@@ -130,13 +115,22 @@ fn exact(value: &str, tokens: &[Token]) -> Option<Word> {
     }
     let words: Vec<&str> = tokens.iter().map(|t| t.text.as_str()).collect();
     match words.as_slice() {
-        [word] if COMPLETE.contains(word) => Some(dressed(value, Word::Complete)),
+        [word] if COMPLETE.contains(word) && !trails_off(value) => Some(dressed(value, Word::Complete)),
         [word] if INCOMPLETE.contains(word) => Some(Word::Incomplete),
         ["blocked"] => Some(Word::Blocked),
         ["waiting"] => Some(Word::Waiting),
         [first, second] if INCOMPLETE_PAIRS.contains(&(first, second)) => Some(Word::Incomplete),
         _ => None,
     }
+}
+
+/// `complete...`, `complete: -`: something was to come behind it.
+fn trails_off(value: &str) -> bool {
+    let behind = value.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
+    let behind = &value[behind..];
+    behind.contains([':', '=', '…'])
+        || behind.contains("..")
+        || behind.trim_start().starts_with(['-', '–', '—'])
 }
 
 /// A crossed-out or struck-through complete word says the opposite.
@@ -164,6 +158,9 @@ fn read_long(value: &str, tokens: &[Token], done: usize) -> Word {
     if is_limited || value.chars().any(is_cross) || value.contains("~~") {
         return Word::Incomplete;
     }
+    if is_no_text(value, behind) {
+        return Word::Unknown;
+    }
     if !before.iter().all(is_harmless) || is_imperative(tokens, done) || value.starts_with('!') {
         return Word::Unknown;
     }
@@ -176,8 +173,17 @@ fn read_long(value: &str, tokens: &[Token], done: usize) -> Word {
             Some(false) => Word::Incomplete,
             None => Word::Unknown,
         },
-        None => Word::Complete,
+        None if behind.is_empty() || affirms(behind) => Word::Complete,
+        None => Word::Incomplete,
     }
+}
+
+/// `complete: 12`, `complete: src/lib.rs`, `complete: N/A`, `complete: -`: a value, or nothing, and no text.
+fn is_no_text(value: &str, behind: &str) -> bool {
+    let core = behind.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_value = !core.is_empty() && is_value(core) && !reports_success(core) && !affirms(core);
+    let is_separated = value.contains([':', '=', '-', '–', '—', '…']) || value.contains("..");
+    is_value || (core.is_empty() && is_separated)
 }
 
 /// Returns what stands behind the word.
@@ -245,7 +251,9 @@ fn first_incomplete(tokens: &[Token]) -> Option<usize> {
     let pairs = tokens
         .windows(2)
         .position(|pair| INCOMPLETE_PAIRS.contains(&(pair[0].text.as_str(), pair[1].text.as_str())));
-    free.into_iter().find(|i| INCOMPLETE.contains(&tokens[*i].text.as_str())).or(pairs)
+    let is_open =
+        |word: &str| INCOMPLETE.contains(&word) || INCOMPLETE_FORMS.contains(&word) || is_taken_back(word);
+    free.into_iter().find(|i| is_open(&tokens[*i].text)).or(pairs)
 }
 
 /// `not failed`, `never fails`: no failure, but no success either.
@@ -284,113 +292,6 @@ pub(super) fn offers_choice(text: &str) -> bool {
             && side(three[2]).is_some_and(|s| Some(s) != side(three[0]))
     };
     words.windows(2).any(joined) || words.windows(3).any(spaced)
-}
-
-/// Tells what a text does to the complete word that it stands beside (or holds).
-pub(super) fn limit_of(text: &str) -> Limit {
-    if text.contains(['?', '？']) || has_unmet_ratio(text) {
-        return Limit::Limited;
-    }
-    let tokens = tokens(text);
-    let free = unabsorbed(&tokens);
-    let is_any = |list: &[&str]| free.iter().any(|i| list.contains(&tokens[*i].text.as_str()));
-    let word = |at: usize| tokens.get(at).map_or("", |t| t.text.as_str());
-    // "as long as" and "as soon as" are conditions, "as requested" is none.
-    let is_manner = word(0) == "as" && !matches!(word(1), "long" | "soon" | "far");
-    if CONDITIONS_FIRST.contains(&word(0)) && !is_manner || is_any(CONDITIONS) {
-        return Limit::Conditional;
-    }
-    let limits =
-        |i: &usize| tokens[*i].text.ends_with("n't") || is_unmended(&tokens, *i) || is_exception(&tokens, *i);
-    if is_any(LIMITS)
-        || is_any(LIMITS_ELSEWHERE)
-        || names_part(&tokens)
-        || defers(&tokens)
-        || free.iter().any(limits)
-    {
-        return Limit::Limited;
-    }
-    cjk::limit_of(text)
-}
-
-/// `bar one test`, `save for the docs`, `review required`, `requires approval`: takes a part back.
-fn is_exception(tokens: &[Token], at: usize) -> bool {
-    const PIECES: &[&str] = &["one", "two", "three", "four", "five", "for", "a", "some"];
-    const NEEDS: &[&str] = &[
-        "review", "approval", "work", "testing", "tests", "attention", "changes", "fixes", "verification",
-        "confirmation", "investigation", "human", "manual", "input", "clarification", "permission", "help",
-        "more", "further", "another", "signoff", "sign",
-    ];
-    const RESERVED: &[&str] = &["conditions", "reservations", "caveats", "changes"];
-    const FULFILLED: &[&str] = &["all", "everything", "as", "what", "every", "that", "than", "whatever"];
-    const AHEAD_MAX: usize = 4;
-    const BEFORE_MAX: usize = 6;
-    let same_clause = |t: &&Token| t.clause == tokens[at].clause;
-    let ahead = &tokens[at + 1..tokens.len().min(at + AHEAD_MAX)];
-    let mut ahead = ahead.iter().take_while(same_clause);
-    match tokens[at].text.as_str() {
-        "with" | "under" => ahead.next().is_some_and(|t| is_in(t, RESERVED)),
-        "save" => ahead.next().is_some_and(|t| is_in(t, PIECES) || is_number(Some(t))),
-        "bar" => ahead.next().is_some_and(|t| t.text == "the" || is_in(t, PIECES) || is_number(Some(t))),
-        "sans" | "modulo" => !ahead.next().is_some_and(|t| is_in(t, &["serif", "operator", "operation"])),
-        "require" | "requires" => ahead.any(|t| is_in(t, NEEDS)),
-        "required" => {
-            let before = &tokens[at.saturating_sub(BEFORE_MAX)..at];
-            let fulfilled = before.iter().filter(same_clause).any(|t| is_in(t, FULFILLED));
-            !fulfilled
-                && ahead.next().is_none_or(|t| is_in(t, &["before", "by", "for", "from", "to", "first"]))
-        }
-        _ => false,
-    }
-}
-
-/// `for now`, `in part`, `docs to follow`: pairs of words that limit or put off what they stand beside.
-fn defers(tokens: &[Token]) -> bool {
-    const PAIRS: &[(&str, &str)] = &[
-        ("in", "part"),
-        ("large", "part"),
-        ("in", "principle"),
-        ("in", "theory"),
-        ("on", "paper"),
-        ("for", "now"),
-        ("timed", "out"),
-        ("times", "out"),
-        ("subject", "to"),
-        ("conditional", "on"),
-        ("conditional", "upon"),
-        ("contingent", "on"),
-        ("contingent", "upon"),
-        ("depending", "on"),
-        ("more", "work"),
-        ("follow", "up"),
-        ("come", "next"),
-        ("comes", "next"),
-        ("coming", "next"),
-        ("short", "of"),
-        ("shy", "of"),
-    ];
-    const AT_THE_END: &[(&str, &str)] = &[("to", "follow"), ("to", "go"), ("to", "come")];
-    const EASE: &[&str] = &["good", "easy", "easier", "simple", "simpler"];
-    let is_pair = |at: usize, pairs: &[(&str, &str)]| {
-        let next = tokens.get(at + 1).filter(|t| t.clause == tokens[at].clause);
-        next.is_some_and(|next| pairs.contains(&(tokens[at].text.as_str(), next.text.as_str())))
-    };
-    let ends_clause = |at: usize| tokens.get(at + 1).is_none_or(|next| next.clause != tokens[at].clause);
-    let eased = |at: usize| at.checked_sub(1).is_some_and(|before| is_in(&tokens[before], EASE));
-    // "docs next", but not `Iterator::next`, whose colons end a clause.
-    let comes_next = |at: usize| {
-        tokens[at].text == "next" && ends_clause(at) && at > 0 && tokens[at - 1].clause == tokens[at].clause
-    };
-    (0..tokens.len()).any(|at| {
-        is_pair(at, PAIRS) || comes_next(at) || (is_pair(at, AT_THE_END) && ends_clause(at + 1) && !eased(at))
-    })
-}
-
-/// `step 1`, `phase 2`: a part of the work, which may not be all of it.
-fn names_part(tokens: &[Token]) -> bool {
-    const PARTS: &[&str] =
-        &["step", "phase", "part", "task", "stage", "item", "section", "milestone", "iteration", "chapter"];
-    tokens.windows(2).any(|pair| PARTS.contains(&pair[0].text.as_str()) && is_number(Some(&pair[1])))
 }
 
 fn is_template(value: &str) -> bool {
@@ -445,13 +346,23 @@ pub(super) fn is_refusal(text: &str) -> bool {
             | "null"
             | "nil"
             | "n/a"
+            | "undefined"
+            | "nan"
+            | "off"
+            | "nah"
+            | "nein"
+            | "non"
+            | "x"
     )
 }
 
 /// Tells whether a text is a plain no. A "none" or "n/a" only says that there is nothing to say.
 pub(super) fn says_no(text: &str) -> bool {
     let core = text.trim().trim_end_matches(['.', '!', '。']).to_lowercase();
-    matches!(core.as_str(), "no" | "false" | "never" | "nope" | "not yet" | "not" | "いいえ" | "否")
+    matches!(
+        core.as_str(),
+        "no" | "false" | "never" | "nope" | "nah" | "off" | "not yet" | "not" | "いいえ" | "否"
+    )
 }
 
 /// Tells whether a text is nothing but "yes", "true" and the like.
@@ -462,6 +373,7 @@ pub(super) fn is_assent(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ratio::has_unmet_ratio;
     use super::*;
 
     #[test]
