@@ -1719,6 +1719,15 @@ fn nesting_stops_at_128() {
     let nested = |n: usize| format!("{{\"decision\":\"complete\",\"x\":{}{}}}", "[".repeat(n), "]".repeat(n));
     assert_eq!(short(&file(&nested(127))), "complete file-json");
     assert_eq!(short(&file(&nested(128))), "none none");
+    let listed = |n: usize| format!("{}{{\"decision\":\"complete\"}}{}", "[".repeat(n), "]".repeat(n));
+    assert_eq!(short(&file(&listed(127))), "complete file-json");
+    for deep in [128, 200, 100_000] {
+        assert_eq!(short(&file(&listed(deep))), "none none", "{deep}");
+        assert_eq!(
+            short(&answer(&format!("{}\n{{\"decision\":\"complete\"}}", listed(deep)))),
+            "complete output-json"
+        );
+    }
 }
 
 #[test]
@@ -2139,5 +2148,133 @@ fn what_is_cut_off_has_no_verdict_in_it() {
     }
     for whole in [format!("as in [1 and function() {{\n{inner}"), format!("[{inner}]")] {
         assert_eq!(answer(&whole).decision.as_str(), "complete", "{whole}");
+    }
+}
+
+#[test]
+fn what_somebody_else_said_in_the_lines_above_is_no_verdict() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    for above in [
+        "The worker claimed:",
+        "Worker said:",
+        "The worker wrote",
+        "Worker:",
+        "The worker's answer was:",
+        "**The worker's claim:**",
+        "The agent's last message:",
+        "Output of the worker:",
+        "Last line of the log:",
+        "From the transcript:",
+        "According to the worker:",
+        "What the worker said:",
+        "The implementer answered:",
+        "The worker claimed that it is",
+        "I found this in the worker's file:",
+        "All tests pass. The worker reported:",
+        "Previous verdict:",
+    ] {
+        for shown in [
+            format!("{above}\n#"),
+            format!("{above}\n\n#"),
+            format!("{above}\n> #"),
+            format!("{above}\n\n> #\n\nIt goes on."),
+            format!("{above}\n```\n#\n```"),
+        ] {
+            let lines = [shown.replace('#', "COMPLETE"), shown.replace('#', COMPLETE)];
+            check(answer, "none none", &[&lines[0], &lines[1]]);
+        }
+        check(answer, "none none", &[&format!("{above}\n> All good.\n> COMPLETE")]);
+    }
+    for below in ["I disagree.", "That is not true.", "However, two tests fail.", "Two tests fail.", "Wrong."]
+    {
+        for quoted in [format!("> VERDICT: COMPLETE\n\n{below}"), format!("> {COMPLETE}\n\n{below}")] {
+            assert_ne!(answer(&quoted).decision.as_str(), "complete", "{quoted}");
+        }
+    }
+    check(
+        answer,
+        "complete marker",
+        &[
+            "> COMPLETE\n\nAll good.",
+            "Verdict:\n> COMPLETE",
+            "My verdict on the worker's work:\nCOMPLETE",
+            "The worker's tests pass:\n\nCOMPLETE",
+            "Reviewed the agent's changes:\nCOMPLETE",
+            "The worker reported that all tests pass, so the verdict is\nCOMPLETE",
+            "The log shows that all tests pass:\nCOMPLETE",
+            "The worker said that it is mended, and it is.\n\nCOMPLETE",
+            "Log:\n```\n41 passed\n```\n\nCOMPLETE",
+            "Output:\nCOMPLETE",
+        ],
+    );
+    check(
+        answer,
+        "complete output-json",
+        &[
+            &format!("Verdict:\n> {COMPLETE}"),
+            &format!("The tests of the worker pass. Verdict:\n{COMPLETE}"),
+            &format!("Reviewed the worker's file:\n```json\n{COMPLETE}\n```"),
+        ],
+    );
+}
+
+#[test]
+fn the_line_below_may_take_a_complete_back() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    for below in ["However, two tests fail.", "But the docs are missing.", "Unfortunately lint is red."] {
+        check(answer, "incomplete marker", &[&format!("COMPLETE\n{below}"), &format!("COMPLETE\n\n{below}")]);
+        check(answer, "incomplete output-json", &[&format!("{COMPLETE}\n\n{below}")]);
+        check(file, "incomplete file-json", &[&format!("{COMPLETE}\n{below}")]);
+    }
+    check(answer, "complete marker", &["COMPLETE\n\nHowever, see the notes above."]);
+    check(answer, "complete output-json", &[&format!("{COMPLETE}\n\nBut do read the notes above.")]);
+}
+
+#[test]
+fn a_remark_in_or_behind_an_object_may_take_it_back() {
+    check(
+        file,
+        "incomplete file-json",
+        &[
+            "{\"decision\":\"complete\" // not yet\n,\"check_id\":\"@\"}",
+            "{\"decision\":\"complete\", /* two tests fail */ \"check_id\":\"@\"}",
+            "{// almost\n\"decision\":\"complete\"}",
+        ],
+    );
+    check(
+        answer,
+        "none none",
+        &[
+            "{\"decision\":\"complete\",\"check_id\":\"@\"} // not yet",
+            "{\"decision\":\"complete\",\"check_id\":\"@\"} (two tests fail)",
+            "{\"decision\":\"complete\",\"check_id\":\"@\"} - but the docs are missing",
+        ],
+    );
+    check(
+        file,
+        "complete file-json",
+        &[
+            "{\"decision\":\"complete\", // complete | incomplete | blocked\n\"check_id\":\"@\"}",
+            "{\"decision\":\"complete\",\n// the id of this check\n\"check_id\":\"@\"}",
+        ],
+    );
+}
+
+#[test]
+fn a_second_object_that_is_cut_off_stands_against_a_complete_one() {
+    const COMPLETE: &str = r#"{"decision":"complete","check_id":"@"}"#;
+    for cut in
+        [r#"{"decision":"inc"#, r#"{"decision":"p"#, r#"{"decision":""#, r#"{"decision":"#, r#"{"deci"#]
+    {
+        check(
+            answer,
+            "incomplete output-json",
+            &[&format!("{COMPLETE} {cut}"), &format!("{COMPLETE}\n{cut}")],
+        );
+        check(file, "incomplete file-json", &[&format!("{COMPLETE} {cut}")]);
+        check(answer, "incomplete marker", &[&format!("COMPLETE\n{cut}")]);
+    }
+    for harmless in [r#"{"decision":"compl"#, r#"{"decision":"complete"#, "{", r#"{"reasons":["a"#] {
+        check(answer, "complete output-json", &[&format!("{COMPLETE}\n{harmless}")]);
     }
 }

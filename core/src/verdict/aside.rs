@@ -1,6 +1,29 @@
 //! Tells whether a verdict is only shown: in a comment or an example, quoted, denied, or somebody else's.
 
+use super::example::last_sentence;
+use super::limits::{Limit, limit_of};
 use super::text::words;
+
+/// Who may be quoted.
+const SPEAKERS: &[&str] = &[
+    "worker", "worker's", "workers", "agent", "agent's", "subagent", "subagent's", "implementer",
+    "implementer's", "author", "author's", "developer", "developer's", "coder", "coder's", "log", "logs",
+    "transcript",
+];
+
+/// What they say it in.
+const UTTERANCES: &[&str] = &[
+    "answer", "answers", "claim", "claims", "comment", "conclusion", "decision", "file", "json", "line",
+    "lines", "log", "message", "note", "notes", "output", "reply", "report", "response", "result",
+    "statement", "status", "summary", "text", "transcript", "verdict", "word", "words",
+];
+
+/// Verbs of saying, of the past and of the present.
+const SAID: &[&str] = &[
+    "said", "says", "wrote", "writes", "reported", "reports", "answered", "answers", "printed", "prints",
+    "replied", "replies", "claimed", "claims", "stated", "states", "concluded", "concludes", "asserted",
+    "asserts", "announced", "declared", "responded",
+];
 
 /// Says whether the lines above, the nearest first, open a comment or an example that they do not close.
 pub(super) fn is_inside<'a>(above: impl Iterator<Item = &'a str>) -> bool {
@@ -37,11 +60,85 @@ pub(super) fn introduces(before: &str) -> bool {
 
 /// Says so of a line above a verdict: `The worker's claim was:`, `The log ends:`.
 pub(super) fn names_speaker(line: &str) -> bool {
-    const SPEAKERS: &[&str] = &[
-        "worker", "worker's", "agent", "agent's", "implementer", "author", "log", "logs", "claim", "claims",
-        "claimed", "transcript",
+    const CLAIMS: &[&str] = &["claim", "claims", "claimed"];
+    let names = |word: String| SPEAKERS.contains(&word.as_str()) || CLAIMS.contains(&word.as_str());
+    line.trim_end().ends_with([':', '：']) && words(line).any(names)
+}
+
+/// Says so of a line above a verdict that tells whose words it is: `The worker claimed:`, `The agent's last line was:`,
+/// `Output of the worker:`, `Worker said`, `Previous verdict:`.
+pub(super) fn names_another_above(line: &str) -> bool {
+    const WORDS_MAX: usize = 4;
+    let core = line.trim().trim_end_matches(['*', '_', '`']);
+    let sentence = last_sentence(core);
+    let opens = core.ends_with([':', '：']);
+    if !core.ends_with(['.', '!']) && reports_speech(sentence) {
+        return true;
+    }
+    let is_short = words(sentence).count() <= WORDS_MAX && !core.ends_with(['.', '!']);
+    (opens && (names_another(sentence) || names_words_of_another(sentence)))
+        || (is_short && words(sentence).any(|it| SPEAKERS.contains(&it.as_str())) && names_another(sentence))
+}
+
+/// `The worker claimed that it is`: goes on into their words.
+fn reports_speech(sentence: &str) -> bool {
+    const OWN: &[&str] = &["i", "we", "my", "our", "verdict", "so", "hence", "thus", "therefore", "as"];
+    let said: Vec<String> = words(sentence).collect();
+    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let speaks = |three: &[String]| {
+        is_in(&three[0], SPEAKERS)
+            && is_in(&three[1], SAID)
+            && matches!(three[2].as_str(), "that" | "it" | "this")
+    };
+    said.windows(3).any(speaks) && !said.iter().any(|word| is_in(word, OWN))
+}
+
+/// A speaker and what they say it in, and nothing else: `The worker's final answer was`, `Last lines of the log`.
+fn names_words_of_another(sentence: &str) -> bool {
+    const REST: &[&str] = &[
+        "a", "the", "its", "last", "first", "final", "own", "previous", "earlier", "full", "of", "from",
+        "by", "in", "was", "were", "is", "are", "reads", "read", "ends", "ended", "with", "contains",
+        "contained", "here", "according", "to", "what", "as", "follows", "following", "i", "found", "saw",
+        "left", "that", "stands", "there", "quote", "quoted", "quoting", "excerpt", "this", "it",
     ];
-    line.trim_end().ends_with([':', '：']) && words(line).any(|word| SPEAKERS.contains(&word.as_str()))
+    const ALONE: &[&str] = &["quote", "quoted", "quoting", "excerpt"];
+    let said: Vec<String> = words(sentence).collect();
+    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let is_known = |word: &String| {
+        is_in(word, SPEAKERS) || is_in(word, UTTERANCES) || is_in(word, REST) || is_in(word, SAID)
+    };
+    let speaks = said.iter().any(|word| is_in(word, SPEAKERS));
+    said.iter().all(is_known) && (speaks || said.iter().any(|word| is_in(word, ALONE)))
+}
+
+/// Says of the line below a verdict that is quoted that it does not agree: `I disagree.`, `However, two tests fail.`
+pub(super) fn disagrees(line: &str) -> bool {
+    const LEADS: &[&str] = &[
+        "however", "but", "no", "nope", "nah", "wrong", "false", "incorrect", "untrue", "unfortunately",
+        "actually", "yet", "still", "although", "though", "except", "not",
+    ];
+    const WORDS: &[&str] = &["disagree", "disagrees", "wrong", "incorrect", "untrue", "premature", "false"];
+    const TRUE: &[&str] =
+        &["agree", "true", "correct", "right", "so", "believe", "think", "share", "confirm"];
+    let sentence = line.split(['.', '!', ';']).next().unwrap_or_default();
+    let said: Vec<String> = words(sentence).collect();
+    let is_in = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let negates = |word: &String| is_in(word, &["not", "never", "cannot"]) || word.ends_with("n't");
+    said.first().is_some_and(|first| is_in(first, LEADS))
+        || said.iter().any(|word| is_in(word, WORDS))
+        || said.iter().any(negates) && said.iter().any(|word| is_in(word, TRUE))
+        || limit_of(sentence) == Limit::Limited
+}
+
+/// Says of the line below a verdict that it takes it back: `However, two tests fail.`
+pub(super) fn takes_back(line: &str) -> bool {
+    const LEADS: &[&str] =
+        &["however", "but", "unfortunately", "except", "although", "though", "sadly", "nevertheless"];
+    let core = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let sentence = core.split(['.', '!', ';']).next().unwrap_or_default();
+    let (first, rest) =
+        sentence.split_at(core.find(|c: char| !c.is_alphabetic()).unwrap_or(0).min(sentence.len()));
+    LEADS.contains(&first.to_lowercase().as_str()) && limit_of(rest) == Limit::Limited
 }
 
 /// `I have not written`, `I refuse to write`, `Wrong:`.
@@ -68,8 +165,6 @@ fn denies(core: &str) -> bool {
 fn names_another(core: &str) -> bool {
     const EARLIER: &[&str] =
         &["previous", "previously", "earlier", "old", "outdated", "former", "formerly", "superseded"];
-    const SAID: &[&str] = &["said", "says", "wrote", "writes", "reported", "answered", "printed", "replied"];
-    const CLAIMED: &[&str] = &["claimed", "claims"];
     const OWN: &[&str] = &["i", "we", "which", "verdict", "as", "what"];
     const VERDICTS: &[&str] = &["verdict", "answer", "decision", "status", "result", "file", "json", "claim"];
     let words: Vec<String> = words(core).collect();
@@ -78,5 +173,5 @@ fn names_another(core: &str) -> bool {
     let mut rest = words.iter().skip_while(|word| is_in(word, &["the", "my", "its", "an", "a"]));
     let earlier = rest.next().is_some_and(|word| is_in(word, EARLIER));
     earlier && rest.next().is_none_or(|word| is_in(word, VERDICTS))
-        || words.last().is_some_and(|word| is_in(word, CLAIMED) || is_in(word, SAID)) && !own
+        || words.last().is_some_and(|word| is_in(word, SAID)) && !own
 }

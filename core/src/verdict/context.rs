@@ -9,6 +9,7 @@ use super::check_id::{self, CheckIdMatch};
 use super::cjk;
 use super::example::{gives_order, introduces_example, last_sentence, speaks_of_example};
 use super::json::{self, Found};
+use super::limits::{Limit, limit_of};
 use super::object::{Verdict, id_problem};
 use super::problem::Problem;
 use super::running;
@@ -131,6 +132,9 @@ impl<'a> Contexts<'a> {
         if is_complete && (aside::introduces(last_sentence(before)) || self.is_inside(index)) {
             return false;
         }
+        if is_complete && (self.is_of_another(index) || takes_back_behind(after)) {
+            return false;
+        }
         if exemplifies || talks(last_sentence(before)) || self.is_choice(index) || begins_condition(after) {
             return false;
         }
@@ -186,6 +190,22 @@ impl<'a> Contexts<'a> {
         running::limit_above(self.texts_above(line)).is_some()
     }
 
+    /// Tells whether the lines around a complete object say that it is somebody else's.
+    fn is_of_another(&self, index: usize) -> bool {
+        let span = &self.found.objects[index].span;
+        let line = line_of(self.lines, span.start);
+        let quoted = |text: &&str| text.starts_with('>');
+        let is_quoted = self.lines.get(line).is_some_and(|line| line.text.trim_start().starts_with('>'));
+        let alone = !self.before(index).chars().any(char::is_alphanumeric);
+        let names = |text: Option<&str>| text.is_some_and(aside::names_another_above);
+        let mut above = self.texts_above(line);
+        if alone && (names(self.line_before(index)) || is_quoted && names(above.find(|text| !quoted(text)))) {
+            return true;
+        }
+        let mut below = lines_below(self.lines, span.end);
+        is_quoted && below.find(|line| !quoted(&line.text)).is_some_and(|line| aside::disagrees(line.text))
+    }
+
     /// The line with text before the object's line, over blank lines and the opening fence.
     fn line_before(&self, index: usize) -> Option<&'a str> {
         let line = line_of(self.lines, self.found.objects[index].span.start);
@@ -202,12 +222,31 @@ impl<'a> Contexts<'a> {
     /// The ends of the lines with text above a line, the nearest first.
     fn texts_above(&self, line: usize) -> impl Iterator<Item = &'a str> {
         const LINES_MAX: usize = 6;
-        let is_text = |text: &&str| {
-            !text.is_empty() && !text.starts_with("```") && !text.starts_with("~~~") && *text != "["
-        };
         let before = self.lines[..line].iter().rev().take(LINES_MAX);
         before.map(|line| line.text.trim()).filter(is_text).map(tail)
     }
+}
+
+/// The beginnings of the lines with text below a place, the nearest first.
+pub(crate) fn lines_below<'a>(lines: &'a [Line<'a>], from: usize) -> impl Iterator<Item = Line<'a>> {
+    const LINES_MAX: usize = 6;
+    let below = lines.iter().skip(line_of(lines, from) + 1).take(LINES_MAX);
+    let cut = |line: &Line<'a>| Line { start: line.start, text: head(line.text.trim(), BESIDE_CHARS_MAX) };
+    below.map(cut).filter(|line| is_text(&line.text))
+}
+
+/// Says so of a line that is neither blank nor a fence.
+fn is_text(text: &&str) -> bool {
+    !text.is_empty() && !text.starts_with("```") && !text.starts_with("~~~") && !matches!(*text, "[" | ">")
+}
+
+/// Tells whether a remark behind a complete object takes it back: `// not yet`, `(two tests fail)`.
+fn takes_back_behind(after: &str) -> bool {
+    const MARKS: &[&str] = &["//", "/*", "<!--", "#", "(", "-", "–", "—"];
+    let rest = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ','));
+    let sentence = rest.split(['.', '。', '!']).next().unwrap_or_default();
+    let is_remark = MARKS.iter().any(|mark| rest.starts_with(mark));
+    is_remark && limit_of(sentence) == Limit::Limited || aside::takes_back(rest) && !rest.is_empty()
 }
 
 fn tail(text: &str) -> &str {

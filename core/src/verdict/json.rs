@@ -11,6 +11,9 @@ use super::text::is_zero_width;
 /// Objects and lists inside each other, at most.
 const DEPTH_MAX: usize = 128;
 
+/// Why what is deeper is none.
+const TOO_DEEP: &str = "nested deeper than 128";
+
 /// Steps of the parser per byte of text. A parse that fails is begun anew at the next brace; texts
 /// made to fail late and often would cost a square of their length without this budget.
 const STEPS_PER_BYTE: usize = 16;
@@ -62,6 +65,8 @@ pub(crate) struct Object {
     pub members: Vec<(String, Value)>,
     pub span: Range<usize>,
     pub leniencies: BTreeSet<Leniency>,
+    /// Where comments stand in it.
+    pub comments: Vec<Range<usize>>,
 }
 
 /// Why something that begins like an object is none.
@@ -100,21 +105,31 @@ pub(crate) fn find(text: &str) -> Found {
     let (mut at, mut lists_until) = (0, 0);
     while let Some(start) = text[at..].find('{').map(|offset| at + offset) {
         if lists_until < start {
-            (found.cut_off, lists_until) = cut_list(text, at.max(lists_until), start, &mut found.steps);
-            if let Some(open) = found.cut_off {
-                found.cut.push(open);
-                break;
+            match lists(text, at.max(lists_until), start, &mut found.steps) {
+                Lists::Until(end) => lists_until = end,
+                Lists::TooDeep(open, end) => {
+                    note_failure(&mut found, Failure { offset: open, what: TOO_DEEP });
+                    found.broken.push(open..end);
+                    at = end;
+                    continue;
+                }
+                Lists::CutOff(open) => {
+                    found.cut_off = Some(open);
+                    found.cut.push(open);
+                    break;
+                }
             }
         }
         while next_closing.next_if(|(open, _)| *open < start).is_some() {}
-        let mut parser = Parser { text, at: start, steps: 0, leniencies: BTreeSet::new() };
+        let mut parser = Parser::new(text, start);
         let parsed = parser.object(1);
         found.steps += parser.steps;
         at = match parsed {
             Ok(members) => {
-                let (span, leniencies) = (start..parser.at, parser.leniencies);
-                found.objects.push(Object { members, span, leniencies });
-                parser.at
+                let (span, end) = (start..parser.at, parser.at);
+                let Parser { leniencies, comments, .. } = parser;
+                found.objects.push(Object { members, span, leniencies, comments });
+                end
             }
             Err(what) => {
                 note_failure(&mut found, Failure { offset: parser.at, what });
@@ -153,25 +168,53 @@ fn goes_on(text: &str, open: usize, like: &[char]) -> bool {
     text[open + 1..].trim_start().starts_with(like)
 }
 
-/// Looks for a list that is cut off, from a place on to where an object begins. Returns its beginning, and up to where lists
-/// are known to end.
-fn cut_list(text: &str, from: usize, to: usize, steps: &mut usize) -> (Option<usize>, usize) {
+/// What the lists before an object are.
+enum Lists {
+    /// Those up to here are known to end.
+    Until(usize),
+    /// One is nested too deep, from here to there.
+    TooDeep(usize, usize),
+    /// One that begins here never ends.
+    CutOff(usize),
+}
+
+/// Looks at the lists that begin from a place on to where an object begins.
+fn lists(text: &str, from: usize, to: usize, steps: &mut usize) -> Lists {
     let mut at = from;
     while let Some(open) = text[at.min(to)..to].find('[').map(|offset| at + offset) {
         at = open + 1;
         if !goes_on(text, open, &['{', '[', '"']) {
             continue;
         }
-        let mut parser = Parser { text, at: open, steps: 0, leniencies: BTreeSet::new() };
+        let mut parser = Parser::new(text, open);
         let parsed = parser.list(1);
         *steps += parser.steps;
         match parsed {
             Ok(_) => at = parser.at,
-            Err(_) if parser.at == text.len() => return (Some(open), at),
+            Err(what) if what == TOO_DEEP => {
+                return closing(text, open).map_or(Lists::CutOff(open), |end| Lists::TooDeep(open, end));
+            }
+            Err(_) if parser.at == text.len() => return Lists::CutOff(open),
             Err(_) => {}
         }
     }
-    (None, at.max(to))
+    Lists::Until(at.max(to))
+}
+
+/// Returns where the list that opens here ends, counting brackets only.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, byte) in text.bytes().enumerate().skip(open) {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(index + 1);
+        }
+    }
+    None
 }
 
 /// For each opening brace, in order, where its closing brace ends, counting braces only.
@@ -198,7 +241,7 @@ fn closings(text: &str) -> Vec<(usize, Option<usize>)> {
 /// Reads a text that is one JSON string and nothing else.
 pub(crate) fn read_string(text: &str) -> Option<String> {
     let trimmed = text.trim();
-    let mut parser = Parser { text: trimmed, at: 0, steps: 0, leniencies: BTreeSet::new() };
+    let mut parser = Parser::new(trimmed, 0);
     if parser.peek() != Some('"') {
         return None;
     }
@@ -211,11 +254,16 @@ struct Parser<'a> {
     at: usize,
     steps: usize,
     leniencies: BTreeSet<Leniency>,
+    comments: Vec<Range<usize>>,
 }
 
 type Parsed<T> = Result<T, &'static str>;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, at: usize) -> Self {
+        Self { text, at, steps: 0, leniencies: BTreeSet::new(), comments: Vec::new() }
+    }
+
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
@@ -245,7 +293,9 @@ impl Parser<'_> {
             match c {
                 ' ' | '\t' | '\n' | '\r' => {}
                 '/' => {
+                    let start = self.at;
                     self.comment()?;
+                    self.comments.push(start..self.at);
                     continue;
                 }
                 _ if c.is_whitespace() || is_zero_width(c) => self.let_through(Leniency::Blank),
@@ -282,7 +332,7 @@ impl Parser<'_> {
 
     fn object(&mut self, depth: usize) -> Parsed<Vec<(String, Value)>> {
         if depth > DEPTH_MAX {
-            return Err("nested deeper than 128");
+            return Err(TOO_DEEP);
         }
         self.bump();
         let mut members = Vec::new();
@@ -350,7 +400,7 @@ impl Parser<'_> {
 
     fn list(&mut self, depth: usize) -> Parsed<Vec<Value>> {
         if depth > DEPTH_MAX {
-            return Err("nested deeper than 128");
+            return Err(TOO_DEEP);
         }
         self.bump();
         let mut items = Vec::new();
@@ -562,6 +612,16 @@ mod tests {
         let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n - 1), "]".repeat(n - 1));
         assert_eq!(find(&nested(128)).objects.len(), 1);
         assert_eq!(find(&nested(129)).objects.len(), 0);
+    }
+
+    #[test]
+    fn what_is_in_lists_that_are_nested_deeper_is_no_object() {
+        let nested = |n: usize| format!("{}{{\"a\":1}}{} {{\"b\":1}}", "[".repeat(n), "]".repeat(n));
+        assert_eq!(keys(&nested(127)), ["a", "b"]);
+        for deep in [128, 200, 1000] {
+            assert_eq!(keys(&nested(deep)), ["b"], "{deep}");
+            assert!(keys(nested(deep).trim_end_matches([']', ' ', '}', '1', ':', '"', 'b', '{'])).is_empty());
+        }
     }
 
     #[test]

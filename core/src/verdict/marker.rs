@@ -130,6 +130,8 @@ fn limit_around(views: &[View<'_>], index: usize, found: &Found) -> Option<(Stri
     let next = views.get(index + 1).filter(|next| next.number == views[index].number + 1);
     let goes_on = next.filter(|next| next.text.starts_with(char::is_lowercase));
     let below = goes_on.and_then(|next| Some((next.text.to_owned(), taken_back(next.text)?)));
+    let taken = views.get(index + 1).filter(|next| aside::takes_back(next.text));
+    let below = below.or_else(|| taken.map(|next| (next.text.to_owned(), Limit::Limited)));
     below.or_else(|| running::limit_above(views[..index].iter().rev().map(|view| view.text)))
 }
 
@@ -252,8 +254,25 @@ fn is_introduced(views: &[View<'_>], index: usize, found: &Found) -> bool {
     if found.says == Says::Incomplete {
         return false;
     }
-    let Some(before) = index.checked_sub(1).map(|i| views[i].text) else { return false };
-    introduces_example(before) || aside::is_inside(views[..index].iter().rev().map(|view| view.text))
+    let before = index.checked_sub(1).map_or("", |above| views[above].text);
+    introduces_example(before)
+        || aside::is_inside(views[..index].iter().rev().map(|view| view.text))
+        || is_of_another(views, index)
+}
+
+/// Tells whether a COMPLETE is somebody else's: the line above it, or above the quotation that it stands in, names them, or
+/// the line below that quotation does not agree with it.
+fn is_of_another(views: &[View<'_>], index: usize) -> bool {
+    const LINES_MAX: usize = 64;
+    let quoted = |view: &&View<'_>| view.text.starts_with('>');
+    let is_quoted = quoted(&&views[index]);
+    let inside = |view: &&View<'_>| if is_quoted { quoted(view) } else { views[index].fenced && view.fenced };
+    let lines_in = views[..index].iter().rev().take(LINES_MAX).take_while(inside).count();
+    let names = |above: usize| {
+        index.checked_sub(above + 1).is_some_and(|at| aside::names_another_above(views[at].text))
+    };
+    let below = || views[index + 1..].iter().take(LINES_MAX).find(|view| !quoted(view));
+    names(0) || names(lines_in) || (is_quoted && below().is_some_and(|view| aside::disagrees(view.text)))
 }
 
 /// Tells whether a bare PASS or FAIL stands in the output of a test runner.

@@ -371,7 +371,8 @@ fn resolve_text(raw: &str, channel: &Channel<'_>, mut problems: Vec<Problem>) ->
         let mut resolution = finish_json(verdict, &verdicts, &scan, channel, problems);
         // In the answer the object may correct what was said before; in the file all stands side by side.
         let from = if channel.is_file() { 0 } else { verdict.end };
-        take_back(&mut resolution, || objection(from, from), &verdict.quote);
+        let against = || objection(from, from).or_else(|| taken_back_below(&lines, verdict.end));
+        take_back(&mut resolution, against, &verdict.quote);
         return resolution.into();
     }
     note_json(text, &lines, &found, &verdicts, channel, &mut problems);
@@ -408,6 +409,12 @@ fn take_back(resolution: &mut Resolution, objection: impl Fn() -> Option<String>
     }
 }
 
+/// Finds the next line below a place, where that takes back what stands above it: `However, two tests fail.`
+fn taken_back_below(lines: &[Line<'_>], end: usize) -> Option<String> {
+    let below = context::lines_below(lines, end).next().filter(|line| aside::takes_back(line.text))?;
+    Some(format!("line {} \"{}\"", line_of(lines, below.start) + 1, text::quote(below.text)))
+}
+
 /// Finds the last object with a word that nobody knows: of this very check, or plainly blocked or waiting.
 fn unknown_word(verdicts: &[Verdict]) -> Option<String> {
     let pauses = |problem: &Problem| matches!(problem, Problem::NeedsMissing | Problem::WaitMissing);
@@ -439,7 +446,7 @@ fn verdicts(
     }
     let contexts = context::Contexts::new(text, lines, found);
     for (index, object) in found.objects.iter().enumerate() {
-        let verdict = match object::read(object, channel.json, channel.expected) {
+        let mut verdict = match object::read(object, channel.json, channel.expected) {
             Reading::Verdict(verdict) => verdict,
             Reading::Foreign(problem) => {
                 notes.push(problem);
@@ -448,6 +455,8 @@ fn verdicts(
             }
             Reading::Other => continue,
         };
+        let remarks = object.comments.iter().map(|span| &text[span.clone()]);
+        object::heed(&mut verdict, remarks);
         let literal = &text[object.span.clone()];
         if prompted.has_object(text, lines, object.span.clone()) {
             notes.push(Problem::EchoOfPrompt { text: text::quote(literal) });

@@ -2,6 +2,7 @@
 
 use super::check_id::{self, CheckIdMatch};
 use super::json::{Object, Value};
+use super::limits::{Limit, limit_of};
 use super::problem::Problem;
 use super::signals;
 use super::text::quote;
@@ -102,6 +103,19 @@ pub(crate) fn read(object: &Object, source: Source, expected: Option<&str>) -> R
     };
     read_pause(&object.members, &mut verdict);
     Reading::Verdict(Box::new(verdict))
+}
+
+/// Heeds what comments in the object say: `"decision": "complete" // not yet` is not complete. One that only lists the
+/// words to choose from says nothing.
+pub(crate) fn heed<'a>(verdict: &mut Verdict, remarks: impl Iterator<Item = &'a str>) {
+    if verdict.word != Word::Complete {
+        return;
+    }
+    let takes_back = |remark: &&str| limit_of(remark) != Limit::Free && !words::offers_choice(remark);
+    if let Some(remark) = remarks.map(|remark| remark.trim_matches(['/', '*', ' '])).find(takes_back) {
+        verdict.word = Word::Incomplete;
+        verdict.contradiction = Some((format!("the comment \"{}\"", quote(remark)), verdict.quote.clone()));
+    }
 }
 
 /// Reads what blocked and waiting verdicts must say. One that does not is none: the step would stop
