@@ -95,7 +95,7 @@ case $(wc -l <"$SCRATCH/calls") in
     3) printf '{"decision": "waiting", "retry_after": 1}' >"$UNSTUCK_DECISION_FILE" ;;
     4) touch "$SCRATCH/stop" && sleep 600 ;;
     5) unstuck verdict blocked --needs "npm login" ;;
-    6) touch "$SCRATCH/limited" && echo "API Error: 529 overloaded" ;;
+    6) touch "$SCRATCH/limited" && echo "API Error: 529 overloaded" && exit 1 ;;
     7) printf '{"decision": "complete", "check_id": "$UNSTUCK_CHECK_ID"}' >"$UNSTUCK_DECISION_FILE" ;;
 esac
 END
