@@ -43,6 +43,7 @@ use tokio::time::{Instant, sleep_until};
 use unstuck_core::client;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::Millis;
+use unstuck_core::question::{Asking, asking};
 use unstuck_store::blobs::BlobStore;
 
 use self::child::{Child, signal_of};
@@ -252,8 +253,6 @@ struct Supervised<'a> {
     /// How many bytes it may still print.
     output_left: u64,
     silence: Silence,
-    /// Where it printed last: there stands what it asks.
-    spoke_last: Pipe,
     /// How it will be asked to end; TERM is the last way.
     asks: vec::IntoIter<client::StopSignal>,
     grace: Duration,
@@ -308,7 +307,6 @@ impl<'a> Supervised<'a> {
             cwd: spec.cwd,
             output_left: spec.output_max,
             silence: Silence::new(spec.patience, begun),
-            spoke_last: Pipe::Output,
             grace: spec.grace,
             phase: Phase::Working,
             deadline: begun + spec.limit.min(NEVER),
@@ -346,12 +344,10 @@ impl<'a> Supervised<'a> {
                 Woken::Error(0) => self.stderr = None,
                 Woken::Output(size) | Woken::Error(size) if !self.affords(size) => {}
                 Woken::Output(size) => {
-                    self.spoke_last = Pipe::Output;
                     self.out.take(&out[..size], audience);
                     self.on_output(audience);
                 }
                 Woken::Error(size) => {
-                    self.spoke_last = Pipe::Error;
                     self.silence.broken(Instant::now());
                     self.err.take(&err[..size], audience);
                 }
@@ -472,11 +468,10 @@ impl<'a> Supervised<'a> {
         if let Some(probe) = self.silence.probe(Instant::now()) {
             probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
         }
-        let (last, other) = match self.spoke_last {
-            Pipe::Output => (&self.out, &self.err),
-            Pipe::Error => (&self.err, &self.out),
-        };
-        let last_line = last.last_line().or_else(|| other.last_line()).unwrap_or_default();
+        // Which of two pipes was written to last nobody can tell: a prompt is one in either.
+        let lines: Vec<String> = [self.out.last_line(), self.err.last_line()].into_iter().flatten().collect();
+        let prompt = lines.iter().find(|line| asking(line) == Asking::Surely);
+        let last_line = prompt.or(lines.first()).cloned().unwrap_or_default();
         let busy = self.group.processor_time();
         self.ended_by = self.silence.look(Instant::now(), busy, &last_line, &self.cwd);
         if self.ended_by.is_some() {
