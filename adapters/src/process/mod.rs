@@ -70,6 +70,9 @@ const POLL: Duration = Duration::from_millis(10);
 /// How long a killed process may take to go.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
+/// What was printed on two pipes within such a time may have been printed in either order.
+const TOGETHER: Duration = Duration::from_millis(100);
+
 /// How long a client that has told its end may take to leave.
 const AFTER_END: Duration = Duration::from_secs(10);
 
@@ -253,6 +256,8 @@ struct Supervised<'a> {
     /// How many bytes it may still print.
     output_left: u64,
     silence: Silence,
+    /// When it printed last, on either pipe: what it asks stands where that was later.
+    spoke_at: (Instant, Instant),
     /// How it will be asked to end; TERM is the last way.
     asks: vec::IntoIter<client::StopSignal>,
     grace: Duration,
@@ -307,6 +312,7 @@ impl<'a> Supervised<'a> {
             cwd: spec.cwd,
             output_left: spec.output_max,
             silence: Silence::new(spec.patience, begun),
+            spoke_at: (begun, begun),
             grace: spec.grace,
             phase: Phase::Working,
             deadline: begun + spec.limit.min(NEVER),
@@ -344,11 +350,13 @@ impl<'a> Supervised<'a> {
                 Woken::Error(0) => self.stderr = None,
                 Woken::Output(size) | Woken::Error(size) if !self.affords(size) => {}
                 Woken::Output(size) => {
+                    self.spoke_at.0 = Instant::now();
                     self.out.take(&out[..size], audience);
                     self.on_output(audience);
                 }
                 Woken::Error(size) => {
-                    self.silence.broken(Instant::now());
+                    self.spoke_at.1 = Instant::now();
+                    self.silence.broken(self.spoke_at.1);
                     self.err.take(&err[..size], audience);
                 }
                 Woken::Input(size) => self.on_written(size),
@@ -468,10 +476,15 @@ impl<'a> Supervised<'a> {
         if let Some(probe) = self.silence.probe(Instant::now()) {
             probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
         }
-        // Which of two pipes was written to last nobody can tell: a prompt is one in either.
-        let lines: Vec<String> = [self.out.last_line(), self.err.last_line()].into_iter().flatten().collect();
-        let prompt = lines.iter().find(|line| asking(line) == Asking::Surely);
-        let last_line = prompt.or(lines.first()).cloned().unwrap_or_default();
+        let (out_at, err_at) = self.spoke_at;
+        let mut lines = [self.out.last_line(), self.err.last_line()];
+        if err_at > out_at {
+            lines.reverse();
+        }
+        let mut lines = lines.into_iter().flatten();
+        let is_together = out_at.max(err_at) - out_at.min(err_at) < TOGETHER;
+        let prompt = lines.clone().find(|line| is_together && asking(line) == Asking::Surely);
+        let last_line = prompt.or_else(|| lines.next()).unwrap_or_default();
         let busy = self.group.processor_time();
         self.ended_by = self.silence.look(Instant::now(), busy, &last_line, &self.cwd);
         if self.ended_by.is_some() {
