@@ -342,10 +342,7 @@ impl Outcome {
         let failed = |code| !matches!(code, 0 | 126 | 127);
         match (&self.exit, self.reading.as_deref()) {
             (Exit::Asks(question), _) => Some(question.clone()),
-            (Exit::Code(0), None) if changed != Some(true) => {
-                left_asking(&self.answer, &self.stderr_tail, true)
-            }
-            (Exit::Code(0), Some(told)) if changed != Some(true) && is_all_text(told) => {
+            (Exit::Code(0), told) if changed != Some(true) && told.is_none_or(is_all_text) => {
                 left_asking(&self.answer, &self.stderr_tail, true)
             }
             (Exit::Code(code), None) if failed(*code) => left_asking(&self.answer, &self.stderr_tail, false),

@@ -27,9 +27,9 @@ pub struct Args {
 pub fn guard(args: &Args) -> Result {
     let run = RunId::new(args.run.clone());
     let project = args.project.clone().map(Runs::at);
-    let kept = project.as_ref().map(|project| (project, project.run(&run)));
+    let folder = project.as_ref().map(|project| project.run(&run));
     let is_taken_over =
-        || kept.as_ref().is_some_and(|(_, folder)| abandoned::is_taken_over(folder, args.supervisor));
+        || folder.as_ref().is_some_and(|folder| abandoned::is_taken_over(folder, args.supervisor));
     let gone = guard::serve(&machine::mark_of(&run), is_taken_over);
     if let Some((gone_at, project)) = gone.zip(project.as_ref()) {
         abandoned::note(project, &run, args.supervisor, gone_at);

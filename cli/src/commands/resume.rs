@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use unstuck_adapters::shell::quoted;
 use unstuck_core::Event;
-use unstuck_core::event::{Fact, Observation, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::event::{RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{Millis, Seq};
 use unstuck_core::workflow::{Step, Worker};
 use unstuck_replay::Story;
@@ -165,7 +165,8 @@ pub fn take_up(
     accept_drift: bool,
 ) -> Result {
     let started = found.started(events)?;
-    let driving = &driving.clone().and_secrets(&secrets(events));
+    let before = Story::of(events);
+    let driving = &driving.clone().and_secrets(before.state().secrets());
     if !Path::new(&started.workspace).is_dir() {
         let (short, place) = (found.short(), quoted(&started.workspace));
         // The runs of a checkout of our own are found from the project that it was made for.
@@ -192,22 +193,11 @@ pub fn take_up(
             "\n  note     the decision about event {at} would be another one today; the recorded one stands: {UNSTUCK} replay {short}"
         ));
     }
-    let before = Story::of(events);
     let shown = Shown { run: started.run.clone(), short: found.short().to_owned(), header, before };
     let log = driving::opened(project, found, log)?;
     driving::drive(driving, Some(project.runs().clone()), branches, &shown, |site| async move {
         site.take_up(log, how, accept_drift).await
     })
-}
-
-/// Returns the variables that a run was told hold secrets.
-fn secrets(events: &[Event]) -> Vec<String> {
-    let told = events.iter().flat_map(|event| match &event.fact {
-        Fact::Observed(Observation::RunStarted(event)) => &*event.secrets,
-        Fact::Observed(Observation::RunResumed(event)) => &*event.secrets,
-        _ => &[],
-    });
-    told.cloned().collect()
 }
 
 /// Decides what was recorded again, and returns the first event about which something else would be decided.
