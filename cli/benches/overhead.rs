@@ -34,24 +34,25 @@ fn main() {
     }
 }
 
-/// Measures an iteration, with its limits before and after it: a machine that is shared is not always as fast.
+/// Measures an iteration early and late in a run, with its limits before and after it: a machine that is shared is
+/// not always as fast.
 fn iteration(scratch: &Path, single: Duration) {
     let before = (spawn(), durable_append(scratch));
-    let (short, long) = (iterations(scratch, 10), iterations(scratch, 1000));
+    let [five, fifteen] = [5, 15].map(|count| median_of(11, || iterations(scratch, count).wall));
+    let (short, long) = (iterations(scratch, 15), iterations(scratch, 1000));
     let after = (spawn(), durable_append(scratch));
     let (spawn, append) = ((before.0 + after.0) / 2, (before.1 + after.1) / 2);
     println!("  limit: spawn of `bash -e -c true`: {}", ms(spawn));
     println!("  limit: write + fdatasync of 400 bytes: {}", ms(append));
-    let each = (long.wall - short.wall) / 990;
     let limit = spawn * 2 + append * APPENDS;
-    println!("  iteration of `true` and a failing check, between 10 and 1,000: {}", ms(each));
-    println!(
-        "  beyond two spawns and {APPENDS} durable appends ({}): {}",
-        ms(limit),
-        ms(each.saturating_sub(limit))
-    );
-    println!("  the first ten: {} each", ms(short.wall.saturating_sub(single) / 9));
-    let cpu = (long.cpu - short.cpu) / 990;
+    println!("  limit: two spawns and {APPENDS} durable appends: {}", ms(limit));
+    let (early, late) = (fifteen.saturating_sub(five) / 10, (long.wall - short.wall) / 985);
+    for (when, each) in [("around the 10th", early), ("from there to the 1,000th", late)] {
+        let beyond = ms(each.saturating_sub(limit));
+        println!("  iteration of `true` and a failing check, {when}: {}, {beyond} beyond", ms(each));
+    }
+    println!("  what the first is made ready with, once: {}", ms(five.saturating_sub(single + early * 4)));
+    let cpu = (long.cpu - short.cpu) / 985;
     println!("  CPU: {}, of which the two shells {}", ms(cpu), ms(cpu_of_shells() * 2));
     println!("  peak memory of 1,000 iterations: {:.1} MB", long.peak_mb);
 }
@@ -84,13 +85,15 @@ fn run(command: &mut Command) {
 }
 
 fn median(times: usize, mut work: impl FnMut()) -> Duration {
-    let mut spans: Vec<Duration> = (0..times)
-        .map(|_| {
-            let begun = Instant::now();
-            work();
-            begun.elapsed()
-        })
-        .collect();
+    median_of(times, || {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    })
+}
+
+fn median_of(times: usize, measure: impl FnMut() -> Duration) -> Duration {
+    let mut spans: Vec<Duration> = std::iter::repeat_with(measure).take(times).collect();
     spans.sort();
     spans[times / 2]
 }
