@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use crate::beside;
+use crate::duration::measured;
 use crate::event::{
     CheckFinished, DecisionFile, DecisionSource, Exit, Failure, Outcome, RunOutcome, WorkerFinished,
 };
@@ -376,9 +377,9 @@ impl Outcome {
         let how = match &self.exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("ended by signal {signal}"),
-            Exit::TimedOut => format!("no end within its time limit, after {} s", self.duration.0 / 1000),
+            Exit::TimedOut => format!("no end within its time limit, after {}", measured(self.duration)),
             Exit::Idle | Exit::Probed(_) => {
-                format!("ended after {} s: {}", self.duration.0 / 1000, self.stall())
+                format!("ended after {}: {}", measured(self.duration), self.stall())
             }
             Exit::CouldNotStart(why) => why.clone(),
             Exit::Asks(question) => format!("waited for an answer to {question:?}"),

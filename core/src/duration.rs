@@ -90,6 +90,11 @@ fn short(text: &str) -> String {
     text.chars().take(20).collect()
 }
 
+/// Returns a span that was measured, in seconds: `0.4 s`, `12 s`.
+pub(crate) fn measured(Millis(ms): Millis) -> String {
+    if ms < 10_000 { format!("{}.{} s", ms / 1000, ms % 1000 / 100) } else { format!("{} s", ms / 1000) }
+}
+
 /// Returns the span as people read it: `600 h`, `1 h 30 min`, `90 s`, `200 ms`.
 pub fn spoken(span: Millis) -> String {
     let Millis(ms) = span;

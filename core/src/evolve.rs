@@ -14,6 +14,7 @@ use crate::answer::AnswerSeen;
 use crate::clip;
 use crate::convergence::Signal;
 use crate::declaration::{Intent, intent};
+use crate::duration;
 use crate::event::{
     AnswerGiven, Call, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, Event, Exit,
     Fact, FallbackTaken, Inquiry, Lost, Next, Observation, Outcome, Purpose, RunEnded, RunOutcome,
@@ -802,8 +803,8 @@ fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> I
 
 /// Says that a worker was ended since it did nothing any more.
 fn stalled(outcome: &Outcome) -> Option<String> {
-    let secs = outcome.duration.0 / 1000;
-    let said = || format!("stall: the worker was ended: {}, {secs} s after it began", outcome.stall());
+    let after = || duration::measured(outcome.duration);
+    let said = || format!("stall: the worker was ended: {}, {} after it began", outcome.stall(), after());
     outcome.is_stalled().then(said)
 }
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::duration::measured;
 use crate::event::Exit;
 use crate::failure::{
     Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED, is_test_file,
@@ -428,7 +429,7 @@ pub(crate) fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> 
         Exit::Idle | Exit::Probed(_) => "did nothing any more",
         _ => return None,
     };
-    Some(format!("timeout: {what} {how} after {} s and was ended", after.0 / 1000))
+    Some(format!("timeout: {what} {how} after {} and was ended", measured(after)))
 }
 
 /// Returns what the controller knows failures by. Of output that nothing recognised every value counts, since
