@@ -84,6 +84,9 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
     Ok(())
 }
 
+/// What git needs to be told to ignore a folder.
+pub(crate) const IGNORE_ALL: &[u8] = b"*\n";
+
 /// Makes the folder, with a `.gitignore` that hides all of it; one that is there stays as it is. A worker that commits
 /// everything that it finds would commit views that change with every event, and the repository would never be clean again.
 fn make_ignored(folder: &Path) -> io::Result<()> {
@@ -92,7 +95,7 @@ fn make_ignored(folder: &Path) -> io::Result<()> {
     }
     match fs::create_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.and_then(|()| fs::write(folder.join(".gitignore"), "*\n")),
+        made => made.and_then(|()| fs::write(folder.join(".gitignore"), IGNORE_ALL)),
     }
 }
 

@@ -27,6 +27,7 @@ pub mod branch;
 pub mod checks;
 pub mod context;
 pub mod own_output;
+pub mod own_paths;
 pub mod reports;
 pub mod reset_time;
 pub mod snapshot;

@@ -14,7 +14,7 @@ use crate::interpolate;
 use crate::workflow::{Convergence, Work, Workflow};
 
 /// What is never looked at, whatever a step says.
-const ALWAYS_IGNORED: [&str; 3] = [".git/**", ".unstuck/**", ".roboppi-loop/**"];
+const ALWAYS_IGNORED: [&str; 2] = [".git/**", ".roboppi-loop/**"];
 
 /// A check id, as a pattern: a wider one could hide a file of the user.
 const ANY_CHECK_ID: &str = "????????-????-????-????-????????????";
@@ -86,12 +86,12 @@ pub fn decision_files(workflow: &Workflow) -> Patterns {
     Patterns(named_files(workflow).iter().map(|file| (Pattern::new(file), Side::In)).collect())
 }
 
-/// Returns each of them once, as a pattern, but those in the folder that nobody looks at anyway.
+/// Returns each of them once, as a pattern.
 fn named_files(workflow: &Workflow) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     for step in &workflow.steps {
         let file = step.check.as_ref().and_then(|check| check.decision_file.as_deref());
-        files.extend(file.filter(|file| !file.starts_with(".unstuck/")).map(with_any_check_id));
+        files.extend(file.map(with_any_check_id));
         if let Work::Subworkflow(child) = &step.work {
             files.append(&mut named_files(&child.workflow));
         }

@@ -28,7 +28,7 @@ use crate::branch_lock::BranchLock;
 use crate::clock::Clock;
 use crate::kick::Kicks;
 use crate::perform::{Prepared, perform, prepare};
-use crate::snapshots::Keeper;
+use crate::snapshots::{self, Keeper};
 use crate::workspace;
 use crate::world::{Tell, World};
 
@@ -251,9 +251,11 @@ impl Machine {
         act().map_err(|error| error.to_string())
     }
 
-    /// Returns the folders of the workspace that are ours.
-    pub(crate) fn own_folders(&self, state: &RunState) -> Vec<PathBuf> {
-        vec![self.context_dir(state), self.workspace.join(OWN_FOLDER)]
+    /// Returns what of the workspace is ours, as absolute paths.
+    pub(crate) fn own_paths(&self, state: &RunState) -> Vec<PathBuf> {
+        let of_run = state.started().map_or_else(Vec::new, |it| snapshots::of_run(&self.workspace, it));
+        let of_verdicts = PathBuf::from(OWN_FOLDER);
+        of_run.into_iter().chain([of_verdicts]).map(|path| self.workspace.join(path)).collect()
     }
 
     /// Keeps a text without its secrets.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unstuck_adapters::branch;
+use unstuck_adapters::own_paths::own_paths;
 use unstuck_adapters::snapshot::{
     Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Restored, Snapshots, Staged,
 };
@@ -18,10 +19,9 @@ use unstuck_core::plural::count;
 use unstuck_core::scope::{self, Protected};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::state::Gap;
-use unstuck_core::workflow::{Convergence, Workflow};
+use unstuck_core::workflow::Convergence;
 use unstuck_store::state_dir::Project;
 
-use crate::machine::OWN_FOLDER;
 use crate::repository;
 use crate::scratch::Scratch;
 
@@ -104,17 +104,15 @@ pub fn folder(project: &Project) -> PathBuf {
     project.path().join("snapshots.git")
 }
 
-/// Opens the snapshots of a workspace. What is Unstuck's in it is not looked at: its own folder, the folder of artifacts and
-/// the files for verdicts that the workflow names.
+/// Opens the snapshots of the workspace of a run. What is Unstuck's in it is not looked at: views and artifacts in the
+/// context folder, and the files for verdicts that the workflow names.
 ///
 /// # Errors
 ///
 /// As [`Snapshots::open`].
-pub fn open(project: &Project, workspace: &Path, workflow: &Workflow) -> Result<Snapshots, Error> {
-    // The folder of a child run is in that of its parent, which is ours as a whole.
-    let context_dir = &workflow.context_dir;
-    let context_dir = context_dir.split("/_subworkflows/").next().unwrap_or(context_dir);
-    let mut skipped = vec![PathBuf::from(OWN_FOLDER), PathBuf::from(context_dir)];
+pub fn open(project: &Project, started: &RunStarted) -> Result<Snapshots, Error> {
+    let workspace = Path::new(&started.workspace);
+    let mut skipped = of_run(workspace, started);
     // Somebody may work in the folder that our state is in, such as the home folder.
     let state = project.path();
     let of_all = state.parent().filter(|folder| folder.ends_with("unstuck")).unwrap_or(state);
@@ -122,8 +120,14 @@ pub fn open(project: &Project, workspace: &Path, workflow: &Workflow) -> Result<
     let of_all = of_all.canonicalize().unwrap_or_else(|_| of_all.to_owned());
     skipped.extend(of_all.strip_prefix(&root).ok().map(Path::to_owned));
     let options =
-        Options { skipped, skipped_patterns: scope::decision_files(workflow), ..Options::default() };
+        Options { skipped, skipped_patterns: scope::decision_files(&started.workflow), ..Options::default() };
     Snapshots::open(&folder(project), workspace, &options)
+}
+
+/// Returns what of the workspace is Unstuck's, but the files for verdicts.
+pub(crate) fn of_run(workspace: &Path, started: &RunStarted) -> Vec<PathBuf> {
+    let workflow = &started.workflow;
+    own_paths(workspace, &workflow.context_dir, &workflow.steps, started.workflow_file.is_some())
 }
 
 impl Keeper {

@@ -45,13 +45,13 @@ pub(crate) struct Looker {
     first: Option<Snapshot>,
     last: Option<Snapshot>,
     root: PathBuf,
-    /// Folders that are not looked at for a stamp: ours, and git's, of which the snapshot tells.
+    /// What is not looked at for a stamp: ours, and git's, of which the snapshot tells.
     without: Vec<PathBuf>,
 }
 
 impl Looker {
     pub(crate) fn new(world: &Machine, state: &RunState) -> Self {
-        let mut without = world.own_folders(state);
+        let mut without = world.own_paths(state);
         without.push(world.workspace.join(".git"));
         Self {
             first: state.first_snapshot().cloned(),
@@ -136,7 +136,7 @@ impl Validation {
                 output_max: OUTPUT_MAX,
                 grace: world.grace,
                 mark: format!("{}/{}", world.mark(), asked.due.step),
-                hidden: world.own_folders(asked.state),
+                hidden: world.own_paths(asked.state),
                 scratch: world.artifacts.clone(),
                 checklists: checklists(world, asked),
                 base: world.branch.as_ref().and_then(|branch| branch.base.clone()),

@@ -148,8 +148,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let skipped = vec![PathBuf::from(".unstuck")];
-        Self { limits: Limits::default(), skipped, skipped_patterns: Patterns::default() }
+        let skipped_patterns = Patterns::default();
+        Self { limits: Limits::default(), skipped: Vec::new(), skipped_patterns }
     }
 }
 

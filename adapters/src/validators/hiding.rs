@@ -85,7 +85,7 @@ fn pattern(top: &Path, folder: &Path) -> Option<String> {
         .chars()
         .flat_map(|c| matches!(c, '*' | '?' | '[' | '!' | '#' | ' ').then_some('\\').into_iter().chain([c]))
         .collect();
-    (!escaped.is_empty()).then(|| format!("/{escaped}/"))
+    (!escaped.is_empty()).then(|| format!("/{escaped}"))
 }
 
 /// Returns the exclude list of the user: the one that git is configured with, else the one at its usual place.

@@ -192,7 +192,7 @@ const WORKFLOW: &[Key] = &[
     required("version", Kind::Version, "Exactly `\"1\"`, in quotes."),
     required("timeout", Kind::Span, "Bound of the whole run. When it ends, running steps are CANCELLED and waiting ones SKIPPED."),
     optional("concurrency", Kind::Whole(1), "unlimited", "How many steps run at the same time."),
-    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root. Made with a `.gitignore` that hides it."),
+    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root. Made with a `.gitignore` that hides it; in a folder that is there, what else is in it is the user's."),
     optional("create_branch", Kind::Flag, "`false`", "The workflow itself moves to a work branch."),
     optional(
         "branch_transition_step",
@@ -325,7 +325,7 @@ const CONVERGENCE: &[Key] = &[
         "ignored_paths",
         PATTERN_LIST,
         "`[]`",
-        "Not looked at; nor are the context folder, `.roboppi-loop/**` and `.git/**`.",
+        "Not looked at; nor are the context folder (but for what the user has in it), `.roboppi-loop/**` and `.git/**`.",
     ),
     optional("diff_base_ref", Kind::Commit, "commit at the start of the step", "Compare with this commit."),
     optional(

@@ -147,6 +147,27 @@ fn s66_what_a_worker_throws_away_is_noticed_and_comes_back_with_one_command() {
     }
 }
 
+/// What Unstuck makes in these folders is its own; what the user has in them is not.
+#[test]
+fn s66_files_of_the_user_in_folders_that_runs_write_to_are_seen_and_come_back() {
+    for folder in ["context", ".unstuck"] {
+        let stage = Stage::repository();
+        let [kept, new] = ["a.txt", "new.txt"].map(|name| format!("{folder}/{name}"));
+        stage.write(&kept, "mine\n");
+        stage.write(&new, "not added to git\n");
+        let stray = format!("echo taken >{kept}; rm {new}; echo more >>notes.txt");
+        let pattern = format!("{folder}/**");
+        let options = ["--check", "true", "--protect", &pattern, "--with", &stray, "--iterations", "1"];
+        let ended = stage.unstuck(&[&["run", "tidy up"][..], &options].concat());
+        ended.with_status(2).says(&kept).says(&new);
+        stage.unstuck(&["diff", "--name-only"]).says(&kept).says(&new);
+        stage.unstuck(&["undo", "@last", "1"]).with_status(0);
+        for (name, text) in [(&kept, "mine\n"), (&new, "not added to git\n")] {
+            assert_eq!(fs::read_to_string(stage.workspace().join(name)).expect("it came back"), text);
+        }
+    }
+}
+
 #[test]
 fn s66_what_was_staged_is_missed_as_well_wherever_head_is_then() {
     const LOST: &str =

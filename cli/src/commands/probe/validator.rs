@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use unstuck_adapters::own_paths::own_paths;
 use unstuck_adapters::process::Stop;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::registry::{Registry, Wanted};
@@ -110,13 +111,15 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
         .map_err(|error| Error::usage(format!("cannot make a temporary folder: {error}")))?;
     let alone = Completion { conditions: vec![condition.clone()], ..Completion::default() };
     let limit = alone.limit(condition.validator.phase);
+    let of_runs = own_paths(&workspace, "context", &[], false);
+    let hidden = of_runs.into_iter().chain([PathBuf::from(".unstuck")]);
     let place = Place {
         environment: Vec::new(),
         limit: Duration::from_millis(limit.0),
         output_max: validators::OUTPUT_MAX,
         grace: Duration::from_secs(5),
         mark: format!("unstuck-probe-{}", std::process::id()),
-        hidden: vec![workspace.join(".unstuck"), workspace.join("context")],
+        hidden: hidden.map(|path| workspace.join(path)).collect(),
         scratch: scratch.path().to_owned(),
         base: None,
         checklists: BTreeMap::new(),

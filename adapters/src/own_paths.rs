@@ -1,0 +1,139 @@
+//! What is Unstuck's in a workspace: the views and artifacts of runs in the context folder. It is nobody's work, so it is
+//! no change, and nothing of it is put back. All else in that folder may be the user's, and is treated like the rest.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::workflow::{Step, Work};
+
+/// What a context folder has beside the folders of its steps.
+const OF_RUN: [&str; 2] = ["_workflow.json", "_subworkflows"];
+
+/// By this file the folder of a step is known: each has it.
+const META: &str = "_meta.json";
+
+/// What the folder of a step has beside artifacts.
+const OF_STEP: [&str; 3] = [META, "_resolved.json", "_convergence"];
+
+/// What makes git ignore the folder, where it was made for a run.
+const IGNORED: (&str, &[u8]) = (".gitignore", crate::context::IGNORE_ALL);
+
+/// Returns what is Unstuck's, each from the root of the workspace: the whole context folder, where nothing else is in it,
+/// else file by file, for these steps of the run and for those that others have left. `makes_views` says that the run
+/// makes the folder where it is not there.
+pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_views: bool) -> Vec<PathBuf> {
+    // The folder of a child run is in that of its parent.
+    let named = context_dir.split("/_subworkflows/").next().unwrap_or_default();
+    let folder = workspace.join(named);
+    let Ok(within) = folder.strip_prefix(workspace) else { return Vec::new() };
+    let found = look(&folder).unwrap_or_default();
+    if found.is_of_runs || makes_views && found.is_empty {
+        return vec![within.to_owned()];
+    }
+    let of_steps = steps.iter().flat_map(|step| {
+        let artifacts = artifacts_of(step).map(|name| within.join(step.id.as_str()).join(name));
+        views_of(within.join(step.id.as_str())).chain(artifacts).collect::<Vec<_>>()
+    });
+    let of_others = found.steps.iter().flat_map(|name| views_of(within.join(name)));
+    let of_run = OF_RUN.iter().map(|name| within.join(name));
+    let ignored = found.is_ignored.then(|| within.join(IGNORED.0));
+    of_run.chain(of_steps).chain(of_others).chain(ignored).collect()
+}
+
+/// What is in a context folder.
+#[derive(Default)]
+struct Found {
+    /// It is not there, or nothing is in it.
+    is_empty: bool,
+    /// Whatever is in it was put there by runs.
+    is_of_runs: bool,
+    /// It was made for a run.
+    is_ignored: bool,
+    /// The names of the folders of steps.
+    steps: Vec<PathBuf>,
+}
+
+fn look(folder: &Path) -> io::Result<Found> {
+    let mut found = Found { is_empty: true, ..Found::default() };
+    match folder.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Ok(Found::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(error),
+    }
+    let mut others = 0;
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        let name = PathBuf::from(entry.file_name());
+        found.is_empty = false;
+        if name == Path::new(IGNORED.0) {
+            found.is_ignored = std::fs::read(entry.path()).is_ok_and(|text| text == IGNORED.1);
+        } else if entry.file_type()?.is_dir() && entry.path().join(META).symlink_metadata().is_ok() {
+            found.steps.push(name);
+        } else if !OF_RUN.iter().any(|own| name == Path::new(own)) {
+            others += 1;
+        }
+    }
+    found.is_of_runs = others == 0 && !found.is_empty;
+    Ok(found)
+}
+
+fn views_of(step: PathBuf) -> impl Iterator<Item = PathBuf> {
+    OF_STEP.iter().map(move |name| step.join(name))
+}
+
+fn artifacts_of(step: &Step) -> impl Iterator<Item = &str> {
+    let exports = match &step.work {
+        Work::Worker(_) => &[][..],
+        Work::Subworkflow(child) => &child.exports,
+    };
+    step.outputs.iter().map(|it| it.name.as_str()).chain(exports.iter().map(|it| it.r#as.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workflow_file::{self, Options};
+
+    fn check(files: &[(&str, &str)], makes_views: bool, expected: &[&str]) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("it has one")).expect("ours");
+            fs::write(path, text).expect("ours");
+        }
+        let text = "name: a\nversion: \"1\"\ntimeout: 1m\nsteps:\n  s:\n    worker: CUSTOM\n    instructions: \"true\"\n    \
+                    capabilities: [READ]\n    outputs: [{name: art, path: out.txt}]\n";
+        let nothing = std::collections::BTreeMap::<PathBuf, Vec<u8>>::new();
+        let parsed =
+            workflow_file::parse(text.as_bytes(), Path::new("w.yaml"), &Options::default(), &nothing);
+        let workflow = parsed.expect("a workflow").workflow;
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(own_paths(folder.path(), "context", &workflow.steps, makes_views), expected, "{files:?}");
+    }
+
+    #[test]
+    fn a_context_folder_is_own_as_a_whole_only_if_nothing_else_is_in_it() {
+        let one_by_one = [
+            "context/_workflow.json",
+            "context/_subworkflows",
+            "context/s/_meta.json",
+            "context/s/_resolved.json",
+            "context/s/_convergence",
+            "context/s/art",
+        ];
+        let made = [("context/.gitignore", "*\n"), ("context/_workflow.json", "{}")];
+        let of_a_run = [("context/_workflow.json", "{}"), ("context/old/_meta.json", "{}")];
+        check(&[], true, &["context"]);
+        check(&[], false, &one_by_one);
+        check(&made, false, &["context"]);
+        check(&of_a_run, true, &["context"]);
+        check(&[("context/a.go", "x")], true, &one_by_one);
+        check(&[("context/s/a.go", "x")], true, &one_by_one);
+        let with_own = [&of_a_run[..], &[("context/.gitignore", "*\n"), ("context/a.go", "x")]].concat();
+        let of_old = ["context/old/_meta.json", "context/old/_resolved.json", "context/old/_convergence"];
+        check(&with_own, true, &[&one_by_one[..], &of_old, &["context/.gitignore"]].concat());
+    }
+}
