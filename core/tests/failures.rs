@@ -1820,3 +1820,52 @@ fn what_looks_like_a_failed_test_beside_a_count_without_any_was_printed() {
     let sbt = "[info] ASpec:\n- fake *** FAILED ***\n[info] - adds *** FAILED ***\n[info]   no (A.scala:3)\n";
     assert_eq!(shown(&read(sbt.as_bytes())), "scalatest | ASpec adds |  | A.scala:3\n");
 }
+
+#[test]
+fn a_report_that_was_cut_off_is_read_as_far_as_it_goes_and_passes_for_nobody() {
+    let whole = "<testsuites><testsuite name=\"a\"><testcase name=\"x\" classname=\"c\"><failure message=\"m\">text\
+                 </failure></testcase><testcase name=\"y\" classname=\"c\"/></testsuite></testsuites>";
+    let names = |bytes: &[u8]| {
+        let reports = vec![Report { format: "junit", bytes }];
+        let read = extract(&Output { exit_code: Some(0), reports, ..Output::default() });
+        read.failures.into_iter().map(|it| it.test.unwrap_or(it.kind)).collect::<Vec<_>>()
+    };
+    for (ends_behind, expected) in [
+        ("</testsuites>", &["c.x"][..]),
+        ("\"c\"/>", &["c.x", "damaged report"]),
+        ("<failure message=\"m\">te", &["c.x", "damaged report"]),
+        ("<testcase name=\"x\" class", &["damaged report"]),
+        ("<testsuites><testsuite name=\"a\">", &["damaged report"]),
+    ] {
+        let end = whole.rfind(ends_behind).expect("a part of it") + ends_behind.len();
+        assert_eq!(names(&whole.as_bytes()[..end]), expected, "{ends_behind}");
+    }
+}
+
+#[test]
+fn where_else_in_a_file_something_stands_is_no_part_of_what_is_said_of_it() {
+    for message in [
+        "a.py:9:1: F811 redefinition of unused 'os' from line @",
+        "a.py:9:0: W0404: Reimport 'os' (imported line @) (reimported)",
+        "a.py:9:0: E0102: function already defined line @ (function-redefined)",
+        "a.py:9: error: Name \"f\" already defined on line @  [no-redef]",
+        "a.c:9:1: error: conflicts with the one at line @, column @",
+    ] {
+        let [one, other] = ["1", "37"].map(|number| read(message.replace('@', number).as_bytes()));
+        assert_eq!(one.failures[0].exact, other.failures[0].exact, "{message}");
+    }
+    let [one, other] = ["1", "2"].map(|number| format!("a.py:9: error: there is no line_{number}  [misc]"));
+    assert_ne!(read(one.as_bytes()).set(), read(other.as_bytes()).set());
+}
+
+#[test]
+fn a_test_of_node_that_may_fail_has_not_failed() {
+    let point = |name: &str| format!("✖ {name}\n  Error: oops\n\n");
+    let told = format!(
+        "{}ℹ tests 2\nℹ fail 1\nℹ todo 1\n\n✖ failing tests:\n\ntest at a.mjs:1:1\n{}test at a.mjs:2:1\n{}",
+        point("works (0.4ms)"),
+        point("works (0.4ms)"),
+        point("later (0.2ms) # TODO"),
+    );
+    assert_eq!(shown(&read(told.as_bytes())), "node-test | works | Error | a.mjs:1\n");
+}

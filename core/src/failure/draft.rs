@@ -222,6 +222,11 @@ impl<'a> Found<'a> {
         self.source = source;
     }
 
+    /// Says whether a machine report is read.
+    pub(super) fn reads_reports(&self) -> bool {
+        self.source == Source::Report
+    }
+
     /// Looks for packages in what is read next.
     pub(super) fn look_for_packages(&mut self, streams: &[Stream<'_>]) {
         self.packages = Packages::of(streams, self.normaliser);

@@ -116,6 +116,8 @@ impl<'a> Page<'a> {
 
 /// Takes colours and cursor movements out and makes every carriage return an end of line.
 fn clean(bytes: &[u8]) -> Cow<'_, str> {
+    // A byte order mark is no part of the first name.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if memchr::memchr2(ESCAPE, b'\r', bytes).is_none() {
         // Nearly all output is well formed, and to see that alone is faster.
         return str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
@@ -243,6 +245,7 @@ mod tests {
         check(b"a b\x1b[1G c d\x1b[K\n", &["a b", " c d"]);
         check(b"\x1b]8;;http://x\x07link\x1b]8;;\x07", &["link"]);
         check(b"\xff\x1b[", &["\u{fffd}"]);
+        check(b"\xef\xbb\xbfsrc/a.ts(1,2): x", &["src/a.ts(1,2): x"]);
         // Two rows of 40, and three of which the bar is one.
         let row = |text: &str| format!("{text:40}");
         let bar = [row("Running 0/2"), row("  a"), "\x1b[1A\r\x1b[2K".to_owned()].concat();

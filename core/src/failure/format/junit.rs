@@ -43,19 +43,25 @@ const NOT_RUN: [&str; 5] = [
     "Missing Configuration",
 ];
 
-/// Reads every failed case.
+/// The kind of failure that a report is which says nothing of tests behind its end.
+const DAMAGED: &str = "damaged report";
+
+/// Reads every failed case. Of a report that was cut off, the rest may have failed.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let Some(start) = begin(sheet.text) else { return };
     let text = &sheet.text[start..];
     let dialect = dialect(text);
     found.tool(dialect);
-    cases(text, &mut |case, suites| {
+    let is_whole = cases(text, &mut |case, suites| {
         if let Some(diagnostics) = case.diagnostics(dialect) {
             found.push_errors(diagnostics);
         } else if let Some(draft) = case.draft(dialect, suites) {
             found.push(draft);
         }
     });
+    if !is_whole && found.reads_reports() {
+        found.push(Draft::process(dialect, DAMAGED, &["the report is not whole: it ends within an element"]));
+    }
 }
 
 /// Tells how the cases ended.
@@ -77,18 +83,22 @@ fn begin(text: &str) -> Option<usize> {
     memmem::find(text.as_bytes(), b"<testsuite")
 }
 
-/// Reads the cases of a report, each with the suites around it.
-fn cases(text: &str, take: &mut dyn FnMut(Case, &[String])) {
+/// Reads the cases of a report, each with the suites around it. Says whether each element ends.
+fn cases(text: &str, take: &mut dyn FnMut(Case, &[String])) -> bool {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
     let (mut suites, mut case, mut in_failure) = (Vec::new(), None::<Case>, false);
+    let mut depth = 0_u32;
     loop {
         match reader.read_event() {
-            Ok(Event::Start(tag)) => match tag.name().as_ref() {
-                "testsuite" => suites.push(attribute(&tag, "name")),
-                "testcase" => case = Some(Case::of(&tag)),
-                name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
-            },
+            Ok(Event::Start(tag)) => {
+                depth += 1;
+                match tag.name().as_ref() {
+                    "testsuite" => suites.push(attribute(&tag, "name")),
+                    "testcase" => case = Some(Case::of(&tag)),
+                    name => in_failure = case.as_mut().is_some_and(|case| case.element(name, &tag)),
+                }
+            }
             Ok(Event::Empty(tag)) => match (tag.name().as_ref(), case.as_mut()) {
                 ("testcase", _) => take(Case::of(&tag), &suites),
                 ("testsuite", _) | (_, None) => {}
@@ -102,12 +112,18 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[String])) {
                 let entity = format!("&{};", &*entity);
                 append(case.as_mut(), &quick_xml::escape::unescape(&entity).unwrap_or_default());
             }
-            Ok(Event::End(tag)) => match tag.name().as_ref() {
-                "testsuite" => _ = suites.pop(),
-                "testcase" => case.take().into_iter().for_each(|case| take(case, &suites)),
-                _ => in_failure = false,
-            },
-            Ok(Event::Eof) | Err(_) => return,
+            Ok(Event::End(tag)) => {
+                depth = depth.saturating_sub(1);
+                match tag.name().as_ref() {
+                    "testsuite" => _ = suites.pop(),
+                    "testcase" => case.take().into_iter().for_each(|case| take(case, &suites)),
+                    _ => in_failure = false,
+                }
+            }
+            ended @ (Ok(Event::Eof) | Err(_)) => {
+                case.filter(|case| case.failure.is_some()).into_iter().for_each(|case| take(case, &suites));
+                return ended.is_ok() && depth == 0;
+            }
             Ok(_) => {}
         }
     }
