@@ -303,6 +303,12 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
     clip::tail(failure::plain(text.as_bytes()).trim_end(), CommandResult::TAIL_MAX).to_owned()
 }
 
+/// Says whether a command that passed left tests out, as far as it counts or names them: some were skipped, or none was run.
+pub fn leaves_tests_out(result: &CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> bool {
+    result.tests.is_some_and(|tests| tests.skipped > 0 || tests.ran() == 0)
+        || listing_of(result, &cwd.to_string_lossy(), blobs).names_excused()
+}
+
 /// Says whether running it again may show something else. What hangs or cannot be run is not tried again.
 fn may_be_flaky(result: &CommandResult) -> bool {
     matches!(result.exit, Exit::Code(_)) && !result.passed() && !result.exit.could_not_run()

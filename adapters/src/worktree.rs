@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::branch;
+use crate::folder::as_path;
 use crate::git::{git, git_on_files, git_on_files_unfiltered};
 use crate::{folder, own_output};
 
@@ -87,6 +88,48 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     run(root, ["remote", "remove", "origin"])?;
     run(root, ["checkout", "--quiet", "--detach", commit])?;
     Ok(within(root, workspace, &toplevel))
+}
+
+/// Returns which folders hold something in the checkout of `workspace` and nothing in the one at `root`, by their paths
+/// from there: submodules, folders that a link leads to, and repositories that are ignored. Other ignored files are mostly
+/// what tools make again.
+///
+/// # Errors
+///
+/// Git cannot be run, or does not read the checkout.
+pub fn unfilled(workspace: &Path, root: &Path) -> io::Result<Vec<String>> {
+    let Some(facts) = branch::facts(workspace)? else { return Ok(Vec::new()) };
+    let first = &facts.toplevel;
+    let tracked = said(git_on_files(first, ["ls-files", "-z", "--stage"])?).map_err(io::Error::other)?;
+    let led_elsewhere = tracked.split(|byte| *byte == 0).filter_map(|entry| {
+        let is_led = entry.starts_with(b"160000 ") || entry.starts_with(b"120000 ");
+        let path = entry.iter().position(|byte| *byte == b'\t').map(|tab| &entry[tab + 1..]);
+        path.filter(|_| is_led)
+    });
+    let ignored = git_on_files(
+        first,
+        ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"],
+    )?;
+    let ignored = said(ignored).map_err(io::Error::other)?;
+    let ignored = ignored.split(|byte| *byte == 0).filter_map(|entry| entry.strip_suffix(b"/"));
+    let repositories = ignored.flat_map(|folder| repositories_in(first, &as_path(folder)));
+    let paths = led_elsewhere.map(|path| as_path(path).into_owned()).chain(repositories);
+    let lacks = paths.filter(|path| holds_something(&first.join(path)) && !holds_something(&root.join(path)));
+    Ok(lacks.map(|path| path.to_string_lossy().into_owned()).collect())
+}
+
+/// Returns a folder if it is a repository, and those right below it that are.
+fn repositories_in(first: &Path, folder: &Path) -> Vec<PathBuf> {
+    let is_one = |folder: &Path| first.join(folder).join(".git").exists();
+    let below = std::fs::read_dir(first.join(folder)).into_iter().flatten().flatten();
+    let below = below.map(|entry| folder.join(entry.file_name()));
+    std::iter::once(folder.to_owned()).chain(below).filter(|it| is_one(it)).collect()
+}
+
+/// Says whether a folder, or what a link leads to, has an entry beside what makes it a repository.
+fn holds_something(folder: &Path) -> bool {
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name() != ".git")
 }
 
 /// Which files of a checkout.

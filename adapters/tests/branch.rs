@@ -174,3 +174,33 @@ fn no_filter_runs_when_the_rest_of_a_checkout_is_looked_at() {
         assert_eq!(found.keys().collect::<Vec<_>>(), [".gitattributes"], "{name}");
     }
 }
+
+#[test]
+fn what_a_second_checkout_lacks_is_what_is_led_to_from_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let sh = |script: &str| {
+        let ran = Command::new("bash").args(["-ec", script]).current_dir(folder.path()).output().unwrap();
+        assert!(ran.status.success(), "{script}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    sh("git config --file config user.name t; git config --file config user.email t@example.invalid
+        export GIT_CONFIG_GLOBAL=$PWD/config
+        repository() { git init -q \"$1\"; touch \"$1/file\"; git -C \"$1\" add -A; git -C \"$1\" commit -qm x; }
+        repository one; cd one; mkdir sub target node_modules deps
+        for it in sub/module ' spaced' tool deps/git empty; do repository \"$it\"; done; rm empty/file
+        printf '/target\\n/node_modules\\n/tool\\n/deps\\n' >.gitignore; touch target/x node_modules/y deps/plain
+        mkdir ../elsewhere; touch ../elsewhere/file
+        ln -s ../elsewhere to-folder; ln -s ../elsewhere/file to-file; ln -s nowhere to-nothing; ln -s sub within
+        git add -A; git commit -qm y");
+    let [one, two] = ["one", "far/two"].map(|name| folder.path().join(name));
+    worktree::borrow(&one, &two).unwrap();
+    let lacks = |workspace: &Path| {
+        let mut lacks = worktree::unfilled(workspace, &two).unwrap();
+        lacks.sort();
+        lacks
+    };
+    let all = [" spaced", "deps/git", "sub/module", "to-folder", "tool"];
+    assert_eq!(lacks(&one), all);
+    assert_eq!(lacks(&one.join("target")), all);
+    sh("touch far/two/sub/module/file; rm -r one/tool");
+    assert_eq!(lacks(&one), [" spaced", "deps/git", "to-folder"]);
+}

@@ -1,8 +1,8 @@
 //! What fails before anybody has worked.
 //!
 //! The commands of the check are run on a clean checkout of the commit, so that nothing of a person's folder is
-//! touched. Where something fails there, they are run in the workspace as well, and that counts: what they need
-//! may be in no commit. So it does where the workspace holds uncommitted changes, or is in no repository.
+//! touched. Where something fails there, or tests are left out, they are run in the workspace as well, and that counts: what
+//! they need may be in no commit. So it does where the workspace holds uncommitted changes, or is in no repository.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,37 +56,76 @@ async fn run(
     suite: Suite,
     stop: StopSignal,
 ) -> (Outcome, Vec<CommandResult>) {
-    let show = |line: &str| world.watcher.line(&step.id, line);
-    let made = {
-        let world = Arc::clone(world);
-        blocking(move || checkout(&world)).await
-    };
-    let clean = match made {
-        Ok((root, there)) => {
-            let mut suite = suite.clone();
-            suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
-            let taken = checks::run(suite, &*world.blobs, &world.redactor, stop.clone(), show).await;
-            blocking(move || drop(root)).await;
-            Ok(taken)
-        }
-        Err(why) => Err(why),
-    };
-    let is_enough = |(outcome, results): &(Outcome, Vec<CommandResult>)| {
-        outcome.exit == Exit::Stopped || results.iter().all(CommandResult::passed)
-    };
-    let clean = match clean {
-        Ok(taken) if is_enough(&taken) => return taken,
+    let clean = match in_checkout(world, step, suite.clone(), stop.clone()).await {
+        Ok(clean) if clean.is_enough() => return clean.taken,
         clean => clean,
     };
-    // What the commands need may be in no commit; so what fails there is looked at here, too.
+    // What the commands need may be in no commit; so what fails there, or is left out, is looked at here, too.
+    let show = |line: &str| world.watcher.line(&step.id, line);
     let (mut outcome, results) = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
-    let note = match clean {
-        Ok((_, there)) if same(&there, &results) => None,
-        Ok(_) => Some("a clean checkout shows other failures".to_owned()),
-        Err(why) => Some(why),
-    };
+    let note = clean.map_or_else(Some, |clean| clean.differs_from(&results));
     outcome.notes.extend(note.map(|why| format!("the baseline was taken in the workspace: {why}")));
     (outcome, results)
+}
+
+/// What the commands show on a clean checkout.
+struct Clean {
+    taken: (Outcome, Vec<CommandResult>),
+    /// The folders that hold something in the workspace only.
+    unfilled: Vec<String>,
+    /// Tests were skipped, or none was run: what they ask for may be in no commit.
+    leaves_tests_out: bool,
+}
+
+async fn in_checkout(
+    world: &Arc<Machine>,
+    step: &Step,
+    mut suite: Suite,
+    stop: StopSignal,
+) -> Result<Clean, String> {
+    let (root, there) = {
+        let world = Arc::clone(world);
+        blocking(move || checkout(&world)).await?
+    };
+    suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
+    let show = |line: &str| world.watcher.line(&step.id, line);
+    let taken = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
+    let world = Arc::clone(world);
+    let look = move || {
+        // The commands may have filled them.
+        let unfilled =
+            worktree::unfilled(&world.workspace, root.path()).map_err(|error| with_causes(&error))?;
+        let leaves_tests_out =
+            taken.1.iter().any(|result| checks::leaves_tests_out(result, &there, &*world.blobs));
+        Ok(Clean { taken, unfilled, leaves_tests_out })
+    };
+    blocking(look).await
+}
+
+impl Clean {
+    /// Says whether the workspace can show nothing else.
+    fn is_enough(&self) -> bool {
+        let (outcome, results) = &self.taken;
+        let passes = || results.iter().all(CommandResult::passed);
+        outcome.exit == Exit::Stopped || (passes() && self.unfilled.is_empty() && !self.leaves_tests_out)
+    }
+
+    /// Says how the workspace shows something else.
+    fn differs_from(&self, here: &[CommandResult]) -> Option<String> {
+        let (_, there) = &self.taken;
+        let is_same = |same: fn(&CommandResult, &CommandResult) -> bool| {
+            there.len() == here.len() && there.iter().zip(here).all(|(there, here)| same(there, here))
+        };
+        let fails_alike = is_same(|a, b| a.set() == b.set() && a.exit == b.exit);
+        if fails_alike && is_same(|a, b| a.tests == b.tests) {
+            return None;
+        }
+        if let Some(folder) = self.unfilled.first() {
+            return Some(format!("in a clean checkout {folder} is empty"));
+        }
+        let what = if fails_alike { "runs other tests" } else { "shows other failures" };
+        Some(format!("a clean checkout {what}"))
+    }
 }
 
 /// Makes a clean checkout of what the workspace is, or says why there is none. Returns where in it that is.
@@ -101,8 +140,4 @@ fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
         Ok(files) => Err(format!("{files} files hold something that is in no commit")),
         Err(_) => Err(format!("it is {}", branch::unknown(&world.workspace))),
     }
-}
-
-fn same(a: &[CommandResult], b: &[CommandResult]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.set() == b.set() && a.exit == b.exit)
 }

@@ -175,6 +175,11 @@ impl Listing {
         self.that(Ending::Passed).next().is_some()
     }
 
+    /// Says whether it names a test that was skipped, or failed as it was expected to.
+    pub fn names_excused(&self) -> bool {
+        self.that(Ending::Excused).next().is_some()
+    }
+
     /// Says whether a test is none of those that it names.
     fn is_new(&self, name: &TestName) -> bool {
         !self.endings.contains_key(name)
