@@ -280,13 +280,14 @@ fn baseline_lines(step: &StepId, story: &Story) -> String {
             None if command.hides_tests => ", does not count tests: a removed one may not be seen".to_owned(),
             None => String::new(),
         };
-        let outcome = match (command.passed, command.failed) {
+        let outcome = match &command.inconclusive {
             _ if command.belies_itself => {
                 let failed = command.tests.map_or(0, |tests| tests.failed).max(command.failed);
                 format!("exits with 0 although it tells of {failed} failed (a pipe?)")
             }
-            (true, _) => "passes".to_owned(),
-            (false, failed) => text::count(failed, "failure"),
+            _ if command.passed => "passes".to_owned(),
+            Some(how) => how.clone(),
+            None => text::count(command.failed, "failure"),
         };
         let head = format!(
             "baseline {}: {outcome}{tests} ({})",

@@ -24,36 +24,51 @@ pub(crate) fn of(at: &StepState) -> String {
     let (before, base) = (before.as_deref().unwrap_or(nothing), at.baseline.as_deref().unwrap_or(nothing));
     let mut text = String::new();
     for (index, result) in now.iter().enumerate() {
-        let base = base.get(index).map(CommandResult::set).unwrap_or_default();
-        command(&mut text, result, before.get(index), &base);
+        command(&mut text, result, before.get(index), base.get(index));
     }
     text
 }
 
-fn command(text: &mut String, result: &CommandResult, before: Option<&CommandResult>, base: &FailureSet) {
-    if result.passed() || result.confidence == Confidence::Low {
+fn command(
+    text: &mut String,
+    result: &CommandResult,
+    before: Option<&CommandResult>,
+    base: Option<&CommandResult>,
+) {
+    let halves = base.map(|base| result.half_mended(base)).unwrap_or_default();
+    if (result.passed() && halves.is_empty()) || result.confidence == Confidence::Low {
         return;
     }
+    let base = &base.map(CommandResult::set).unwrap_or_default();
     let known = before.map_or_else(|| base.clone(), CommandResult::set);
     let is_new = |failure: &&Failure| !known.contains(&failure.fingerprint);
     let (mut ranked, old): (Vec<&Failure>, Vec<&Failure>) = result.failures.iter().partition(is_new);
     let new = ranked.len();
     ranked.extend(old);
-    let _infallible =
-        writeln!(text, "\n### `{}`: {}", result.run, counted(ranked.len(), new, before.is_some()));
+    let all = match ranked.len() {
+        0 => "passes at one time and fails at another".to_owned(),
+        all => counted(all, new, before.is_some()),
+    };
+    let _infallible = writeln!(text, "\n### `{}`: {all}", result.run);
     for (at, failure) in ranked.iter().take(SHOWN_MAX).enumerate() {
         shown(text, failure, at < new && before.is_some(), base);
+    }
+    if !halves.is_empty() {
+        let _infallible = writeln!(text, "\nFailed each time before the work began, and fails at times now:");
+        halves.iter().take(SHOWN_MAX).for_each(|failure| shown(text, failure, false, &FailureSet::default()));
+        names(text, "The same goes for", halves.iter().skip(SHOWN_MAX).copied());
     }
     names(text, "Also failing", ranked.iter().skip(SHOWN_MAX).copied());
     let gone = before.map(|before| &before.failures[..]).unwrap_or_default();
     let set = result.set();
+    let is_half = |it: &Failure| halves.iter().any(|half| half.fingerprint == it.fingerprint);
     let (unseen, fixed): (Vec<&Failure>, Vec<&Failure>) = gone
         .iter()
-        .filter(|it| !set.contains(&it.fingerprint))
+        .filter(|it| !set.contains(&it.fingerprint) && !is_half(it))
         .partition(|it| may_not_have_run(it, result, before));
     names(text, "Fixed since the last check", fixed.into_iter());
     names(text, "Not seen in this check (may not have run)", unseen.into_iter());
-    names(text, "Flaky, and not counted", result.flaky.iter());
+    names(text, "Flaky, and not counted", result.flaky.iter().filter(|it| !is_half(it)));
 }
 
 /// Says whether nobody knows that a test that is not among the failures any more has passed: fewer tests ran than before, or

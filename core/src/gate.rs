@@ -124,13 +124,65 @@ impl CommandResult {
     pub fn is_conclusive(&self) -> bool {
         match self.exit {
             Exit::Code(0) => true,
-            // A shell says with such a code that a signal ended its command, in the middle of its work, or that it
-            // could not run it.
-            Exit::Code(126 | 127 | 129..160) => false,
-            Exit::Code(_) => self.confidence > Confidence::Low,
+            Exit::Code(126 | 127) => false,
+            Exit::Code(_) => self.cut_short().is_none() && self.confidence > Confidence::Low,
             _ => false,
         }
     }
+
+    /// Says how it ended, where it is not known what failed: it was cut short, or failed without a word that anybody
+    /// recognises.
+    pub fn inconclusive(&self) -> Option<String> {
+        self.cut_short().or_else(|| match self.exit {
+            Exit::Code(code) if !self.is_conclusive() => {
+                Some(format!("fails with exit code {code}, and nothing in its output says what"))
+            }
+            _ => None,
+        })
+    }
+
+    /// Says how it ended that did not come to its end.
+    fn cut_short(&self) -> Option<String> {
+        match self.exit {
+            Exit::Signal(signal) => Some(format!("was ended by signal {signal}")),
+            // A shell says with such a code that a signal ended its command, in the middle of its work; some tools
+            // exit with the number of tests that failed.
+            Exit::Code(code @ 129..160)
+                if self.tests.map(|tests| tests.failed) != u64::try_from(code).ok() =>
+            {
+                Some(format!("was ended by signal {}", code - 128))
+            }
+            _ => ended(&self.exit, self.duration),
+        }
+    }
+
+    /// Returns what failed each time before the work began, as `base` shows, and fails at times now: that it passed, too, says
+    /// little. What was seen to fail only once was perhaps always so; and of what has no name nobody knows whether it is the
+    /// same.
+    pub(crate) fn half_mended(&self, base: &Self) -> Vec<&Failure> {
+        if base.observations < 2 {
+            return Vec::new();
+        }
+        let was_red = |it: &&Failure| knows(&base.failures, it) && !knows(&base.flaky, it);
+        self.flaky.iter().filter(|it| it.kind != UNPARSED).filter(was_red).collect()
+    }
+
+    /// Returns what fails at times, and did not before the work began, as `base` shows: it was not seen to fail, or failed
+    /// each time.
+    fn newly_flaky(&self, base: &Self) -> Vec<&Failure> {
+        let was_flaky =
+            |it: &&Failure| knows(&base.flaky, it) || (base.observations < 2 && knows(&base.failures, it));
+        self.flaky.iter().filter(|it| !was_flaky(it)).collect()
+    }
+}
+
+/// Says whether a failure is among others; a test is the same whatever it says.
+fn knows(failures: &[Failure], it: &Failure) -> bool {
+    let is_it = |known: &Failure| {
+        known.fingerprint == it.fingerprint
+            || (it.test.is_some() && known.tool == it.tool && known.test == it.test)
+    };
+    failures.iter().any(is_it)
 }
 
 /// What the gates of a check let through, and what not.
@@ -196,18 +248,39 @@ fn untested(result: &CommandResult) -> String {
     format!("no_tests: `{}` ran no test{but}: that it passes says little", result.run)
 }
 
-/// Says why a baseline cannot be compared with, if a gate needs that.
-pub(crate) fn no_baseline(commands: &[CheckCommand], results: &[CommandResult]) -> Option<String> {
-    let pairs = commands.iter().zip(results);
-    let mut useless =
-        pairs.filter(|(command, it)| command.gate == Gate::NoNewFailures && !it.is_conclusive());
-    useless.next().map(|(command, it)| {
-        let why = match it.exit {
-            Exit::Code(_) => "it fails, and nothing in its output says what",
-            _ => "it did not come to its end",
+/// Says why a baseline cannot be compared with, if a gate needs that. What fails without a word can pass later, which is
+/// all that a gate *pass* asks of it; of what was cut short nobody knows which tests there were.
+pub(crate) fn no_baseline(
+    commands: &[CheckCommand],
+    results: &[CommandResult],
+    mode: Baseline,
+) -> Option<String> {
+    let why = |(command, result): (&CheckCommand, &CommandResult)| {
+        let compares = command.gate == Gate::NoNewFailures;
+        let cut = result.cut_short().filter(|_| compares || mode == Baseline::Gate);
+        let why = match cut {
+            Some(how) if compares => format!("it {how}; {}", way_out(&result.exit)),
+            Some(how) => format!(
+                "it {how}; {}, or begin again with `--baseline off` (in a file `baseline: off`), which compares with nothing",
+                way_out(&result.exit)
+            ),
+            None if compares => format!("it {}; use it with --check, or mend it", result.inconclusive()?),
+            None => return None,
         };
-        format!("`{}` has no baseline to compare with: {why}; use it with --check, or mend it", command.run)
-    })
+        Some(format!("`{}` has no baseline to compare with: {why}", command.run))
+    };
+    commands.iter().zip(results).find_map(why)
+}
+
+/// Says what to do about a command that ended so before its end.
+fn way_out(exit: &Exit) -> &'static str {
+    match exit {
+        Exit::TimedOut => {
+            "give it more time (a check has a quarter of `--max-time`, in a file its `timeout`)"
+        }
+        Exit::Idle | Exit::Probed(_) => "let it show that it is alive (in a file there is `idle_timeout`)",
+        _ => "mend it",
+    }
 }
 
 impl Findings {
@@ -224,12 +297,7 @@ impl Findings {
             Gate::Pass if result.belies_itself() && !(result.failures.is_empty() && prior.belied()) => {
                 self.belied(result);
             }
-            Gate::Pass if result.passed() => {
-                // What is only to be shown asks for nothing.
-                if prior.mode != Baseline::Report {
-                    self.tests_removed(result, base);
-                }
-            }
+            Gate::Pass if result.passed() => self.let_through(gate, result, prior),
             Gate::Pass => self.failed(result, &result.failures, "fails", base),
             Gate::NoNewFailures if !result.is_conclusive() => {
                 self.failed(result, &result.failures, "is inconclusive, which passes no gate", base);
@@ -247,7 +315,7 @@ impl Findings {
                     if result.unread() > base.map_or(0, CommandResult::unread) {
                         return self.unread(result);
                     }
-                    self.tests_removed(result, base);
+                    self.let_through(gate, result, prior);
                 } else {
                     self.failed(result, &new, "shows new failures", base);
                 }
@@ -319,9 +387,35 @@ impl Findings {
         self.fingerprints.extend(identities(result, &result.failures));
     }
 
+    /// Puts what a gate lets through beside what was there before the work began.
+    fn let_through(&mut self, gate: Gate, result: &CommandResult, prior: Prior<'_>) {
+        let Some(base) = prior.base else { return };
+        // What is only to be shown asks for nothing.
+        let is_only_shown = gate == Gate::Pass && prior.mode == Baseline::Report;
+        let halves = result.half_mended(base);
+        if gate == Gate::Pass && !is_only_shown && !halves.is_empty() {
+            return self.half_mended(result, &halves);
+        }
+        if !is_only_shown {
+            self.tests_removed(result, base);
+        }
+        let flaky = result.newly_flaky(base);
+        if !flaky.is_empty() {
+            let flaky = come_and_go(result, "was steady", &flaky);
+            self.problems.push(format!("flaky: {flaky}"));
+        }
+    }
+
+    /// Whoever lets a failing test pass at times has not mended it.
+    fn half_mended(&mut self, result: &CommandResult, halves: &[&Failure]) {
+        let reason = come_and_go(result, "failed each time", halves);
+        self.reasons.push(format!("{reason}; mend it so that it passes each time"));
+        let halves: Vec<Failure> = halves.iter().copied().cloned().collect();
+        self.fingerprints.extend(identities(result, &halves));
+    }
+
     /// Whoever deletes or skips a failing test has not mended it.
-    fn tests_removed(&mut self, result: &CommandResult, base: Option<&CommandResult>) {
-        let Some(base) = base else { return };
+    fn tests_removed(&mut self, result: &CommandResult, base: &CommandResult) {
         let run = &result.run;
         let before = base.tests.map_or(0, Tests::ran);
         let now = result.tests.map(Tests::ran);
@@ -411,6 +505,22 @@ impl Findings {
     }
 }
 
+/// Says that what was otherwise before the work began fails at times.
+fn come_and_go(result: &CommandResult, was: &str, failures: &[&Failure]) -> String {
+    format!(
+        "`{}` passes at one time and fails at another (run {}) in what {was} before the work began: {}",
+        result.run,
+        count(u64::from(result.observations), "time"),
+        named(failures),
+    )
+}
+
+/// Names failures in a sentence, as many as there is room for.
+fn named(failures: &[&Failure]) -> String {
+    let names: Vec<String> = failures.iter().take(NAMED_MAX).copied().map(name).collect();
+    format!("{}{}", names.join(", "), more(failures.len()))
+}
+
 /// Says how many are not named of so many.
 fn more(all: usize) -> String {
     match all.saturating_sub(NAMED_MAX) {
@@ -424,12 +534,17 @@ pub(crate) const TIMEOUT: &str = "timeout";
 
 /// Says that something did not come to its end, if that is how it ended.
 pub(crate) fn timeout(what: &str, exit: &Exit, after: Millis) -> Option<String> {
+    ended(exit, after).map(|how| format!("timeout: {what} {how}"))
+}
+
+/// Says how something ended that we have ended.
+fn ended(exit: &Exit, after: Millis) -> Option<String> {
     let how = match exit {
         Exit::TimedOut => "had not ended",
         Exit::Idle | Exit::Probed(_) => "did nothing any more",
         _ => return None,
     };
-    Some(format!("timeout: {what} {how} after {} and was ended", measured(after)))
+    Some(format!("{how} after {} and was ended", measured(after)))
 }
 
 /// Returns what the controller knows failures by. Of output that nothing recognised every value counts, since
@@ -586,6 +701,105 @@ mod tests {
             "?   \tm/p\t[no test files]",
             "tests_removed: `t` does not run a test that failed before the work began: m/p.TestB;",
         );
+    }
+
+    /// Returns what `t` showed in two runs of its test `a`.
+    fn twice(passed: [bool; 2]) -> CommandResult {
+        let run = |passed: bool| {
+            let said = if passed { "ok 1 - a" } else { "not ok 1 - a" };
+            command_result("t", &Exit::Code(i32::from(!passed)), said)
+        };
+        let [before, now] = passed.map(run);
+        let flaky = if passed == [false, true] { before.failures } else { Vec::new() };
+        CommandResult { flaky, observations: 2, ..now }
+    }
+
+    #[test]
+    fn what_failed_each_time_is_not_mended_by_passing_at_times() {
+        const REASON: &str =
+            "`t` passes at one time and fails at another (run 2 times) in what failed each time before";
+        const NOTE: &str =
+            "flaky: `t` passes at one time and fails at another (run 2 times) in what was steady before";
+        let [red, flaky, green] = [[false, false], [false, true], [true, true]].map(twice);
+        let once = CommandResult { observations: 1, ..red.clone() };
+        for (base, gate, mode, [reason, note]) in [
+            (&red, Gate::Pass, Baseline::Gate, [REASON, ""]),
+            (&red, Gate::Pass, Baseline::Report, ["", NOTE]),
+            (&red, Gate::NoNewFailures, Baseline::Gate, ["", NOTE]),
+            (&green, Gate::Pass, Baseline::Gate, ["", NOTE]),
+            (&green, Gate::NoNewFailures, Baseline::Gate, ["", NOTE]),
+            // It was perhaps always so.
+            (&flaky, Gate::Pass, Baseline::Gate, ["", ""]),
+            (&once, Gate::Pass, Baseline::Gate, ["", ""]),
+        ] {
+            let mut findings = Findings::default();
+            findings.add(gate, &flaky, Prior { base: Some(base), mode });
+            let [reasons, problems] = [findings.reasons, findings.problems].map(|said| said.concat());
+            for (said, want) in [(&reasons, reason), (&problems, note)] {
+                assert!(said.starts_with(want), "{gate:?} {mode:?}: {said}");
+                assert_eq!(said.is_empty(), want.is_empty(), "{gate:?} {mode:?}: {said}");
+                assert!(said.is_empty() || said.contains("began: a"), "{said}");
+            }
+            // The controller knows it as it was.
+            let known = red.failures.iter().map(|it| it.fingerprint.to_string());
+            let is_known = findings.fingerprints == known.collect::<Vec<_>>();
+            assert_eq!(is_known, !reason.is_empty(), "{:?}", findings.fingerprints);
+        }
+        // What has no name is perhaps something else.
+        let [mut base, mut now] = [1, 0].map(|code| command_result("t", &Exit::Code(code), ""));
+        (base.observations, now.observations) = (2, 2);
+        now.flaky.clone_from(&base.failures);
+        let mut findings = Findings::default();
+        findings.add(Gate::Pass, &now, before_the_work(&base));
+        assert!(findings.reasons.is_empty() && findings.problems.concat().starts_with(NOTE), "{findings:?}");
+    }
+
+    #[test]
+    fn what_was_cut_short_is_no_baseline_and_what_fails_without_a_word_is_one_for_who_has_to_pass() {
+        let said = "not ok 1 - a\ntest result: FAILED. 1 passed; 130 failed; 0 ignored;";
+        for (exit, said, [pass, shown, compared]) in [
+            (
+                Exit::TimedOut,
+                "",
+                ["it had not ended after 0.0 s and was ended; give", "", "it had not ended"],
+            ),
+            (Exit::Idle, "", ["it did nothing any more after 0.0 s", "", "it did nothing any more"]),
+            (
+                Exit::Signal(9),
+                "",
+                ["it was ended by signal 9; mend it, or begin", "", "it was ended by signal 9; mend it"],
+            ),
+            (Exit::Code(137), "", ["it was ended by signal 9; mend", "", "it was ended by signal 9; mend"]),
+            // It exits with the number of what failed.
+            (Exit::Code(130), said, ["", "", ""]),
+            (Exit::Code(131), said, ["it was ended by signal 3", "", "it was ended by signal 3"]),
+            (
+                Exit::Code(3),
+                "",
+                [
+                    "",
+                    "",
+                    "it fails with exit code 3, and nothing in its output says what; use it with --check",
+                ],
+            ),
+            (Exit::Code(1), "not ok 1 - a", ["", "", ""]),
+            (Exit::Code(0), "", ["", "", ""]),
+        ] {
+            let result = [command_result("t", &exit, said)];
+            for (gate, mode, want) in [
+                (Gate::Pass, Baseline::Gate, pass),
+                (Gate::Pass, Baseline::Report, shown),
+                (Gate::NoNewFailures, Baseline::Gate, compared),
+                (Gate::NoNewFailures, Baseline::Report, compared),
+            ] {
+                let command = CheckCommand { run: "t".to_owned(), gate, reports: Vec::new() };
+                let why = no_baseline(&[command], &result, mode).unwrap_or_default();
+                let why = why.strip_prefix("`t` has no baseline to compare with: ").unwrap_or(&why);
+                assert!(why.starts_with(want), "{exit:?} {gate:?} {mode:?}: {why}");
+                assert_eq!(why.is_empty(), want.is_empty(), "{exit:?} {gate:?} {mode:?}: {why}");
+                assert_eq!(why.contains("--baseline off"), gate == Gate::Pass && !want.is_empty(), "{why}");
+            }
+        }
     }
 
     #[test]

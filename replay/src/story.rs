@@ -97,6 +97,9 @@ pub struct CommandStory {
     pub hides_tests: bool,
     /// It came to its end, and it is known what failed.
     pub is_conclusive: bool,
+    /// How it ended, where it is a command and that is not known.
+    #[serde(skip)]
+    pub inconclusive: Option<String>,
     /// What failed; the first so many of them.
     pub failures: Vec<FailureStory>,
     /// At how many places something failed.
@@ -134,6 +137,7 @@ impl CommandStory {
             belies_itself: result.belies_itself(),
             hides_tests: result.hides_tests(),
             is_conclusive: result.is_conclusive(),
+            inconclusive: result.inconclusive(),
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: result.failed_places(),
             flaky: result.flaky.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
@@ -153,6 +157,7 @@ impl CommandStory {
             belies_itself: false,
             hides_tests: false,
             is_conclusive: !matches!(result.outcome, ValidatorOutcome::CouldNotRun(_)),
+            inconclusive: None,
             failures: result.failures.iter().take(FAILURES_MAX).map(FailureStory::new).collect(),
             failed: u64::try_from(result.failures.len()).unwrap_or(u64::MAX),
             flaky: Vec::new(),

@@ -9,7 +9,7 @@ use unstuck_core::event::{
     CheckFinished, Conclusion, DecisionSource, Event, Exit, Fact, Observation, Purpose, StageRaised,
     StallCause, StepEnd, VerdictReached, WorkerFinished,
 };
-use unstuck_core::failure::Fingerprint;
+use unstuck_core::failure::{Failure, Fingerprint};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
@@ -334,8 +334,15 @@ fn passes(gate: Gate, result: &CommandResult, baseline: Option<&CommandResult>) 
     let was_there = |it: &_| {
         baseline.is_some_and(|base| base.failures.iter().chain(&base.flaky).any(|old| old.fingerprint == *it))
     };
+    let was_red = |it: &Failure| {
+        baseline.is_some_and(|base| {
+            base.observations > 1 && base.failures.iter().any(|old| old.fingerprint == it.fingerprint)
+        })
+    };
     match gate {
-        Gate::Pass => result.exit == Exit::Code(0) && result.failures.is_empty(),
+        Gate::Pass => {
+            result.exit == Exit::Code(0) && result.failures.is_empty() && !result.flaky.iter().any(was_red)
+        }
         Gate::NoNewFailures => {
             result.is_conclusive() && result.failures.iter().all(|it| was_there(&it.fingerprint))
         }

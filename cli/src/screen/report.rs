@@ -310,7 +310,9 @@ fn shown(command: &CommandStory) -> String {
         command.tests.map_or_else(String::new, |tests| format!(", {}", text::count(tests.ran(), "test")));
     let flaky = match command.flaky.len() {
         0 => String::new(),
-        flaky => format!(", {flaky} flaky"),
+        flaky => {
+            format!(", {flaky} flaky ({})", some(command.flaky.iter().map(|it| text::cut(&it.name, 60))))
+        }
     };
     if command.passed {
         return format!("{run}: passes{tests}{flaky}");
@@ -319,6 +321,15 @@ fn shown(command: &CommandStory) -> String {
         return format!("{run}: fails, which the step lets pass (onFailure: skip)");
     }
     format!("{run}: no new failure, {} from before the work{tests}{flaky}", command.failed)
+}
+
+/// How many names stand in a line that is about something else.
+const SOME: usize = 3;
+
+/// Returns the first of these names, and says whether there are more.
+fn some(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = if names.len() > SOME { ", ..." } else { "" };
+    format!("{}{more}", names.take(SOME).collect::<Vec<_>>().join(", "))
 }
 
 /// The verdicts that the end rests on, with their event numbers.
@@ -391,7 +402,10 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
         if story.state().steps().any(|(step, _)| step.completion.is_some()) {
             return vec![row(format!("unstuck resume {short}"), "once it is there")];
         }
-        return vec![row("unstuck run ...".to_owned(), "again, with a check that can be run here")];
+        if ends().all(|end| !matches!(end, StepEnd::NoBaseline(_))) {
+            return vec![row("unstuck run ...".to_owned(), "again, with a check that can be run here")];
+        }
+        return vec![row("unstuck run ...".to_owned(), "again, with what the reason asks for")];
     }
     let mut rows = match outcome {
         RunOutcome::Complete => vec![

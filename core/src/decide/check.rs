@@ -13,7 +13,7 @@ use crate::prompt;
 use crate::state::{RunState, StepState};
 use crate::verdict::Decision;
 use crate::weather;
-use crate::workflow::{CheckBy, CheckCommand, Step};
+use crate::workflow::{Check, CheckBy, CheckCommand, Step};
 
 impl Batch {
     /// The check has left: its exit code, or its answer, is a claim, or it could not run.
@@ -73,7 +73,7 @@ impl Batch {
             }
             CheckBy::Commands(commands) => match commands_claim(check, commands, event, at) {
                 Ok(_) if event.iteration == Iteration::BASELINE => {
-                    self.baseline_taken(step, commands, event, evidence);
+                    self.baseline_taken(step, check, commands, event, evidence);
                 }
                 Ok(claim) => self.verdict(step, check, claim, evidence),
                 Err(failure) => self.check_could_not_run(step, at, event, &failure, evidence),
@@ -86,11 +86,12 @@ impl Batch {
     fn baseline_taken(
         &mut self,
         step: &Step,
+        check: &Check,
         commands: &[CheckCommand],
         event: &CheckFinished,
         evidence: Vec<Seq>,
     ) {
-        match gate::no_baseline(commands, &event.commands) {
+        match gate::no_baseline(commands, &event.commands, check.baseline) {
             Some(why) => self.end_step(&step.id, StepEnd::NoBaseline(why), evidence),
             None => self.request_work(&step.id, Iteration(1), Attempt(1)),
         }

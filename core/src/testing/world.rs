@@ -25,6 +25,8 @@ use crate::workflow::{
 pub enum Act {
     /// It exits with this code and prints this.
     Exits(i32, String),
+    /// It is a check that is run twice: it fails and prints the first, then it exits with this code and prints the other.
+    Twice(String, i32, String),
     /// It exits with this code and leaves this decision file; `{id}` becomes the check id.
     Writes(i32, String),
     /// It exits with this code, and its client told this.
@@ -293,7 +295,7 @@ pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> O
     let text = |text: &str| id.map_or_else(|| text.to_owned(), |id| text.replace("{id}", id.as_str()));
     let missing = DecisionFile::Refused(Refusal::Missing);
     let (outcome, file) = match act {
-        Act::Exits(code, answer) => {
+        Act::Exits(code, answer) | Act::Twice(_, code, answer) => {
             (Outcome { answer: text(answer), ..Outcome::of(Exit::Code(*code)) }, missing)
         }
         Act::Writes(code, file) => {
@@ -307,7 +309,21 @@ pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> O
         Act::IsMissing => (Outcome::of(Exit::CouldNotStart("no such program".to_owned())), missing),
         Act::IsLost | Act::IsInterrupted => (Outcome::of(Exit::Stopped), missing),
     };
-    observation(due, is_check, outcome, file, id)
+    let mut observation = observation(due, is_check, outcome, file, id);
+    if let (Act::Twice(before, ..), Observation::CheckFinished(event)) = (act, &mut observation) {
+        event
+            .commands
+            .iter_mut()
+            .for_each(|now| seen_before(&command_result("check", &Exit::Code(1), before), now));
+    }
+    observation
+}
+
+/// Puts what a command showed beside what it showed right before.
+fn seen_before(before: &CommandResult, now: &mut CommandResult) {
+    let still = now.set();
+    now.flaky = before.failures.iter().filter(|it| !still.contains(&it.fingerprint)).cloned().collect();
+    now.observations = 2;
 }
 
 fn observation(

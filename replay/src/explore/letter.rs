@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use unstuck_core::scope::{self, Drift, Protected};
-use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step};
+use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step};
 
 /// What one iteration comes to. Failure sets are told by what they are beside the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,10 @@ impl Letter {
             Self::CheckCannotRun => check.by != CheckBy::Claim,
             Self::CheckOtherCode => matches!(check.by, CheckBy::Exit(_)),
             Self::NoBaseline => match &check.by {
-                CheckBy::Commands(commands) => commands.iter().any(|it| it.gate == Gate::NoNewFailures),
+                CheckBy::Commands(commands) => {
+                    check.baseline == Baseline::Gate
+                        || commands.iter().any(|it| it.gate == Gate::NoNewFailures)
+                }
                 _ => false,
             },
             Self::OutOfScope => {

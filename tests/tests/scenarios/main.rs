@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod background;
+mod baseline;
 mod beginning;
 mod clients;
 mod completion;
