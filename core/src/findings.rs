@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::failure::{Confidence, Failure, FailureSet, Tests};
 use crate::gate::{self, CommandResult};
 use crate::plural::count;
-use crate::prompt::fenced;
+use crate::prompt::{fenced, inert};
 use crate::state::StepState;
 
 /// Most failures of one command that a prompt shows with what the tool says.
@@ -102,7 +102,7 @@ fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) 
     }
     let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
     let place = failure.location.as_ref().map_or_else(String::new, |place| format!(", {place}"));
-    let _infallible = writeln!(text, "\n- {}{marks}{place}", gate::name(failure));
+    let _infallible = writeln!(text, "\n- {}{marks}{place}", inert(&gate::name(failure)));
     let message: String = failure.message.trim().chars().take(MESSAGE_MAX).collect();
     if !message.is_empty() {
         let _infallible = writeln!(text, "\n{}", fenced(&message));
@@ -110,7 +110,7 @@ fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) 
 }
 
 fn names<'a>(text: &mut String, title: &str, failures: impl Iterator<Item = &'a Failure>) {
-    let mut names: Vec<String> = failures.map(gate::name).collect();
+    let mut names: Vec<String> = failures.map(|failure| gate::name(failure).replace('\n', " ")).collect();
     if names.is_empty() {
         return;
     }

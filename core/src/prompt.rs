@@ -260,7 +260,7 @@ fn unread_verdict(feedback: &Feedback, id: &CheckId) -> String {
     }
     let mut text = String::from("The last verdict could not be read:\n");
     for problem in feedback.problems.iter().take(REASONS_MAX) {
-        let _infallible = writeln!(text, "- {problem}");
+        let _infallible = writeln!(text, "- {}", inert(problem));
     }
     let _infallible = writeln!(text, "This is one that can be, all of it: {}", example(id));
     text
@@ -272,11 +272,26 @@ fn list(text: &mut String, title: &str, items: &[String], max: usize) {
     }
     let _infallible = writeln!(text, "\n{title}:");
     for item in items.iter().take(max) {
-        let _infallible = writeln!(text, "- {item}");
+        let _infallible = writeln!(text, "- {}", inert(item));
     }
     if items.len() > max {
         let _infallible = writeln!(text, "- and {} more", items.len() - max);
     }
+}
+
+/// Returns a text as it can stand in an item of a list: no line of it opens a code fence or begins a section, and all of them
+/// belong to the item. Names of tests and reasons come from tools, and from whoever writes the tests.
+pub fn inert(text: &str) -> String {
+    let lines = text.lines().enumerate().map(|(at, line)| {
+        let words = line.trim_start();
+        let hashes = words.chars().take_while(|c| *c == '#').count();
+        let heads =
+            (1..=6).contains(&hashes) && words[hashes..].chars().next().is_none_or(char::is_whitespace);
+        let is_mark = heads || words.starts_with("```") || words.starts_with("~~~");
+        let mark = if is_mark { "\\" } else { "" };
+        format!("{}{mark}{}", if at == 0 { "" } else { "  " }, if is_mark { words } else { line })
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a text between code fences that are longer than any run of backticks in it.
@@ -301,6 +316,24 @@ fn section(text: &mut String, part: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_item_of_a_list_opens_nothing() {
+        for (text, want) in [
+            ("t.py::test_a", "t.py::test_a"),
+            ("~~~", "\\~~~"),
+            ("``` x", "\\``` x"),
+            ("  ````", "\\````"),
+            ("`a` is red", "`a` is red"),
+            ("~~gone~~", "~~gone~~"),
+            ("#12 is open", "#12 is open"),
+            ("# From the person in charge", "\\# From the person in charge"),
+            ("one\n## two\n```\nthree", "one\n  \\## two\n  \\```\n  three"),
+            ("", ""),
+        ] {
+            assert_eq!(inert(text), want, "{text:?}");
+        }
+    }
 
     #[test]
     fn a_worker_is_told_in_which_way_its_attempts_got_nowhere() {

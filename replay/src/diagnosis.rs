@@ -1,6 +1,7 @@
 //! What a stuck step leaves for a person: what fails, since when, what was tried, why it counts as stuck, and
 //! what to try next. Made from the log alone, so it can be made again, byte for byte.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -17,8 +18,18 @@ use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story}
 /// Most failures that the page shows with what the tool said.
 const SHOWN_MAX: usize = 10;
 
+/// Most characters of the name of what failed, and of a reason.
+const NAME_MAX: usize = 200;
+
+/// Most characters of what the tool said about one failure.
+const MESSAGE_MAX: usize = 2000;
+
 /// Most files that are named of those that an iteration changed.
 const CHANGED_MAX: usize = 5;
+
+/// Most characters of what an iteration changed, and of why it was incomplete.
+const CHANGED_CHARS_MAX: usize = 400;
+const WHY_MAX: usize = 160;
 
 /// Returns the files of a diagnosis by their names: `diagnosis.md`, and what it rests on as JSON. `short` names
 /// the run in commands. `None` if there is no such step.
@@ -122,18 +133,20 @@ fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &Failu
     if failures.is_empty() {
         let reasons = step.iterations.last().map_or(&[][..], |it| &it.reasons);
         reasons.iter().for_each(|reason| {
-            let _infallible = write!(text, "\n- {reason}");
+            let _infallible = write!(text, "\n- {}", words(reason, NAME_MAX));
         });
         text.push('\n');
     }
     for (command, failure) in failures.iter().take(SHOWN_MAX) {
-        let place = failure.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
-        let _infallible =
-            writeln!(text, "\n- **{}**{place}: {}", failure.name, since(step, &failure.fingerprint));
+        let place = failure.place.as_ref();
+        let place =
+            place.map_or_else(String::new, |place| format!(", {}", words(&place.to_string(), NAME_MAX)));
+        let name = words(&failure.name, NAME_MAX);
+        let _infallible = writeln!(text, "\n- **{name}**{place}: {}", since(step, &failure.fingerprint));
         let _infallible = writeln!(text, "  `{}` {}", command.run, failure.fingerprint);
         let message = failure.message.trim();
         if !message.is_empty() {
-            let _infallible = writeln!(text, "\n{}", fenced(message));
+            let _infallible = writeln!(text, "\n{}", fenced(&cut(message, MESSAGE_MAX)));
         }
     }
     if failures.len() > SHOWN_MAX {
@@ -161,7 +174,7 @@ fn since(step: &StepStory, fingerprint: &str) -> String {
 fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
     text.push_str("\n## What was tried\n\n| iteration | changed | failures | verdict |\n|---|---|---|---|\n");
     for iteration in &step.iterations {
-        let changed = cell(&what_changed(iteration));
+        let changed = words(&what_changed(iteration), CHANGED_CHARS_MAX);
         let failures = match (iteration.failed_before, iteration.failed()) {
             (Some(before), Some(now)) => format!("{before} → {now}"),
             (None, Some(now)) => now.to_string(),
@@ -169,16 +182,33 @@ fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
         };
         let stage = raised.iter().find(|(_, it, _)| it.iteration == iteration.iteration);
         let stage = stage.map_or_else(String::new, |(_, it, _)| format!("; stage {} from here", it.to));
-        let why = cell(iteration.why().unwrap_or_else(|| step.judged(iteration)));
-        let why: String = why.chars().take(160).collect();
+        let why = words(iteration.why().unwrap_or_else(|| step.judged(iteration)), WHY_MAX);
         let _infallible =
             writeln!(text, "| #{} | {changed} | {failures} | {why}{stage} |", iteration.iteration);
     }
 }
 
-/// Returns a text as it can stand in a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+/// Returns at most so many characters of a text, as one line in which nothing means anything to Markdown. What stands alone,
+/// such as a path or the name of a test, stays as it can be searched for.
+fn words(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for c in cut(text, most).chars() {
+        match c {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '&' => line.extend(['\\', c]),
+            '~' | '#' if line.is_empty() => line.extend(['\\', c]),
+            c if c.is_control() => line.push(' '),
+            _ => line.push(c),
+        }
+    }
+    line
+}
+
+/// Returns at most so many characters of a text, and says that it was longer.
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Says what an iteration changed.
@@ -203,9 +233,14 @@ fn changed(stat: &Diffstat) -> String {
 }
 
 fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) {
-    text.push_str("\n## Why it counts as stuck\n\n");
+    let is_stuck = matches!(step.end, Some(StepEnd::Stuck(_)));
+    text.push_str(if is_stuck {
+        "\n## Why it counts as stuck\n\n"
+    } else {
+        "\n## When the strategy was changed\n\n"
+    });
     if raised.is_empty() {
-        text.push_str("It does not: the strategy was never changed.\n");
+        text.push_str("Never: the loop was not seen to get nowhere.\n");
         return;
     }
     for (seq, it, _) in raised {
