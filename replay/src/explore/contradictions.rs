@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::id::{Stage, StepId};
-use unstuck_core::scope;
+use unstuck_core::scope::{self, Drift, Protected};
 use unstuck_core::workflow::{Convergence, Step, Workflow};
 
 use super::Explored;
@@ -66,10 +66,24 @@ fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Fou
             ));
         }
     }
+    let protected = Protected::of(policy);
     for allowed in &policy.allowed_paths {
         if is_ignored(policy, allowed) {
             let what = format!("{allowed} is ignored as well, so nobody looks at what changes there");
             found.push(("convergence.allowed_paths", what));
+        } else if is_protected(&protected, allowed) {
+            let what =
+                format!("{allowed} is protected as well, so nothing may change there; leave one of them out");
+            found.push(("convergence.allowed_paths", what));
+        }
+    }
+    let counts = [
+        ("convergence.max_changed_files", policy.max_changed_files, "files"),
+        ("convergence.max_changed_lines", policy.max_changed_lines, "lines"),
+    ];
+    for (key, _, what) in counts.into_iter().filter(|(_, most, _)| most.is_some()) {
+        if is_ignored(policy, "**") {
+            found.push((key, format!("every path is ignored, so no {what} are counted; ignore less")));
         }
     }
     let has_paths = !policy.allowed_paths.is_empty() || !policy.protected_paths.is_empty();
@@ -105,7 +119,25 @@ fn unused(stage: Stage, policy: &Convergence, explored: &Explored) -> Option<Str
 
 /// Says whether what a pattern allows is not looked at.
 fn is_ignored(policy: &Convergence, allowed: &str) -> bool {
-    let sample = allowed.trim_end_matches('/').replace("**", "some/where").replace('*', "some");
-    let files = [sample.clone(), format!("{sample}/some")];
-    scope::looked_at(policy, &files).is_empty()
+    scope::looked_at(policy, &samples(allowed)).is_empty()
+}
+
+/// Says whether nothing may change of what a pattern allows. A plain path is a file or a folder, and one of them is enough.
+fn is_protected(protected: &Protected, allowed: &str) -> bool {
+    let files = samples(allowed);
+    let mut has = files.iter().map(|file| protected.has(file));
+    if allowed.contains(['*', '?', '[', '{']) { has.all(|it| it) } else { has.any(|it| it) }
+}
+
+/// Returns files that a pattern is about: by names that no other pattern has in mind.
+fn samples(pattern: &str) -> Vec<String> {
+    let sample = pattern.trim_end_matches('/').replace("**", "any-folder/any-name").replace('*', "any");
+    let files = [format!("{sample}/any-name"), sample];
+    let only = Convergence { allowed_paths: vec![pattern.to_owned()], ..Convergence::default() };
+    let is_meant = |file: &String| {
+        scope::violation(&only, &Drift { files: vec![file.clone()], ..Drift::default() }).is_none()
+    };
+    let meant: Vec<String> = files.iter().filter(|file| is_meant(file)).cloned().collect();
+    // What cannot be guessed is taken by its own words.
+    if meant.is_empty() { files.to_vec() } else { meant }
 }

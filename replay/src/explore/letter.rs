@@ -17,6 +17,8 @@ pub enum Letter {
     More,
     /// Failures that never were there before.
     Other,
+    /// One of the failures, and others beside it.
+    Stays,
     /// Nothing in the workspace changed, so the same failures; the first ones, where there were none.
     Unchanged,
     /// New findings, in a workspace that grew.
@@ -44,12 +46,13 @@ pub enum Letter {
 }
 
 impl Letter {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Complete,
         Self::Same,
         Self::Fewer,
         Self::More,
         Self::Other,
+        Self::Stays,
         Self::Unchanged,
         Self::Drift,
         Self::Back,
@@ -73,6 +76,7 @@ impl Letter {
             Self::Fewer => "fewer failures",
             Self::More => "more failures",
             Self::Other => "other failures",
+            Self::Stays => "one failure stays beside others",
             Self::Drift => "other findings in more work",
             Self::Back => "failures of before",
             Self::Silent => "incomplete without a word",

@@ -1,8 +1,9 @@
-//! What a loop can come to: all short histories, played against the real core.
+//! What a loop can come to: all short histories, played against the real core, and longer ones that are made to lead to an end.
 //!
 //! Each step is explored by itself. An iteration comes to one of a few [`Letter`]s; histories that lead to
 //! the same state but for names are one. What is searched is bounded by a count, not by a clock, so that
-//! the same workflow always gives the same answer.
+//! the same workflow always gives the same answer. Every end that is named was played, but for the bound of a very long
+//! loop: there a history was played that leads back to where it was, so that it can go on for ever.
 
 mod contradictions;
 mod letter;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Millis, Stage, StepId};
-use unstuck_core::workflow::{Baseline, CheckBy, Step, Workflow};
+use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Step, Workflow};
 
 pub use contradictions::{Contradiction, contradictions};
 pub use letter::Letter;
@@ -28,8 +29,10 @@ const SHORT_MAX: u64 = 2_500;
 const STEADY_MAX: u64 = 1_500;
 /// More stages than that are not listed.
 const LISTED_MAX: usize = 20;
-/// A loop that goes on for so long goes on to its bound.
+/// So many iterations of a history that repeats one or two letters are played.
 const DEPTH_MAX: u32 = 60;
+/// So many iterations are played to come to the last stage.
+const CLIMB_MAX: u32 = 1_000;
 /// Retries of a worker, or of a check, that are played in one iteration.
 const RETRIES_MAX: u32 = 10;
 
@@ -74,8 +77,10 @@ pub struct End {
     pub outcome: &'static str,
     /// Why.
     pub why: String,
-    /// A shortest history that leads there; a letter for each iteration.
+    /// A shortest history that leads there, of those that were played; a letter for each iteration.
     pub history: Vec<Letter>,
+    /// It is only the beginning: it leads back to where it was, and so it can go on to the bound of the loop.
+    pub goes_on: bool,
 }
 
 /// How much was looked at.
@@ -100,20 +105,26 @@ struct Explorer {
     player: Player,
     letters: Vec<Letter>,
     bound: u32,
-    ends: BTreeMap<(&'static str, String), Vec<Letter>>,
+    ends: BTreeMap<(&'static str, String), Reached>,
     stages: BTreeSet<Stage>,
     longest: u32,
     played: u64,
 }
 
+/// What leads to an end.
+#[derive(Clone, Default)]
+struct Reached {
+    history: Vec<Letter>,
+    goes_on: bool,
+}
+
 impl Explorer {
     fn new(step: &Step) -> Self {
-        let bound = step.max_iterations.min(DEPTH_MAX);
         let max_retries = step.max_retries.min(RETRIES_MAX);
         Self {
-            player: Player::new(&Step { max_iterations: bound, max_retries, ..step.clone() }),
+            player: Player::new(&Step { max_retries, ..step.clone() }),
             letters: Letter::of_step(step),
-            bound,
+            bound: step.max_iterations,
             ends: BTreeMap::new(),
             stages: BTreeSet::from([Stage(1)]),
             longest: 1,
@@ -124,8 +135,11 @@ impl Explorer {
     fn explore(mut self, step: &Step, run_timeout: Millis) -> Explored {
         let root = self.player.begin();
         let (states, complete_to) = self.short_histories(&root);
-        self.steady_histories(&root);
         let is_cut = complete_to < self.bound;
+        if is_cut {
+            self.stalls(step, &root);
+            self.steady_histories(step, &root);
+        }
         let most = step.convergence.as_ref().map_or(1, |policy| policy.max_stage.0);
         let search = Search { iterations_played: self.played, states, complete_to, is_cut };
         // A cut search may have missed the longest history, so the bound of the loop counts.
@@ -136,9 +150,14 @@ impl Explorer {
         let unreached_stages = unreached.take(LISTED_MAX).collect();
         if worst.out_of_time {
             let why = "the time of the run is over before its iterations are".to_owned();
-            self.ends.insert(("OUT OF TIME", why), Vec::new());
+            self.ends.insert(("OUT OF TIME", why), Reached::default());
         }
-        let ends = self.ends.into_iter().map(|((outcome, why), history)| End { outcome, why, history });
+        let ends = self.ends.into_iter().map(|((outcome, why), Reached { history, goes_on })| End {
+            outcome,
+            why,
+            history,
+            goes_on,
+        });
         Explored {
             step: step.id.clone(),
             worst,
@@ -173,23 +192,62 @@ impl Explorer {
         (states, self.bound)
     }
 
+    /// Looks at histories that are made to come to each way of getting nowhere: the last stage is reached as soon as
+    /// may be, and from there each rule is played.
+    fn stalls(&mut self, step: &Step, root: &Node) {
+        let Some(policy) = &step.convergence else { return };
+        let last_but_one = Stage(policy.max_stage.0.saturating_sub(1).max(1));
+        let mut node = Some(root.clone());
+        for at in 0..CLIMB_MAX {
+            let Some(before) = node.take_if(|node| at_stage(node) < last_but_one) else { break };
+            node = self.play(&before, if at == 0 { Letter::Other } else { Letter::Same });
+        }
+        let Some(climbed) = node.filter(|node| at_stage(node) == last_but_one) else { return };
+        for (letter, times, before) in ways_to_stall(policy.stall_threshold) {
+            let mut node = Some(climbed.clone());
+            for letter in before.iter().copied().chain(std::iter::repeat_n(letter, times)) {
+                let fits = self.letters.contains(&letter);
+                let Some(before) = node.filter(|_| fits) else { break };
+                node = self.play(&before, letter);
+            }
+        }
+    }
+
     /// Looks at histories that say one or two things over and over.
-    fn steady_histories(&mut self, root: &Node) {
+    fn steady_histories(&mut self, step: &Step, root: &Node) {
         let most = self.played + STEADY_MAX;
         for first in self.letters.clone() {
             for second in self.letters.clone() {
-                let mut node = Some(root.clone());
-                for letter in [Letter::Other].into_iter().chain([first, second].into_iter().cycle()) {
+                let (mut node, mut seen) = (Some(root.clone()), BTreeSet::new());
+                let letters = [Letter::Other].into_iter().chain([first, second].into_iter().cycle());
+                for (length, letter) in (0..DEPTH_MAX).zip(letters) {
                     let Some(before) = node.filter(|_| self.played < most) else { break };
                     node = self.play(&before, letter);
+                    let Some(after) = node.as_ref().filter(|_| length % 2 == 0) else { continue };
+                    if !seen.insert(standing(after)) {
+                        self.goes_on(step, after);
+                        break;
+                    }
                 }
             }
         }
     }
 
+    /// Notes that a history can go on to the bound of the loop.
+    fn goes_on(&mut self, step: &Step, node: &Node) {
+        let once = Step { max_iterations: 1, convergence: None, completion: None, ..step.clone() };
+        let mut player = Player::new(&once);
+        let root = player.begin();
+        let Some((last, _)) = player.play(&root, Letter::Other) else { return };
+        let Some(outcome) = last.state.outcome() else { return };
+        let why = at(&last.state).phase.end().map_or_else(String::new, because);
+        let reached = || Reached { history: node.history.clone(), goes_on: true };
+        self.ends.entry((outcome.as_str(), why)).or_insert_with(reached);
+    }
+
     /// Plays one letter; `None` where that ended the run, or cannot be played.
     fn play(&mut self, before: &Node, letter: Letter) -> Option<Node> {
-        let stage = at(&before.state).convergence.stage();
+        let stage = at_stage(before);
         let (after, begun) = self.player.play(before, letter)?;
         self.played += 1;
         let step = at(&after.state);
@@ -199,11 +257,19 @@ impl Explorer {
         }
         let Some(outcome) = after.state.outcome() else { return Some(after) };
         let why = step.phase.end().map_or_else(String::new, because);
-        let known = self.ends.entry((outcome.as_str(), why)).or_insert_with(|| after.history.clone());
-        if after.history.len() < known.len() {
-            known.clone_from(&after.history);
+        let reached = || Reached { history: after.history.clone(), goes_on: false };
+        let known = self.ends.entry((outcome.as_str(), why)).or_insert_with(reached);
+        if after.history.len() < known.history.len() {
+            *known = reached();
         }
         None
+    }
+
+    /// Says whether somebody is asked for the cause once, at the end.
+    fn may_diagnose(&self, step: &Step) -> bool {
+        let asks = |policy: &Convergence| policy.diagnose_with.is_some() && policy.fail_on_max_stage;
+        step.convergence.as_ref().is_some_and(asks)
+            && (self.bound > DEPTH_MAX || self.ends.keys().any(|(outcome, _)| *outcome == "STUCK"))
     }
 
     fn worst(&mut self, step: &Step, root: &Node, iterations: u32, run_timeout: Millis) -> Worst {
@@ -229,7 +295,7 @@ impl Explorer {
             }
             check_time = Millis(check.timeout.0.saturating_mul(checks.saturating_add(baselines)));
         }
-        let worker_calls = rounds.saturating_mul(workers);
+        let worker_calls = rounds.saturating_mul(workers).saturating_add(u64::from(self.may_diagnose(step)));
         let time = Millis(step.timeout.at_most(run_timeout).0.saturating_mul(worker_calls)).plus(check_time);
         Worst {
             iterations,
@@ -240,6 +306,27 @@ impl Explorer {
             out_of_time: time > run_timeout,
         }
     }
+}
+
+/// Returns the ways to stall, each as what is shown last, how often, and what comes before.
+fn ways_to_stall(threshold: u32) -> [(Letter, usize, &'static [Letter]); 7] {
+    // More cannot be played.
+    let times = usize::try_from(threshold.clamp(1, CLIMB_MAX)).unwrap_or(1);
+    let twice = times.max(2);
+    [
+        (Letter::Unchanged, twice, &[]),
+        (Letter::Silent, times, &[]),
+        (Letter::Same, times, &[Letter::Other]),
+        (Letter::Back, 2 * twice - 2, &[Letter::Other, Letter::Other]),
+        (Letter::More, times, &[Letter::Other, Letter::Fewer]),
+        (Letter::Stays, times, &[Letter::Other]),
+        (Letter::Drift, 2 * times, &[Letter::Other]),
+    ]
+}
+
+/// Returns the stage that a history has led to.
+fn at_stage(node: &Node) -> Stage {
+    at(&node.state).convergence.stage()
 }
 
 /// Returns why a step has ended, without what differs from one history to the other.
@@ -262,6 +349,11 @@ fn because(end: &StepEnd) -> String {
 /// A set that is neither the newest, nor the one before, nor a beginning of one of them cannot come back, so what
 /// is older than the last such set is no part of a cycle.
 fn key(node: &Node) -> String {
+    format!("{} {}", standing(node), at(&node.state).iteration)
+}
+
+/// Returns what decides how a history goes on as long as the bound of the loop is far away.
+fn standing(node: &Node) -> String {
     let step = at(&node.state);
     let convergence = serde_json::to_value(&step.convergence).expect("a state can be saved");
     let mut ages: Vec<u64> = convergence["streaks"]
@@ -282,8 +374,8 @@ fn key(node: &Node) -> String {
     let mut met: Vec<u32> = step.occurrences.values().copied().collect();
     met.sort_unstable();
     format!(
-        "{counters:?} {ages:?} {recent:?} {now:?} {before:?} {common:?} {:?} {} {} {met:?}",
-        step.changed, step.iteration, step.parse_failures
+        "{counters:?} {ages:?} {recent:?} {now:?} {before:?} {common:?} {:?} {} {met:?}",
+        step.changed, step.parse_failures
     )
 }
 

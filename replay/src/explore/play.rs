@@ -24,8 +24,10 @@ use super::letter::{Letter, strays};
 /// Failures by their numbers; those that came later have the larger ones.
 pub type Set = Vec<u32>;
 
-/// So many failures at a time are enough to have fewer and more.
+/// So many failures at a time are enough to have fewer and more, unless more have to come several times in a row.
 const SET_MAX: usize = 3;
+/// A set that grows for longer than that is not played.
+const GROWN_MAX: usize = 100;
 /// A loop waits and tries again less often than that, or not at all.
 const TURNS_MAX: usize = 5_000;
 /// The workspace has this size, unless it is said to grow.
@@ -51,13 +53,18 @@ pub struct Begun {
 /// Plays the iterations of one step.
 pub struct Player {
     step: Step,
+    /// So many failures there are at a time.
+    set_max: usize,
     /// What commands show of a failure set; reading it is the slowest part.
     shown: BTreeMap<Set, CommandResult>,
 }
 
 impl Player {
     pub fn new(step: &Step) -> Self {
-        Self { step: step.clone(), shown: BTreeMap::new() }
+        let threshold = step.convergence.as_ref().map_or(0, |policy| policy.stall_threshold);
+        let grown = usize::try_from(threshold).unwrap_or(GROWN_MAX).saturating_add(1);
+        let set_max = grown.clamp(SET_MAX, GROWN_MAX);
+        Self { step: step.clone(), set_max, shown: BTreeMap::new() }
     }
 
     /// Begins a run of the step alone; time is no limit, since it is counted apart.
@@ -98,7 +105,7 @@ impl Player {
     /// Plays one more iteration; `None` where the history so far leaves no room for the letter.
     pub fn play(&mut self, before: &Node, letter: Letter) -> Option<(Node, Begun)> {
         let mut node = before.clone();
-        node.show(letter)?;
+        node.show(letter, self.set_max)?;
         node.history.push(letter);
         let from = at(&before.state).iteration;
         let mut begun = Begun::default();
@@ -333,7 +340,7 @@ impl Player {
 
 impl Node {
     /// Works out the failures that the letter is about.
-    fn show(&mut self, letter: Letter) -> Option<()> {
+    fn show(&mut self, letter: Letter, set_max: usize) -> Option<()> {
         let now = self.sets.last();
         let fresh = self.sets.iter().flatten().max().map_or(0, |newest| newest + 1);
         let set = match letter {
@@ -341,10 +348,14 @@ impl Node {
             Letter::Unchanged => now.cloned().unwrap_or_else(|| vec![fresh, fresh + 1]),
             Letter::Fewer => now.filter(|set| set.len() > 1)?.split_last()?.1.to_vec(),
             Letter::More => {
-                let set = now.filter(|set| set.len() < SET_MAX)?;
+                let set = now.filter(|set| set.len() < set_max)?;
                 set.iter().copied().chain([fresh]).collect()
             }
             Letter::Other => vec![fresh, fresh + 1],
+            Letter::Stays => {
+                let (first, rest) = now.filter(|set| set.len() > 1)?.split_first()?;
+                std::iter::once(*first).chain((fresh..).take(rest.len())).collect()
+            }
             Letter::Drift => {
                 self.bytes += BYTES;
                 vec![fresh, fresh + 1]

@@ -8,12 +8,8 @@ use unstuck_core::workflow::{CheckCommand, Gate, Overlay, WorkerKind};
 
 use super::*;
 
-fn policy(stall_threshold: u32, max_stage: u32) -> unstuck_core::workflow::Convergence {
-    unstuck_core::workflow::Convergence {
-        stall_threshold,
-        max_stage: Stage(max_stage),
-        ..unstuck_core::workflow::Convergence::default()
-    }
+fn policy(stall_threshold: u32, max_stage: u32) -> Convergence {
+    Convergence { stall_threshold, max_stage: Stage(max_stage), ..Convergence::default() }
 }
 
 fn commands(gate: Gate) -> CheckBy {
@@ -74,6 +70,7 @@ fn a_loop_of_commands_is_looked_at_as_a_whole_where_it_is_short() {
             STUCK: failures return in a cycle of 2: other failures, same failures, same failures, fewer failures, failures of before, fewer failures
             STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
             STUCK: no_change: nothing changes any more, or what is done is undone again: nothing changed, nothing changed
+            STUCK: one failure stays: other failures, same failures, same failures, more failures, one failure stays beside others
             STUCK: the same failures again: other failures, same failures, same failures, same failures
         "#]],
     );
@@ -85,13 +82,13 @@ fn a_loop_without_a_controller_goes_on_to_its_bound() {
     check(
         endless,
         &expect![[r#"
-        25 iterations, 25 calls, 75 checks, 75 commands; stages [1], not []
-        COMPLETE: complete: complete
-        FAILED: the check could not run: check cannot run
-        FAILED: the worker failed: worker fails
-        OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures, same failures
-        OUT OF TIME: the time of the run is over before its iterations are
-    "#]],
+            25 iterations, 25 calls, 75 checks, 75 commands; stages [1], not []
+            COMPLETE: complete: complete
+            FAILED: the check could not run: check cannot run
+            FAILED: the worker failed: worker fails
+            OUT OF ITERATIONS: its last allowed iteration is over: other failures, same failures, same failures
+            OUT OF TIME: the time of the run is over before its iterations are
+        "#]],
     );
 }
 
@@ -133,6 +130,7 @@ fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
             STUCK: incomplete again, and the check names no failure: other failures, same failures, incomplete without a word, incomplete without a word
             STUCK: no failure goes, and more come: other failures, same failures, fewer failures, more failures, more failures
             STUCK: no_change: nothing changes any more, or what is done is undone again: nothing changed, nothing changed
+            STUCK: one failure stays: other failures, same failures, same failures, more failures, one failure stays beside others
             STUCK: the same failures again: other failures, same failures, same failures, same failures
         "#]],
     );
@@ -155,6 +153,71 @@ fn a_threshold_above_the_bound_never_raises_a_stage() {
 }
 
 #[test]
+fn every_way_to_stall_is_found_for_which_the_bounds_leave_room() {
+    let always = [
+        "the same failures again",
+        "failures return in a cycle of 2",
+        "one failure stays",
+        "no failure goes, and more come",
+        "no_change",
+    ];
+    let of_claims = ["incomplete again, and the check names no failure", "diverging"];
+    for (threshold, max_stage, max_iterations) in
+        [(2, 2, 10), (2, 3, 25), (3, 4, 25), (5, 3, 60), (12, 3, 100)]
+    {
+        for by in [commands(Gate::Pass), CheckBy::Claim] {
+            let wanted = if by == CheckBy::Claim { &of_claims[..] } else { &[] };
+            let mut step = looped(by, max_iterations, threshold);
+            step.convergence = Some(policy(threshold, max_stage));
+            let explored = &explore(&Workflow::of_steps(vec![step]))[0];
+            let stuck: Vec<&str> = explored
+                .ends
+                .iter()
+                .filter(|end| end.outcome == "STUCK")
+                .map(|end| end.why.as_str())
+                .collect();
+            for why in always.iter().chain(wanted) {
+                assert!(
+                    stuck.iter().any(|it| it.starts_with(why)),
+                    "{threshold} {max_stage} {why}: {stuck:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bound_that_nobody_could_play_is_reached_by_what_comes_back_to_where_it_was() {
+    for (max_iterations, threshold) in [(100_000, 2), (u32::MAX, 2), (100_000, 70), (u32::MAX, 0)] {
+        let mut step = looped(commands(Gate::Pass), max_iterations, threshold);
+        step.convergence = Some(policy(threshold, 3)).filter(|_| threshold > 0);
+        let explored = &explore(&Workflow::of_steps(vec![step]))[0];
+        let end = explored.ends.iter().find(|end| end.outcome == "OUT OF ITERATIONS").expect("it goes on");
+        assert!(end.goes_on && end.history.len() < 10, "{max_iterations} {threshold}: {:?}", end.history);
+        let same = end.history.iter().all(|letter| matches!(letter, Letter::Other | Letter::Same));
+        assert!(threshold == 0 || !same || end.history.ends_with(&[Letter::Other]), "{:?}", end.history);
+        assert_eq!(explored.worst.iterations, max_iterations);
+    }
+}
+
+#[test]
+fn whoever_looks_for_the_cause_is_a_worker_call_too() {
+    let calls = |change: &dyn Fn(&mut Convergence), max_iterations| {
+        let mut policy = policy(2, 2);
+        policy.diagnose_with = Some(script_worker(WorkerKind::Command, "look for it"));
+        change(&mut policy);
+        let step = Step { convergence: Some(policy), ..looped(commands(Gate::Pass), max_iterations, 2) };
+        explore(&Workflow::of_steps(vec![step]))[0].worst.worker_calls
+    };
+    assert_eq!(calls(&|_| {}, 2), 3);
+    assert_eq!(calls(&|it| it.diagnose_with = None, 2), 2);
+    assert_eq!(calls(&|it| it.fail_on_max_stage = false, 2), 2);
+    // Nobody is stuck after one iteration.
+    assert_eq!(calls(&|_| {}, 1), 1);
+    assert_eq!(calls(&|_| {}, 100), 101);
+}
+
+#[test]
 fn what_is_never_used_is_a_contradiction() {
     let found = |change: &dyn Fn(&mut Step)| {
         let mut step = looped(commands(Gate::Pass), 3, 2);
@@ -163,7 +226,7 @@ fn what_is_never_used_is_a_contradiction() {
         let found = contradictions(&workflow, &explore(&workflow));
         found.into_iter().map(|it| it.key).collect::<Vec<_>>()
     };
-    let rules = |step: &mut Step, change: &dyn Fn(&mut unstuck_core::workflow::Convergence)| {
+    let rules = |step: &mut Step, change: &dyn Fn(&mut Convergence)| {
         change(step.convergence.as_mut().expect("the step has a controller"));
     };
     let overlay = |stage| Overlay { stage: Stage(stage), append_instructions: None };
@@ -181,6 +244,29 @@ fn what_is_never_used_is_a_contradiction() {
     assert_eq!(ignored(&["src/**"], &["docs/**"]), [""; 0]);
     assert_eq!(ignored(&["src/**", "docs"], &["docs"]), ["convergence.allowed_paths"]);
     assert_eq!(ignored(&["src/*.rs"], &["src/**"]), ["convergence.allowed_paths"]);
+    let protected = |allowed: &[&str], protected: &[&str]| {
+        found(&|it| {
+            rules(it, &|it| (it.allowed_paths, it.protected_paths) = (texts(allowed), texts(protected)));
+        })
+    };
+    assert_eq!(protected(&["src/**"], &["src/**"]), ["convergence.allowed_paths"]);
+    assert_eq!(protected(&["src"], &["src/**"]), ["convergence.allowed_paths"]);
+    assert_eq!(protected(&["src/a/*.rs", "docs"], &["**/*.rs"]), ["convergence.allowed_paths"]);
+    assert_eq!(protected(&["src/**"], &["src/generated/**"]), [""; 0]);
+    assert_eq!(protected(&["src/**"], &["**/*.lock"]), [""; 0]);
+    let budget = |ignored: &[&str], files, lines| {
+        found(&|it| {
+            rules(it, &|it| {
+                it.ignored_paths = texts(ignored);
+                (it.max_changed_files, it.max_changed_lines) = (files, lines);
+            });
+        })
+    };
+    let both = ["convergence.max_changed_files", "convergence.max_changed_lines"];
+    assert_eq!(budget(&["**"], Some(3), Some(10)), both);
+    assert_eq!(budget(&["**"], None, Some(10)), both[1..]);
+    assert_eq!(budget(&["**"], None, None), [""; 0]);
+    assert_eq!(budget(&["docs/**", "*.lock"], Some(3), Some(10)), [""; 0]);
     assert_eq!(
         found(&|it| {
             it.require_change = true;
@@ -198,7 +284,8 @@ fn what_is_never_used_is_a_contradiction() {
 fn every_history_that_is_named_leads_where_it_is_said_to() {
     let step = looped(CheckBy::Claim, 4, 2);
     let explored = &explore(&Workflow::of_steps(vec![step.clone()]))[0];
-    for end in explored.ends.iter().filter(|end| end.outcome != "OUT OF TIME") {
+    let is_played = |end: &&End| end.outcome != "OUT OF TIME" && !end.goes_on;
+    for end in explored.ends.iter().filter(is_played) {
         let mut player = Player::new(&step);
         let node = end.history.iter().fold(player.begin(), |node, letter| {
             player.play(&node, *letter).expect("the letter can be played").0

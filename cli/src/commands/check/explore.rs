@@ -113,7 +113,10 @@ fn print_step(step: &Explored) {
     let played = count(search.iterations_played, "iteration");
     let states = count(search.states, "state");
     let cut = if search.is_cut {
-        format!("; all histories of up to {}, longer ones in part", search.complete_to)
+        format!(
+            "; all histories of up to {}, of longer ones only those that lead to a stall soonest, or repeat one or two things",
+            count(search.complete_to, "iteration")
+        )
     } else {
         String::new()
     };
@@ -146,6 +149,7 @@ fn sentence(end: &End) -> String {
     let history = runs.collect::<Vec<_>>().join(", ");
     let why =
         if end.why.eq_ignore_ascii_case(end.outcome) { String::new() } else { format!(": {}", end.why) };
+    let history = if end.goes_on { format!("{history}, and so on to its bound") } else { history };
     let after = if history.is_empty() { String::new() } else { format!(" · after {history}") };
     format!("{}{why}{after}", end.outcome)
 }
