@@ -189,13 +189,11 @@ fn read(
     };
     let failure::Shown { extraction, tests, listing } = failure::shown(&output);
     let mut failures = extraction.failures;
-    let beyond = failures.len().saturating_sub(CommandResult::FAILURES_MAX);
-    failures.truncate(CommandResult::FAILURES_MAX);
-    let left_out = extraction.failures_left_out.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX));
+    let beyond = failure::shorten(&mut failures);
     CommandResult {
         tool: extraction.tool,
         failures,
-        failures_left_out: left_out,
+        failures_left_out: extraction.failures_left_out.saturating_add(beyond),
         confidence: extraction.confidence,
         tests,
         listed: listed(&listing, &bare, before, &cwd, blobs),

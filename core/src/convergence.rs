@@ -46,6 +46,10 @@ pub struct Convergence {
     size: Option<u64>,
     /// At how few places each set of failures was, while it was at several.
     fewest: BTreeMap<Digest, u64>,
+    /// How many failures there were at least so far, those that were left out counted.
+    fewest_in_all: Option<u64>,
+    /// How many failures of an earlier phase there were at least so far.
+    fewest_early: Option<u64>,
     /// The commits that the workspace was on.
     commits: BTreeSet<String>,
     /// What the files of the workspace were after each iteration, and after the last one.
@@ -66,6 +70,12 @@ pub struct Signal<'a> {
     pub changed: Option<bool>,
     /// At how many places something failed, where commands tell: one rule may be broken at many.
     pub places: Option<u64>,
+    /// How many failures are not among the fingerprints, because there were too many.
+    pub left_out: u64,
+    /// How many of the failures kept tests from being run at all: see [`Failure::is_early`](crate::failure::Failure::is_early).
+    pub early: u64,
+    /// All commands came to their end, so these numbers can be compared with earlier ones.
+    pub is_conclusive: bool,
     /// The workspace after the work.
     pub workspace: Option<&'a Snapshot>,
     /// It is the exit code of a command that said nothing, or the worker's own word: while the workspace changes, whether
@@ -89,6 +99,8 @@ impl Default for Convergence {
             diverging: 0,
             size: None,
             fewest: BTreeMap::new(),
+            fewest_in_all: None,
+            fewest_early: None,
             commits: BTreeSet::new(),
             trees: BTreeSet::new(),
             tree: None,
@@ -144,13 +156,13 @@ impl Convergence {
             // The same words about work that was committed: one task after the other is done.
             self.restart();
         }
-        let set = failure_set(signal.fingerprints, signal.reasons);
+        let set = failure_set(signal);
         if set.is_empty() {
             self.without_reason = self.without_reason.saturating_add(1);
             return;
         }
         let key = set_key(&set);
-        if self.is_at_fewer_places(key, set.len(), signal.places) {
+        if self.comes_nearer(key, set.len(), signal) {
             self.restart();
             self.unchanged = u32::from(signal.changed == Some(false));
         }
@@ -162,8 +174,8 @@ impl Convergence {
             self.recent.remove(0);
         }
         self.note_growth(&set, signal);
-        // A smaller set is progress, so what persists starts afresh.
-        let shrank = set.len() < self.streaks.len();
+        // A smaller set is progress, so what persists starts afresh; and of a cut one nobody knows how large it is.
+        let shrank = set.len() < self.streaks.len() || signal.left_out > 0;
         self.streaks = set
             .into_iter()
             .map(|member| {
@@ -191,6 +203,21 @@ impl Convergence {
         self.commits.insert(commit) && signal.changed == Some(true)
     }
 
+    /// Says whether something got better than it ever was, whatever else failed. Each of these numbers can fall only so often,
+    /// so no loop goes on for ever by it. All of them are remembered, whichever it is.
+    fn comes_nearer(&mut self, key: Digest, failures: usize, signal: &Signal<'_>) -> bool {
+        let is_cut = signal.left_out > 0;
+        let places = signal.places.filter(|_| !is_cut);
+        let in_all = signal.places.filter(|_| signal.is_conclusive);
+        // Which of them were left out is not known of a cut set.
+        let early = Some(signal.early).filter(|_| signal.is_conclusive && !is_cut);
+        let at_fewer_places = self.is_at_fewer_places(key, failures, places);
+        let fewer_in_all = is_fewest(&mut self.fewest_in_all, in_all) && is_cut;
+        // What came behind a phase that is passed is new ground, and not worse.
+        let further = is_fewest(&mut self.fewest_early, early);
+        at_fewer_places || fewer_in_all || further
+    }
+
     /// Says whether a set of failures is at fewer places than it ever was: that is progress, and a cycle does not make it.
     fn is_at_fewer_places(&mut self, key: Digest, failures: usize, places: Option<u64>) -> bool {
         let Some(now) = places else { return false };
@@ -209,7 +236,7 @@ impl Convergence {
         let had = |member: &String| self.streaks.contains_key(member);
         let kept = set.iter().filter(|member| had(member)).count();
         let (before, now) = (self.streaks.len(), set.len());
-        let grows = before > 0 && kept == before && now > before;
+        let grows = before > 0 && kept == before && now > before && signal.left_out == 0;
         self.growing = if grows { self.growing.saturating_add(1) } else { 0 };
         let size = signal.workspace.map(|workspace| workspace.bytes);
         // What a command shows, or the worker itself tells, is one thing after the other; a reviewer can always find something
@@ -291,13 +318,24 @@ fn rounds(policy: &workflow::Convergence) -> usize {
     usize::try_from(policy.stall_threshold.clamp(2, 1000)).expect("at most 1000")
 }
 
-/// Returns the members by which a verdict is compared with others: its fingerprints, else its reasons.
-fn failure_set(fingerprints: &[String], reasons: &[String]) -> BTreeSet<String> {
-    let named: BTreeSet<String> = members(fingerprints.iter().map(String::as_str));
+/// Says whether a number is smaller than it ever was, and remembers it.
+fn is_fewest(fewest: &mut Option<u64>, now: Option<u64>) -> bool {
+    let Some(now) = now else { return false };
+    let is_fewer = fewest.is_some_and(|fewest| now < fewest);
+    *fewest = Some(fewest.map_or(now, |fewest| now.min(fewest)));
+    is_fewer
+}
+
+/// Returns the members by which a verdict is compared with others: its fingerprints, else its reasons. How many failures
+/// were left out is one of them: the same part of more is another set.
+fn failure_set(signal: &Signal<'_>) -> BTreeSet<String> {
+    let mut named: BTreeSet<String> = members(signal.fingerprints.iter().map(String::as_str));
     if !named.is_empty() {
+        named.extend((signal.left_out > 0).then(|| format!("left_out:{}", signal.left_out)));
         return named;
     }
-    let reasons: Vec<String> = reasons
+    let reasons: Vec<String> = signal
+        .reasons
         .iter()
         .map(|reason| reason.trim())
         .filter(|reason| !reason.is_empty())

@@ -637,13 +637,16 @@ impl RunState {
         };
         if is_controlled && event.decision == Decision::Incomplete && event.parse_failures == 0 {
             let is_own = configured.claims() && configured.require_change;
+            let results = step.results[0].as_deref();
+            let sum = |of: fn(&CommandResult) -> u64| results.map(|now| now.iter().map(of).sum());
             step.convergence.note(&Signal {
                 fingerprints: &event.fingerprints,
                 reasons: &event.reasons,
                 changed: step.changed_now,
-                places: step.results[0]
-                    .as_ref()
-                    .map(|now| now.iter().map(CommandResult::failed_places).sum()),
+                places: sum(CommandResult::failed_places),
+                left_out: sum(|it| it.failures_left_out).unwrap_or(0),
+                early: sum(CommandResult::early).unwrap_or(0),
+                is_conclusive: results.is_some_and(|now| now.iter().all(CommandResult::is_conclusive)),
                 workspace: self.last_snapshot.as_deref(),
                 is_silent: event.fingerprints.is_empty()
                     && (is_own || event.source == DecisionSource::ExitCode),

@@ -37,7 +37,7 @@ pub struct CommandResult {
     pub tail: String,
     /// The tool that its output was recognised as; empty for none.
     pub tool: String,
-    /// What failed each time; at most [`CommandResult::FAILURES_MAX`].
+    /// What failed each time; at most [`FAILURES_MAX`](crate::failure::FAILURES_MAX).
     pub failures: Vec<Failure>,
     /// Failures beyond that.
     pub failures_left_out: u64,
@@ -57,8 +57,6 @@ pub struct CommandResult {
 impl CommandResult {
     /// Most bytes of what a command printed that an event holds.
     pub const TAIL_MAX: usize = 4 * 1024;
-    /// Most failures that an event holds of one command.
-    pub const FAILURES_MAX: usize = 1000;
 
     /// Returns the failures as a set.
     pub fn set(&self) -> FailureSet {
@@ -74,6 +72,11 @@ impl CommandResult {
     pub fn failed_places(&self) -> u64 {
         let places = self.failures.iter().map(|it| u64::from(it.places.max(1)));
         places.fold(self.failures_left_out, u64::saturating_add)
+    }
+
+    /// Returns how many of its failures kept tests from being run.
+    pub fn early(&self) -> u64 {
+        u64::try_from(self.failures.iter().filter(|it| it.is_early()).count()).unwrap_or(u64::MAX)
     }
 
     /// Says whether it exited with 0, and neither a report of it nor its own summary tells of a failure that has a name.
@@ -307,7 +310,11 @@ impl Findings {
                 let is_new =
                     |it: &&Failure| known.get(&it.fingerprint).is_none_or(|places| it.places > *places);
                 let new: Vec<Failure> = result.failures.iter().filter(is_new).cloned().collect();
-                if new.is_empty() && result.failures_left_out == 0 {
+                if let Some(base) = base.filter(|base| base.failures_left_out > 0)
+                    && (!new.is_empty() || result.failures_left_out > 0)
+                {
+                    self.beyond_the_baseline(result, &new, base);
+                } else if new.is_empty() && result.failures_left_out == 0 {
                     // What it printed so before, it may print of something else.
                     if result.belies_itself() && base.is_some() && !prior.belied() {
                         return self.belied(result);
@@ -323,6 +330,27 @@ impl Findings {
         }
     }
 
+    /// What is not in a baseline that was cut may have failed before, and may be new: one for the other could pass for
+    /// none. Only the numbers can be compared, and they let nothing through.
+    fn beyond_the_baseline(&mut self, result: &CommandResult, new: &[Failure], base: &CommandResult) {
+        let (before, now) = (base.failed_places(), result.failed_places());
+        if now > before {
+            let how = format!("shows more failures, {now}, than the {before} before the work began");
+            return self.failed(result, if new.is_empty() { &result.failures } else { new }, &how, None);
+        }
+        let unknown = result.failures_left_out.saturating_add(u64::try_from(new.len()).unwrap_or(u64::MAX));
+        self.reasons.push(format!(
+            "`{}` is inconclusive, which passes no gate: it showed {before} failures before the work began, more than are \
+             kept, so of {unknown} of the {now} that it shows now nobody knows whether they are new; narrow the check, such \
+             as to a part of the tests, or mend them",
+            result.run
+        ));
+        self.fingerprints.extend(identities(result, new));
+        if new.is_empty() {
+            self.fingerprints.push(format!("left_out:{}", result.run));
+        }
+    }
+
     fn failed(
         &mut self,
         result: &CommandResult,
@@ -331,7 +359,9 @@ impl Findings {
         base: Option<&CommandResult>,
     ) {
         let names: Vec<String> = failures.iter().take(NAMED_MAX).map(name).collect();
-        let more = more(failures.len());
+        // Which of those that were left out are meant is known only where all are.
+        let left_out = if failures.len() == result.failures.len() { result.failures_left_out } else { 0 };
+        let more = more(failures.len().saturating_add(usize::try_from(left_out).unwrap_or(usize::MAX)));
         let known = base.map(CommandResult::set).unwrap_or_default();
         let old = failures.iter().filter(|it| known.contains(&it.fingerprint)).count();
         let old = (old > 0).then(|| format!("{old} of them failed before the work began"));
@@ -623,6 +653,50 @@ mod tests {
         );
         // What nobody could read before the work began is no news.
         check_unread(&mocha(2, one), &mocha(2, one), "");
+    }
+
+    #[test]
+    fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_does_not_know() {
+        const UNKNOWN: &str = "`t` is inconclusive, which passes no gate: it showed 5 failures before";
+        let tap = |names: &str| names.split(' ').map(|it| format!("not ok 1 - {it}\n")).collect::<String>();
+        for ((before, before_out), (after, after_out), want) in [
+            (("a b", 3), ("a b", 0), ""),
+            (("a b", 3), ("a b", 3), UNKNOWN),
+            (("a b", 3), ("a c", 0), UNKNOWN),
+            (("a b", 3), ("a c", 3), UNKNOWN),
+            (("a b", 3), ("a b", 4), "`t` shows more failures, 6, than the 5 before the work began"),
+            (("a b", 3), ("a b c d e f", 0), "`t` shows more failures, 6, than the 5 before the work began"),
+            // Where the baseline is whole, all else is new.
+            (("a b", 0), ("a c", 0), "`t` shows new failures: c"),
+            (("a b", 0), ("a c", 3), "`t` shows new failures: c"),
+        ] {
+            let result = |names: &str, left_out: u64| CommandResult {
+                failures_left_out: left_out,
+                ..command_result("t", &Exit::Code(1), &tap(names))
+            };
+            let (base, now) = (result(before, before_out), result(after, after_out));
+            let mut findings = Findings::default();
+            findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
+            let said = findings.reasons.concat();
+            assert!(
+                said.starts_with(want) && said.is_empty() == want.is_empty(),
+                "{after} {after_out}: {said}"
+            );
+            assert_eq!(findings.fingerprints.is_empty(), want.is_empty(), "{after} {after_out}");
+        }
+    }
+
+    #[test]
+    fn failures_that_were_left_out_are_counted_with_those_that_are_not_named() {
+        let said = (1..=9).map(|at| format!("not ok {at} - t{at}\n")).collect::<String>();
+        let now = CommandResult { failures_left_out: 20, ..command_result("t", &Exit::Code(1), &said) };
+        let mut findings = Findings::default();
+        findings.add(Gate::Pass, &now, Prior { base: None, mode: Baseline::Off });
+        assert!(
+            findings.reasons.concat().contains("t8, and 21 more (exit code 1)"),
+            "{:?}",
+            findings.reasons
+        );
     }
 
     #[test]

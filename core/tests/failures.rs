@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use unstuck_core::failure::registry::{self, FORMATS};
 use unstuck_core::failure::{
-    Confidence, Extraction, FailureSet, Output, Report, UNPARSED, count, extract, extract_as,
+    self, Confidence, Extraction, Failure, FailureSet, Output, Report, UNPARSED, What, count, extract,
+    extract_as,
 };
 
 fn read(text: &[u8]) -> Extraction {
@@ -858,6 +859,74 @@ fn more_failures_than_are_kept_are_counted() {
     }
     let extraction = read(text.as_bytes());
     assert_eq!((extraction.failures.len(), extraction.failures_left_out), (10_000, 1_000));
+}
+
+#[test]
+fn what_is_left_out_stays_so_when_others_are_mended() {
+    let cases = |from: u32| {
+        let text: String = (from..11_000).map(|at| format!("not ok {at} - case {at}\n")).collect();
+        read(text.as_bytes())
+    };
+    let (all, fewer) = (cases(0), cases(20));
+    assert_eq!(fewer.failures_left_out, 980);
+    let (all, fewer) = (all.set(), fewer.set());
+    // All that was kept and still fails is kept; only so many come up as were mended of those that were kept.
+    let mended = all.without(&fewer).len();
+    assert!(mended <= 20, "{mended}");
+    assert_eq!(fewer.without(&all).len(), mended);
+}
+
+#[test]
+fn many_failures_are_told_apart_but_not_told_of_at_length() {
+    let told = |name: &str| -> Vec<Failure> {
+        let failures =
+            (0..3000).map(|at| Failure::named("t", "k", What::Item(&at.to_string(), name), "one\ntwo"));
+        failures.collect()
+    };
+    let mut short = told("f");
+    assert_eq!(failure::shorten(&mut short), 0);
+    let messages: Vec<&str> = short.iter().map(|it| it.message.as_str()).collect();
+    assert_eq!((short.len(), messages[999], messages[1000]), (3000, "one\ntwo", "one"));
+    let (mut long, name) = (told(&"f".repeat(8192)), 3000);
+    let left_out = failure::shorten(&mut long);
+    assert!(left_out > 0 && long.len() as u64 + left_out == name, "{left_out}");
+}
+
+#[test]
+fn what_keeps_tests_from_being_run_is_told_from_a_test_that_fails() {
+    let unittest = |test: &str, kind: &str| {
+        format!(
+            "E\n======================================================================\nERROR: {test}\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/w/m.py\", line 1, in f\n    x\n{kind}: what\n\n----------------------------------------------------------------------\nRan 2 tests in 0.000s\n\nFAILED (errors=1)\n"
+        )
+    };
+    for (said, want) in [
+        (unittest("test_m (unittest.loader._FailedTest.test_m)", "NameError"), true),
+        (unittest("test_m (unittest.loader._FailedTest.test_m)", "SyntaxError"), true),
+        (unittest("test_x (test_m.T.test_x)", "NameError"), false),
+        (
+            "= short test summary info =\nERROR test_a.py - SyntaxError: invalid syntax\n1 error in 0.01s"
+                .to_owned(),
+            true,
+        ),
+        (
+            "= short test summary info =\nFAILED test_a.py::test_b - assert 1 == 2\n1 failed in 0.01s"
+                .to_owned(),
+            false,
+        ),
+        ("src/a.c:3:1: error: no semicolon".to_owned(), true),
+        ("not ok 1 - a".to_owned(), false),
+        ("not ok 1 - src/a.test.js".to_owned(), true),
+        ("not ok 1 - com.shop.CartTest.adds".to_owned(), false),
+        ("not ok 1 - src/a.test.js > adds 1.5".to_owned(), false),
+        ("something went wrong".to_owned(), false),
+    ] {
+        let failures = read(said.as_bytes()).failures;
+        assert_eq!(
+            failures.iter().map(Failure::is_early).collect::<Vec<_>>(),
+            [want],
+            "{said}: {failures:?}"
+        );
+    }
 }
 
 #[test]

@@ -24,13 +24,26 @@ struct Heard<'a> {
     /// Whether this iteration changed the workspace.
     changed: Option<bool>,
     workspace: Option<&'a Snapshot>,
-    /// At how many places its newest commands failed.
-    places: Option<u64>,
+    /// What its newest commands count.
+    counted: Counted,
     /// A person took the step up again after it was stuck, so what came before does not count.
     taken_up: bool,
     /// What was concluded at once.
     raised: Option<&'a StageRaised>,
     stuck: bool,
+}
+
+/// What the commands of a check count.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    /// At how many places they failed; `None` where there are none.
+    places: Option<u64>,
+    /// How many failures were left out.
+    left_out: u64,
+    /// How many failures kept tests from being run.
+    early: u64,
+    /// All of them came to their end.
+    is_conclusive: bool,
 }
 
 /// Compares every stage that was raised, or not, with the page. Returns the first difference.
@@ -45,7 +58,11 @@ pub fn difference(events: &[Event]) -> Option<String> {
 fn difference_of_step(policy: &Convergence, heard: &[Heard<'_>]) -> Option<String> {
     let (mut stage, mut begin) = (Stage(1), 0);
     for (at, newest) in heard.iter().enumerate() {
-        let moves = words_about_a_new_commit(&heard[..=at]) || is_at_fewer_places_than_ever(&heard[..=at]);
+        let until = &heard[..=at];
+        let moves = words_about_a_new_commit(until)
+            || is_at_fewer_places_than_ever(until)
+            || is_fewer_in_all_than_ever(until)
+            || is_further_than_ever(until);
         if newest.taken_up || at > begin && moves {
             begin = at;
         }
@@ -106,7 +123,9 @@ fn stall(policy: &Convergence, heard: &[Heard<'_>], begin: usize, at: usize) -> 
     if let Some(period) = (2..=sets.len()).find(|period| comes_round(&sets, *period, twice)) {
         return Some((StallCause::Cycle(u32::try_from(period).ok()?), key, twice));
     }
-    let grows = |at: usize| at > 0 && sets[at].is_superset(&sets[at - 1]) && sets[at] != sets[at - 1];
+    let grows = |at: usize| {
+        at > 0 && sets[at].is_superset(&sets[at - 1]) && sets[at] != sets[at - 1] && !named[at].is_cut()
+    };
     let growing = in_a_row((0..sets.len()).map(grows));
     if growing >= often {
         return Some((StallCause::Growing, key, growing));
@@ -115,7 +134,8 @@ fn stall(policy: &Convergence, heard: &[Heard<'_>], begin: usize, at: usize) -> 
     if diverging >= 2 * often {
         return Some((StallCause::Diverging, key, diverging));
     }
-    let since_progress = (1..sets.len()).rfind(|at| sets[*at].len() < sets[at - 1].len()).unwrap_or(0);
+    let begins_afresh = |at: &usize| sets[*at].len() < sets[at - 1].len() || named[*at].is_cut();
+    let since_progress = (1..sets.len()).rfind(begins_afresh).unwrap_or(0);
     let stays = |member: &String| in_a_row(sets[since_progress..].iter().map(|set| set.contains(member)));
     let longest = sets.last()?.iter().map(stays).max()?;
     (longest > often).then_some((StallCause::PersistentFailure, key, longest))
@@ -156,16 +176,41 @@ fn words_about_a_new_commit(heard: &[Heard<'_>]) -> bool {
 fn is_at_fewer_places_than_ever(heard: &[Heard<'_>]) -> bool {
     let Some((newest, before)) = heard.split_last() else { return false };
     let set = newest.set();
-    let mut same = before.iter().filter(|it| !it.is_quiet() && it.set() == set).filter_map(|it| it.places);
+    let is_same = |it: &&Heard<'_>| !it.is_quiet() && it.set() == set;
+    let mut same = before.iter().filter(is_same).filter_map(|it| it.counted.places);
     // It is remembered from when it was at more places than it has members.
     let several = same.find(|places| *places > set.len() as u64);
     let fewest = several.map(|first| same.fold(first, u64::min));
     !newest.is_quiet()
         && !set.is_empty()
-        && newest.places.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
+        && !newest.is_cut()
+        && newest.counted.places.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
+}
+
+/// Says whether there are fewer failures in all than there ever were, where not all of them are told.
+fn is_fewer_in_all_than_ever(heard: &[Heard<'_>]) -> bool {
+    heard.last().is_some_and(Heard::is_cut) && is_fewest(heard, |it| it.counted.places)
+}
+
+/// Says whether fewer failures than ever keep tests from being run.
+fn is_further_than_ever(heard: &[Heard<'_>]) -> bool {
+    is_fewest(heard, |it| (it.counted.left_out == 0).then_some(it.counted.early))
+}
+
+/// Says whether a number is smaller than it ever was. Only what is conclusive, and says something, counts.
+fn is_fewest(heard: &[Heard<'_>], number: impl Fn(&Heard<'_>) -> Option<u64>) -> bool {
+    let counts = |it: &&Heard<'_>| !it.is_quiet() && !it.set().is_empty() && it.counted.is_conclusive;
+    let Some((newest, before)) = heard.split_last() else { return false };
+    let now = Some(newest).filter(counts).and_then(&number);
+    let fewest = before.iter().filter(counts).filter_map(&number).min();
+    now.is_some_and(|now| fewest.is_some_and(|fewest| now < fewest))
 }
 
 impl Heard<'_> {
+    fn is_cut(&self) -> bool {
+        self.counted.left_out > 0
+    }
+
     /// A command that fails without saying why, or the worker's own words, while the workspace changes: nothing can be
     /// concluded.
     fn is_quiet(&self) -> bool {
@@ -179,8 +224,14 @@ impl Heard<'_> {
             let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
             texts.map(|text| format!("{before}{text}").chars().take(240).collect()).collect()
         };
-        let named = members(&self.verdict.fingerprints, "");
-        if named.is_empty() { members(&self.verdict.reasons, "reason:") } else { named }
+        let mut named = members(&self.verdict.fingerprints, "");
+        if named.is_empty() {
+            return members(&self.verdict.reasons, "reason:");
+        }
+        if self.is_cut() {
+            named.insert(format!("left_out:{}", self.counted.left_out));
+        }
+        named
     }
 
     fn commit(&self) -> Option<&str> {
@@ -208,7 +259,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
     let mut heard: Vec<Heard<'_>> = Vec::new();
     let mut works: Vec<&WorkerFinished> = Vec::new();
     let (mut workspace, mut is_stuck, mut taken_up, mut diagnoses) = (None, false, false, false);
-    let mut places = None;
+    let mut counted = Counted::default();
     for event in events {
         match &event.fact {
             Fact::Observed(observation) => {
@@ -223,11 +274,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                     && it.step == *id
                     && it.iteration.0 > 0
                 {
-                    let failures = it.commands.iter().flat_map(|command| &command.failures);
-                    let left_out = it.commands.iter().map(|command| command.failures_left_out).sum::<u64>();
-                    let sum =
-                        failures.map(|failure| u64::from(failure.places.max(1))).sum::<u64>() + left_out;
-                    places = (!it.commands.is_empty()).then_some(sum);
+                    counted = count(&it.commands);
                 }
             }
             Fact::Concluded(Conclusion::VerdictReached(verdict))
@@ -245,7 +292,7 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
                     is_own,
                     changed,
                     workspace,
-                    places,
+                    counted,
                     taken_up,
                     raised: None,
                     stuck: false,
@@ -270,6 +317,18 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> Vec<Heard<'a>> {
         }
     }
     heard
+}
+
+fn count(commands: &[CommandResult]) -> Counted {
+    let failures = || commands.iter().flat_map(|command| &command.failures);
+    let left_out = commands.iter().map(|command| command.failures_left_out).sum::<u64>();
+    let sum = failures().map(|failure| u64::from(failure.places.max(1))).sum::<u64>() + left_out;
+    Counted {
+        places: (!commands.is_empty()).then_some(sum),
+        left_out,
+        early: failures().filter(|failure| failure.is_early()).count() as u64,
+        is_conclusive: commands.iter().all(CommandResult::is_conclusive),
+    }
 }
 
 /// Says whether the files are what they were at an earlier verdict, but not at the last.
@@ -344,7 +403,9 @@ fn passes(gate: Gate, result: &CommandResult, baseline: Option<&CommandResult>) 
             result.exit == Exit::Code(0) && result.failures.is_empty() && !result.flaky.iter().any(was_red)
         }
         Gate::NoNewFailures => {
-            result.is_conclusive() && result.failures.iter().all(|it| was_there(&it.fingerprint))
+            result.is_conclusive()
+                && result.failures_left_out == 0
+                && result.failures.iter().all(|it| was_there(&it.fingerprint))
         }
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::completion::{Checklist, Condition, Run, Validator};
 use unstuck_core::event::{Exit, Outcome};
-use unstuck_core::gate::CommandResult;
+use unstuck_core::failure;
 use unstuck_core::id::Millis;
 use unstuck_core::validator::params::{self, ParamError};
 use unstuck_core::validator::{
@@ -270,7 +270,8 @@ impl Bench<'_> {
         if let Some(said) = said {
             told = told.and_said(condition, &found, said);
         }
-        told.failures.truncate(CommandResult::FAILURES_MAX);
+        told.failures.truncate(failure::FAILURES_MAX);
+        failure::shorten(&mut told.failures);
         ValidatorResult {
             exit: outcome.exit.clone(),
             stdout: outcome.stdout,

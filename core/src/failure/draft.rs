@@ -28,6 +28,8 @@ pub(super) enum Style {
 
 /// Lines of one failure are counted up to here.
 const PLACES_MAX: usize = 1000;
+/// So many failures are looked at to choose those that are kept.
+const HELD_MAX: usize = 5 * FAILURES_MAX;
 
 /// A failure as a reader found it.
 #[derive(Clone, Debug, Default)]
@@ -332,7 +334,7 @@ impl<'a> Found<'a> {
     /// Adds a failure, once.
     pub(super) fn push(&mut self, draft: Draft) {
         self.tool(draft.tool);
-        if self.failures.len() >= FAILURES_MAX {
+        if self.failures.len() >= HELD_MAX {
             self.left_out += 1;
             return;
         }
@@ -419,8 +421,22 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// Leaves out what is too much. What stays does not depend on the order of the output, so what is mended at its
+    /// beginning brings nothing up that was left out before.
+    fn keep_fewer(&mut self) {
+        if self.failures.len() <= FAILURES_MAX {
+            return;
+        }
+        let mut all: Vec<Fingerprint> = self.failures.iter().map(|it| it.fingerprint.clone()).collect();
+        let (_, first_out, _) = all.select_nth_unstable(FAILURES_MAX);
+        let before = self.failures.len();
+        self.failures.retain(|it| it.fingerprint < *first_out);
+        self.left_out += u64::try_from(before - self.failures.len()).unwrap_or(u64::MAX);
+    }
+
     /// Ends the search.
     pub(super) fn extraction(mut self, confidence: Confidence, bytes_left_out: u64) -> Extraction {
+        self.keep_fewer();
         for failure in &mut self.failures {
             let places = self.seen.get(&failure.fingerprint).map_or(1, BTreeSet::len).max(1);
             failure.places = u32::try_from(places).unwrap_or(u32::MAX);

@@ -49,8 +49,15 @@ use page::Page;
 /// The kind of the failure that stands for output which nothing recognised.
 pub const UNPARSED: &str = "unparsed";
 
-/// So many failures are kept; of more, only the number is told.
+/// So many failures are kept, those with the smallest fingerprints: which these are does not depend on what else fails, or
+/// where it stands in the output. Of more, only the number is told.
 pub const FAILURES_MAX: usize = 10_000;
+/// So many are kept with all that the tool says of them; of the others only the first line.
+const WHOLE_MAX: usize = 1000;
+/// So much of a first line.
+const HEADLINE_CHARS_MAX: usize = 120;
+/// So many bytes of names and messages are kept of all failures beyond the first.
+const BEYOND_BYTES_MAX: usize = 8 << 20;
 
 /// What a command left behind, as bytes.
 #[derive(Clone, Debug, Default)]
@@ -138,6 +145,21 @@ impl Failure {
         }
     }
 
+    /// Says whether it keeps tests from being run at all: what does not compile, cannot be loaded or imported, or is found in
+    /// the source before anything runs. Once it is gone, tests behind it can fail for the first time.
+    pub fn is_early(&self) -> bool {
+        match &self.test {
+            None => self.location.is_some() && self.kind != UNPARSED,
+            // The loader of Python's own tests makes one up for each module that it cannot load.
+            Some(test) => {
+                self.location.as_ref().is_some_and(|it| it.file == *test)
+                    || is_path_of_tests(test)
+                    || LOADING.iter().any(|kind| self.kind.ends_with(kind))
+                    || self.message.lines().next().is_some_and(|line| line.contains("loader._FailedTest"))
+            }
+        }
+    }
+
     /// Makes it the answer to one question: the same answer to another question is another failure.
     #[must_use]
     pub fn answering(self, question: &[&str]) -> Self {
@@ -145,6 +167,27 @@ impl Failure {
         Self { fingerprint: of(&self.fingerprint), exact: of(&self.exact), ..self }
     }
 }
+
+/// Says whether what is called so is no test, but a whole file of them. Names of tests have dots, too.
+fn is_path_of_tests(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_short =
+        extension.len() <= 4 && extension.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    name.contains('/') && !name.contains([' ', ':']) && is_short && is_test_file(name)
+}
+
+/// Kinds of failures of what cannot be loaded, as languages call them.
+const LOADING: [&str; 9] = [
+    "SyntaxError",
+    "IndentationError",
+    "TabError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "LoadError",
+    "CompileError",
+    "ParseError",
+    "NoClassDefFoundError",
+];
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,6 +249,37 @@ impl Extraction {
     pub fn set(&self) -> FailureSet {
         FailureSet::new(self.failures.iter().map(|failure| failure.fingerprint.clone()))
     }
+}
+
+/// Shortens failures to what an event can hold: many are still told apart, but not told of at length. Returns how many had
+/// to be left out all the same, because their names take too much.
+pub fn shorten(failures: &mut Vec<Failure>) -> u64 {
+    for failure in failures.iter_mut().skip(WHOLE_MAX) {
+        let line = failure.message.lines().next().unwrap_or_default();
+        failure.message = line.chars().take(HEADLINE_CHARS_MAX).collect();
+    }
+    let mut beyond: Vec<(Fingerprint, usize)> = failures.iter().skip(WHOLE_MAX).map(weight).collect();
+    beyond.sort_unstable();
+    let mut bytes = 0;
+    let fits = |(_, weight): &&(Fingerprint, usize)| {
+        bytes += weight;
+        bytes <= BEYOND_BYTES_MAX
+    };
+    let fitting = beyond.iter().take_while(fits).count();
+    let Some((first_out, _)) = beyond.get(fitting) else { return 0 };
+    let mut at = 0;
+    failures.retain(|failure| {
+        at += 1;
+        at <= WHOLE_MAX || failure.fingerprint < *first_out
+    });
+    u64::try_from(beyond.len() - fitting).unwrap_or(u64::MAX)
+}
+
+/// Returns how many bytes the words of a failure take.
+fn weight(failure: &Failure) -> (Fingerprint, usize) {
+    let file = failure.location.as_ref().map_or(0, |it| it.file.len());
+    let words = failure.message.len() + failure.kind.len() + failure.test.as_ref().map_or(0, String::len);
+    (failure.fingerprint.clone(), words + file)
 }
 
 /// Returns the command that was not found, where a shell says so and nobody says anything else.
