@@ -43,10 +43,66 @@ pub fn commit(workspace: &Path, name: &str) -> Result<String, String> {
     }
 }
 
+/// Says whether a name is counted from HEAD, which a worker moves with each commit.
+pub fn is_of_head(name: &str) -> bool {
+    name.starts_with("HEAD~") || name.starts_with("HEAD^")
+}
+
+/// Finds out, before anybody works, whether a name that is counted from HEAD can stand for a commit afterwards: it does so
+/// now, or will with one more commit.
+///
+/// # Errors
+///
+/// As [`commit`].
+pub fn foresee(workspace: &Path, name: &str) -> Result<(), String> {
+    commit(workspace, name).map(drop).or_else(|why| {
+        before_a_commit(name).and_then(|name| commit(workspace, &name).ok()).map(drop).ok_or(why)
+    })
+}
+
+/// Returns what is called so once there is one more commit: `HEAD~2` is `HEAD~1` now.
+fn before_a_commit(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("HEAD")?;
+    let counted = rest.get(1..)?;
+    let digits = counted.len() - counted.trim_start_matches(|it: char| it.is_ascii_digit()).len();
+    let (count, more) = counted.split_at(digits);
+    let count: u32 = if count.is_empty() { 1 } else { count.parse().ok()? };
+    match (rest.as_bytes()[0], count) {
+        (b'~', 2..) => Some(format!("HEAD~{}{more}", count - 1)),
+        // What follows in braces is not counted.
+        (b'~' | b'^', 1) if !more.starts_with('{') => Some(format!("HEAD{more}")),
+        _ => None,
+    }
+}
+
 /// Reads a small file of the workspace without following links.
 fn read(workspace: &Path, file: &Path) -> Option<Vec<u8>> {
     let path = folder::as_bytes(file);
     let (folders, name) = folder::split(&path);
     let folder = Folder::root(&workspace.canonicalize().ok()?).ok()?.open_below(folders).ok()?;
     folder.read_small(name, FILE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_from_head_is_one_nearer_before_a_commit() {
+        for (name, want) in [
+            ("HEAD~1", Some("HEAD")),
+            ("HEAD~", Some("HEAD")),
+            ("HEAD^", Some("HEAD")),
+            ("HEAD~3", Some("HEAD~2")),
+            ("HEAD^^", Some("HEAD^")),
+            ("HEAD~2^2", Some("HEAD~1^2")),
+            ("HEAD^2", None),
+            ("HEAD~0", None),
+            ("HEAD^{tree}", None),
+            ("HEAD", None),
+            ("main", None),
+        ] {
+            assert_eq!(before_a_commit(name).as_deref(), want, "{name}");
+        }
+    }
 }

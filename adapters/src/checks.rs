@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ use unstuck_core::gate::{self, CommandResult};
 use unstuck_core::id::Blob;
 use unstuck_store::blobs::BlobStore;
 
+use crate::blocking::blocking;
 use crate::process::{self, Spec, Stop, StopSignal};
 use crate::redact::Redactor;
 use crate::reports::Reports;
@@ -34,6 +36,26 @@ pub struct Suite {
     pub observations: u32,
     /// Most time of all together.
     pub limit: Duration,
+    /// Sees what they change, where anybody looks.
+    pub witness: Option<Witness>,
+}
+
+/// Says which files of the repository are not what they were before the check.
+#[derive(Clone)]
+pub struct Witness(pub Arc<dyn Fn() -> Vec<String> + Send + Sync>);
+
+impl fmt::Debug for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Witness")
+    }
+}
+
+impl Witness {
+    /// Looks, beside the loop.
+    pub async fn look(&self) -> Vec<String> {
+        let look = Arc::clone(&self.0);
+        blocking(move || look()).await
+    }
 }
 
 /// A command of a check.
@@ -92,10 +114,23 @@ pub async fn run(
                 reports.iter().map(|it| redactor.redact_bytes(it).0.into_owned()).collect();
             let result = result_of(&run, &cwd, &outcome, &reports, before.as_deref(), blobs);
             add(&mut together, &run, outcome);
-            let observed = match seen.take() {
-                Some(seen) => both(&seen, result, before.as_deref()),
-                None => result,
+            let Some(first) = seen.take() else {
+                let again = may_be_flaky(&result) && *stop.borrow() == Stop::Run;
+                seen = Some(result);
+                if again { continue } else { break }
             };
+            let observed = both(&first, result, before.as_deref());
+            let differs = observed.flaky.len() > first.flaky.len() || observed.passed();
+            let changed = match &suite.witness {
+                Some(witness) if differs => witness.look().await,
+                _ => Vec::new(),
+            };
+            if !changed.is_empty() {
+                together.notes.push(otherwise(&run, &changed));
+                // What holds is what was found in the files that the worker had left.
+                seen = Some(CommandResult { duration: observed.duration, ..first });
+                break;
+            }
             let again = may_be_flaky(&observed) && *stop.borrow() == Stop::Run;
             seen = Some(observed);
             if !again {
@@ -305,6 +340,16 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
 pub fn leaves_tests_out(result: &CommandResult, cwd: &Path, blobs: &dyn BlobStore) -> bool {
     result.tests.is_some_and(|tests| tests.skipped > 0 || tests.ran() == 0)
         || listing_of(result, &cwd.to_string_lossy(), blobs).names_excused()
+}
+
+/// Says why what failed at first does not count as flaky.
+fn otherwise(run: &str, changed: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+    let named = changed.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if changed.len() > NAMED_MAX { ", ..." } else { "" };
+    format!(
+        "`{run}` showed something else when it was run again, but it had changed {named}{more} by then: that does not count"
+    )
 }
 
 /// Says whether running it again may show something else. What hangs or cannot be run is not tried again.

@@ -33,6 +33,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
         commands: commands.iter().map(spec).collect(),
         observations,
         limit: Duration::from_secs(if commands.contains(&"sleep 60") { 1 } else { 60 }),
+        witness: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redactor = Redactor::from_environment(std::iter::empty(), &[]);

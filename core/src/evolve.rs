@@ -424,7 +424,10 @@ impl RunState {
                 (_, now) => now,
             };
             match &event.drift {
-                Some(drift) => step.drift = (**drift).clone(),
+                Some(drift) => {
+                    scope::worked(&mut step.by_checks, drift);
+                    step.drift = (**drift).clone();
+                }
                 None => step.drift.put_back.clear(),
             }
             if !event.outcome.exit.is_stopped() {
@@ -471,6 +474,7 @@ impl RunState {
             step.phase = StepPhase::CheckDue;
             step.attempt = step.attempt.next();
             step.rests.note(rest);
+            step.checks_changed.extend(event.changed.iter().cloned());
             if event.outcome.exit.is_stopped() {
                 return Fold::Done;
             }
@@ -492,6 +496,7 @@ impl RunState {
                 }
             }
             if let Some(drift) = &event.drift {
+                scope::checked(&mut step.by_checks, &step.drift, drift);
                 let put_back = std::mem::take(&mut step.drift.put_back);
                 step.drift = Drift { put_back, ..(**drift).clone() };
             }

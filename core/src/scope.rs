@@ -37,6 +37,9 @@ pub struct Drift {
     pub lines: Option<u64>,
     /// What was outside of the scope, and was put back after the work.
     pub put_back: Vec<String>,
+    /// After a check, what differs only since the work before it and was in no commit: the check has written it. After the
+    /// work, what only checks had written, and this work has changed. Only of a step with rules.
+    pub by_check: Vec<String>,
 }
 
 impl Drift {
@@ -55,14 +58,16 @@ pub struct Violation {
     pub strayed: Vec<String>,
 }
 
-/// Compares what differs with what a step may change. `None` if all is well.
-pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
+/// Compares what differs with what a step may change, but for what only checks have written, which no worker can mend. `None`
+/// if all is well.
+pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<String>) -> Option<Violation> {
     if drift.files.is_empty() || !has_rules(policy) {
         return None; // Making patterns takes longer than the whole decision.
     }
     let mut violation = Violation::default();
-    let looked_at = looked_at(policy, &drift.files);
-    let (protected, rest) = parted(policy, &drift.files, &looked_at);
+    let files = by_worker(&drift.files, by_checks);
+    let looked_at = looked_at(policy, &files);
+    let (protected, rest) = parted(policy, &files, &looked_at);
     violation.strayed("protected_paths", "undo what was changed in protected paths", &protected);
     violation.strayed(
         "outside_allowed_paths",
@@ -78,6 +83,23 @@ pub fn violation(policy: &Convergence, drift: &Drift) -> Option<Violation> {
         policy.max_changed_lines,
     );
     (!violation.fingerprints.is_empty()).then_some(violation)
+}
+
+/// Returns the files that are not only checks' work.
+pub fn by_worker(files: &[String], by_checks: &BTreeSet<String>) -> Vec<String> {
+    files.iter().filter(|file| !by_checks.contains(*file)).cloned().collect()
+}
+
+/// Takes in what a check was seen to write. Whatever differed after the work before it stays the worker's; `worked` is
+/// that.
+pub fn checked(by_checks: &mut BTreeSet<String>, worked: &Drift, now: &Drift) {
+    let is_new = |file: &&String| !worked.files.contains(file);
+    by_checks.extend(now.by_check.iter().filter(is_new).cloned());
+}
+
+/// Takes out what a worker has changed: from then on it is the worker's, until it is as it was.
+pub fn worked(by_checks: &mut BTreeSet<String>, now: &Drift) {
+    now.by_check.iter().for_each(|file| _ = by_checks.remove(file));
 }
 
 /// Returns the files that verdicts are written to, of every step and of the child runs of steps. They are Unstuck's, wherever
@@ -111,6 +133,11 @@ pub fn has_rules(policy: &Convergence) -> bool {
         || !policy.protected_paths.is_empty()
         || policy.max_changed_files.is_some()
         || policy.max_changed_lines.is_some()
+}
+
+/// Says whether what a step changes is compared with a commit that its rules name.
+pub fn names_base(policy: &Convergence) -> bool {
+    has_rules(policy) && (policy.diff_base_ref.is_some() || policy.diff_base_ref_file.is_some())
 }
 
 /// Returns the paths that a step's rules are about.
@@ -395,7 +422,7 @@ mod tests {
         let check = |changed: &[&str], want: &[&str]| {
             let files = changed.iter().map(|&path| path.to_owned()).collect();
             let drift = Drift { files, lines: Some(100), ..Drift::default() };
-            let found = violation(&policy, &drift).unwrap_or_default();
+            let found = violation(&policy, &drift, &BTreeSet::new()).unwrap_or_default();
             assert_eq!(found.fingerprints, want, "{changed:?}");
         };
         check(&["src/a", "src/b"], &[]);
@@ -406,9 +433,54 @@ mod tests {
         check(&["src/a", "src/b", "src/c"], &["diff_budget:max_changed_files_exceeded"]);
         let drift = Drift { files: vec!["src/a".to_owned()], lines: Some(101), ..Drift::default() };
         assert_eq!(
-            violation(&policy, &drift).unwrap().fingerprints,
+            violation(&policy, &drift, &BTreeSet::new()).unwrap().fingerprints,
             ["diff_budget:max_changed_lines_exceeded"]
         );
+    }
+
+    #[test]
+    fn what_only_checks_have_written_is_charged_to_nobody() {
+        let texts = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
+        let drift = |files: &[&str], by_check: &[&str]| Drift {
+            files: texts(files),
+            by_check: texts(by_check),
+            ..Drift::default()
+        };
+        let policy = Convergence {
+            allowed_paths: vec!["src/**".to_owned()],
+            max_changed_files: Some(1),
+            ..Convergence::default()
+        };
+        // After the work, after the check, and so on.
+        for (turns, want) in [
+            (vec![drift(&["src/a"], &[]), drift(&["r.xml", "src/a", "src/b"], &["r.xml", "src/b"])], vec![]),
+            (vec![drift(&["r.xml"], &[]), drift(&["r.xml"], &["r.xml"])], vec!["r.xml"]),
+            (
+                vec![drift(&[], &[]), drift(&["r.xml"], &["r.xml"]), drift(&["r.xml"], &["r.xml"])],
+                vec!["r.xml"],
+            ),
+            (
+                vec![
+                    drift(&[], &[]),
+                    drift(&["r.xml"], &["r.xml"]),
+                    drift(&[], &["r.xml"]),
+                    drift(&["r.xml"], &["r.xml"]),
+                ],
+                vec![],
+            ),
+        ] {
+            let mut by_checks = BTreeSet::new();
+            let mut last = Drift::default();
+            for (at, now) in turns.iter().enumerate() {
+                match at % 2 {
+                    0 => worked(&mut by_checks, now),
+                    _ => checked(&mut by_checks, &last, now),
+                }
+                last = now.clone();
+            }
+            let found = violation(&policy, &last, &by_checks).unwrap_or_default();
+            assert_eq!(found.strayed, want, "{turns:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where a run stands: the fold of its events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,10 @@ pub struct StepState {
     pub changed_now: Option<bool>,
     /// What differs from the base of the step.
     pub drift: Drift,
+    /// What only checks have written, wherever that is: it is not the work of its worker.
+    pub by_checks: BTreeSet<String>,
+    /// Files of the repository that its checks have changed themselves.
+    pub checks_changed: BTreeSet<String>,
     /// The workspace when the step began.
     pub began_with: Option<Arc<Snapshot>>,
     /// The workspace before the work that has not come to its end yet: what an attempt that was lost has changed since

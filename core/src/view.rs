@@ -34,18 +34,22 @@ pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
 pub fn scope(step: &Step, at: &StepState) -> Value {
     let drift = &at.drift;
     let policy = step.convergence.as_ref();
-    let all = || drift.files.iter().map(String::as_str);
+    let files = scope::by_worker(&drift.files, &at.by_checks);
+    let all = || files.iter().map(String::as_str);
     let looked_at: BTreeSet<&str> = match policy {
-        Some(policy) => scope::looked_at(policy, &drift.files).into_iter().collect(),
+        Some(policy) => scope::looked_at(policy, &files).into_iter().collect(),
         None => all().collect(),
     };
     let ignored: Vec<&str> = all().filter(|file| !looked_at.contains(file)).collect();
-    let violation = policy.and_then(|policy| scope::violation(policy, drift)).unwrap_or_default();
+    let by_checks: Vec<&String> = drift.files.iter().filter(|file| at.by_checks.contains(*file)).collect();
+    let violation =
+        policy.and_then(|policy| scope::violation(policy, drift, &at.by_checks)).unwrap_or_default();
     Value::Object(object([
         ("baseRef", json!(drift.base)),
         ("changedFiles", json!(looked_at)),
         ("changedLines", json!(drift.lines)),
         ("ignoredFiles", json!(ignored)),
+        ("checkFiles", json!(by_checks)),
         ("violations", json!(violation.strayed)),
         ("reasons", json!(violation.reasons)),
         ("putBack", json!(drift.put_back)),

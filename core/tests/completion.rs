@@ -208,6 +208,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     stamp: None,
                     answer: seen(&said),
                     unsettled_after: matches!(said, Unsettled(_)).then_some(3),
+                    changed: Vec::new(),
                 };
                 world.give(Observation::CheckFinished(finished)).expect("a check is in flight");
             }
@@ -540,6 +541,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
         stamp: None,
         answer: seen(&Answers(ALL_DONE)),
         unsettled_after: None,
+        changed: Vec::new(),
     };
     world.give(Observation::CheckFinished(finished)).expect("a closer is in flight");
     assert_eq!(stands(&world), "iteration 1 Conditions []");

@@ -154,6 +154,7 @@ fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
             stamp: None,
             answer: None,
             unsettled_after: None,
+            changed: Vec::new(),
         }),
     ];
     for command in commands {

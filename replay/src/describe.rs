@@ -255,7 +255,7 @@ fn concluded(conclusion: &Conclusion) -> String {
         Conclusion::CheckRequested(e) => {
             let what = match e.what {
                 Inquiry::Check => "a check is",
-                Inquiry::Preflight => "the preflight validators are",
+                Inquiry::Preflight => "the preflight is",
                 Inquiry::Conditions => "the validators are",
                 Inquiry::Closer => "the closer is",
             };

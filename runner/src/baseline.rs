@@ -4,12 +4,12 @@
 //! touched. Where something fails there, or tests are left out, they are run in the workspace as well, and that counts: what
 //! they need may be in no commit. So it does where the workspace holds uncommitted changes, or is in no repository.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::branch;
-use unstuck_adapters::checks::{self, Suite};
+use unstuck_adapters::checks::{self, Suite, Witness};
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::error::with_causes;
@@ -88,6 +88,7 @@ async fn in_checkout(
         blocking(move || checkout(&world)).await?
     };
     suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
+    suite.witness = Some(witness(&there));
     let show = |line: &str| world.watcher.line(&step.id, line);
     let taken = checks::run(suite, &*world.blobs, &world.redactor, stop, show).await;
     let world = Arc::clone(world);
@@ -140,4 +141,14 @@ fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
         Ok(files) => Err(format!("{files} files hold something that is in no commit")),
         Err(_) => Err(format!("it is {}", branch::unknown(&world.workspace))),
     }
+}
+
+/// Sees what the commands change of what the commit has, in a clean checkout of it.
+fn witness(there: &Path) -> Witness {
+    let there = there.to_owned();
+    Witness(Arc::new(move || {
+        let mut files = worktree::status(&there, Part::Whole).unwrap_or_default();
+        files.retain(|_, said| !said.starts_with("??"));
+        files.into_keys().collect()
+    }))
 }

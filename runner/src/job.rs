@@ -234,7 +234,7 @@ fn suite(
         checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
     };
     let commands = commands.iter().enumerate().map(spec).collect();
-    Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0) })
+    Ok(Suite { commands, observations, limit: Duration::from_millis(asked.limit.0), witness: None })
 }
 
 /// Returns the files of tests that could not be loaded before the work began and were removed since. One that was moved is
@@ -319,7 +319,8 @@ fn facts(world: &Machine, asked: &Asked<'_>, folder: &Path) -> io::Result<Facts>
 /// The last verdict as data, for scripts.
 fn feedback(step: &Step, at: &StepState) -> serde_json::Value {
     let told = &at.feedback;
-    let violation = step.convergence.as_ref().and_then(|policy| scope::violation(policy, &at.drift));
+    let policy = step.convergence.as_ref();
+    let violation = policy.and_then(|policy| scope::violation(policy, &at.drift, &at.by_checks));
     let violations = violation.unwrap_or_default().reasons;
     serde_json::json!({
         "iteration": told.iteration,
@@ -364,6 +365,8 @@ pub(crate) struct Done {
     pub(crate) stamp: Option<Digest>,
     /// In so many rounds, all that there are, validators have changed the workspace each time.
     pub(crate) unsettled_after: Option<u32>,
+    /// What a check has changed itself of what the repository has.
+    pub(crate) changed: Vec<String>,
 }
 
 /// Runs it.

@@ -544,8 +544,9 @@ pub fn fold(log: &RunLog) -> Result<RunState, ReadError> {
 async fn finish(mut runner: Runner<Machine>) -> Result<Ended, Error> {
     let outcome = runner.drive().await?;
     // What a person changes from now on is to be told from what the run has left. A check is not looked at when it
-    // ends, so that it changed nothing has to be recorded, too.
-    if outcome != RunOutcome::Complete
+    // ends, so that it changed nothing has to be recorded, too. What it has changed itself belongs to what the run has.
+    let by_checks = runner.state().steps().any(|(_, at)| !at.checks_changed.is_empty());
+    if (outcome != RunOutcome::Complete || by_checks)
         && let Some(snapshot) = runner.look()
         && (runner.state().may_have_changed_workspace() || runner.state().last_snapshot() != Some(&snapshot))
     {

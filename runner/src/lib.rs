@@ -25,6 +25,7 @@ mod scratch;
 mod seen;
 pub mod snapshots;
 mod validation;
+mod watched;
 pub mod workspace;
 pub mod world;
 

@@ -31,6 +31,7 @@ use crate::machine::{Machine, OWN_FOLDER};
 use crate::scratch::Scratch;
 use crate::seen::{After, Seen};
 use crate::validation::Looker;
+use crate::watched::Watched;
 use crate::{baseline, prompts, seen};
 
 /// An effect that is about to be performed.
@@ -42,6 +43,8 @@ pub struct Prepared {
     copy: Option<Scratch>,
     /// Looks at the workspace after a closer, wherever that one worked.
     looker: Option<Looker>,
+    /// The workspace before a check that nobody else works beside.
+    watched: Option<Watched>,
 }
 
 /// What is known of an effect from its beginning to its end.
@@ -128,12 +131,14 @@ pub(crate) fn prepare(
         prompt: text,
         said: at.feedback.said.clone(),
     };
+    let watched_from = looked.seen.as_ref().map(Seen::before);
     let prepared = Prepared {
         task,
         job,
         // Without rules nothing is compared after a check; validators look themselves.
         seen: looked.seen.filter(|it| !is_check || it.has_rules()),
         copy: looked.copy,
+        watched: Watched::of(world, state, step, inquiry, watched_from),
         looker: (inquiry == Some(Inquiry::Closer)).then(|| Looker::new(world, state)),
     };
     Ok((started, prepared))
@@ -334,7 +339,11 @@ pub(crate) async fn perform(
     stop: StopSignal,
     tell: Tell,
 ) -> Observation {
-    let Prepared { task, job, seen, copy, looker } = prepared;
+    let Prepared { task, mut job, seen, copy, looker, watched } = prepared;
+    let witness = watched.map(|watched| watched.witness(&world));
+    if let Job::Checks(suite) = &mut job {
+        suite.witness.clone_from(&witness);
+    }
     let (mut outcome, done) = task.carry_out(&world, job, stop, tell).await;
     let is_led_away = world.led_away().is_some();
     let decision_file = task.verdict_file(&world, is_led_away || outcome.exit.is_stopped());
@@ -343,10 +352,13 @@ pub(crate) async fn perform(
         _ => After::default(),
     };
     let answer = task.answer(&outcome, &decision_file);
-    let done = match looker {
+    let mut done = match looker {
         Some(looker) => looker.end(&world, &mut outcome.notes).await,
         None => done,
     };
+    if let Some(witness) = witness {
+        done.changed = witness.look().await;
+    }
     task.collect_outputs(&world, &mut outcome);
     if let Some(copy) = copy {
         blocking(move || drop(copy)).await;
@@ -469,6 +481,7 @@ impl Task {
                 stamp: done.stamp,
                 answer,
                 unsettled_after: done.unsettled_after,
+                changed: done.changed,
             }),
             _ => Observation::WorkerFinished(WorkerFinished {
                 step,

@@ -1,6 +1,7 @@
 //! The workspace before and after a worker or a check: what was changed, how far the step has drifted from its base, and
 //! what of that is put back.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,12 +39,18 @@ pub(crate) struct Seen {
     from: Box<Snapshot>,
     /// What attempts of the same work have changed that were lost.
     lost_work: Vec<LostWork>,
+    /// What only checks had written.
+    by_checks: BTreeSet<String>,
+    /// What differed before, after the work or the check that came last.
+    differed: Drift,
     /// The rules of the step about what it changes, if it has any.
     rules: Option<Convergence>,
     /// The commit that is compared with, as far as it was there before the work.
     base: Option<String>,
     stage: Stage,
     is_check: bool,
+    /// Nobody has worked yet.
+    is_baseline: bool,
     /// The command that brings back the files as they were before this iteration.
     undo: String,
 }
@@ -75,13 +82,14 @@ pub(crate) fn before(
     // What validators find is known of this workspace only.
     let verifies = inquiry == Some(Inquiry::Conditions);
     let is_check = inquiry.is_some();
-    if is_check && !verifies && (rules.is_none() || due.iteration == Iteration::BASELINE) {
+    if is_check && !verifies && rules.is_none() {
         return Ok(None);
     }
+    let is_baseline = is_check && due.iteration == Iteration::BASELINE;
     let base = match &rules {
         Some(_) if at.drift.base.is_some() => at.drift.base.clone(),
-        Some(rules) => base_before(world, rules)?,
-        None => None,
+        Some(rules) if !is_baseline || inquiry == Some(Inquiry::Preflight) => base_before(world, rules)?,
+        _ => None,
     };
     let before = match look(world, state.first_snapshot(), state.last_snapshot()) {
         Ok(Some(before)) => before,
@@ -101,7 +109,23 @@ pub(crate) fn before(
     let gaps = at.gaps.iter().cloned().chain(at.gap(Arc::new((*before).clone()))).collect();
     let stage = at.convergence.stage();
     let undo = undo(state, due);
-    Ok(Some(Seen { first, of_step, gaps, before, from, lost_work, rules, base, stage, is_check, undo }))
+    let (by_checks, differed) = (at.by_checks.clone(), at.drift.clone());
+    Ok(Some(Seen {
+        first,
+        of_step,
+        gaps,
+        before,
+        from,
+        lost_work,
+        by_checks,
+        differed,
+        rules,
+        base,
+        stage,
+        is_check,
+        is_baseline,
+        undo,
+    }))
 }
 
 /// Returns the command that brings back the files as they were before an iteration, whatever came after it.
@@ -112,17 +136,19 @@ fn undo(state: &RunState, due: &Due) -> String {
     format!("unstuck undo {run} {}{step}", due.iteration)
 }
 
+/// What to do about a base that cannot be had.
+const NO_BASE: &str = "see which there are: git log --oneline --all; make it and go on: unstuck resume; or name another one in \
+                       diff_base_ref and run again";
+
 /// Returns the commit that is compared with, as it is before anybody could move it. What is counted from HEAD is only
-/// known afterwards, and a file may be one that the work makes.
+/// known afterwards.
 fn base_before(world: &Machine, rules: &Convergence) -> Result<Option<String>, String> {
-    let Some(name) = &rules.diff_base_ref else {
-        let name = base::name(&world.workspace, rules).ok().flatten();
-        return Ok(name.and_then(|name| base::commit(&world.workspace, &name).ok()));
+    let found = match &rules.diff_base_ref {
+        Some(name) if base::is_of_head(name) => base::foresee(&world.workspace, name).map(|()| None),
+        _ => base::name(&world.workspace, rules)
+            .and_then(|name| name.map(|name| base::commit(&world.workspace, &name)).transpose()),
     };
-    if name.starts_with("HEAD~") || name.starts_with("HEAD^") {
-        return Ok(None);
-    }
-    base::commit(&world.workspace, name).map(Some)
+    found.map_err(|why| format!("{why}; {NO_BASE}"))
 }
 
 /// Makes a copy of the workspace for somebody who only looks: nothing that is changed there stays.
@@ -232,7 +258,8 @@ impl Seen {
         notes: &mut Vec<String>,
     ) -> Result<Vec<String>, String> {
         let (Some(rules), Some(drift)) = (&self.rules, drift) else { return Ok(Vec::new()) };
-        let strayed = scope::to_put_back(rules, self.stage, &drift.files);
+        let by_worker = scope::by_worker(&drift.files, &self.by_checks_with(drift));
+        let strayed = scope::to_put_back(rules, self.stage, &by_worker);
         if strayed.is_empty() {
             return Ok(strayed);
         }
@@ -246,6 +273,42 @@ impl Seen {
             notes.push(format!("what was changed out of scope was put back: {}", named(&done)));
         }
         Ok(done)
+    }
+
+    /// Returns what only checks have written by now.
+    fn by_checks_with(&self, drift: &Drift) -> BTreeSet<String> {
+        let mut by_checks = self.by_checks.clone();
+        if self.is_check {
+            scope::checked(&mut by_checks, &self.differed, drift);
+        } else {
+            scope::worked(&mut by_checks, drift);
+        }
+        by_checks
+    }
+
+    /// Returns what a check has written, or what the work has changed of what only checks had written.
+    fn by_check(
+        &self,
+        keeper: &Keeper,
+        rules: &Convergence,
+        since: &Since<'_>,
+        after: &Snapshot,
+    ) -> Result<Vec<String>, String> {
+        if self.is_check {
+            let is_new =
+                |file: &&String| !self.differed.files.contains(file) && !self.by_checks.contains(*file);
+            let files = since.keys().filter(is_new).cloned().collect();
+            return keeper.new_files(rules, (&self.of_step, after), files).map_err(told);
+        }
+        if self.by_checks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut touched = BTreeSet::new();
+        let lost = self.lost_work.iter().map(|it| (&*it.before, &*it.after));
+        for (before, after) in lost.chain([(&*self.from, after)]) {
+            touched.extend(keeper.drift_of_scope(rules, before, after).map_err(told)?);
+        }
+        Ok(touched.intersection(&self.by_checks).cloned().collect())
     }
 
     /// Returns what the files of the step are compared with.
@@ -270,6 +333,10 @@ impl Seen {
             files.truncate(Drift::FILES_MAX);
             return Ok(Some(Drift { files, files_left_out, ..Drift::default() }));
         };
+        if self.is_baseline {
+            let by_check = keeper.drift_of_scope(rules, &self.before, after).map_err(told)?;
+            return Ok(Some(Drift { by_check, ..Drift::default() }));
+        }
         let base = match &self.base {
             Some(commit) => Some(commit.clone()),
             None => match base::name(&world.workspace, rules)? {
@@ -286,11 +353,14 @@ impl Seen {
             let files = keeper.drift_from_commit(rules, of_base, &since, after).map_err(told)?;
             since = files.into_iter().map(|file| (file, of_base)).collect();
         }
-        let lines = match rules.max_changed_lines {
-            Some(_) => Some(self.lines(keeper, rules, &since, (of_base.as_ref(), after))?),
-            None => None,
-        };
-        Ok(Some(Drift { base, files: since.into_keys().collect(), lines, ..Drift::default() }))
+        let by_check = self.by_check(keeper, rules, &since, after)?;
+        let mut drift = Drift { base, files: since.keys().cloned().collect(), by_check, ..Drift::default() };
+        if rules.max_changed_lines.is_some() {
+            let by_checks = self.by_checks_with(&drift);
+            since.retain(|file, _| !by_checks.contains(file));
+            drift.lines = Some(self.lines(keeper, rules, &since, (of_base.as_ref(), after))?);
+        }
+        Ok(Some(drift))
     }
 
     /// Counts the lines that were added and removed, of each file since what it is compared with.

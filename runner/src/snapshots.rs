@@ -266,6 +266,48 @@ impl Keeper {
         Ok(since)
     }
 
+    /// Returns which of some files are new: in no repository when the supervisor began, and not there when the step began
+    /// where they are to stay as they are, or where no repository says what is somebody's work.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::changes`].
+    pub fn new_files(
+        &self,
+        rules: &Convergence,
+        (of_step, after): (&Snapshot, &Snapshot),
+        mut files: Vec<String>,
+    ) -> Result<Vec<String>, Error> {
+        if files.is_empty() {
+            return Ok(files);
+        }
+        let changes = self.snapshots.changes(of_step, after)?;
+        let added = changes.iter().filter(|it| it.kind == ChangeKind::Added).map(|it| shown(&it.path));
+        let added: BTreeSet<String> = added.collect();
+        let known = self.known.get().and_then(Option::as_ref);
+        let protected = Protected::of(rules);
+        files.retain(|file| match known {
+            Some(known) if known.tracked.contains(Path::new(file)) => false,
+            Some(_) if !protected.has(file) => true,
+            _ => added.contains(file),
+        });
+        Ok(files)
+    }
+
+    /// Returns the files that the repository had when the supervisor began and that are not now what they were `then`;
+    /// `None` where nobody can tell.
+    pub fn changed_files(&self, first: &Snapshot, then: &Snapshot) -> Option<Vec<String>> {
+        let known = self.known.get()?.as_ref()?;
+        let now = self.take(Some(first), Some(then)).ok()?;
+        if now.work == then.work {
+            return Some(Vec::new());
+        }
+        let changes = self.snapshots.changes(then, &now).ok()?;
+        let is_meant =
+            |it: &&Change| it.kind != ChangeKind::NotCovered && known.tracked.contains(it.path.as_path());
+        Some(changes.iter().filter(is_meant).map(|it| shown(&it.path)).collect())
+    }
+
     /// Returns the files that differ from a commit, but what was in no commit when the step began, or was taken up
     /// again, and is as it was then.
     ///

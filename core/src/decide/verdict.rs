@@ -17,16 +17,33 @@ use crate::workflow::{Capability, Check, CheckBy, OnExhausted, Step, Work, Worke
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
 const JOB_POLL_MIN: Millis = Millis::from_secs(1);
 
+/// How many files a sentence names.
+const NAMED_MAX: usize = 10;
+
 /// What is said of a completion that shows nothing.
 const HELD_BEFORE: &str = "unchanged: nothing in the workspace was changed, so what was asked of it held before the work began, too";
 const STILL_FAILING: &str = "unchanged: nothing was changed, so what failed before the work began fails still; a gate that asks for no new \
                              failures lets that through";
 const UNCHANGED: &str = "unchanged: the checks passed before the work began, and nothing was changed";
 
+/// Says whether nobody has changed anything: neither a worker nor a check.
+fn is_unchanged(at: &StepState) -> bool {
+    at.changed == Changed::No && at.checks_changed.is_empty()
+}
+
+/// Says what checks have changed themselves of what the repository has.
+fn changed_by_checks(at: &StepState) -> Option<String> {
+    let files = &at.checks_changed;
+    let named = files.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = files.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    (!files.is_empty()).then(|| format!("check_changes_files: the check itself changed {named}{more}"))
+}
+
 /// Says what a completion shows where nobody has changed anything since the baseline.
 fn unchanged(at: &StepState) -> Option<&'static str> {
     let passes = |results: &Arc<[CommandResult]>| results.iter().all(CommandResult::passed);
-    let before = passes(at.baseline.as_ref().filter(|_| at.changed == Changed::No)?);
+    let before = passes(at.baseline.as_ref().filter(|_| is_unchanged(at))?);
     match (before, at.results[0].as_ref().is_some_and(passes)) {
         (true, true) => Some(UNCHANGED),
         (false, false) => Some(STILL_FAILING),
@@ -96,9 +113,11 @@ impl Batch {
         }
         let doubt = unchanged(at).filter(|doubt| !event.problems.iter().any(|it| it == doubt));
         event.problems.extend(doubt.filter(|_| event.decision == Decision::Complete).map(str::to_owned));
-        if event.decision == Decision::Complete && at.changed == Changed::No && rests_on_conditions(step) {
+        if event.decision == Decision::Complete && is_unchanged(at) && rests_on_conditions(step) {
             event.problems.push(HELD_BEFORE.to_owned());
         }
+        let by_checks = changed_by_checks(at).filter(|said| !event.problems.contains(said));
+        event.problems.extend(by_checks);
         if event.decision == Decision::Complete && claims && !at.drift.put_back.is_empty() {
             event.claimed = Some(Decision::Complete);
             event.decision = Decision::Incomplete;
@@ -123,7 +142,7 @@ impl Batch {
         }
         if matches!(event.decision, Decision::Complete | Decision::Incomplete)
             && let Some(policy) = &step.convergence
-            && let Some(violation) = scope::violation(policy, &at.drift)
+            && let Some(violation) = scope::violation(policy, &at.drift, &at.by_checks)
         {
             event.claimed = event.claimed.or(Some(event.decision));
             event.decision = Decision::Incomplete;

@@ -275,6 +275,9 @@ pub struct CheckFinished {
     /// In so many rounds, the last that were allowed, validators have changed the workspace each time; `None` where they
     /// came to rest, so that what they found holds for what is there.
     pub unsettled_after: Option<u32>,
+    /// Files of the repository that are not what they were before it, where nobody else was at work: it has changed them
+    /// itself.
+    pub changed: Vec<String>,
 }
 
 /// Opening the log found damage and mended it.

@@ -350,6 +350,7 @@ fn observation(
             stamp: None,
             answer: None,
             unsettled_after: None,
+            changed: Vec::new(),
         });
     }
     // A client changes what it tells of; who only speaks of an outage has changed nothing.

@@ -1,5 +1,7 @@
 //! What one iteration can come to, as few words as make a difference to the controller.
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, Serializer};
 use unstuck_core::scope::{self, Drift, Protected};
 use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Gate, Step};
@@ -112,7 +114,9 @@ impl Letter {
             },
             Self::OutOfScope => {
                 let policy = step.convergence.as_ref();
-                policy.is_some_and(|policy| scope::violation(policy, &strays(policy)).is_some())
+                policy.is_some_and(|policy| {
+                    scope::violation(policy, &strays(policy), &BTreeSet::new()).is_some()
+                })
             }
             _ => true,
         }
@@ -158,8 +162,11 @@ mod tests {
             of(&[], &["!docs/**", "tests"], None),
             of(&[], &[], Some(3)),
         ] {
-            assert!(scope::violation(&policy, &strays(&policy)).is_some(), "{policy:?}");
+            assert!(scope::violation(&policy, &strays(&policy), &BTreeSet::new()).is_some(), "{policy:?}");
         }
-        assert!(scope::violation(&of(&[], &[], None), &strays(&Convergence::default())).is_none());
+        assert!(
+            scope::violation(&of(&[], &[], None), &strays(&Convergence::default()), &BTreeSet::new())
+                .is_none()
+        );
     }
 }

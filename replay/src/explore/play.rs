@@ -184,7 +184,9 @@ impl Player {
         let is_baseline = iteration == Iteration::BASELINE;
         let validators = self.validators(node, letter);
         let (exit, decision_file, commands) = match self.step.check.as_ref().map(|check| check.by.clone()) {
-            _ if !validators.is_empty() => (Exit::Code(0), DecisionFile::NotConfigured, Vec::new()),
+            _ if !validators.is_empty() || at(&node.state).inquiry == Inquiry::Preflight => {
+                (Exit::Code(0), DecisionFile::NotConfigured, Vec::new())
+            }
             _ if letter == Letter::CheckCannotRun && !is_baseline => {
                 (Exit::Signal(9), DecisionFile::NotConfigured, Vec::new())
             }
@@ -216,6 +218,7 @@ impl Player {
             stamp: None,
             answer: self.answer(letter),
             unsettled_after: None,
+            changed: Vec::new(),
         };
         let state = give(&node.state, Observation::CheckStarted(started));
         give(&state, Observation::CheckFinished(finished))

@@ -179,12 +179,12 @@ record! {
     v1::Earlier = reading::Earlier { usage, micro_usd }
     v1::Counts = reading::Counts { tools, tools_failed, retries, denied, unparsed }
     v1::FallbackTaken = domain::FallbackTaken { step, what, to, why }
-    v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back }
+    v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back, by_check }
     v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates, call }
     v1::CheckFinished = domain::CheckFinished {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
-        unsettled_after,
+        unsettled_after, changed,
     }
     v1::ValidatorResult = validator::ValidatorResult {
         validator, outcome, exit, duration, stdout, stderr, stdout_end, stderr_end, error, report, params, failures,

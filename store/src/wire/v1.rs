@@ -264,6 +264,7 @@ pub struct Drift {
     pub files_left_out: u64,
     pub lines: Option<u64>,
     pub put_back: Vec<String>,
+    pub by_check: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -302,6 +303,7 @@ pub struct CheckFinished {
     pub stamp: Option<Digest>,
     pub answer: Option<AnswerSeen>,
     pub unsettled_after: Option<u32>,
+    pub changed: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -205,6 +205,7 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
         drift: Some(Box::new(Drift {
             files: vec!["src/a.rs".to_owned()],
             lines: Some(3),
+            by_check: vec!["report.xml".to_owned()],
             ..Drift::default()
         })),
         diffstat: Some(Box::new(Diffstat::of(vec![ChangedFile {
@@ -362,6 +363,7 @@ pub fn observations() -> Vec<Observation> {
             stamp: Some(Digest::of(b"all")),
             answer: Some(Box::new(answer_seen())),
             unsettled_after: Some(3),
+            changed: vec!["Cargo.lock".to_owned()],
         })
     }));
     all

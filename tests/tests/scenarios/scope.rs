@@ -117,13 +117,89 @@ fn s63_a_base_is_a_commit_and_what_was_uncommitted_before_is_not_the_workers() {
         change(&stage, "", "echo x >>src/a.rs", rules).with_status(5).says(complaint);
     }
     let stage = repository();
-    change(
-        &stage,
-        "",
-        "git rev-parse HEAD >src/base; echo x >>docs/d.md",
-        "allowed_paths: [\"src/**\"], diff_base_ref_file: src/base",
-    );
+    stage.write("src/base", "work\n");
+    change(&stage, "", "echo x >>docs/d.md", "allowed_paths: [\"src/**\"], diff_base_ref_file: src/base");
     assert_eq!(strayed(&stage, ""), ["docs/d.md"]);
+}
+
+#[test]
+fn s63_a_base_that_cannot_be_had_is_found_before_anybody_works() {
+    for (base, complaint) in [
+        ("diff_base_ref: nowhere", "there is no commit \"nowhere\""),
+        ("diff_base_ref: \"work^{tree}\"", "there is no commit \"work^{tree}\""),
+        ("diff_base_ref: \"@{u}\"", "there is no commit \"@{u}\""),
+        ("diff_base_ref: HEAD~99", "there is no commit \"HEAD~99\""),
+        ("diff_base_ref: HEAD~2", "there is no commit \"HEAD~2\""),
+        ("diff_base_ref_file: none", "diff_base_ref_file none is not there"),
+        ("diff_base_ref_file: docs/d.md", "there is no commit \"d\""),
+    ] {
+        let stage = repository();
+        let ended = change(&stage, "", "echo x >>src/a.rs", &format!("{SRC}, {base}")).with_status(5);
+        let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(complaint) && said.contains("unstuck resume"), "{base}: {said}");
+        assert_eq!(stage.facts("worker_started").len(), 0, "{base}: {said}");
+        assert!(!said.contains("after 1 iteration"), "{base}: {said}");
+        stage.verify();
+    }
+    // A step before it may make it, and so may a person.
+    let stage = repository();
+    let step = format!(
+        "worker: CUSTOM, capabilities: [EDIT], instructions: 'echo x >>src/a.rs', max_iterations: 2, \
+         completion_check: {{commands: ['true']}}, convergence: {{enabled: true, {SRC}, diff_base_ref: base}}"
+    );
+    let flow = |steps: &str| format!("name: flow\nversion: \"1\"\ntimeout: 5m\nsteps:\n{steps}");
+    let make = "  make: {worker: CUSTOM, capabilities: [EDIT], instructions: git branch base}\n";
+    stage.write("flow.yaml", flow(&format!("{make}  work: {{depends_on: [make], {step}}}\n")));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    let stage = repository();
+    stage.write("flow.yaml", flow(&format!("  work: {{{step}}}\n")));
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5);
+    stage.git(&["branch", "base"]);
+    stage.unstuck(&["resume"]).with_status(0);
+    stage.verify();
+}
+
+/// Checks a worker that changes nothing, by a check that changes a tracked file as it goes.
+fn checked_by(script: &str, more: &[&str]) -> (Stage, Ended) {
+    let stage = repository();
+    stage
+        .write("t.sh", "grep -q d docs/d.md && { echo 'FAILED t.py::a - assert 1 == 2'; exit 1; }; exit 0\n");
+    stage.write("format.sh", "grep -q tidy src/a.rs || echo tidy >>src/a.rs\n");
+    commit(&stage);
+    let run = ["run", "go", "--check", script, "--with", "true", "--iterations", "2"];
+    let ended = stage.unstuck(&[&run[..], more].concat());
+    (stage, ended)
+}
+
+#[test]
+fn s31_what_a_check_changes_itself_is_said_and_makes_nothing_flaky() {
+    let empties = "sh t.sh; r=$?; : > docs/d.md; exit $r";
+    for (check, more, files, fails) in [
+        (empties, &["--baseline", "off"][..], Some("docs/d.md"), true),
+        (empties, &["--baseline", "off", "--allow", "**"], Some("docs/d.md"), true),
+        // What failed before the work began has emptied the file by then.
+        (empties, &[], Some("docs/d.md"), false),
+        ("sh format.sh; true", &[], Some("src/a.rs"), false),
+        // What no commit has is nobody's, and a check may write that.
+        ("date >report.log; date >report.txt", &[], None, false),
+    ] {
+        let (stage, ended) = checked_by(check, more);
+        assert_eq!(ended.status, Some(0), "{check}: {ended:?}");
+        let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!said.contains("flaky"), "{check}: {said}");
+        let first = &stage.verdicts()[0];
+        assert_eq!(first["decision"] == "incomplete", fails, "{check}: {first}");
+        if let Some(file) = files {
+            let note = format!("the check itself changed {file}");
+            assert!(said.contains(&note) && first["problems"].to_string().contains(&note), "{check}: {said}");
+            assert!(!said.contains("nothing was changed"), "{check}: {said}");
+            let diff = stage.unstuck(&["diff", "--name-only"]).with_status(0);
+            assert!(diff.out.contains(file) && !diff.err.contains("no difference"), "{check}: {diff:?}");
+        } else {
+            assert!(!said.contains("the check itself"), "{check}: {said}");
+        }
+        stage.verify();
+    }
 }
 
 #[test]
@@ -163,6 +239,49 @@ fn s63_neither_a_check_nor_a_moved_base_nor_a_lost_worker_leads_out_of_the_scope
     live.crash();
     stage.unstuck(&["resume"]).with_status(2);
     assert!(stage.verdicts()[0]["fingerprints"].to_string().contains("scope:file:docs/d.md"));
+}
+
+#[test]
+fn s63_what_only_a_check_writes_is_not_the_workers() {
+    let work = "echo call >>\"$SCRATCH/calls\"; echo x >>src/a.rs";
+    let green = "echo >>report.xml; mkdir -p src/cache tests/cache; date +%N >tests/cache/t; seq 9 >src/cache/s; \
+                 test $(wc -l <src/a.rs) -ge 4";
+    let counted = "allowed_paths: [\"src/**\"], max_changed_files: 1, max_changed_lines: 3";
+    for (work, check, rules, strayed) in [
+        (work, green, SRC, &[][..]),
+        (work, green, counted, &[]),
+        (work, green, "protected_paths: [\"tests/**\"]", &[]),
+        (work, green, "allowed_paths: [\"src/**\"], diff_base_ref: work", &[]),
+        // What the work has made or changed stays its own, whatever a check does with it.
+        (&*format!("{work}; echo >>report.xml"), green, SRC, &["report.xml"]),
+        (&*format!("{work}; [ -e report.xml ] && echo >report.xml"), green, SRC, &["report.xml"]),
+        (
+            &*format!("{work}; [ -e done ] || echo >report.xml; touch done"),
+            green,
+            SRC,
+            &["done", "report.xml"],
+        ),
+        // A check may run what was written: what a commit has, the worker may have changed by it.
+        (work, &*format!("echo >>docs/d.md; {green}"), SRC, &["docs/d.md"]),
+        (work, &*format!("echo >>.gitignore; {green}"), "protected_paths: [\"*\"]", &[".gitignore"]),
+    ] {
+        let stage = repository();
+        fs::write(stage.scratch("work.sh"), format!("{work}\ntrue\n")).expect("the scratch folder is ours");
+        let rest = format!(
+            "worker: COMMAND\ncommand: sh {}\ninstructions: go\nmax_iterations: 4\n\
+             completion_check: {{{{commands: ['{check}']}}}}\nconvergence: {{{{enabled: true, fail_on_max_stage: false, {rules}}}}}",
+            stage.scratch("work.sh").display()
+        );
+        stage.workflow("", &rest.replace("{{", "{").replace("}}", "}"));
+        let ended = stage.unstuck(&["run", "flow.yaml"]);
+        assert_eq!(
+            ended.status,
+            Some(if strayed.is_empty() { 0 } else { 2 }),
+            "{work}; {check}; {rules}: {ended:?}"
+        );
+        assert_eq!(self::strayed(&stage, ""), strayed, "{work}; {check}; {rules}");
+        stage.verify();
+    }
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! What a check changes itself of what the repository has: a worker has not done that, and what is found afterwards is not
+//! about what the worker has left.
+
+use std::sync::Arc;
+
+use unstuck_adapters::checks::Witness;
+use unstuck_core::RunState;
+use unstuck_core::event::Inquiry;
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::workflow::Step;
+
+use crate::machine::Machine;
+
+/// The workspace before a check.
+pub(crate) struct Watched {
+    first: Snapshot,
+    then: Box<Snapshot>,
+}
+
+impl Watched {
+    /// Takes down what the workspace is before a check: what was seen of it just now, else after the work. `None` where
+    /// somebody else may change it meanwhile, or where no repository has anything.
+    pub(crate) fn of(
+        world: &Machine,
+        state: &RunState,
+        step: &Step,
+        inquiry: Option<Inquiry>,
+        now: Option<Box<Snapshot>>,
+    ) -> Option<Self> {
+        let is_alone = world.parent.is_none()
+            && state.steps().all(|(other, at)| other.id == step.id || !at.phase.is_active());
+        if inquiry != Some(Inquiry::Check) || !is_alone {
+            return None;
+        }
+        let keeper = world.snapshots.as_ref()?;
+        let then = now.or_else(|| state.last_snapshot().cloned().map(Box::new))?;
+        then.repository.as_ref()?;
+        keeper.ask_git(&then);
+        let first = state.first_snapshot().cloned().unwrap_or_else(|| (*then).clone());
+        Some(Self { first, then })
+    }
+
+    /// Returns who looks what has changed since.
+    pub(crate) fn witness(self, world: &Arc<Machine>) -> Witness {
+        let world = Arc::clone(world);
+        Witness(Arc::new(move || {
+            let keeper = world.snapshots.as_ref().filter(|_| world.led_away().is_none());
+            keeper.and_then(|keeper| keeper.changed_files(&self.first, &self.then)).unwrap_or_default()
+        }))
+    }
+}
