@@ -52,6 +52,16 @@ pub enum ChangeError {
     /// The run did not record what the key asks for.
     #[error("step {0} had no max_changed_lines, so the lines that it changed were not counted")]
     LinesNotCounted(StepId),
+    /// Something else would have been observed, and nobody knows what.
+    #[error(
+        "{0} says what is run, where, how often or for how long: what would have been seen with another value was not recorded; run it so: unstuck run"
+    )]
+    OtherObservations(String),
+    /// Nothing was looked at before the work.
+    #[error(
+        "step {0} was run without a baseline, so there is nothing recorded to judge by what failed before the work"
+    )]
+    NoBaseline(StepId),
     /// What differs from another base is not known.
     #[error("the files of step {0} were compared with the base that it had, and with no other")]
     OtherBase(StepId),
@@ -101,13 +111,41 @@ impl Change {
             }
         }
         let mut now = before.to_string();
+        let is_nested = before.is_array() || before.is_object();
         if now.chars().count() > SHOWN_MAX {
             now = format!("{}…", now.chars().take(SHOWN_MAX).collect::<String>());
         }
-        Err(self.bad_value(&format!("it is {now} now")))
+        let form = if is_nested {
+            "; a list or a map is written as JSON, or as YAML between [ ] or { }"
+        } else {
+            ""
+        };
+        Err(self.bad_value(&format!("it is {now} now{form}")))
     }
 
-    fn bad_value(&self, why: &str) -> ChangeError {
+    /// Returns the key as it was given.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Returns the names in the key; none where its quotes are wrong.
+    pub fn names(&self) -> Vec<&str> {
+        parts(&self.key).unwrap_or_default()
+    }
+
+    /// Returns the value as it was given.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Returns the same change with its value written in another way.
+    #[must_use]
+    pub fn written(self, value: String) -> Self {
+        Self { value, ..self }
+    }
+
+    /// Returns the error for a value that a workflow file may not have either.
+    pub fn bad_value(&self, why: &str) -> ChangeError {
         ChangeError::BadValue { key: self.key.clone(), value: self.value.clone(), why: why.to_owned() }
     }
 

@@ -10,6 +10,7 @@ mod change;
 mod describe;
 mod diagnosis;
 mod explore;
+mod policy;
 mod proof;
 mod recheck;
 pub mod report;

@@ -9,11 +9,12 @@ use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
 use unstuck_core::id::{Iteration, Seq};
 use unstuck_core::prompt::{self, FromRegistry};
 use unstuck_core::validator::ValidatorResult;
-use unstuck_core::workflow::{Baseline, Step};
+use unstuck_core::workflow::Baseline;
 use unstuck_core::{Event, Observation, RunState, scope};
 
 use crate::batches::Batches;
 use crate::change::{Change, ChangeError};
+use crate::policy;
 use crate::recheck::{Difference, difference};
 
 /// What another policy would have made of a run.
@@ -90,7 +91,7 @@ pub fn what_if<E: From<ChangeError>>(
             evidence_ends = Some(format!("the run would have ended here: {}", outcome.as_str()));
         }
     }
-    if evidence_ends.is_none() && other.outcome() != recorded.outcome() {
+    if evidence_ends.is_none() && other.outcome().is_none() && recorded.outcome().is_some() {
         evidence_ends = Some("the run would have gone on, with work that was never done".to_owned());
     }
     let (outcome, recorded_outcome) = (other.outcome(), recorded.outcome());
@@ -107,7 +108,9 @@ fn is_unasked(other: &RunState, command: &Observation) -> bool {
         _ => return false,
     };
     let check = other.step(step).and_then(|(step, _)| step.check.as_ref());
-    iteration == Iteration::BASELINE && check.is_some_and(|check| check.baseline == Baseline::Off)
+    iteration == Iteration::BASELINE
+        && check.is_some_and(|check| check.baseline == Baseline::Off)
+        && other.admits(command).is_err()
 }
 
 /// Says what of an observation the other policy would need and nobody recorded.
@@ -159,24 +162,7 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
 
 fn changed(command: &Observation, changes: &[Change]) -> Result<Observation, ChangeError> {
     let Observation::RunStarted(started) = command else { return Ok(command.clone()) };
-    let workflow =
-        changes.iter().try_fold(started.workflow.clone(), |workflow, change| change.apply(&workflow))?;
-    let counts = |step: &Step| step.convergence.as_ref().is_some_and(|it| it.max_changed_lines.is_some());
-    let uncounted =
-        workflow.steps.iter().zip(&started.workflow.steps).find(|(now, was)| counts(now) && !counts(was));
-    if let Some((step, _)) = uncounted {
-        return Err(ChangeError::LinesNotCounted(step.id.clone()));
-    }
-    let base = |step: &Step| {
-        step.convergence
-            .as_ref()
-            .map(|it| (it.diff_base_ref.clone(), it.diff_base_ref_file.clone()))
-            .unwrap_or_default()
-    };
-    let mut pairs = workflow.steps.iter().zip(&started.workflow.steps);
-    if let Some((step, _)) = pairs.find(|(now, was)| base(now) != base(was)) {
-        return Err(ChangeError::OtherBase(step.id.clone()));
-    }
+    let workflow = policy::with(&started.workflow, changes)?;
     Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
 }
 

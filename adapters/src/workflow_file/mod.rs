@@ -36,6 +36,7 @@ mod schema;
 pub(crate) mod shape;
 pub(crate) mod step;
 pub(crate) mod toml;
+mod value;
 pub(crate) mod verify;
 pub(crate) mod view;
 mod workflow;
@@ -48,6 +49,7 @@ pub use reference::reference;
 pub use save::save;
 pub use schema::schema;
 pub use shape::{nearest, path_within, pattern, segment};
+pub use value::value;
 
 /// A workflow that was read, and what is worth saying about its file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub(crate) fn check_map(level: Level, node: &Node, place: Place, path: &KeyPath,
 }
 
 /// Checks a value; `place` is that of its key.
-fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
+pub(crate) fn check(kind: Kind, node: &Node, place: Place, path: &KeyPath, report: &mut Report) {
     match (kind, &node.kind) {
         (Kind::List(item) | Kind::Some(item), node::Kind::List(items)) => {
             if items.is_empty() && matches!(kind, Kind::Some(_)) {

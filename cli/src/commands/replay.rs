@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::Path;
 
-use unstuck_adapters::checks;
+use unstuck_adapters::{checks, workflow_file};
 use unstuck_core::gate::CommandResult;
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::state::StepPhase;
@@ -180,7 +180,7 @@ impl From<ChangeError> for Failed {
 fn what_if(found: &Found, args: &Args) -> Result {
     let changes = &args.what_if;
     let parsed: std::result::Result<Vec<Change>, ChangeError> =
-        changes.iter().map(|text| text.parse()).collect();
+        changes.iter().map(|text| as_in_file(text.parse()?)).collect();
     let parsed = parsed.map_err(Error::usage)?;
     let events = found.log()?.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
     let events = events.map(|event| event.map_err(Failed::Read));
@@ -203,6 +203,18 @@ fn what_if(found: &Found, args: &Args) -> Result {
         print_answer(&answer, &changes.iter().cloned().chain(again).collect::<Vec<_>>());
     }
     Ok(exit::OK)
+}
+
+/// Refuses what a workflow file may not have, and reads a list or a map as one would.
+fn as_in_file(change: Change) -> std::result::Result<Change, ChangeError> {
+    if change.value() == "none" {
+        return Ok(change);
+    }
+    match workflow_file::value(&change.names(), change.value()) {
+        Ok(Some(json)) => Ok(change.written(json.to_string())),
+        Ok(None) => Ok(change),
+        Err(why) => Err(change.bad_value(&why)),
+    }
 }
 
 /// Reads what the commands of a check showed from what was kept of it. Says why where that cannot be done.

@@ -416,6 +416,29 @@ fn s35_every_stop_has_a_reason_of_a_closed_set() {
 }
 
 #[test]
+fn s74_a_policy_that_would_have_let_it_through_ends_where_the_run_did() {
+    let stage = Stage::repository();
+    let rules = ["--check", "true", "--max-lines", "3", "--allow", "docs/**", "--iterations", "1"];
+    run(&stage, "seq 9 >docs.txt", &rules).with_status(2);
+    let ask = |changes: &[&str]| {
+        let changes = changes.iter().flat_map(|it| ["--what-if".to_owned(), format!("steps.work.{it}")]);
+        let words: Vec<String> = ["replay".to_owned()].into_iter().chain(changes).collect();
+        stage.unstuck(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let all = ["convergence.max_changed_lines=100", "convergence.allowed_paths=[\"**\"]"];
+    let answer = ask(&all).with_status(0);
+    let ends = answer.out.contains("recorded OUT OF ITERATIONS, then COMPLETE");
+    assert!(ends && !answer.out.contains("ends there"), "{answer:?}");
+    ask(&all[..1]).with_status(0).says("then OUT OF ITERATIONS");
+    // Where there was no baseline nobody knows what failed before.
+    let rest = "worker: CUSTOM\ncapabilities: [EDIT]\ninstructions: date >>src/new\nmax_iterations: 2\n\
+                completion_check: {commands: ['true']}";
+    stage.workflow("", rest);
+    stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+    ask(&["completion_check.baseline=gate"]).with_status(64).complains("was run without a baseline");
+}
+
+#[test]
 fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     let stage = Stage::repository();
     run(&stage, "date >>src/add.sh", &["--check", TESTS, "--iterations", "4"]).with_status(2);
@@ -439,6 +462,26 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
         .says("scope: undo what was changed");
     let uncounted = ["replay", "--what-if", "steps.work.convergence.max_changed_lines=3"];
     stage.unstuck(&uncounted).with_status(64).complains("were not counted");
+    // What would have been run otherwise was never seen, and what a file may not say nobody can ask for.
+    let refused = |change: &str, why: &str| {
+        let change = format!("steps.work.{change}");
+        stage.unstuck(&["replay", "--what-if", &change]).with_status(64).complains(why);
+    };
+    for change in [
+        "completion_check.observations=1",
+        "completion_check.observations=5",
+        "completion_check.commands.1.run=true",
+        "completion_check.timeout=1ms",
+        "command=rm",
+        "timeout=1s",
+    ] {
+        refused(change, "was not recorded");
+    }
+    refused("completion_check.commands=[]", "an empty list");
+    refused("convergence.allowed_paths=[\"../x\"]", "leads out");
+    refused("convergence.stages=2", "expected");
+    ask(&["--what-if", "steps.work.convergence.stages=[{stage: 2, append_instructions: less}]"])
+        .says("every decision would have been the same");
     ask(&["--read-again"]).says("every decision would have been the same");
     // An output that is gone or damaged is not taken for one that says nothing.
     let finished = stage.facts("check_finished");
