@@ -74,7 +74,7 @@ mod tests {
                 "Ok(Some([{\"append_instructions\":\"less\",\"stage\":2}]))",
             ),
             ("steps.a.convergence.stages", "[{stage: 1}]", "expected"),
-            ("steps.a.convergence.stages", "[{stag: 2}]", "unknown key"),
+            ("steps.a.convergence.stages", "[{stage: 2, stag: 3}]", "unknown key"),
             ("steps.a.convergence.stages", "[{", "Err("),
             ("steps.a.completion_check.commands", "[]", "an empty list"),
             ("steps.a.max_iterations", "0", "at least 1"),
