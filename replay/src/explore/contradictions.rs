@@ -1,5 +1,7 @@
 //! Settings that take each other's meaning away.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use unstuck_core::id::{Stage, StepId};
 use unstuck_core::scope::{self, Drift, Protected};
@@ -135,7 +137,8 @@ fn samples(pattern: &str) -> Vec<String> {
     let files = [format!("{sample}/any-name"), sample];
     let only = Convergence { allowed_paths: vec![pattern.to_owned()], ..Convergence::default() };
     let is_meant = |file: &String| {
-        scope::violation(&only, &Drift { files: vec![file.clone()], ..Drift::default() }).is_none()
+        scope::violation(&only, &Drift { files: vec![file.clone()], ..Drift::default() }, &BTreeSet::new())
+            .is_none()
     };
     let meant: Vec<String> = files.iter().filter(|file| is_meant(file)).cloned().collect();
     // What cannot be guessed is taken by its own words.
