@@ -13,9 +13,11 @@ use crate::duration::measured;
 use crate::event::Exit;
 use crate::failure::{
     Confidence, Failure, FailureSet, Fingerprint, Listed, Source, TestName, Tests, UNPARSED, is_test_file,
+    names_its_file,
 };
 use crate::id::{Blob, Millis};
 use crate::plural::count;
+use crate::unseen;
 use crate::workflow::{Baseline, CheckCommand, Gate};
 
 /// What one command of a check showed.
@@ -105,10 +107,12 @@ impl CommandResult {
 
     /// Returns the files of tests that something failed in before any of their tests was run: what cannot be loaded or compiled.
     pub fn unloaded(&self) -> Vec<TestName> {
-        let unloaded = self.failures.iter().filter(|it| it.test.as_deref().is_none_or(is_test_file));
-        let files = unloaded.filter_map(|it| Some((&it.tool, &it.location.as_ref()?.file)));
-        let files = files.filter(|(_, file)| is_test_file(file));
-        let names = files.map(|(tool, file)| TestName { tool: tool.clone(), name: file.clone() });
+        let file = |it: &Failure| {
+            let file = &it.location.as_ref()?.file;
+            let is_whole = it.test.as_ref().is_none_or(|test| names_its_file(test, file));
+            (is_whole && is_test_file(file)).then(|| TestName { tool: it.tool.clone(), name: file.clone() })
+        };
+        let names = self.failures.iter().filter_map(file);
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -121,6 +125,11 @@ impl CommandResult {
     pub fn failed_tests(&self) -> FailureSet {
         let tests = self.failures.iter().filter(|it| it.test.is_some());
         FailureSet::new(tests.map(|it| it.fingerprint.clone()))
+    }
+
+    /// Returns the tests that failed in it, as they are named.
+    pub fn test_names(&self) -> impl Iterator<Item = TestName> {
+        self.failures.iter().filter_map(unseen::test_name)
     }
 
     /// Says whether it came to its end, and it is known what failed.
@@ -242,6 +251,26 @@ pub(crate) fn findings(
             .extend(results.iter().filter(|it| it.tests.is_some_and(|tests| tests.ran() == 0)).map(untested));
     }
     findings
+}
+
+/// Returns for each command of a check that lets through the tests that failed before the work began and that it does not
+/// name: whether they were mended or removed, only the files may show.
+pub fn to_look_up(
+    commands: &[CheckCommand],
+    results: &[CommandResult],
+    baseline: &[CommandResult],
+    mode: Baseline,
+) -> Vec<Vec<TestName>> {
+    if !findings(commands, results, Some(baseline), mode).reasons.is_empty() {
+        return Vec::new();
+    }
+    let asks = |command: &CheckCommand| command.gate == Gate::NoNewFailures || mode != Baseline::Report;
+    let all = commands.iter().zip(results).zip(baseline);
+    let unnamed = all.map(|((command, result), base)| {
+        let unnamed = if asks(command) { unseen::unnamed(base, result) } else { Vec::new() };
+        unnamed.into_iter().filter_map(unseen::test_name).collect()
+    });
+    unnamed.collect()
 }
 
 /// Says that a command of tests shows nothing.
@@ -456,12 +485,18 @@ impl Findings {
             );
             self.note(reason, format!("tests_removed:{run}"));
         } else if !gone.is_empty() {
-            self.tests_gone(run, gone, base);
+            self.tests_gone(result, base);
         } else if now.is_none() && before > 0 && !result.listed.has_run_all(&base.listed.failed) {
             // Nobody knows that they are gone. But so it looks when a check was made to do nothing.
             let reason = format!(
                 "tests_unseen: `{run}` does not say any more how many tests it ran ({before} before); let it say so (no `-q`, \
                  no quiet reporter), have it write a report (`--report`), or begin again with `--baseline off`"
+            );
+            self.note(reason, format!("tests_unseen:{run}"));
+        } else if let Some(lacks) = lacks(result, base) {
+            let reason = format!(
+                "tests_unseen: `{run}` {lacks}, as it did before the work began, so nobody knows which tests it ran; let it do \
+                 so again, or begin again with `--baseline off`"
             );
             self.note(reason, format!("tests_unseen:{run}"));
         } else {
@@ -470,10 +505,18 @@ impl Findings {
     }
 
     /// Names the tests that are not run any more. One that passed and would fail now is as easily removed as one that failed.
-    fn tests_gone(&mut self, run: &str, gone: &[TestName], base: &CommandResult) {
+    fn tests_gone(&mut self, result: &CommandResult, base: &CommandResult) {
+        let (run, gone) = (&result.run, &result.listed.gone);
         let unloaded = base.unloaded();
-        let failed =
-            gone.iter().filter(|it| base.listed.failed.contains(it) || unloaded.contains(it)).count();
+        let tests: BTreeSet<TestName> = base.test_names().collect();
+        let has_failed =
+            |it: &&TestName| base.listed.failed.contains(it) || unloaded.contains(it) || tests.contains(it);
+        let failed = gone.iter().filter(has_failed).count();
+        let was_looked_up = |it: &TestName| tests.contains(it) && !base.listed.failed.contains(it);
+        let back = match gone.iter().all(was_looked_up) {
+            true => ", and no file has such a name any more; put back what was removed or renamed",
+            false => "; put back what was removed, renamed or skipped",
+        };
         let (ended, then) = match failed {
             0 => ("passed", "; where that was asked for, a new run takes it as it is"),
             failed if failed == gone.len() => ("failed", ", and mend it"),
@@ -481,8 +524,7 @@ impl Findings {
         };
         let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(|it| it.name.as_str()).collect();
         let reason = format!(
-            "tests_removed: `{run}` does not run {} that {ended} before the work began: {}{}; put back what was removed, \
-             renamed or skipped{then}",
+            "tests_removed: `{run}` does not run {} that {ended} before the work began: {}{}{back}{then}",
             if gone.len() == 1 { "a test" } else { "tests" },
             names.join(", "),
             more(gone.len()),
@@ -490,43 +532,41 @@ impl Findings {
         self.note(reason, format!("tests_removed:{run}"));
     }
 
-    /// Where there are neither numbers nor names, a test that was removed looks like one that was mended.
+    /// Where a test is not named, one that was removed looks like one that was mended.
     fn unseen(&mut self, result: &CommandResult, base: &CommandResult) {
-        let now = result.set();
-        let is_over = |it: &Failure| it.test.is_some() && !now.contains(&it.fingerprint);
         let run = &result.run;
-        if !result.listed.ran.is_empty() {
-            return;
-        }
-        let is_any_over = base.failures.iter().any(is_over);
-        if let Some(before) = base.tests {
-            let skipped = result.tests.map_or(0, |now| now.skipped);
-            if is_any_over && skipped > before.skipped {
-                self.problems.push(format!(
-                    "tests_unseen: `{run}` skips {skipped} tests, {} before the work began, and does not name those that it \
-                     runs, so it is not known whether those that failed were mended or are skipped; let it name them \
-                     (such as with -v), or write a report",
-                    before.skipped
-                ));
-            } else if is_any_over && base.tail.contains("stopping after ") {
-                self.problems.push(format!(
-                    "tests_unseen: `{run}` stopped at its first failures before the work began, so it is not known how many \
-                     tests there were; leave that option out, or let it name the tests (such as with -v)"
-                ));
+        let unnamed = unseen::unnamed(base, result);
+        let names: Vec<String> = unnamed.iter().take(NAMED_MAX).map(|it| name(it)).collect();
+        let named = format!("{}{}", names.join(", "), more(unnamed.len()));
+        let skipped = result.tests.map_or(0, |now| now.skipped);
+        let problem = match base.tests {
+            None if unnamed.is_empty() => {
+                let came_to_none = result.listed.ran.is_empty() && result.tests.is_some() && !base.passed();
+                came_to_none.then(|| {
+                    format!("`{run}` came to no test before the work began, so it is not known whether some were removed")
+                })
             }
-            return;
-        }
-        if is_any_over {
-            self.problems.push(format!(
-                "tests_unseen: `{run}` says neither how many tests it ran nor which, so it is not known whether those \
-                 that failed before the work began were mended or removed; let it name them (such as with -v), or \
-                 write a report"
-            ));
-        } else if result.tests.is_some() && !base.passed() {
-            self.problems.push(format!(
-                "tests_unseen: `{run}` came to no test before the work began, so it is not known whether some were removed"
-            ));
-        }
+            _ if unnamed.is_empty() => None,
+            None => Some(format!(
+                "`{run}` says neither how many tests it ran nor which, so it is not known whether those that failed before \
+                 the work began were mended or removed: {named}; let it name them (such as with -v), or write a report"
+            )),
+            Some(before) if skipped > before.skipped => Some(format!(
+                "`{run}` skips {skipped} tests, {} before the work began, and does not name those that it runs, so it is not \
+                 known whether those that failed were mended or are skipped: {named}; let it name them (such as with -v), or \
+                 write a report",
+                before.skipped
+            )),
+            Some(_) if base.tail.contains("stopping after ") => Some(format!(
+                "`{run}` stopped at its first failures before the work began, so it is not known how many tests there were; \
+                 leave that option out, or let it name the tests (such as with -v)"
+            )),
+            Some(_) => Some(format!(
+                "`{run}` does not name the tests that pass, so it is not known whether those that failed before the work began \
+                 were mended or swapped for others: {named}; let it name them (such as with -v), or write a report (--report)"
+            )),
+        };
+        self.problems.extend(problem.map(|problem| format!("tests_unseen: {problem}")));
     }
 
     fn note(&mut self, reason: String, fingerprint: String) {
@@ -549,6 +589,14 @@ fn come_and_go(result: &CommandResult, was: &str, failures: &[&Failure]) -> Stri
 fn named(failures: &[&Failure]) -> String {
     let names: Vec<String> = failures.iter().take(NAMED_MAX).copied().map(name).collect();
     format!("{}{}", names.join(", "), more(failures.len()))
+}
+
+/// Says what a command shows no more of the tests.
+fn lacks(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
+    if unseen::reports_vanished(base, result) {
+        return Some("writes no report any more");
+    }
+    (!unseen::silent(base, result).is_empty()).then_some("does not name its tests any more")
 }
 
 /// Says how many are not named of so many.
@@ -606,8 +654,11 @@ pub fn name(failure: &Failure) -> String {
 
 #[cfg(all(test, feature = "testing"))]
 mod tests {
+    use std::slice;
+
     use super::*;
     use crate::failure::{self, Output};
+    use crate::id::Digest;
     use crate::testing::command_result;
 
     fn before_the_work(base: &CommandResult) -> Prior<'_> {
@@ -749,11 +800,13 @@ mod tests {
             "tests_removed: `t` does not run tests that passed or failed before the work began: b, a; put";
         const FEWER: &str = "tests_removed: `t` ran 1 of the 2 tests that ran before the work began; put";
         const NONE: &str = "tests_removed: `t` ran 0 of the 2 tests";
+        const SWAPPED: &str = "tests_unseen: `t` does not name the tests that pass, so it is not known whether those that \
+             failed before the work began were mended or swapped for others: T#test_b; let";
         let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
         let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
         check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");
         // Renamed or mended, nobody can tell.
-        check(cargo, passed, "");
+        check(cargo, passed, "tests_unseen: `t` does not name its tests any more, as it did");
         check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
         check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
         // One that passed is not swapped for another either.
@@ -764,7 +817,7 @@ mod tests {
         check(cargo, "test result: ok. 0 passed; 0 failed; 0 ignored;", NONE);
         let minitest = "  1) Failure:\nT#test_b [t.rb:3]:\nExpected: 1\n  Actual: 2\n\n2 runs, 2 assertions, 1 failures, 0 errors, 0 skips";
         check(minitest, "2 runs, 1 assertions, 0 failures, 0 errors, 1 skips", FEWER);
-        check(minitest, "2 runs, 2 assertions, 0 failures, 0 errors, 0 skips", "");
+        check(minitest, "2 runs, 2 assertions, 0 failures, 0 errors, 0 skips", SWAPPED);
         let go = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
         check(go, "ok  \tm/p\t0.002s", "tests_unseen: `t` says neither");
         check("a.c:3:1: error: no semicolon", "", "");
@@ -877,6 +930,78 @@ mod tests {
     }
 
     #[test]
+    fn a_test_that_nobody_names_and_no_file_has_was_removed() {
+        let said = |failed: &str| format!("{failed}\n1 failed, 1 passed in 0.1s");
+        let base = command_result(
+            "t",
+            &Exit::Code(1),
+            &said("= short test summary info =\nFAILED t.py::test_b - assert 0"),
+        );
+        let command = |gate| [CheckCommand { run: "t".to_owned(), gate, reports: Vec::new() }];
+        let now = command_result("t", &Exit::Code(0), "2 passed in 0.1s");
+        let unnamed: Vec<TestName> = base.test_names().collect();
+        for (gate, mode, now, asked) in [
+            (Gate::Pass, Baseline::Gate, &now, unnamed.len()),
+            (Gate::NoNewFailures, Baseline::Report, &now, 1),
+            (Gate::Pass, Baseline::Report, &now, 0),
+            // What does not go through is not looked at.
+            (Gate::Pass, Baseline::Gate, &base, 0),
+            (Gate::NoNewFailures, Baseline::Gate, &base, 0),
+        ] {
+            let [now, base] = [now, &base].map(slice::from_ref);
+            let names = to_look_up(&command(gate), now, base, mode).concat();
+            assert_eq!(names.len(), asked, "{gate:?} {mode:?}");
+        }
+        let mut gone = now;
+        gone.listed.gone = unnamed;
+        let mut findings = Findings::default();
+        findings.add(Gate::Pass, &gone, before_the_work(&base));
+        assert_eq!(
+            findings.reasons,
+            [
+                "tests_removed: `t` does not run a test that failed before the work began: t.py::test_b, and no file has such \
+              a name any more; put back what was removed or renamed, and mend it"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_report_that_was_written_is_written_again() {
+        let report = Blob { digest: Digest::of(b"<testsuites/>"), size: 13 };
+        let [mut base, mut now] = ["", ""].map(|said| command_result("t", &Exit::Code(0), said));
+        base.reports = vec![report];
+        for (reports, is_missed) in [(Vec::new(), true), (vec![report], false)] {
+            now.reports = reports;
+            let mut findings = Findings::default();
+            findings.add(Gate::Pass, &now, before_the_work(&base));
+            let reasons = findings.reasons.concat();
+            assert_eq!(
+                reasons.starts_with("tests_unseen: `t` writes no report any more"),
+                is_missed,
+                "{reasons}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_test_may_be_moved_to_a_file_of_another_name() {
+        for (before, after) in [
+            (
+                "test_calc.py::test_a PASSED [ 50%]\ntest_calc.py::test_b FAILED [100%]\n=== FAILURES ===\n____ test_b ____\n\n    def test_b():\n>       assert 0\nE       assert 0\n\ntest_calc.py:4: AssertionError\n= short test summary info =\nFAILED test_calc.py::test_b - assert 0\n1 failed, 1 passed in 0.1s",
+                "test_sums.py::test_a PASSED [ 50%]\ntest_sums.py::test_b PASSED [100%]\n2 passed in 0.1s",
+            ),
+            (
+                "test_a (tests.test_calc.T.test_a) ... ok\ntest_b (tests.test_calc.T.test_b) ... FAIL\n\n======================================================================\nFAIL: test_b (tests.test_calc.T.test_b)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/w/tests/test_calc.py\", line 9, in test_b\nAssertionError: 5 != 1\n\n----------------------------------------------------------------------\nRan 2 tests in 0.1s\n\nFAILED (failures=1)",
+                "test_a (tests.test_sums.T.test_a) ... ok\ntest_b (tests.test_sums.T.test_b) ... ok\n\nRan 2 tests in 0.1s\n\nOK",
+            ),
+        ] {
+            let base = command_result("t", &Exit::Code(1), before);
+            assert_eq!(base.unloaded(), [], "{:?}", base.failures);
+            check(before, after, "");
+        }
+    }
+
+    #[test]
     fn who_runs_no_test_shows_little() {
         let command = CheckCommand { run: "t".to_owned(), gate: Gate::Pass, reports: Vec::new() };
         for (said, want) in [
@@ -892,7 +1017,7 @@ mod tests {
             ("all fine", ""),
         ] {
             let now = [command_result("t", &Exit::Code(0), said)];
-            let findings = findings(std::slice::from_ref(&command), &now, None, Baseline::Off);
+            let findings = findings(slice::from_ref(&command), &now, None, Baseline::Off);
             let problems = findings.problems.concat();
             assert!(
                 problems.starts_with(want) && problems.is_empty() == want.is_empty(),

@@ -52,6 +52,7 @@ pub mod scope;
 pub mod snapshot;
 pub mod spending;
 pub mod template;
+mod unseen;
 pub mod verdict;
 pub mod view;
 pub mod weather;

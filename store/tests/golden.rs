@@ -187,7 +187,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
         WorkerProgressed Kicked Suspended FallbackTaken Call Progress Retrying Reading CallEnd Trouble Usage Cost Earlier Scope Counts
         Blob Budget Outcome Exit ChildEnd Spent Sum Tokens DecisionFile Refusal Next WaitReason ErrorClass Decision Source StallCause StepEnd
         Failure RunOutcome
-        CommandResult Failed Location FailureSource Confidence Tests Listed TestName
+        CommandResult Failed Location FailureSource Confidence Tests Listed TestName Naming
         ValidatorResult ValidatorOutcome Report Severity Param AnswerSeen AnswerOrigin Refused Violation Inquiry Claimed
     };
     let text: String = shapes.iter().fold(String::new(), |text, (_, shape)| text + shape + "\n");

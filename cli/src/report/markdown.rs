@@ -119,7 +119,7 @@ mod tests {
         let file = |at: u64| ChangedFile { path: format!("src/a_{at}.rs"), added: 20 - at, removed: 1 };
         let changed = Diffstat::of((0..12).map(file).collect());
         expect![[r#"
-            **STUCK** after 10 iterations, 30 s, cost unknown: work: stuck: the same failures again (event 78)
+            **STUCK** after 10 iterations, 14 s, cost unknown: work: stuck: the same failures again (event 78)
 
             make the tests pass & say \<b\>nothing\</b\>
 
@@ -158,7 +158,7 @@ mod tests {
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 
-            Run `bd635ab1f078`; `unstuck verify bd635ab1f078` checks its log, `unstuck why bd635ab1f078` shows the evidence."#]].assert_eq(&markdown(&samples::page(), Some(&changed)));
+            Run `b31659336300`; `unstuck verify b31659336300` checks its log, `unstuck why b31659336300` shows the evidence."#]].assert_eq(&markdown(&samples::page(), Some(&changed)));
     }
 
     #[test]

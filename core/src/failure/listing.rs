@@ -28,6 +28,11 @@ static VARIES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a pattern of ours")
 });
 
+/// A test of Go behind its package, before its cases.
+static GO_TEST: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|\.)((?:Test|Example|Fuzz|Benchmark)\w*)(?:/|$)").expect("a pattern of ours")
+});
+
 /// A test as an output names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TestName {
@@ -45,8 +50,20 @@ pub struct Listed {
     /// Of those that failed before the work began, the ones that were run.
     pub ran: Vec<TestName>,
     /// Of all that ended before the work began, the ones that were not run: they are named as skipped, or they are
-    /// not named by a tool that names what passed.
+    /// not named by a tool that names what passed. Also a test that failed and that nobody names any more, where no file
+    /// has its name either.
     pub gone: Vec<TestName>,
+    /// The tools that name tests at all.
+    pub naming: Vec<Naming>,
+}
+
+/// A tool that names tests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Naming {
+    /// The tool.
+    pub tool: String,
+    /// How many tests that passed it names.
+    pub passed: u64,
 }
 
 /// How a test ended.
@@ -114,6 +131,7 @@ impl Listing {
             self.that(Ending::Passed).map(|(name, _)| name.tool.as_str()).collect();
         let mut listed = Listed {
             failed: self.that(Ending::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
+            naming: self.naming(),
             ..Listed::default()
         };
         let mut missing = Vec::new();
@@ -168,6 +186,15 @@ impl Listing {
             passed.map(|(name, _)| name).filter(|name| complete.contains(&*name.tool) && !self.has_run(name));
         let gone = missing.filter(|name| !free.take(&key(name)));
         gone.take(LISTED_MAX).cloned().collect()
+    }
+
+    /// Counts the tests that passed, by the tool that names them.
+    fn naming(&self) -> Vec<Naming> {
+        let mut tools: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, endings) in &self.endings {
+            *tools.entry(&name.tool).or_default() += u64::from(endings.contains(&Ending::Passed));
+        }
+        tools.into_iter().map(|(tool, passed)| Naming { tool: tool.to_owned(), passed }).collect()
     }
 
     /// Says whether it names a test that passed, so that others may be missing.
@@ -237,7 +264,14 @@ impl Listed {
         let mut gone = union(&self.gone, &other.gone);
         let in_both = |name: &TestName| self.gone.contains(name) && other.gone.contains(name);
         gone.retain(|name| !ran.contains(name) && (failed.contains(name) || in_both(name)));
-        Self { failed: union(&self.failed, &other.failed), ran, gone }
+        let mut naming = self.naming.clone();
+        naming.extend(other.naming.iter().filter(|it| self.names(&it.tool).is_none()).cloned());
+        Self { failed: union(&self.failed, &other.failed), ran, gone, naming }
+    }
+
+    /// Returns how many tests that passed a tool names; `None` where it names none at all.
+    pub(crate) fn names(&self, tool: &str) -> Option<u64> {
+        self.naming.iter().find(|it| it.tool == tool).map(|it| it.passed)
     }
 }
 
@@ -282,6 +316,29 @@ fn last_component(test: &TestName) -> &str {
     dot.map_or(inner, |at| &inner[at + 1..])
 }
 
+impl TestName {
+    /// Returns what a file that has the test holds of its name: the last identifier, of a title of several words all of them.
+    /// `None` where the name does not say which of its parts that is.
+    pub fn word(&self) -> Option<&str> {
+        // Behind a package comes the test, and behind that its cases.
+        let of_go = || self.name.rsplit_once('/').map_or(&*self.name, |(_, last)| last);
+        let name = match self.tool.as_str() {
+            "go-test" => {
+                GO_TEST.captures(&self.name).and_then(|it| it.get(1)).map_or_else(of_go, |it| it.as_str())
+            }
+            _ => last_component(self).trim(),
+        };
+        if name.contains(char::is_whitespace) {
+            return Some(name);
+        }
+        let name = name.rsplit('#').next().unwrap_or(name);
+        let is_identifier = !name.is_empty()
+            && name.chars().all(|it| it.is_alphanumeric() || it == '_')
+            && !name.starts_with(|it: char| it.is_ascii_digit());
+        is_identifier.then_some(name)
+    }
+}
+
 /// Returns a name without all that may be another each time.
 fn without_what_varies(name: &str) -> String {
     let kept = |found: &Captures<'_>| {
@@ -303,6 +360,15 @@ pub(crate) fn is_test_file(file: &str) -> bool {
     let is_named = stem.split(['_', '.', '-']).any(|word| WORDS.contains(&word));
     let is_class = ["Test", "Tests", "Spec"].iter().any(|end| stem.ends_with(end));
     is_named || is_class || extension == "bats" || folders.any(|it| FOLDERS.contains(&it))
+}
+
+/// Says whether what is named as a test is the file that it is in: as a path, or as the module of that path.
+pub(crate) fn names_its_file(test: &str, file: &str) -> bool {
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let is_end = |whole: &str, mark: char| {
+        whole.strip_suffix(test).is_some_and(|before| before.is_empty() || before.ends_with(mark))
+    };
+    !test.is_empty() && (is_end(file, '/') || is_end(&stem.replace('/', "."), '.'))
 }
 
 /// What a line says of one test: `name` and `ending`, the latter without a group for one that cannot be read.
@@ -717,6 +783,51 @@ mod tests {
             (of(&["a"], &[]), of(&["b"], &[]), &[]),
         ] {
             assert_eq!(one.and(&two, &names(&["f"])).gone, names(gone));
+        }
+    }
+
+    #[test]
+    fn a_file_has_of_a_test_the_last_part_of_its_name() {
+        for (tool, name, word) in [
+            ("pytest", "test_calc.py::T::test_sub[1-2]", Some("test_sub")),
+            ("unittest", "tests.test_calc.T.test_sub", Some("test_sub")),
+            ("unittest", "test_sub (tests.test_calc.T)", Some("test_sub")),
+            ("cargo-test", "mod::tests::adds", Some("adds")),
+            ("cargo-test", "a > mod::tests::adds", Some("adds")),
+            ("go-test", "example.org/m/p.TestSub/case", Some("TestSub")),
+            ("go-test", "TestSub/a.b", Some("TestSub")),
+            ("minitest", "T#test_b", Some("test_b")),
+            ("junit", "shop.CalcTest.adds()", Some("adds")),
+            ("phpunit", "CalcTest::testAdd", Some("testAdd")),
+            ("jest", "calc.test.js › sum › adds up to 2.5", Some("adds up to 2.5")),
+            ("tap", "adds two numbers", Some("adds two numbers")),
+            ("bazel", "//a/b:test", None),
+            ("xctest", "-[A testB]", None),
+            ("tap", "", None),
+        ] {
+            let name = TestName { tool: tool.to_owned(), name: name.to_owned() };
+            assert_eq!(name.word(), word, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_test_may_be_called_as_its_file() {
+        for (test, file) in [
+            ("test_a.py", "test_a.py"),
+            ("calc.test.js", "src/calc.test.js"),
+            ("tests.test_calc", "tests/test_calc.py"),
+            ("test_calc", "tests/test_calc.py"),
+        ] {
+            assert!(names_its_file(test, file), "{test}");
+        }
+        for (test, file) in [
+            ("test_calc.py::test_sub", "test_calc.py"),
+            ("tests.test_calc.T.test_sub", "tests/test_calc.py"),
+            ("test_calc.test_sub", "test_calc.py"),
+            ("calc", "test_calc.py"),
+            ("", "test_calc.py"),
+        ] {
+            assert!(!names_its_file(test, file), "{test}");
         }
     }
 

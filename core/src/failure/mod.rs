@@ -37,8 +37,8 @@ use serde::{Deserialize, Serialize};
 
 pub use count::{Tests, count};
 pub use fingerprint::{Fingerprint, VERSION};
-pub(crate) use listing::is_test_file;
-pub use listing::{Listed, Listing, TestName, list};
+pub use listing::{Listed, Listing, Naming, TestName, list};
+pub(crate) use listing::{is_test_file, names_its_file};
 pub use record::{Class, Reading, Record, read};
 pub use set::FailureSet;
 

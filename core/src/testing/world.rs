@@ -186,7 +186,16 @@ impl World {
         let Some((_, at)) = self.state.step(&due.step) else { return };
         let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &at.phase else { return };
         let check_id = in_flight.check_id.clone();
-        let event = finished(due, is_check, act, check_id.as_ref());
+        let mut event = finished(due, is_check, act, check_id.as_ref());
+        if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, &at.baseline) {
+            let list = |result: &CommandResult| {
+                let stdout = result.tail.as_bytes();
+                failure::list(&failure::Output { stdout, ..failure::Output::default() })
+            };
+            for (result, base) in event.commands.iter_mut().zip(&**baseline) {
+                result.listed = list(result).since(&base.listed.failed, &list(base));
+            }
+        }
         self.give(event).expect("what is in flight may finish");
     }
 

@@ -201,7 +201,8 @@ record! {
     v1::Failed = failure::Failure { fingerprint, exact, tool, test, location, kind, message, source, places }
     v1::Location = failure::Location { file, line }
     v1::Tests = failure::Tests { passed, failed, skipped }
-    v1::Listed = failure::Listed { failed, ran, gone }
+    v1::Listed = failure::Listed { failed, ran, gone, naming }
+    v1::Naming = failure::Naming { tool, passed }
     v1::TestName = failure::TestName { tool, name }
     v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }

@@ -457,6 +457,13 @@ pub struct Listed {
     pub failed: Vec<TestName>,
     pub ran: Vec<TestName>,
     pub gone: Vec<TestName>,
+    pub naming: Vec<Naming>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Naming {
+    pub tool: String,
+    pub passed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,108 @@
+//! What a check shows less of than before the work began: tools that named their tests, reports that were written, and
+//! tests that failed and that nobody names.
+//!
+//! Numbers stay the same where a test is swapped for another. So who named the tests has to go on with that, and
+//! of who never did it is told which tests are meant, and the files are asked for their names.
+
+use crate::failure::{Failure, Listed, TestName, names_its_file};
+use crate::gate::CommandResult;
+
+/// Tools that name a test that failed only where they name those that passed as well.
+const NAME_ALL: [&str; 5] = ["cargo-test", "junit", "pytest", "tap", "unittest"];
+/// Tools that stop to name what passed by themselves: Gradle does not run what has not changed, and the others name the
+/// tests of a file only where there is no second one.
+const NAME_AT_TIMES: [&str; 3] = ["gradle", "jest", "vitest"];
+
+/// Returns the tools that named their tests before the work began and do so no more.
+pub(crate) fn silent<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a str> {
+    let tools = base.listed.naming.iter().map(|it| it.tool.as_str());
+    let is_meant = |tool: &&str| {
+        !NAME_AT_TIMES.contains(tool) && named_all(base, tool) && !names_still(&now.listed, tool)
+    };
+    let silent: Vec<&str> = tools.filter(is_meant).collect();
+    // Where somebody else names the tests, nothing is missing.
+    let is_of_silent = |it: &&Failure| silent.contains(&it.tool.as_str());
+    if now.listed.naming.iter().any(|it| it.passed > 0) && !unnamed(base, now).iter().any(is_of_silent) {
+        return Vec::new();
+    }
+    silent
+}
+
+/// Says whether a tool named its tests. A test may print what looks like the names of others: those are few of all.
+fn named_all(base: &CommandResult, tool: &str) -> bool {
+    let counted = base.tests.map_or(0, |tests| tests.passed);
+    match base.listed.names(tool) {
+        Some(0) => counted == 0 && NAME_ALL.contains(&tool),
+        Some(passed) => passed.saturating_mul(2) >= counted,
+        None => false,
+    }
+}
+
+fn names_still(listed: &Listed, tool: &str) -> bool {
+    listed.names(tool).is_some_and(|passed| passed > 0 || NAME_ALL.contains(&tool))
+}
+
+/// Says whether reports were written before the work began, and none is now.
+pub(crate) fn reports_vanished(base: &CommandResult, now: &CommandResult) -> bool {
+    !base.reports.is_empty() && now.reports.is_empty()
+}
+
+/// Returns the tests that failed before the work began, fail no more, and are not named.
+pub(crate) fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a Failure> {
+    let failing = now.set();
+    let is_meant = |it: &&Failure| {
+        !failing.contains(&it.fingerprint) && test_name(it).is_some_and(|name| !is_named(&name, now))
+    };
+    base.failures.iter().filter(is_meant).collect()
+}
+
+/// Returns the test that a failure is about; none of a file that could not be loaded.
+pub(crate) fn test_name(failure: &Failure) -> Option<TestName> {
+    let name = failure.test.clone()?;
+    let is_file = failure.location.as_ref().is_some_and(|it| names_its_file(&name, &it.file));
+    (!is_file).then(|| TestName { tool: failure.tool.clone(), name })
+}
+
+/// Says whether a test is named as one that was run. A report and an output name it in different ways.
+fn is_named(test: &TestName, now: &CommandResult) -> bool {
+    let ran = &now.listed.ran;
+    let is_it =
+        |it: &TestName| it.tool == test.tool || it.word().is_some_and(|word| test.word() == Some(word));
+    ran.iter().any(is_it) || (!ran.is_empty() && !now.reports.is_empty())
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::event::Exit;
+    use crate::testing::command_result;
+
+    #[test]
+    fn who_named_the_tests_has_to_go_on_with_that() {
+        let pytest = "t.py::test_a PASSED [ 50%]\nt.py::test_b FAILED [100%]\n1 failed, 1 passed in 0.1s";
+        let one = "t.py::test_b FAILED [100%]\n1 failed in 0.1s";
+        let quiet = "..  [100%]\n2 passed in 0.1s";
+        let vitest =
+            " ✓ a.test.js > top 0ms\n × a.test.js > adds 7ms\n\n      Tests  1 failed | 1 passed (2)";
+        let go = "--- FAIL: TestB (0.00s)\nFAIL\tm/p\t0.003s\nFAIL";
+        // One test prints what looks like the names of others.
+        let printed = "ok 1 - nested\n1..1\nFAILED t.py::test_b - assert 0\n1 failed, 7 passed in 0.1s";
+        for (before, now, silent_now) in [
+            (pytest, quiet, &["pytest"][..]),
+            (pytest, "t.py::test_a PASSED [ 50%]\n2 passed in 0.1s", &[]),
+            (pytest, "t.py::test_a SKIPPED [100%]\n1 skipped in 0.1s", &[]),
+            (one, "1 passed in 0.1s", &["pytest"]),
+            (quiet, quiet, &[]),
+            (
+                vitest,
+                " ✓ a.test.js (2 tests) 3ms\n ✓ b.test.js (1 test) 3ms\n\n      Tests  3 passed (3)",
+                &[],
+            ),
+            (go, "ok  \tm/p\t0.003s", &[]),
+            (printed, "8 passed in 0.1s", &[]),
+        ] {
+            let [base, now] = [before, now].map(|said| command_result("t", &Exit::Code(0), said));
+            assert_eq!(silent(&base, &now), silent_now, "{before}: {:?}", base.listed);
+        }
+    }
+}
