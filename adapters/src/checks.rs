@@ -76,7 +76,8 @@ pub struct Command {
 pub struct Before {
     /// What it showed.
     pub result: CommandResult,
-    /// The files of tests that it could not load, and that are not there any more.
+    /// The files of tests that it could not load, and that are not there any more; read again, also the tests of which no file
+    /// had the name any more.
     pub removed: Vec<TestName>,
     /// The tests that it named, once they are read.
     listing: OnceLock<Listing>,
@@ -193,9 +194,11 @@ pub fn read_again(
     let printed = Printed::kept(&result, blobs)?;
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
     let before = before.map(|before| {
-        // Whether a file was there is known from then only.
-        let unloaded = before.unloaded();
-        let removed = result.listed.gone.iter().filter(|it| unloaded.contains(it)).cloned().collect();
+        // What files there were, and what was in them, is known from then only.
+        let mut looked_up = before.unloaded();
+        let is_named = |it: &TestName| result.listed.naming.iter().any(|naming| naming.tool == it.tool);
+        looked_up.extend(before.test_names().filter(|it| !is_named(it)));
+        let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
         Before::new(before.clone(), removed)
     });
     let mut result = read(result, cwd, &printed, before.as_ref(), blobs);
@@ -253,11 +256,17 @@ fn listed(
         false => &none,
     };
     // Where only the end of an output was read, a name may stand before it.
-    let mut listed = match is_cut(result) || is_cut(&before.result) {
+    let is_cut = is_cut(result) || is_cut(&before.result);
+    let mut listed = match is_cut {
         true => listing.listed(failed, known),
         false => listing.since(failed, known),
     };
-    listed.gone.extend(before.removed.iter().cloned());
+    if is_cut {
+        listed.naming.clone_from(&before.result.listed.naming);
+    }
+    let is_new = |it: &&TestName| !listed.gone.contains(it) && !listed.ran.contains(it);
+    let removed: Vec<TestName> = before.removed.iter().filter(is_new).cloned().collect();
+    listed.gone.extend(removed);
     listed
 }
 

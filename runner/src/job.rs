@@ -29,6 +29,7 @@ use crate::call::{self, Listener, Planned, Tell};
 use crate::child::child_run_id;
 use crate::machine::{Machine, Place};
 use crate::perform::decision_path;
+use crate::removed::Removed;
 use crate::validation::Validation;
 
 /// Scripts above this length are run from a file: an argument has a bound.
@@ -37,7 +38,7 @@ const SCRIPT_ARG_MAX: usize = 100_000;
 /// What is run.
 pub(crate) enum Job {
     Process(Box<Process>),
-    Checks(Box<Suite>),
+    Checks(Box<Suite>, Option<Box<Removed>>),
     Validators(Box<Validation>),
     Child(Box<(Parent, Subworkflow, Place)>),
     /// It cannot be begun, for this reason.
@@ -98,7 +99,8 @@ impl Job {
             (_, Some(Inquiry::Check)) => {
                 match asked.check.map(|(check, _)| (&check.by, check.observations)) {
                     Some((CheckBy::Commands(commands), observations)) => {
-                        Self::Checks(Box::new(suite(world, asked, commands, observations)?))
+                        let removed = Removed::of(asked, commands).map(Box::new);
+                        Self::Checks(Box::new(suite(world, asked, commands, observations)?), removed)
                     }
                     _ => return process_of(world, asked, notes),
                 }
@@ -228,7 +230,7 @@ fn suite(
         let spec = spec_of(world, asked, facts.clone(), argv, world.workspace.clone());
         let before = asked.at.baseline.as_deref().and_then(|results| results.get(at));
         let before = before.map(|result| {
-            let removed = removed(world, asked.at, result);
+            let removed = files_removed(world, asked.at, result);
             Box::new(checks::Before::new(result.clone(), removed))
         });
         checks::Command { run: command.run.clone(), spec, reports: command.reports.clone(), before }
@@ -239,7 +241,7 @@ fn suite(
 
 /// Returns the files of tests that could not be loaded before the work began and were removed since. One that was moved is
 /// there under another path, where nothing was before.
-fn removed(world: &Machine, at: &StepState, before: &CommandResult) -> Vec<TestName> {
+fn files_removed(world: &Machine, at: &StepState, before: &CommandResult) -> Vec<TestName> {
     let (Some(keeper), Some(began)) = (&world.snapshots, &at.began_with) else { return Vec::new() };
     let was_there = |file: &str| keeper.read(began, Path::new(file)).is_some();
     let is_there = |file: &str| world.workspace.join(file).exists();
@@ -405,8 +407,12 @@ pub(crate) async fn run(
             };
             (outcome, Done { commands, ..Done::default() })
         }
-        Job::Checks(suite) => {
-            let (outcome, commands) = checks::run(*suite, &*world.blobs, &world.redactor, stop, show).await;
+        Job::Checks(suite, removed) => {
+            let (outcome, mut commands) =
+                checks::run(*suite, &*world.blobs, &world.redactor, stop, show).await;
+            if let Some(removed) = removed {
+                removed.note(world, &mut commands).await;
+            }
             (outcome, Done { commands, ..Done::default() })
         }
         Job::Validators(validation) => validation.run(world, step, stop).await,

@@ -20,6 +20,7 @@ mod left_by_worker;
 pub mod machine;
 mod perform;
 mod prompts;
+mod removed;
 mod repository;
 mod scratch;
 mod seen;

@@ -409,7 +409,7 @@ impl Task {
     async fn run(&self, world: &Arc<Machine>, job: Job, stop: StopSignal, tell: Tell) -> (Outcome, Done) {
         let is_baseline = self.inquiry == Some(Inquiry::Check) && self.due.iteration == Iteration::BASELINE;
         match job {
-            Job::Checks(suite) if is_baseline => {
+            Job::Checks(suite, _) if is_baseline => {
                 let (outcome, commands) = baseline::take(world, &self.step, *suite, stop).await;
                 (outcome, Done { commands, ..Done::default() })
             }

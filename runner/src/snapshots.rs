@@ -366,6 +366,20 @@ impl Keeper {
         Ok(lines.fold(0, u64::saturating_add))
     }
 
+    /// Returns the words that files of one snapshot have and none of a later one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::lost_words`].
+    pub fn lost_words<'w>(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        words: &BTreeSet<&'w str>,
+    ) -> Result<BTreeSet<&'w str>, Error> {
+        self.snapshots.lost_words(before, after, words)
+    }
+
     /// Makes some files what they were.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ fn changed_lines(old: &[u8], new: &[u8]) -> (u64, u64) {
     difference.iter_all_changes().fold((0, 0), count)
 }
 
-fn is_binary(content: &[u8]) -> bool {
+pub(super) fn is_binary(content: &[u8]) -> bool {
     memchr::memchr(0, &content[..content.len().min(PROBE)]).is_some()
 }
 

@@ -45,7 +45,7 @@
 //! does so. Owners and extended attributes are not kept.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `parts`; `change`, `diff`, `restore`; `repository`, `tables`, `refs`, `history`, `tracked`,
+//! `store`, `tree`, `permissions`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `tables`, `refs`, `history`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -71,6 +71,7 @@ mod take;
 mod tracked;
 mod tree;
 mod walk;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -392,6 +393,28 @@ impl Snapshots {
         let (before, after) = (uncovered(before)?, uncovered(after)?);
         let new = after.work().filter(|path| before.reason(path).is_none());
         Ok(new.map(|path| folder::as_path(path).into_owned()).collect())
+    }
+
+    /// Returns the words that a file of one snapshot has and no file of a later one. None where that cannot be told: it takes
+    /// too long, or the later one does not cover files that the other one did.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn lost_words<'w>(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        words: &BTreeSet<&'w str>,
+    ) -> Result<BTreeSet<&'w str>, Error> {
+        let is_cut = |of: &Snapshot| {
+            let reasons = [Reason::TooMuch, Reason::TooMany].map(|reason| reason.to_string());
+            of.left_out.iter().any(|it| it.count > 0 && reasons.contains(&it.reason))
+        };
+        if words.is_empty() || is_cut(after) || !self.newly_uncovered(before, after)?.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        Ok(words::lost(&self.store, before, after, words)?.unwrap_or_default())
     }
 
     /// Returns the branches of a snapshot that are not so in a later one; none where they are not known.

@@ -9,4 +9,5 @@ mod rewound;
 mod seen;
 mod stored;
 mod surroundings;
+mod words;
 mod world;

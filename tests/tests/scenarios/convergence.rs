@@ -279,6 +279,70 @@ fn s64_a_test_that_passed_is_not_swapped_for_another() {
     );
 }
 
+/// A repository with three tests in one file, of which one fails, and a script that runs what it finds there as pytest does.
+fn counted(stage: &Stage, check: &str) {
+    stage.write("tests/run.sh", check);
+    stage.write(
+        "tests/sums.sh",
+        ". ./src/add.sh\ntest_adds() { [ $(add 2 3) = 5 ]; }\ntest_none() { [ $(add 2 0) = 2 ]; }\ntest_zero() { [ $(add 0 0) = 0 ]; }\n",
+    );
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "tests"]);
+}
+
+#[test]
+fn s64_a_test_that_nobody_names_is_not_swapped_for_another() {
+    let stage = Stage::repository();
+    counted(
+        &stage,
+        "f=0; n=0; echo == short test summary info ==
+        for t in $(sed -n 's/^\\(test_[a-z]*\\)().*/\\1/p' tests/*s.sh); do n=$((n + 1))
+            sh -c \"for file in tests/*s.sh; do . ./\\$file; done; $t\" || { f=$((f + 1)); echo \"FAILED t.py::$t - assert 0\"; }
+        done
+        [ $f = 0 ] && echo \"$n passed in 0.01s\" || { echo \"$f failed, $((n - f)) passed in 0.01s\"; exit 1; }",
+    );
+    // The count of the baseline stays, and once there are even more than that.
+    let worker = format!(
+        "[ $n = 1 ] && sed -i 's/test_adds.*/test_more() {{ true; }}/' tests/sums.sh
+        [ $n = 2 ] && git checkout -q tests && printf 'test_b() {{ true; }}\\ntest_c() {{ true; }}\\n' >>tests/sums.sh
+        [ $n = 3 ] && sed -i /test_adds/d tests/sums.sh
+        [ $n = 4 ] && git checkout -q tests && git mv tests/sums.sh tests/numbers.sh && {MENDED}"
+    );
+    let ended = run(&stage, &worker, &["--check", "sh tests/run.sh"]).with_status(0);
+    assert_eq!(stage.calls(), 4, "{ended:?}");
+    let verdicts = stage.verdicts();
+    let removed =
+        "does not run a test that failed before the work began: t.py::test_adds, and no file has such a name";
+    for (at, want) in [(0, removed), (1, "fails: t.py::test_adds"), (2, removed)] {
+        let reasons = verdicts[at]["reasons"].to_string();
+        assert!(reasons.contains(want), "{want}: {reasons}");
+    }
+    let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "mended or swapped for others: t.py::test_adds; let it name them";
+    assert!(said.contains("note work #4: tests_unseen: ") && said.contains(note), "{said}");
+}
+
+#[test]
+fn s64_who_named_the_tests_or_wrote_a_report_has_to_go_on_with_that() {
+    let named = "rm -f r.xml; f=ok; . ./tests/sums.sh; test_adds || f=FAILED
+        [ -e quiet ] || echo \"test test_adds ... $f\ntest test_none ... ok\"
+        [ $f = ok ] && f=\"ok. 2 passed; 0\" || f=\"FAILED. 1 passed; 1\"
+        [ -e silent ] || echo '<testsuite/>' >r.xml
+        echo \"test result: $f failed; 0 ignored\"; case $f in F*) exit 1;; esac";
+    for (file, more, want) in [
+        ("quiet", &[][..], "does not name its tests any more"),
+        ("silent", &["--report", "r.xml"], "writes no report any more"),
+    ] {
+        let stage = Stage::repository();
+        counted(&stage, named);
+        let worker = format!("[ $n = 1 ] && touch {file}; [ $n = 2 ] && rm {file}; {MENDED}");
+        let ended = run(&stage, &worker, &[&["--check", "sh tests/run.sh"], more].concat()).with_status(0);
+        assert_eq!(stage.calls(), 2, "{ended:?}");
+        let reasons = stage.verdicts()[0]["reasons"].to_string();
+        assert!(reasons.contains("tests_unseen") && reasons.contains(want), "{reasons}");
+    }
+}
+
 #[test]
 fn s64_a_file_of_tests_that_could_not_be_loaded_has_to_stay_or_be_moved() {
     let stage = Stage::repository();

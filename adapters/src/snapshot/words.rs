@@ -1,0 +1,136 @@
+//! Which words are in the files of one snapshot, and in no file of another.
+//!
+//! Only files that are not ignored count, and only text; nor what a folder holds that says of itself that it is a cache
+//! (`CACHEDIR.TAG`): tools note there what they found the last time. What is the same in both is read last, and mostly not at all.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use unstuck_core::id::Digest;
+
+use super::error::Error;
+use super::object::{FILE, TYPE};
+use super::parts::Parts;
+use super::store::Store;
+use super::{Snapshot, diff};
+
+/// What marks the folder of a cache.
+const CACHE: &[u8] = b"CACHEDIR.TAG";
+/// So long is looked, in all.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Returns the words that a file of `before` has and no file of `after`; `None` if that takes too long.
+pub(super) fn lost<'w>(
+    store: &Store,
+    before: &Snapshot,
+    after: &Snapshot,
+    words: &BTreeSet<&'w str>,
+) -> Result<Option<BTreeSet<&'w str>>, Error> {
+    if before.work == after.work {
+        return Ok(Some(BTreeSet::new()));
+    }
+    let look = Look { store, until: Instant::now() + PATIENCE };
+    let (Some(before), Some(after)) = (look.texts(before)?, look.texts(after)?) else { return Ok(None) };
+    let Some(mut lost) = look.found(before.difference(&after), words)? else { return Ok(None) };
+    for there in
+        [&mut after.difference(&before) as &mut dyn Iterator<Item = _>, &mut after.intersection(&before)]
+    {
+        let Some(found) = look.found(there, &lost)? else { return Ok(None) };
+        lost.retain(|word| !found.contains(word));
+    }
+    Ok(Some(lost))
+}
+
+struct Look<'s> {
+    store: &'s Store,
+    until: Instant,
+}
+
+impl Look<'_> {
+    fn is_over(&self) -> bool {
+        Instant::now() > self.until
+    }
+
+    /// Returns the contents of all files of a snapshot that count.
+    fn texts(&self, snapshot: &Snapshot) -> Result<Option<BTreeSet<Digest>>, Error> {
+        let (mut texts, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        let mut open: Vec<Digest> = Parts::of(self.store, snapshot)?.work().into_iter().collect();
+        while let Some(folder) = open.pop() {
+            if self.is_over() {
+                return Ok(None);
+            }
+            if !seen.insert(folder) {
+                continue;
+            }
+            let items = self.store.tree(&folder)?;
+            if items.iter().any(|item| item.name == CACHE) {
+                continue;
+            }
+            for item in items {
+                if item.is_folder() {
+                    open.push(item.id);
+                } else if item.mode & TYPE == FILE {
+                    texts.insert(item.id);
+                }
+            }
+        }
+        Ok(Some(texts))
+    }
+
+    /// Returns which of the words are in one of these files.
+    fn found<'a, 'w>(
+        &self,
+        files: impl Iterator<Item = &'a Digest>,
+        words: &BTreeSet<&'w str>,
+    ) -> Result<Option<BTreeSet<&'w str>>, Error> {
+        let mut missing = words.clone();
+        for id in files {
+            if missing.is_empty() {
+                break;
+            }
+            if self.is_over() {
+                return Ok(None);
+            }
+            let content = self.store.blob(id)?;
+            if !diff::is_binary(&content) {
+                missing.retain(|word| !has_word(&content, word.as_bytes()));
+            }
+        }
+        Ok(Some(words.difference(&missing).copied().collect()))
+    }
+}
+
+/// Says whether a text has a word that is no part of a longer one.
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    let is_in_word = |byte: Option<&u8>| {
+        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii())
+    };
+    let (begins, ends) = (is_in_word(word.first()), is_in_word(word.last()));
+    memchr::memmem::find_iter(text, word).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| text.get(at));
+        let is_part = begins && is_in_word(before) || ends && is_in_word(text.get(at + word.len()));
+        !is_part
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_no_part_of_another() {
+        for (text, word, has) in [
+            ("def test_sub():", "test_sub", true),
+            ("def xtest_sub():", "test_sub", false),
+            ("test_sub2 test_sub_b test_sub", "test_sub", true),
+            ("test_sub2", "test_sub", false),
+            ("it('adds up', () => {})", "adds up", true),
+            ("it('adds upper')", "adds up", false),
+            ("it('what?')", "what?", true),
+            ("grün", "gr", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(has_word(text.as_bytes(), word.as_bytes()), has, "{text}");
+        }
+    }
+}

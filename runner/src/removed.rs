@@ -1,0 +1,72 @@
+//! Tests that failed before the work began and that a check does not name: their names are looked up in the files.
+//!
+//! A command that names only what fails shows nothing of a test that was deleted or renamed, and its numbers stay the same
+//! where another one is put in its place. But then no file has the name any more that one had before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use unstuck_adapters::blocking::blocking;
+use unstuck_core::failure::TestName;
+use unstuck_core::gate::{self, CommandResult};
+use unstuck_core::snapshot::Snapshot;
+use unstuck_core::workflow::{Baseline, CheckCommand};
+
+use crate::job::Asked;
+use crate::machine::Machine;
+use crate::seen;
+
+/// So many names of one command are looked up.
+const NAMES_MAX: usize = 100;
+
+/// What is to be known of a check to look for tests that were removed.
+pub(crate) struct Removed {
+    commands: Vec<CheckCommand>,
+    mode: Baseline,
+    baseline: Arc<[CommandResult]>,
+    /// When the run began, when the step began, and the newest.
+    first: Snapshot,
+    began: Arc<Snapshot>,
+    last: Option<Snapshot>,
+}
+
+impl Removed {
+    /// Takes what there is; `None` without a baseline, or without a snapshot from before the work.
+    pub(crate) fn of(asked: &Asked<'_>, commands: &[CheckCommand]) -> Option<Self> {
+        let began = asked.at.began_with.clone()?;
+        Some(Self {
+            commands: commands.to_vec(),
+            mode: asked.step.check.as_ref()?.baseline,
+            baseline: asked.at.baseline.clone()?,
+            first: asked.state.first_snapshot().unwrap_or(&began).clone(),
+            began,
+            last: asked.state.last_snapshot().cloned(),
+        })
+    }
+
+    /// Notes in the results which tests are gone. Where it cannot be told nothing is noted: the verdict says then that those
+    /// tests were not seen.
+    pub(crate) async fn note(self, world: &Arc<Machine>, results: &mut [CommandResult]) {
+        let asked = gate::to_look_up(&self.commands, results, &self.baseline, self.mode);
+        if asked.iter().all(Vec::is_empty) {
+            return;
+        }
+        let world = Arc::clone(world);
+        let gone = blocking(move || self.gone(&world, asked)).await;
+        for (result, gone) in results.iter_mut().zip(gone.unwrap_or_default()) {
+            result.listed.gone.extend(gone);
+        }
+    }
+
+    /// Returns those of which no file has the name any more that one had when the step began.
+    fn gone(&self, world: &Machine, asked: Vec<Vec<TestName>>) -> Option<Vec<Vec<TestName>>> {
+        let keeper = world.snapshots.as_ref()?;
+        let now = seen::look(world, Some(&self.first), self.last.as_ref()).ok()??;
+        let looked_up = asked.iter().flat_map(|names| names.iter().take(NAMES_MAX));
+        let words: BTreeSet<&str> = looked_up.filter_map(TestName::word).collect();
+        let lost = keeper.lost_words(&self.began, &now, &words).ok()?;
+        let lost: BTreeSet<String> = lost.into_iter().map(str::to_owned).collect();
+        let is_gone = |name: &TestName| name.word().is_some_and(|word| lost.contains(word));
+        Some(asked.into_iter().map(|names| names.into_iter().filter(is_gone).collect()).collect())
+    }
+}
