@@ -1,21 +1,28 @@
 //! Runs git, for what only git knows, or only git may do.
 //!
 //! The one place where git is started. It runs no hook and no monitor of the repository, takes no lock that it can do
-//! without, asks nobody, and has an end: a repository may hold a pipe where git expects a file.
+//! without, asks nobody, and has an end, soon where a pipe is in the place of a file that git reads.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::awaited;
 use crate::folder::as_path;
 
 /// How long git may take where it reads or writes a few files.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may take where it looks at all files of a checkout, or writes them.
 const PATIENCE_ON_FILES: Duration = Duration::from_secs(600);
+
+/// After how long it is asked what git waits for, and again when that time has doubled.
+const LOOK_AFTER: Duration = Duration::from_millis(500);
 
 /// Variables that make git look at another repository than the one of the folder it runs in.
 pub(crate) const MISLEADING: [&str; 7] = [
@@ -30,33 +37,71 @@ pub(crate) const MISLEADING: [&str; 7] = [
 
 /// Runs git in a folder as its user has configured it.
 pub(crate) fn git<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    ended(of_user(folder).args(arguments), Vec::new(), PATIENCE)
+    ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE)
 }
 
 /// As [`git`], where it looks at all files of a checkout, or writes them.
 pub(crate) fn git_on_files<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    ended(of_user(folder).args(arguments), Vec::new(), PATIENCE_ON_FILES)
+    ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
-/// As [`git_on_files`], but without the filters that the repository names: a worker may have planted one.
-pub(crate) fn git_on_files_unfiltered<const N: usize>(
-    folder: &Path,
-    arguments: [&str; N],
-) -> io::Result<Output> {
-    const FILTERS: &str = r"^filter\..*\.(clean|smudge|process|required)$";
-    let named = git(folder, ["config", "-z", "--name-only", "--get-regexp", FILTERS])?;
+/// As [`git_on_files`], but without any filter that is configured: a worker may have planted one.
+pub(crate) fn git_on_files_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+    unfiltered(|| of_user(folder), folder, arguments)
+}
+
+/// As [`git_on_files_unfiltered`], in a folder that is a repository of its own, or in none.
+pub(crate) fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+    let command = || {
+        let mut command = of_user(folder);
+        command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
+        command
+    };
+    unfiltered(command, folder, arguments)
+}
+
+/// As [`git_on_files`], but of the filters only with those that the user has configured for all repositories: without
+/// them files may be useless, and one of the configuration of the repository may have been planted there by a worker.
+pub(crate) fn git_on_files_of_user(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let mut command = of_user(folder);
-    let given = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse::<usize>().ok());
-    let mut settings = given.unwrap_or_default();
-    // Not by `-c`, which would take a name with `=` in it for another one.
-    for name in named.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        command.env(format!("GIT_CONFIG_KEY_{settings}"), as_path(name).as_os_str());
-        command.env(format!("GIT_CONFIG_VALUE_{settings}"), "");
-        settings += 1;
+    let of_repository = filters(folder)?.into_iter().filter(|it| it.here.is_some());
+    set(&mut command, of_repository.map(|it| (it.name, it.users)));
+    ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
+}
+
+/// A setting of a filter.
+pub(crate) struct Filter {
+    /// In full: `filter.NAME.smudge`.
+    pub(crate) name: OsString,
+    /// What the configuration of the repository says, if it says something.
+    pub(crate) here: Option<Vec<u8>>,
+    /// What the user has configured for all repositories; empty where that is nothing.
+    pub(crate) users: Vec<u8>,
+}
+
+/// Returns the settings of filters that hold in a folder.
+pub(crate) fn filters(folder: &Path) -> io::Result<Vec<Filter>> {
+    let [config, zero, _, regexp, filters] = FILTERS;
+    let listed = ended(
+        of_user(folder).args([config, zero, "--show-scope", regexp, filters]),
+        folder,
+        Vec::new(),
+        PATIENCE,
+    )?;
+    // Where the setting is from, a NUL, its name, a line feed and its value.
+    let fields: Vec<&[u8]> = listed.stdout.split(|&byte| byte == 0).collect();
+    let mut found: BTreeMap<&[u8], Filter> = BTreeMap::new();
+    for pair in fields.chunks_exact(2) {
+        let mut parts = pair[1].splitn(2, |&byte| byte == b'\n');
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or(b"true").to_vec());
+        let new = || Filter { name: as_path(name).into_owned().into(), here: None, users: Vec::new() };
+        let filter = found.entry(name).or_insert_with(new);
+        match pair[0] {
+            b"system" | b"global" | b"command" => filter.users = value,
+            _ => filter.here = Some(value),
+        }
     }
-    // Nor is what is missing of a partial clone fetched by a program of its choice.
-    command.env("GIT_CONFIG_COUNT", settings.to_string()).env("GIT_NO_LAZY_FETCH", "1");
-    ended(command.args(arguments), Vec::new(), PATIENCE_ON_FILES)
+    Ok(found.into_values().collect())
 }
 
 /// Runs git in a folder as its user has configured it, with another index and something to read; what it complains of is
@@ -69,7 +114,7 @@ pub(crate) fn git_with_index(
 ) -> io::Result<Vec<u8>> {
     let mut command = of_user(folder);
     command.env("GIT_INDEX_FILE", index).args(arguments);
-    succeeded(ended(&mut command, input, PATIENCE_ON_FILES)?)
+    succeeded(ended(&mut command, folder, input, PATIENCE_ON_FILES)?)
 }
 
 /// Runs git in a folder as nobody but the repository has configured it, and returns what it prints; what it complains of is
@@ -80,7 +125,42 @@ pub(crate) fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
 
 /// As [`plain`], with something to read.
 pub(crate) fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
-    succeeded(ended(of_nobody(folder).args(arguments), input, PATIENCE)?)
+    succeeded(ended(of_nobody(folder).args(arguments), folder, input, PATIENCE)?)
+}
+
+/// As [`plain`], where git may read files of the checkout, as it does wherever one bears another time than its index
+/// has: without any filter that is configured, since a worker may have planted one.
+pub(crate) fn plain_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
+    succeeded(unfiltered(|| of_nobody(folder), folder, arguments)?)
+}
+
+/// Lets git look at files of a checkout without any filter.
+fn unfiltered(command: impl Fn() -> Command, folder: &Path, arguments: &[&str]) -> io::Result<Output> {
+    let named = ended(command().args(FILTERS), folder, Vec::new(), PATIENCE)?;
+    let mut command = command();
+    let names = named.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    set(&mut command, names.map(|name| (as_path(name).into_owned().into(), Vec::new())));
+    ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
+}
+
+/// Asks for the names of all settings of filters.
+const FILTERS: [&str; 5] =
+    ["config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"];
+
+/// Gives a command these settings, which go before all others.
+fn set(command: &mut Command, settings: impl IntoIterator<Item = (OsString, Vec<u8>)>) {
+    const COUNT: &str = "GIT_CONFIG_COUNT";
+    let has_given = !command.get_envs().any(|(name, value)| name == COUNT && value.is_none());
+    let given = std::env::var(COUNT).ok().filter(|_| has_given);
+    let mut count = given.and_then(|count| count.parse::<usize>().ok()).unwrap_or_default();
+    // Not by `-c`, which would take a name with `=` in it for another one.
+    for (name, value) in settings {
+        command.env(format!("GIT_CONFIG_KEY_{count}"), name);
+        command.env(format!("GIT_CONFIG_VALUE_{count}"), as_path(&value).as_os_str());
+        count += 1;
+    }
+    // Nor is what is missing of a partial clone fetched by a program of its choice.
+    command.env(COUNT, count.to_string()).env("GIT_NO_LAZY_FETCH", "1");
 }
 
 /// Returns what git has printed; what it complains of is the error.
@@ -126,10 +206,12 @@ fn anyones(folder: &Path) -> Command {
 }
 
 /// Lets git come to its end, or ends it.
-fn ended(command: &mut Command, input: Vec<u8>, patience: Duration) -> io::Result<Output> {
+fn ended(command: &mut Command, folder: &Path, input: Vec<u8>, patience: Duration) -> io::Result<Output> {
+    let question = (folder.to_owned(), question(command));
+    refuse_again(&question)?;
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let until = Instant::now() + patience;
+    let mut wait = Wait { folder, question, until: Instant::now() + patience, next_look: LOOK_AFTER };
     let mut child = command.spawn()?;
     let (Some(mut stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -139,7 +221,7 @@ fn ended(command: &mut Command, input: Vec<u8>, patience: Duration) -> io::Resul
     // Whoever does not read it says why.
     let written = thread::Builder::new().spawn(move || stdin.write_all(&input));
     let both = written.and_then(|_| Ok((read(stdout)?, read(stderr)?)));
-    let both = both.and_then(|(stdout, stderr)| Ok((received(&stdout, until)?, received(&stderr, until)?)));
+    let both = both.and_then(|(stdout, stderr)| Ok((wait.receive(&stdout)?, wait.receive(&stderr)?)));
     if both.is_err() {
         // It may have ended by itself just now.
         let _ended = child.kill();
@@ -163,9 +245,66 @@ fn read(mut from: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<
     Ok(received)
 }
 
-fn received(from: &Receiver<io::Result<Vec<u8>>>, until: Instant) -> io::Result<Vec<u8>> {
-    let left = until.saturating_duration_since(Instant::now());
-    from.recv_timeout(left).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+/// A folder, and the word for what git was asked there.
+type Question = (PathBuf, OsString);
+
+/// Returns the word for what git is asked, behind the options that are for all.
+fn question(command: &Command) -> OsString {
+    let mut arguments = command.get_args();
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("-C" | "-c") => drop(arguments.next()),
+            Some(option) if option.starts_with('-') => {}
+            _ => return argument.to_owned(),
+        }
+    }
+    OsString::new()
+}
+
+/// The pipes at which git has waited, each with the question.
+static WAITED: Mutex<Vec<(Question, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Does not let git wait again where it has before: a run asks many things.
+fn refuse_again(question: &Question) -> io::Result<()> {
+    let mut waited = WAITED.lock().unwrap_or_else(PoisonError::into_inner);
+    waited.retain(|(_, pipe)| pipe.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()));
+    let pipe = waited.iter().find(|(other, _)| other == question).map(|(_, pipe)| pipe);
+    pipe.map_or(Ok(()), |pipe| Err(waits_at(pipe)))
+}
+
+fn waits_at(pipe: &Path) -> io::Error {
+    let path = pipe.display();
+    io::Error::other(format!("{path} is a pipe where git reads a file, so git waits for ever; remove it"))
+}
+
+/// A wait for git.
+struct Wait<'a> {
+    folder: &'a Path,
+    question: Question,
+    until: Instant,
+    next_look: Duration,
+}
+
+impl Wait<'_> {
+    fn receive(&mut self, from: &Receiver<io::Result<Vec<u8>>>) -> io::Result<Vec<u8>> {
+        loop {
+            let left = self.until.saturating_duration_since(Instant::now());
+            match from.recv_timeout(left.min(self.next_look)) {
+                Ok(received) => return received,
+                Err(RecvTimeoutError::Timeout) if left > self.next_look => self.look()?,
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+    }
+
+    /// Looks whether git waits at a pipe, in vain.
+    fn look(&mut self) -> io::Result<()> {
+        self.next_look *= 2;
+        let Some(pipe) = awaited::pipe(self.folder) else { return Ok(()) };
+        let mut waited = WAITED.lock().unwrap_or_else(PoisonError::into_inner);
+        waited.push((self.question.clone(), pipe.clone()));
+        Err(waits_at(&pipe))
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -173,21 +312,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_is_ended_where_a_pipe_is_in_the_place_of_a_file() {
-        let folder = tempfile::tempdir().unwrap();
-        git(folder.path(), ["init", "-q", "."]).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            folder.path().join(".git/packed-refs"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR,
-            0,
-        )
-        .unwrap();
-        let mut question = of_user(folder.path());
-        question.args(["rev-parse", "--verify", "x"]);
-        let error = ended(&mut question, Vec::new(), Duration::from_millis(300)).unwrap_err();
-        assert!(error.to_string().starts_with("git did not end"), "{error}");
+    fn git_is_ended_where_a_pipe_is_in_the_place_of_a_file_that_it_reads_and_the_file_is_named() {
+        let ask = |folder: &Path, question: &[&str]| {
+            let begun = Instant::now();
+            let answer = git_on_files_unfiltered(folder, question);
+            assert!(begun.elapsed() < Duration::from_secs(20), "{question:?}");
+            answer.map(|_| ()).map_err(|error| error.to_string())
+        };
+        for (file, question) in [
+            (".gitignore", ["status", "--porcelain"]),
+            ("sub/.gitattributes", ["status", "--porcelain"]),
+            (".git/info/exclude", ["status", "--porcelain"]),
+            (".git/index", ["ls-files", "-s"]),
+            (".git/config", ["ls-files", "-s"]),
+            (".git/HEAD", ["rev-parse", "HEAD"]),
+            (".git/packed-refs", ["rev-parse", "x"]),
+            (".git/refs/heads/work", ["rev-parse", "work"]),
+        ] {
+            let made = tempfile::tempdir().unwrap();
+            let folder = &made.path().canonicalize().unwrap();
+            git(folder, ["init", "-q", "-b", "work", "."]).unwrap();
+            std::fs::create_dir(folder.join("sub")).unwrap();
+            for path in ["sub/x", "sub/y"] {
+                std::fs::write(folder.join(path), "x").unwrap();
+            }
+            git(folder, ["add", "sub/x"]).unwrap();
+            std::fs::write(folder.join("sub/x"), "y").unwrap();
+            let (file, _was_there) = (folder.join(file), std::fs::remove_file(folder.join(file)));
+            let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+            rustix::fs::mknodat(rustix::fs::CWD, &file, kind, mode, 0).unwrap();
+            for _ in 0..2 {
+                let error = ask(folder, &question).unwrap_err();
+                assert!(error.starts_with(&format!("{} is a pipe", file.display())), "{error}");
+            }
+            std::fs::remove_file(&file).unwrap();
+            ask(folder, &question).unwrap();
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub mod worktree;
 pub mod blocking;
 pub mod shell;
 
+mod awaited;
 mod folder;
 mod git;
 mod settings;

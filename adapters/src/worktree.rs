@@ -1,7 +1,8 @@
 //! A checkout of its own for a run, so that several can work on one repository at a time.
 //!
-//! It is a linked worktree of git on a branch of its own. No hook of the repository runs when it is made; its
-//! filters do, since the files would not be right without them.
+//! It is a linked worktree of git on a branch of its own. No hook of the repository runs when it is made. Of the filters
+//! those run that the user has configured for all repositories, such as that of `git lfs`, since the files would not be
+//! right without them; those that are configured in the repository do not: a worker may have put them there.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::branch;
-use crate::folder::as_path;
-use crate::git::{git, git_on_files, git_on_files_unfiltered};
+use crate::folder::{Folder, as_path};
+use crate::git::{
+    Filter, filters, git, git_on_files, git_on_files_of_user, git_on_files_unfiltered, git_within_unfiltered,
+};
 use crate::{folder, own_output};
 
 /// A checkout that was made for a run.
@@ -24,6 +27,8 @@ pub struct Worktree {
     pub branch: String,
     /// How many files of the first checkout hold something that is in no commit, and so not in this one.
     pub uncommitted: usize,
+    /// The filters of the configuration of the repository that were not run; the files that are theirs are as committed.
+    pub unfiltered: Vec<String>,
 }
 
 /// Why a checkout was not made.
@@ -54,13 +59,37 @@ pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Erro
     if let Some(above) = root.parent() {
         std::fs::create_dir_all(above)?;
     }
-    run(workspace, ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit])?;
+    let add = ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit];
+    // What is missing of a partial clone may be fetched: without it there is no checkout.
+    said(git_on_files_of_user(workspace, &add)?).map_err(Error::Git)?;
     Ok(Worktree {
         root: root.to_owned(),
         workspace: within(root, workspace, &toplevel),
         branch: branch.to_owned(),
         uncommitted: uncommitted(workspace, Part::Whole)?,
+        unfiltered: unfiltered(root)?,
     })
+}
+
+/// Returns the filters that files of a checkout have, and that are not run since they are of the configuration of the
+/// repository.
+fn unfiltered(root: &Path) -> io::Result<Vec<String>> {
+    let differing =
+        filters(root)?.into_iter().filter(|it| it.here.as_ref().is_some_and(|here| *here != it.users));
+    let name = |it: Filter| {
+        let setting = it.name.into_string().ok()?;
+        let (filter, what) = setting.strip_prefix("filter.")?.rsplit_once('.')?;
+        matches!(what, "smudge" | "process").then(|| filter.to_owned())
+    };
+    let mut names: Vec<String> = differing.filter_map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    // Git does not look for a name with other characters than it takes there.
+    names.retain(|name| {
+        let listed = git_on_files(root, ["ls-files", "-z", "--", &format!(":(top,attr:filter={name})")]);
+        listed.is_ok_and(|listed| !listed.status.success() || !listed.stdout.is_empty())
+    });
+    Ok(names)
 }
 
 /// Makes a checkout of the last commit of `workspace` at `root`, which nothing of the repository leads to: a
@@ -143,6 +172,17 @@ pub enum Part {
     Outside,
 }
 
+impl Part {
+    /// Returns the paths of it, as git takes them in the workspace.
+    fn paths(self) -> &'static [&'static str] {
+        match self {
+            Self::Whole => &[":(top)"],
+            Self::Workspace => &["."],
+            Self::Outside => &[":(top)", ":(exclude)."],
+        }
+    }
+}
+
 /// Returns how many files of a checkout hold something that is in no commit.
 ///
 /// # Errors
@@ -159,29 +199,87 @@ pub fn uncommitted(workspace: &Path, part: Part) -> io::Result<usize> {
 ///
 /// Git cannot be run, or does not read the checkout.
 pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, String>> {
+    let mut files = changed(git_on_files_unfiltered, workspace, part.paths())?;
+    files.extend(within_submodules(workspace, part.paths())?);
+    leave_out_own_output(workspace, &mut files)?;
+    Ok(files)
+}
+
+/// How git is asked in a folder.
+type Ask = fn(&Path, &[&str]) -> io::Result<Output>;
+
+/// Asks git for what is changed, without looking into submodules: that would be another git, which runs what is configured
+/// there.
+fn changed(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<BTreeMap<String, String>> {
     // A setting of the user's may hide files that are not tracked, and a check reads them all the same.
-    const ASK: [&str; 6] = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--"];
-    let [ask, porcelain, zero, renames, untracked, paths] = ASK;
-    // A worker of an earlier run may have planted a filter.
-    let output = match part {
-        Part::Whole => git_on_files_unfiltered(workspace, ASK)?,
-        Part::Workspace => {
-            git_on_files_unfiltered(workspace, [ask, porcelain, zero, renames, untracked, paths, "."])?
-        }
-        Part::Outside => {
-            let outside = [ask, porcelain, zero, renames, untracked, paths, ":(top)", ":(exclude)."];
-            git_on_files_unfiltered(workspace, outside)?
-        }
-    };
+    const ASK: [&str; 7] = [
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--untracked-files=normal",
+        "--ignore-submodules=dirty",
+        "--",
+    ];
+    let output = ask(folder, &[&ASK[..], paths].concat())?;
     if !output.status.success() {
         return said(output).map(|_| BTreeMap::new()).map_err(io::Error::other);
     }
     let entries = output.stdout.split(|byte| *byte == 0).filter_map(|entry| entry.split_at_checked(3));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut files: BTreeMap<_, _> =
-        entries.map(|(word, path)| (text(path), text(word).trim_end().to_owned())).collect();
-    leave_out_own_output(workspace, &mut files)?;
-    Ok(files)
+    Ok(entries.map(|(word, path)| (text(path), text(word).trim_end().to_owned())).collect())
+}
+
+/// Returns the submodules, and other repositories that one commit stands for, in which something is changed.
+fn within_submodules(workspace: &Path, paths: &[&str]) -> io::Result<BTreeMap<String, String>> {
+    let listed = submodules(git_on_files_unfiltered, workspace, paths)?;
+    if listed.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let Some(facts) = branch::facts(workspace)? else { return Ok(BTreeMap::new()) };
+    let root = Folder::root(&facts.toplevel)?;
+    let mut changed = BTreeMap::new();
+    for path in listed {
+        if is_changed(&root, &facts.toplevel, &path, SUBMODULES_DEEP)? {
+            changed.insert(String::from_utf8_lossy(&path).into_owned(), " M".to_owned());
+        }
+    }
+    Ok(changed)
+}
+
+/// How deep submodules are looked for in one another.
+const SUBMODULES_DEEP: usize = 8;
+
+/// Says whether something is changed in a submodule, or in one in it.
+fn is_changed(root: &Folder, toplevel: &Path, path: &[u8], depth: usize) -> io::Result<bool> {
+    // One that is not checked out has no such name in it; and none is looked for behind a link.
+    let is_there = root.open_below(path).is_ok_and(|folder| folder.look(b".git").is_ok());
+    if !is_there {
+        return Ok(false);
+    }
+    let folder = toplevel.join(folder::as_path(path));
+    match changed(git_within_unfiltered, &folder, &["."]) {
+        Ok(files) if !files.is_empty() => return Ok(true),
+        // As git sees it, it is not checked out.
+        Err(error) if error.to_string().contains("not a git repository") => return Ok(false),
+        files => drop(files?),
+    }
+    let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
+    for inner in submodules(git_within_unfiltered, &folder, &["."])? {
+        if is_changed(root, toplevel, &folder::join(path, &inner), depth)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the paths of what stands for a commit of another repository, from the root of the checkout.
+fn submodules(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<Vec<Vec<u8>>> {
+    let output = ask(folder, &[&["ls-files", "-z", "--stage", "--full-name", "--"], paths].concat())?;
+    let entries = output.stdout.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+    // `160000 NAME 0`, a tab, then the path.
+    let path = |entry: &[u8]| Some(entry.splitn(2, |&byte| byte == b'\t').nth(1)?.to_vec());
+    Ok(entries.filter_map(path).collect())
 }
 
 fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
@@ -206,7 +304,20 @@ pub fn remove(root: &Path) -> Result<(), Error> {
     let branch = branch::facts(root)?.and_then(|facts| facts.branch);
     let first = run(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let first = PathBuf::from(String::from_utf8_lossy(&first).trim_end());
-    run(root, ["worktree", "remove", text(root)?])?;
+    // Git would look itself, with the filters of the repository.
+    if !changed(git_on_files_of_user, root, Part::Whole.paths())?.is_empty() {
+        return Err(Error::Git("it holds modified or untracked files, which are in no commit".to_owned()));
+    }
+    let checkout = Folder::root(root)?;
+    for path in submodules(git_on_files_unfiltered, root, Part::Whole.paths())? {
+        if checkout.open_below(&path).is_ok_and(|folder| folder.look(b".git").is_ok()) {
+            let path = folder::as_path(&path).display().to_string();
+            return Err(Error::Git(format!(
+                "{path} in it is another repository, whose commits may be nowhere else"
+            )));
+        }
+    }
+    run(root, ["worktree", "remove", "--force", text(root)?])?;
     if let Some(branch) = branch {
         let _stays_if_it_is_not_merged = git(&first, ["branch", "--quiet", "-d", &branch])?;
     }
@@ -241,4 +352,74 @@ fn said(output: Output) -> Result<Vec<u8>, String> {
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
     Err(complaint.trim().lines().last().unwrap_or("it does not say why").to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// `plant` gives a repository a filter and a monitor, which leave a trace, and makes its index older than its files.
+    const TOOLS: &str = r#"
+        export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_ALLOW_PROTOCOL=file
+        export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
+        commit() { git -C $1 add -A; git -C $1 commit -qm x; }
+        plant() {
+            git -C $1 config filter.e.clean "sh -c 'echo ran >>$PWD/ran; cat'"
+            git -C $1 config filter.e.smudge "sh -c 'echo ran >>$PWD/ran; tr a-z A-Z'"
+            git -C $1 config core.fsmonitor "sh -c 'echo ran >>$PWD/ran'"
+            own=$(git -C $1 rev-parse --absolute-git-dir); echo '* filter=e' >$own/info/attributes
+            touch -d 2001-01-01 $own/index
+        }
+    "#;
+
+    /// A repository `work` with a submodule, one in that, and another repository that one commit stands for.
+    const MADE: &str = "
+        for name in lib inner work work/nested; do git init -qb main $name; echo x >$name/x; done
+        mkdir work/part; echo x >work/part/x; commit inner; commit work/nested
+        git -C lib submodule --quiet add ../inner deep; commit lib
+        git -C work submodule --quiet add ../lib sub; git -C work submodule --quiet update --init --recursive
+        commit work";
+
+    fn sh(folder: &Path, script: &str) {
+        let script = format!("{TOOLS}\n{script}");
+        let ended = Command::new("bash").args(["-e", "-c", &script]).current_dir(folder).output();
+        let ended = ended.expect("there is a shell");
+        assert!(ended.status.success(), "{script}\n{}", String::from_utf8_lossy(&ended.stderr));
+    }
+
+    #[test]
+    fn what_is_in_no_commit_is_seen_and_nothing_runs_that_a_repository_within_has_configured() {
+        let made = tempfile::tempdir().unwrap();
+        sh(made.path(), MADE);
+        for (change, seen) in [
+            ("true", ""),
+            ("echo y >work/x", " M x"),
+            ("echo y >work/sub/x", " M sub"),
+            ("touch work/sub/new", " M sub"),
+            ("echo y >work/sub/deep/x", " M sub"),
+            ("echo y >work/nested/x", " M nested"),
+            ("touch -d 2001-01-01 work/nested/x work/sub/x work/x", ""),
+            ("echo y >work/nested/x; commit work/nested", " M nested"),
+            ("git -C work/sub checkout -q --detach; git -C work/sub commit -q --allow-empty -m x", " M sub"),
+            // Git does not take it for a submodule that is checked out.
+            ("echo 'gitdir: nowhere' >work/sub/.git", ""),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            sh(folder.path(), &format!("cp -a {}/. .", made.path().display()));
+            let plant = "for it in work work/sub work/sub/deep work/nested; do plant $it || true; done";
+            sh(folder.path(), &format!("{change}; {plant}"));
+            let place = |name: &str| folder.path().join(name).canonicalize().unwrap();
+            let shown = |files: BTreeMap<String, String>| {
+                let files: Vec<String> = files.iter().map(|(path, word)| format!("{word} {path}")).collect();
+                files.join(", ")
+            };
+            assert_eq!(shown(status(&place("work"), Part::Whole).unwrap()), seen, "{change}");
+            assert_eq!(shown(status(&place("work"), Part::Workspace).unwrap()), seen, "{change}");
+            assert_eq!(shown(status(&place("work/part"), Part::Outside).unwrap()), seen, "{change}");
+            assert_eq!(shown(status(&place("work/part"), Part::Workspace).unwrap()), "", "{change}");
+            assert!(!folder.path().join("ran").exists(), "{change}");
+        }
+    }
 }

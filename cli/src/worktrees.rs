@@ -50,6 +50,18 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
     })
 }
 
+/// Says which filters were not run, and how to have them.
+pub fn warnings(own: &Worktree) -> impl Iterator<Item = String> {
+    own.unfiltered.iter().map(|name| {
+        format!(
+            "the filter {name} of the configuration of the repository is not run here, since a worker may have put it there: \
+             its files are as the user's own filters make them, or as committed. Look at it: git config --get-regexp \
+             'filter[.]{name}[.]'; if it is yours, have it for all repositories: git config --global filter.{name}.smudge \
+             COMMAND"
+        )
+    })
+}
+
 /// Says where a run works, and what other checkouts are left.
 pub fn note(own: &Worktree, runs: &Runs) -> String {
     let mut lines = format!(

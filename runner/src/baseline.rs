@@ -139,7 +139,10 @@ fn checkout(world: &Machine) -> Result<(Scratch, PathBuf), String> {
         },
         Ok(1) => Err("1 file holds something that is in no commit".to_owned()),
         Ok(files) => Err(format!("{files} files hold something that is in no commit")),
-        Err(_) => Err(format!("it is {}", branch::unknown(&world.workspace))),
+        Err(error) => Err(match branch::facts(&world.workspace) {
+            Ok(None) => format!("it is {}", branch::unknown(&world.workspace)),
+            _ => format!("what is in no commit is not known: {error}"),
+        }),
     }
 }
 

@@ -18,7 +18,7 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub(crate) use platform::{
-    Folder, as_bytes, as_path, exchange, keep_writable, link, look_at, open_file, own_output,
+    Folder, as_bytes, as_path, exchange, is_awaited, keep_writable, link, look_at, open_file, own_output,
     own_output_paths, set_permissions,
 };
 

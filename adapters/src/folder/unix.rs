@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, Gid, Mode, OFlags, RawMode, Stat, Timespec, Timestamps, Uid, chownat, fchmod, fstat,
-    futimens, linkat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Stat, Timespec, Timestamps, Uid, chownat,
+    fchmod, fstat, futimens, linkat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -216,6 +216,14 @@ impl Folder {
 /// Opens a file for reading, which may be reached through links but is none.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     Ok(File::from(openat(CWD, path, FILE_FLAGS, Mode::empty())?))
+}
+
+/// Says whether somebody waits at a pipe for another one to write into it. Whoever does finds the end of the pipe then.
+pub(crate) fn is_awaited(path: &Path) -> bool {
+    let is_pipe = statat(CWD, path, AtFlags::empty())
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    is_pipe && openat(CWD, path, flags, Mode::empty()).is_ok()
 }
 
 /// Looks at an open file.

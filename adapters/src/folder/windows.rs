@@ -174,6 +174,11 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     if look_at(&file)?.is(LINK) { Err(leads_out()) } else { Ok(file) }
 }
 
+/// Files that are pipes are not there.
+pub(crate) fn is_awaited(_path: &Path) -> bool {
+    false
+}
+
 /// Looks at an open file.
 pub(crate) fn look_at(file: &File) -> io::Result<Seen> {
     let kind = file.metadata()?.file_type();

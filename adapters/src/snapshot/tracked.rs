@@ -13,15 +13,24 @@ pub(super) fn files(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     asked(workspace, &["ls-files", "-z", "--cached"])
 }
 
-/// Returns the tracked files that may differ from the index, by their size and times: nothing is read, so
-/// no filter runs.
+/// Returns the tracked files that differ from the index. Git names those with another size or another time; where that is
+/// all that differs, their contents are compared.
 pub(super) fn unstaged(workspace: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
-    asked(workspace, &["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules"])
+    let question = ["diff-files", "-z", "--name-only", "--relative", "--ignore-submodules"];
+    let mut differing = read(workspace, &question)?;
+    if !differing.is_empty() {
+        let modified = read(workspace, &["ls-files", "-z", "--modified"])?;
+        differing.retain(|path| modified.contains(path));
+    }
+    Ok(differing)
 }
 
-/// As [`unstaged`], the files that may differ from a commit, staged or not.
+/// As [`unstaged`], the files that differ from a commit, staged or not.
 pub(super) fn unsaved(workspace: &Path, commit: &str) -> Result<BTreeSet<Vec<u8>>, String> {
-    asked(workspace, &["diff-index", "-z", "--name-only", "--relative", "--ignore-submodules", commit, "--"])
+    let question = ["diff-index", "-z", "--cached", "--name-only", "--relative", "--ignore-submodules"];
+    let mut unsaved = asked(workspace, &[&question[..], &[commit, "--"]].concat())?;
+    unsaved.append(&mut unstaged(workspace)?);
+    Ok(unsaved)
 }
 
 /// Returns which of these files are staged in a form that neither the last commit nor the workspace has, and the names of
@@ -38,7 +47,9 @@ pub(super) fn staged(workspace: &Path, among: &BTreeSet<PathBuf>) -> Result<Stag
     let mut staged: Staged = pairs.filter(|(path, name)| among.contains(path) && is_there(name)).collect();
     // What the workspace has as well is nothing of its own, whatever its times are.
     staged.retain(|path, name| {
-        let Some(path) = path.to_str() else { return true };
+        // A pipe would be waited at.
+        let is_file = workspace.join(path).metadata().is_ok_and(|it| it.is_file());
+        let Some(path) = path.to_str().filter(|_| is_file) else { return true };
         let found = git::plain(workspace, &["hash-object", "--no-filters", "--", path]);
         !found.is_ok_and(|found| String::from_utf8_lossy(&found).trim() == name)
     });
@@ -78,12 +89,25 @@ fn asked(workspace: &Path, question: &[&str]) -> Result<BTreeSet<Vec<u8>>, Strin
     Ok(list(workspace, question)?.into_iter().collect())
 }
 
+/// As [`asked`], where git may read files of the workspace.
+fn read(workspace: &Path, question: &[&str]) -> Result<BTreeSet<Vec<u8>>, String> {
+    let list = git::plain_on_files(workspace, question).map_err(|error| why(&error))?;
+    Ok(parted(&list).collect())
+}
+
 /// Returns what git lists, each ended by a NUL.
 fn list(workspace: &Path, question: &[&str]) -> Result<Vec<Vec<u8>>, String> {
-    let list = git::plain(workspace, question).map_err(|error| match error.kind() {
+    let list = git::plain(workspace, question).map_err(|error| why(&error))?;
+    Ok(parted(&list).collect())
+}
+
+fn parted(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    list.split(|&byte| byte == 0).filter(|it| !it.is_empty()).map(<[u8]>::to_vec)
+}
+
+fn why(error: &io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::NotFound => "git is not installed".to_owned(),
         _ => error.to_string(),
-    })?;
-    let listed = list.split(|&byte| byte == 0).filter(|it| !it.is_empty());
-    Ok(listed.map(<[u8]>::to_vec).collect())
+    }
 }

@@ -172,6 +172,35 @@ fn nothing_that_a_repository_has_configured_runs_or_changes_a_byte() {
 }
 
 #[test]
+fn what_git_has_of_a_file_goes_by_what_is_in_it_and_no_filter_is_asked() {
+    for (change, unstaged, unsaved) in [
+        ("true", vec![], vec![]),
+        // Older than its files, the index says nothing of them.
+        ("touch -d 2001-01-01 .git/index", vec![], vec![]),
+        ("touch -d 2001-01-01 one src/a.rs", vec![], vec![]),
+        ("echo more >>one; touch -d 2001-01-01 one .git/index", vec!["one"], vec!["one"]),
+        ("echo eno >one; touch -r two one; touch -d 2001-01-01 .git/index", vec!["one"], vec!["one"]),
+        ("echo more >>one; git add one; touch -d 2001-01-01 one", vec![], vec!["one"]),
+        ("rm one; ln -s two one", vec!["one"], vec!["one"]),
+        ("chmod +x one; rm two", vec!["one", "two"], vec!["one", "two"]),
+        ("git reset -q --soft HEAD~1; touch one", vec![], vec![]),
+    ] {
+        let world = World::new(CLEAN);
+        let commit = world.sh("echo two >two; git add two; git commit -qm two; git rev-parse HEAD");
+        world.sh(&format!(
+            "{change}; printf '#!/bin/sh\ntouch %s/ran\ncat\n' \"$PWD/..\" >.git/trap; chmod +x .git/trap
+             git config filter.trap.clean \"$PWD/.git/trap\"; git config core.fsmonitor \"$PWD/.git/trap\"
+             echo '* filter=trap' >.git/info/attributes"
+        ));
+        let snapshots = world.snapshots();
+        let set = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+        assert_eq!(snapshots.unstaged(), Some(set(&unstaged)), "{change}");
+        assert_eq!(snapshots.unsaved(commit.trim()), Some(set(&unsaved)), "{change}");
+        assert_eq!(world.sh("ls .. | grep ran || true"), "", "{change}");
+    }
+}
+
+#[test]
 fn the_difference_is_a_patch_for_git() {
     for (change, options, expected) in [
         ("echo x >>one", "", "M one"),

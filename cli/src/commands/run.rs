@@ -262,6 +262,7 @@ pub fn run(global: &Global, args: Args) -> Result {
         if args.worktree { Some(worktrees::make(runs.as_ref(), &workspace, &started.run)?) } else { None };
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
     started.workspace = workspace.to_string_lossy().into_owned();
+    started.warnings.extend(own.iter().flat_map(worktrees::warnings));
     started.secrets.clone_from(&args.driving.secrets);
     let snapshots = runs.as_ref().map(|runs| driving::snapshots(runs, &started));
     if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
@@ -349,7 +350,7 @@ fn files(started: &RunStarted, branches: &Branches, short: &str) -> String {
         None => format!("{}; ", branch::unknown(Path::new(&started.workspace))),
         Some(Ok(0)) => "all committed; ".to_owned(),
         Some(Ok(files)) => format!("{files} uncommitted; "),
-        Some(Err(_)) => String::new(),
+        Some(Err(error)) => format!("what is uncommitted is not known ({error}); "),
     };
     let outside = match count(Part::Outside) {
         Some(Ok(files)) if files > 0 => format!(" · not kept: {files} uncommitted outside of the workspace"),

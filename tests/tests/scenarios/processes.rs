@@ -99,6 +99,48 @@ fn a_worktree_goes_with_its_run_unless_something_in_it_is_in_no_commit() {
 }
 
 #[test]
+fn a_worktree_is_made_and_removed_with_the_filters_of_the_user_and_without_those_of_the_repository() {
+    for (users, here, shown) in [
+        // The one of the repository may have been planted.
+        ("", "planted", "as committed"),
+        ("users", "", "AS COMMITTED"),
+        ("users", "planted", "AS COMMITTED"),
+        ("", "", "as committed"),
+    ] {
+        let stage = Stage::repository();
+        let users_own = stage.scratch("gitconfig").display().to_string();
+        let stage = stage.with_variable("GIT_CONFIG_GLOBAL", &users_own);
+        let filters = |name: &str, place: &[&str]| {
+            for (setting, command) in [("clean", "tr A-Z a-z"), ("smudge", "tr a-z A-Z")] {
+                let line = format!("sh -c 'touch $SCRATCH/{name}; {command}'");
+                stage.git(&[&["config"], place, &[&format!("filter.e.{setting}"), &line]].concat());
+            }
+        };
+        std::fs::write(&users_own, "").expect("the scratch folder is ours");
+        stage.write("file", "as committed\n");
+        stage.write(".gitattributes", "file filter=e\n");
+        stage.git(&["add", "-A"]);
+        stage.git(&["commit", "-qm", "filtered"]);
+        if !users.is_empty() {
+            filters("users", &["--global"]);
+        }
+        if !here.is_empty() {
+            filters("planted", &["--local"]);
+        }
+        let look = "cat file >\"$SCRATCH/shown\"";
+        let ended = stage.unstuck(&["run", "look", "--with", look, "--check", "true", "--worktree"]);
+        let ended = ended.with_status(0);
+        assert_eq!(stage.noted("shown").trim(), shown, "{users:?} {here:?}");
+        let told = format!("{}{}", ended.out, ended.err).split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_told = told.contains("the filter e of the configuration of the repository is not run here");
+        assert_eq!(is_told, !here.is_empty(), "{ended:#?}");
+        stage.unstuck(&["gc", "--older-than", "0d", "--yes"]).with_status(0);
+        assert_eq!(stage.git(&["worktree", "list"]).lines().count(), 1, "{users:?} {here:?}");
+        assert!(!stage.scratch("planted").exists(), "{users:?} {here:?}");
+    }
+}
+
+#[test]
 fn a_worktree_of_no_repository_is_refused_before_anything_is_made() {
     let stage = Stage::new();
     let arguments = ["run", "count", "--claim", "--with", "true", "--worktree"];

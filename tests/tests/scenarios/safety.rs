@@ -745,6 +745,9 @@ fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
         let touched = fs::File::options().append(true).open(stage.workspace().join(file));
         touched.and_then(|it| it.set_modified(std::time::UNIX_EPOCH)).expect("the file is ours");
     }
+    // An index that is older than its files says nothing of them, so git reads them.
+    let index = fs::File::options().append(true).open(stage.workspace().join(".git/index"));
+    index.and_then(|it| it.set_modified(std::time::UNIX_EPOCH)).expect("the index is ours");
     let made = std::process::Command::new("mkfifo").arg(stage.workspace().join("Makefile")).status();
     assert!(made.expect("mkfifo is there").success());
     stage
@@ -753,6 +756,29 @@ fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
         .complains("not clear how this project is tested");
     stage.unstuck(&["run", "x", "--check", "true", "--with", "true", "--baseline", "off"]).with_status(0);
     assert!(!stage.scratch("ran").exists(), "a planted filter has run");
+}
+
+#[test]
+fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_at() {
+    for (pipe, told) in [
+        (".gitignore", "what is uncommitted is not known"),
+        ("src/.gitignore", "what is uncommitted is not known"),
+        (".git/info/exclude", "what is uncommitted is not known"),
+        (".git/config", ""),
+        (".git/index", ""),
+    ] {
+        let stage = Stage::repository();
+        let plant = format!("rm -f {pipe}; mkfifo {pipe}; echo >>src/add.sh");
+        let begun = std::time::Instant::now();
+        let arguments = ["run", "x", "--check", "true", "--baseline", "off", "--with"];
+        stage.unstuck(&[&arguments[..], &[&plant]].concat());
+        let ended = stage.unstuck(&[&arguments[..], &["true"]].concat());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{pipe}: {ended:#?}");
+        let said = format!("{}{}", ended.out, ended.err);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("{pipe} is a pipe where git reads a file")), "{ended:#?}");
+        assert!(said.contains(told), "{ended:#?}");
+    }
 }
 
 #[test]
