@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use unstuck_adapters::shell::quoted;
-use unstuck_adapters::snapshot::MovedBranch;
+use unstuck_adapters::snapshot::{InnerBranch, MovedBranch};
 use unstuck_core::snapshot::{Snapshot, Standing};
 
 use crate::snapshots::named;
@@ -98,6 +98,25 @@ pub fn branches(
         let more = said.len() - BRANCHES_MAX;
         said.truncate(BRANCHES_MAX);
         said.push(format!("so were {more} more branches; put back all that are gone: {undo} --git"));
+    }
+    said
+}
+
+/// Says which branches of before the run are gone of repositories within that of the workspace.
+pub fn branches_within(gone: &[InnerBranch]) -> Vec<String> {
+    let told = gone.iter().map(|InnerBranch { repository, name, from }| {
+        let git = format!("git --git-dir={}", quoted(&repository.to_string_lossy()));
+        format!(
+            "the branch {name} of {} was deleted; put it back: {git} branch {} {from}",
+            repository.display(),
+            quoted(name)
+        )
+    });
+    let mut said: Vec<String> = told.collect();
+    if said.len() > BRANCHES_MAX {
+        let more = said.len() - BRANCHES_MAX;
+        said.truncate(BRANCHES_MAX);
+        said.push(format!("so were {more} more branches of repositories within"));
     }
     said
 }

@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -50,13 +51,11 @@ struct Outside {
 
 impl Outside {
     /// Looks at the rest of the checkout that a workspace is a folder of.
-    fn of(workspace: &Path) -> Option<Self> {
-        let facts = branch::facts(workspace).ok().flatten()?;
-        if facts.toplevel == workspace {
-            return None;
-        }
-        let files = worktree::status(workspace, Part::Outside).ok()?;
-        Some(Self { files, commit: facts.head_sha })
+    fn of(workspace: &Path) -> io::Result<Option<Self>> {
+        let facts = branch::facts(workspace)?.filter(|facts| facts.toplevel != workspace);
+        let Some(facts) = facts else { return Ok(None) };
+        let files = worktree::status(workspace, Part::Outside)?;
+        Ok(Some(Self { files, commit: facts.head_sha }))
     }
 }
 
@@ -394,7 +393,8 @@ impl Keeper {
     pub fn ask_git(&self, before: &Snapshot) {
         self.known.get_or_init(|| {
             before.repository.as_ref()?;
-            *self.outside.lock().unwrap_or_else(PoisonError::into_inner) = Outside::of(&self.workspace);
+            *self.outside.lock().unwrap_or_else(PoisonError::into_inner) =
+                Outside::of(&self.workspace).ok().flatten();
             let (tracked, unstaged) = (self.snapshots.tracked()?, self.snapshots.unstaged()?);
             let unsaved = match commit_of(before) {
                 Some(commit) => self.snapshots.unsaved(commit)?,
@@ -452,7 +452,8 @@ impl Keeper {
             change.path.ends_with(".git") && !matches!(change.kind, ChangeKind::Added | ChangeKind::Deleted)
         };
         let within = changes.iter().filter(leads_elsewhere).map(|change| change.path.clone());
-        let settings: Vec<PathBuf> = of_git.chain(within).collect();
+        let inner = self.snapshots.changed_settings_within(before, after)?;
+        let settings: Vec<PathBuf> = of_git.chain(inner).chain(within).collect();
         said.extend(repository::settings(&settings, undo));
         if let Some(file) = &self.workflow_file
             && changes.iter().any(|change| change.path == *file)
@@ -473,6 +474,14 @@ impl Keeper {
             let moved = self.moved_branches(first, before, after)?;
             said.extend(repository::branches(&moved, has_commit, before, after, undo));
         }
+        let mut gone = self.snapshots.gone_branches_within(before, after)?;
+        if !gone.is_empty() {
+            let of_run = self.snapshots.gone_branches_within(first, after)?;
+            gone.retain(|it| {
+                of_run.iter().any(|of_run| (&of_run.repository, &of_run.name) == (&it.repository, &it.name))
+            });
+        }
+        said.extend(repository::branches_within(&gone));
         said.extend(self.lost_outside());
         Ok(said)
     }
@@ -552,7 +561,14 @@ impl Keeper {
     fn lost_outside(&self) -> Option<String> {
         let mut known = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.take()?;
-        let now = Outside::of(&self.workspace)?;
+        let now = match Outside::of(&self.workspace) {
+            Ok(now) => now?,
+            Err(error) => {
+                return Some(format!(
+                    "what was uncommitted outside of the workspace is not looked at any more: {error}"
+                ));
+            }
+        };
         let lost = before.files.iter().filter(|(path, word)| now.files.get(*path) != Some(*word));
         let lost: Vec<String> = lost.map(|(path, _)| path.clone()).collect();
         let is_committed = before.commit != now.commit;

@@ -14,11 +14,13 @@ pub(super) fn cover(found: Vec<Found>, limits: &Limits) -> (Vec<Found>, Vec<Left
     let mut bytes = 0;
     // The work comes first, so that what is ignored cannot push it out.
     let mut covers: Vec<bool> = vec![true; found.len()];
-    for area in [Area::Work, Area::Repository, Area::Within, Area::Ignored] {
+    for area in [Area::Work, Area::Repository, Area::Within, Area::Inner, Area::Ignored] {
         for (file, covers) in found.iter().zip(&mut covers).filter(|(file, _)| file.area == area) {
             match why_not(file, limits, bytes) {
                 None if has_content(file.mode) => bytes += file.stamp.size,
                 None => {}
+                // The whole repository is named already.
+                Some(_) if area == Area::Inner => *covers = false,
                 Some(reason) => {
                     *covers = false;
                     let group = file.group.as_ref().filter(|_| reason == Reason::IgnoredFolder);
@@ -45,7 +47,7 @@ fn why_not(file: &Found, limits: &Limits, bytes: u64) -> Option<Reason> {
     let size = file.stamp.size;
     match file.area {
         Area::Ignored if size > limits.ignored_file_bytes_max => Some(Reason::IgnoredFile),
-        Area::Repository if size > REPOSITORY_FILE_BYTES_MAX => Some(Reason::TooLarge),
+        Area::Repository | Area::Inner if size > REPOSITORY_FILE_BYTES_MAX => Some(Reason::TooLarge),
         _ if size > limits.file_bytes_max => Some(Reason::TooLarge),
         _ if bytes + size > limits.bytes_max => Some(Reason::TooMuch),
         _ => None,

@@ -18,9 +18,9 @@ use super::index::{is_settled, now};
 use super::object::{FILE, FOLDER};
 use super::pack::TEMPORARY_PREFIX;
 
-/// Adds the objects in `.git/objects` below `root` to those in `kept`. Returns how many could not be kept.
-pub(super) fn keep(root: &Folder, kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
-    let objects = root.open_below(b".git/objects")?;
+/// Adds the objects in the folder `objects` below `root` to those in `kept`. Returns how many could not be kept.
+pub(super) fn keep(root: &Folder, objects: &[u8], kept: &Path, copied_bytes_max: u64) -> io::Result<u64> {
+    let objects = root.open_below(objects)?;
     fs::create_dir_all(kept)?;
     Copier { kept, copied_bytes_max, budget: None, missed: 0, remembers: true }
         .objects(&objects, &Folder::root(kept)?)

@@ -41,10 +41,12 @@ pub enum Reason {
     /// It is what Unstuck writes its own output to, such as `unstuck run ... >out.log`, or has before in this run: nobody's
     /// work.
     OwnOutput,
+    /// It is what `git lfs` and `git annex` keep in a repository, which may be in it alone.
+    Store,
 }
 
 impl Reason {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::TooLarge,
         Self::TooMuch,
         Self::TooMany,
@@ -55,6 +57,7 @@ impl Reason {
         Self::Unreadable,
         Self::Repository,
         Self::OwnOutput,
+        Self::Store,
     ];
 
     /// Returns what has become of something that was left out for this reason, and is not any more.
@@ -85,6 +88,7 @@ impl Reason {
             Self::Unreadable => b'u',
             Self::Repository => b'r',
             Self::OwnOutput => b'o',
+            Self::Store => b's',
         }
     }
 }
@@ -102,6 +106,7 @@ impl fmt::Display for Reason {
             Self::Unreadable => "not readable",
             Self::Repository => "the history of a repository within",
             Self::OwnOutput => LeftOut::OWN_OUTPUT,
+            Self::Store => "what git lfs or git annex keeps",
         })
     }
 }
@@ -280,7 +285,9 @@ impl Uncovered {
     ) -> Result<Vec<Lost>, E> {
         let mut lost = Vec::new();
         // What becomes of git's own files is told elsewhere.
-        for (path, (reason, mark)) in self.0.iter().filter(|(path, _)| !folder::is_within(path, b".git")) {
+        let is_told =
+            |path: &[u8], reason: Reason| !folder::is_within(path, b".git") || reason == Reason::Store;
+        for (path, (reason, mark)) in self.0.iter().filter(|(path, (reason, _))| is_told(path, *reason)) {
             let Some(was) = mark else { continue };
             let how = match after.0.get(path) {
                 Some((_, is)) => is.and_then(|is| how_marks_differ(was, &is)),

@@ -33,10 +33,12 @@
 //!
 //! **What of git is kept.** Where HEAD, the stash and other checkouts stand is in
 //! [`Snapshot::repository`], and all branches are a part of the snapshot. If `.git` is a folder in the workspace, its
-//! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`history`); so a
+//! small files (HEAD, refs, index, configuration) are a part, too, and its objects get a second name (`history`), and so do
+//! those of submodules; so a
 //! `.git` that a worker has deleted can be [put back](Git::PutBack) with all commits, and what was staged as well
 //! (`rewind`). Not kept: what is staged where `.git` is no folder in the workspace,
-//! `.git` of submodules and nested repositories (but the file by which they are led to one), a `.git` above the workspace,
+//! the history of repositories in folders of the workspace (but their settings and where their branches are, and the file
+//! by which a folder is led to one), a `.git` above the workspace,
 //! tags and the stash of refs in tables, and what `git lfs` and `git annex` store. A bare repository as workspace is a folder
 //! like others.
 //!
@@ -55,6 +57,7 @@ mod diff;
 mod error;
 mod history;
 mod index;
+mod inner;
 mod left_out;
 mod object;
 mod pack;
@@ -98,6 +101,7 @@ use walk::OwnOutput;
 pub use change::{Change, ChangeKind};
 pub use diff::DiffOptions;
 pub use error::Error;
+pub use inner::InnerBranch;
 pub use left_out::{Loss, Lost, Reason};
 pub use restore::{Applied, NotRestored};
 pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
@@ -336,7 +340,8 @@ impl Snapshots {
         let _lock = store.lock()?;
         let (kept, owns) = (store.refs()?, store.own_folders());
         if kept.is_empty() {
-            for objects in owns.iter().map(|own| own.join(OBJECTS)).filter(|objects| objects.exists()) {
+            let objects = owns.iter().flat_map(|own| [own.join(OBJECTS), own.join(MODULES)]);
+            for objects in objects.filter(|objects| objects.exists()) {
                 fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
             }
         }
@@ -445,17 +450,62 @@ impl Snapshots {
     pub fn changed_settings(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
         let folder = |of: &Snapshot| Ok(Parts::of(&self.store, of)?.repository_folder());
         let (Some(before), Some(after)) = (folder(before)?, folder(after)?) else { return Ok(Vec::new()) };
-        let pairs = tree::compare(&self.store, Some(before), Some(after))?;
+        Ok(self.settings(before, after)?.map(|path| folder::as_path(&path).into_owned()).collect())
+    }
+
+    /// Returns what differs of the settings of a repository, but what is configured of a branch.
+    fn settings(
+        &self,
+        before: Digest,
+        after: Digest,
+    ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Error> {
+        let mut pairs = tree::compare(&self.store, Some(before), Some(after))?;
+        pairs.retain(|path, _| rewind::is_setting(path));
+        if let Some(pair) = pairs.get(&b"config"[..])
+            && rewind::without_branches(&self.store, pair.before)?
+                == rewind::without_branches(&self.store, pair.after)?
+        {
+            pairs.remove(&b"config"[..]);
+        }
+        Ok(pairs.into_keys())
+    }
+
+    /// As [`Self::changed_settings`], of the repositories of submodules and of folders in the workspace; by their paths from its
+    /// root.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn changed_settings_within(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let (before, after) = (self.inner(before)?, self.inner(after)?);
         let mut changed = Vec::new();
-        for (path, pair) in pairs.iter().filter(|(path, _)| rewind::is_setting(path)) {
-            let of_branches = path == b"config"
-                && rewind::without_branches(&self.store, pair.before)?
-                    == rewind::without_branches(&self.store, pair.after)?;
-            if !of_branches {
-                changed.push(folder::as_path(path).into_owned());
-            }
+        for (path, was) in before {
+            let Some(is) = after.get(&path) else { continue };
+            let settings = self.settings(was, *is)?;
+            changed.extend(settings.map(|it| folder::as_path(&path).join(folder::as_path(&it))));
         }
         Ok(changed)
+    }
+
+    /// Returns the branches that are gone of repositories of submodules and of folders in the workspace.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn gone_branches_within(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<InnerBranch>, Error> {
+        inner::gone_branches(&self.store, &self.inner(before)?, &self.inner(after)?)
+    }
+
+    fn inner(&self, snapshot: &Snapshot) -> Result<inner::Inner, Error> {
+        inner::all(&self.store, &Parts::of(&self.store, snapshot)?)
     }
 
     /// Finds a snapshot.
@@ -502,12 +552,12 @@ impl Snapshots {
         tracked::files(&self.workspace).ok().map(paths)
     }
 
-    /// Returns the tracked files that may hold work that is not in the index; `None` where git cannot tell.
+    /// Returns the tracked files that hold work that is not in the index; `None` where git cannot tell.
     pub fn unstaged(&self) -> Option<BTreeSet<PathBuf>> {
         tracked::unstaged(&self.workspace).ok().map(paths)
     }
 
-    /// Returns the tracked files that may hold work that a commit has not; `None` where git cannot tell.
+    /// Returns the tracked files that hold work that a commit has not; `None` where git cannot tell.
     pub fn unsaved(&self, commit: &str) -> Option<BTreeSet<PathBuf>> {
         tracked::unsaved(&self.workspace, commit).ok().map(paths)
     }
@@ -700,6 +750,8 @@ fn paths(names: BTreeSet<Vec<u8>>) -> BTreeSet<PathBuf> {
 const INDEX: &str = "index";
 /// Name of the folder with the objects of the user's repository.
 const OBJECTS: &str = "objects";
+/// Name of the folder with those of its submodules.
+const MODULES: &str = "modules";
 
 /// Returns a path without `.` components, as bytes.
 fn plain(path: &Path) -> Vec<u8> {

@@ -19,6 +19,7 @@ const WORK: &[u8] = b"work";
 const IGNORED: &[u8] = b"ignored";
 const REPOSITORY: &[u8] = b"repository";
 const WITHIN: &[u8] = b"within";
+const INNER: &[u8] = b"inner";
 const RULES: &[u8] = b"rules";
 const PREFIX: &[u8] = b"rules-prefix";
 const TRACKED: &[u8] = b"rules-tracked";
@@ -52,6 +53,11 @@ impl Parts {
     /// The files that lead from folders of the workspace to repositories of theirs.
     pub(super) fn within(&self) -> Option<Digest> {
         self.id(WITHIN)
+    }
+
+    /// What was looked at of repositories in folders of the workspace.
+    pub(super) fn inner(&self) -> Option<Digest> {
+        self.id(INNER)
     }
 
     /// How `.git` stood: a folder, a file that names one, or nothing.
@@ -150,6 +156,10 @@ impl<'a> Root<'a> {
 
     pub(super) fn within(&mut self, nodes: &[Node<'_>]) -> Result<(), Error> {
         if nodes.is_empty() { Ok(()) } else { self.tree(WITHIN, nodes).map(drop) }
+    }
+
+    pub(super) fn inner(&mut self, nodes: &[Node<'_>]) -> Result<(), Error> {
+        if nodes.is_empty() { Ok(()) } else { self.tree(INNER, nodes).map(drop) }
     }
 
     /// Adds how `.git` stands; the paths of `nodes` begin with `.git`.

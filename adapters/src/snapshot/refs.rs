@@ -52,6 +52,15 @@ impl Changed {
     }
 }
 
+/// Returns the branches of a `.git` that a snapshot holds, and their commits.
+pub(super) fn branches(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
+    let branches = named(store, git)?.into_iter().filter_map(|(name, to)| {
+        let name = name.strip_prefix("refs/heads/").filter(|_| is_object_name(&to) && is_ref_name(&name))?;
+        Some((name.to_owned(), to))
+    });
+    Ok(branches.collect())
+}
+
 /// Returns the refs that are gone, and the tags that name something else. What changed otherwise is what git was used for:
 /// another stash on top, a branch of a remote that was fetched.
 pub(super) fn changed(store: &Store, is: Digest, was: Digest) -> Result<Vec<Changed>, Error> {
@@ -66,8 +75,15 @@ pub(super) fn changed(store: &Store, is: Digest, was: Digest) -> Result<Vec<Chan
     Ok(lost.map(|(is, name, was)| Changed { name, was, is }).collect())
 }
 
-/// Reads the refs of a `.git`, a file of their own going before what is packed; branches are a part of the snapshot.
+/// Reads the refs of a `.git` but its branches, which are a part of the snapshot.
 fn all(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
+    let mut refs = named(store, git)?;
+    refs.retain(|name, _| is_kept_here(name));
+    Ok(refs)
+}
+
+/// Reads what names an object in a `.git`, a file of its own going before what is packed.
+fn named(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
     let items = store.tree(&git)?;
     let item = |name: &[u8]| items.iter().find(|item| item.name == name);
     let packed = item(b"packed-refs").filter(|item| !item.is_folder());
@@ -80,8 +96,7 @@ fn all(store: &Store, git: Digest) -> Result<BTreeMap<String, String>, Error> {
         let name = format!("refs/{}", String::from_utf8(path).ok()?);
         Some((name, String::from_utf8(text).ok()?.trim().to_owned()))
     });
-    let refs = packed.chain(loose);
-    Ok(refs.filter(|(name, _)| is_kept_here(name)).collect())
+    Ok(packed.chain(loose).collect())
 }
 
 /// Says whether a name is of a ref, and of no branch.

@@ -206,11 +206,10 @@ impl Found {
 }
 
 /// Says whether a path below `.git` is kept with a snapshot: small files that make up the repository,
-/// but not its objects, which have a place of their own, nor what only a running git needs.
+/// but not what only a running git needs. Objects have a place of their own.
 pub(super) fn keeps(path: &[u8]) -> bool {
     let below = path.strip_prefix(b".git/").unwrap_or_default();
-    !matches!(first_part(below), b"objects" | b"lfs" | b"modules" | b"annex" | b"fsmonitor--daemon.ipc")
-        && !below.ends_with(b".lock")
+    !below.ends_with(b"fsmonitor--daemon.ipc") && !below.ends_with(b".lock")
 }
 
 /// Returns the first part of a path.

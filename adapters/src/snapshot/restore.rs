@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::change::Difference;
 use super::error::Error;
 use super::folder::{self, Folder, as_path};
-use super::history;
 use super::left_out::Uncovered;
 use super::object::{Item, LINK, TYPE};
 use super::permissions::{self, Permissions};
 use super::store::Store;
 use super::tree::{self, Place};
+use super::{OBJECTS, history, inner};
 
 /// What was done to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,13 @@ pub struct NotRestored {
     pub path: PathBuf,
     /// A sentence without its subject: "is a pipe, socket or device".
     pub why: String,
+}
+
+impl NotRestored {
+    /// Says the same of a folder, in which this is.
+    pub(super) fn below(self, folder: &Path) -> Self {
+        Self { path: folder.join(self.path), ..self }
+    }
 }
 
 /// What is to be known of the two sides of a difference, beside what differs.
@@ -94,13 +101,15 @@ pub(super) fn apply(
     Ok(applied)
 }
 
-/// Gives a workspace without a `.git` the one of the snapshot, with the objects in `kept`.
+/// Gives a workspace without a `.git` the one of the snapshot, with the objects in `kept`, and its submodules, `inner`,
+/// theirs.
 pub(super) fn bring_repository_back(
     store: &Store,
     root: &Folder,
     repository: &Item,
     permissions: &Permissions,
     kept: &Path,
+    inner: &[Vec<u8>],
 ) -> Result<Option<Applied>, Error> {
     let refused = |source| Error::Io { what: "bring back", path: ".git".into(), source };
     match root.look(b".git") {
@@ -122,7 +131,10 @@ pub(super) fn bring_repository_back(
     let applied = apply(store, &own, &all, &sides)?;
     let filled = own.make_below(b"objects").and_then(|objects| {
         own.make_below(b"refs")?;
-        history::give_back(kept, &objects)?;
+        history::give_back(&kept.join(OBJECTS), &objects)?;
+        for path in inner {
+            inner::give_objects_back(kept, path, &own.open_below(&path[b".git/".len()..])?)?;
+        }
         root.own_like(root, &temporary)?;
         permissions.get(b".git").map_or(Ok(()), |bits| own.set_permissions(bits))?;
         root.rename(&temporary, b".git")

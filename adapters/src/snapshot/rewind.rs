@@ -12,6 +12,8 @@ use unstuck_core::snapshot::Standing;
 
 use super::change::Difference;
 use super::error::{Error, io};
+use super::folder::as_path;
+use super::inner;
 use super::parts::Parts;
 use super::refs::{self, Changed};
 use super::repository::{first_part, is_object_name};
@@ -45,8 +47,31 @@ pub(super) struct Rewound {
     pub(super) left: Vec<NotRestored>,
 }
 
-/// Makes the repository, which is as `now` says, what it was `then`, as far as [`Git::PutBack`](super::Git::PutBack) says.
+/// Makes the repository, which is as `now` says, what it was `then`, as far as [`Git::PutBack`](super::Git::PutBack) says, and
+/// looks whether git can read what it has then.
 pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<Rewound, Error> {
+    let mut rewound = moved_back(of, now, then)?;
+    let is_told = rewound.left.iter().any(|left| left.path == Path::new(".git"));
+    if let Some(stood) = then.repository.as_ref().filter(|_| !is_told)
+        && let Some(why) = unreadable(&of.workspace, stood.commit.as_deref())
+    {
+        let why = format!("cannot be read whole ({why}); what is broken in it: git fsck --no-dangling");
+        rewound.leave(".git", why);
+    }
+    Ok(rewound)
+}
+
+/// Says what git complains of where it does not find the commits that refs lead to, and the files of the last ones.
+fn unreadable(workspace: &Path, commit: Option<&str>) -> Option<String> {
+    const ALL: [&str; 3] = ["rev-list", "--quiet", "--all"];
+    let of_refs =
+        [&ALL[..], &["--no-walk", "--objects", "--missing=allow-promisor"], commit.as_slice()].concat();
+    let error = git::plain(workspace, &of_refs).and_then(|_| git::plain(workspace, &ALL)).err()?;
+    // In a history that is too long for that nothing was found in the time.
+    Some(error.to_string()).filter(|error| !error.starts_with("git did not end"))
+}
+
+fn moved_back(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<Rewound, Error> {
     let (is, was) = (Parts::of(&of.store, now)?, Parts::of(&of.store, then)?);
     let objects = of.own.join(OBJECTS);
     let mut rewound = Rewound::default();
@@ -56,7 +81,11 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
             &of.root()?,
             item,
             &was.permissions(&of.store)?,
-            &objects,
+            &of.own,
+            &inner::all(&of.store, &was)?
+                .into_keys()
+                .filter(|it| inner::is_of_submodule(it))
+                .collect::<Vec<_>>(),
         )?
     {
         rewound.done.push("is back".to_owned());
@@ -77,6 +106,7 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
             .leave(".git", "leads to another repository than it did, in which nothing is changed".to_owned());
         return Ok(rewound);
     }
+    let (inner_is, inner_was) = (inner::all(&of.store, &is)?, inner::all(&of.store, &was)?);
     let states = State::of(&of.store, &is, stands)?.zip(State::of(&of.store, &was, stood)?);
     let folders = is.repository_folder().zip(was.repository_folder());
     let Some((is, was)) = states else {
@@ -85,7 +115,7 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
         return Ok(rewound);
     };
     if let Some((is, was)) = folders {
-        put_back(of, is, was, |path| is_in_progress(path) || is_setting(path), &mut rewound)?;
+        put_back(of, GIT, is, was, |path| is_in_progress(path) || is_setting(path), &mut rewound)?;
     }
     let branches = gone(&is, &was);
     let others = folders.map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
@@ -100,7 +130,10 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
     rewound.bring_back(&of.workspace, "tags and other refs", &others);
     rewound.head(&of.workspace, &is, &was);
     if let Some((is, was)) = folders.filter(|_| others.iter().any(|it| it.name == refs::STASH)) {
-        put_back(of, is, was, |path| path == b"logs/refs/stash", &mut rewound)?;
+        put_back(of, GIT, is, was, |path| path == b"logs/refs/stash", &mut rewound)?;
+    }
+    for (path, tree) in &inner_was {
+        within(of, path, inner_is.get(path).copied(), *tree, &mut rewound)?;
     }
     if folders.is_none() && is.standing.commit != was.standing.commit {
         let why = "stays as it is: what is staged is in no snapshot here; git reset makes it as HEAD is";
@@ -109,9 +142,75 @@ pub(super) fn rewind(of: &Snapshots, now: &Snapshot, then: &Snapshot) -> Result<
     Ok(rewound)
 }
 
-/// Puts back these files below `.git`.
+/// Puts a repository within back: that of a submodule as it was, with its branches and HEAD; one in a folder of the workspace
+/// is told to work as it was.
+fn within(
+    of: &Snapshots,
+    path: &[u8],
+    is: Option<Digest>,
+    was: Digest,
+    rewound: &mut Rewound,
+) -> Result<(), Error> {
+    let is_of_submodule = inner::is_of_submodule(path);
+    let refused = |source| Error::Io { what: "bring back", path: as_path(path).into_owned(), source };
+    let Some(is) = is else {
+        // Of one in a folder there is no more than its settings.
+        if is_of_submodule {
+            let own = of.root()?.make_below(path).map_err(refused)?;
+            let all = restore::all(tree::compare(&of.store, None, Some(was))?);
+            let applied = restore::apply(&of.store, &own, &all, &Sides::default())?;
+            inner::give_objects_back(&of.own, path, &own).map_err(refused)?;
+            rewound.done.push(format!("has {} again", as_path(path).display()));
+            rewound.left.extend(applied.left.into_iter().map(|left| left.below(&as_path(path))));
+        }
+        return Ok(());
+    };
+    let is_meant = |path: &[u8]| is_setting(path) || is_of_submodule && is_in_progress(path);
+    put_back(of, path, is, was, is_meant, rewound)?;
+    if is_of_submodule && is != was {
+        let folder = of.workspace.join(as_path(path));
+        let (now, then) = (refs::branches(&of.store, is)?, refs::branches(&of.store, was)?);
+        let gone = then.iter().filter(|(name, _)| !now.contains_key(*name));
+        let gone: Vec<Changed> = gone.map(|(name, target)| Changed::branch(name, target)).collect();
+        if !has_objects(&folder, then.values().map(String::as_str)) {
+            let own = of.root()?.open_below(path).map_err(refused)?;
+            inner::give_objects_back(&of.own, path, &own).map_err(refused)?;
+        }
+        rewound.bring_back(&folder, &format!("branches of {}", as_path(path).display()), &gone);
+        rewound.head_within(&folder, path, &Inside::of(of, is, now)?, &Inside::of(of, was, then)?);
+    }
+    Ok(())
+}
+
+/// Where HEAD and the branches of a submodule are.
+struct Inside {
+    head: String,
+    branches: BTreeMap<String, String>,
+}
+
+impl Inside {
+    fn of(of: &Snapshots, tree: Digest, branches: BTreeMap<String, String>) -> Result<Self, Error> {
+        let head =
+            tree::find(&of.store, tree, b"HEAD")?.map_or(Ok(Vec::new()), |it| of.store.blob(&it.id))?;
+        Ok(Self { head: String::from_utf8_lossy(&head).trim().to_owned(), branches })
+    }
+
+    /// Returns the branch that HEAD is on, and the commit.
+    fn at(&self) -> (Option<&str>, Option<&str>) {
+        match self.head.strip_prefix("ref: refs/heads/") {
+            Some(name) => (Some(name), self.branches.get(name).map(String::as_str)),
+            None => (None, Some(&*self.head)),
+        }
+    }
+}
+
+/// The folder of the repository itself.
+const GIT: &[u8] = b".git";
+
+/// Puts back these files below the folder `own` of a repository.
 fn put_back(
     of: &Snapshots,
+    own: &[u8],
     is: Digest,
     was: Digest,
     is_meant: impl Fn(&[u8]) -> bool,
@@ -122,14 +221,16 @@ fn put_back(
     if differences.is_empty() {
         return Ok(());
     }
-    let git = of.root()?.open_below(b".git").map_err(io("open", &of.workspace.join(".git")))?;
+    let place = as_path(own).display().to_string();
+    let git = of.root()?.open_below(own).map_err(io("open", &of.workspace.join(&place)))?;
     if git.look(b"index.lock").is_ok() {
-        let why = "is not put back: a git is at work, or was killed; remove .git/index.lock if none is";
-        rewound.leave(".git/index", why.to_owned());
+        let why =
+            format!("is not put back: a git is at work, or was killed; remove {place}/index.lock if none is");
+        rewound.leave(&format!("{place}/index"), why);
         return Ok(());
     }
     let applied = restore::apply(&of.store, &git, &differences, &Sides::default())?;
-    rewound.files(&differences, applied);
+    rewound.files(own, &differences, applied);
     Ok(())
 }
 
@@ -179,7 +280,8 @@ fn is_staged(path: &[u8]) -> bool {
 
 impl Rewound {
     /// Notes that the files of git are as they were.
-    fn files(&mut self, differences: &BTreeMap<Vec<u8>, Difference>, applied: Applied) {
+    fn files(&mut self, own: &[u8], differences: &BTreeMap<Vec<u8>, Difference>, applied: Applied) {
+        let place = as_path(own);
         let any = |is_such: fn(&[u8]) -> bool| differences.keys().any(|path| is_such(path));
         if applied.left.is_empty() {
             let done = [
@@ -190,10 +292,11 @@ impl Rewound {
                 ),
                 (any(is_setting), "has the configuration and the hooks that it had"),
             ];
-            self.done.extend(done.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what.to_owned()));
+            let of_inner = if own == GIT { String::new() } else { format!(" in {}", place.display()) };
+            let done = done.into_iter().filter(|(is_so, _)| *is_so);
+            self.done.extend(done.map(|(_, what)| format!("{what}{of_inner}")));
         }
-        let below = |left: NotRestored| NotRestored { path: Path::new(".git").join(left.path), ..left };
-        self.left.extend(applied.left.into_iter().map(below));
+        self.left.extend(applied.left.into_iter().map(|left| left.below(&place)));
     }
 
     /// Takes back what became of refs.
@@ -215,6 +318,32 @@ impl Rewound {
         match head(workspace, is, was) {
             Ok(()) => self.done.push(format!("is on {to} again, and was on {from}")),
             Err(why) => self.leave(".git: HEAD", format!("is not where it was: {why}")),
+        }
+    }
+
+    /// Brings HEAD of a submodule to where it was, with its branch.
+    fn head_within(&mut self, folder: &Path, path: &[u8], is: &Inside, was: &Inside) {
+        let (there, then) = (is.at(), was.at());
+        if there == then {
+            return;
+        }
+        let done = match then {
+            (Some(name), commit) => {
+                let full = format!("refs/heads/{name}");
+                let moved = commit.zip(is.branches.get(name)).filter(|(then, now)| then != now);
+                let moved = moved.map(|(then, now)| format!("update {full}\0{then}\0{now}\0").into_bytes());
+                let moved = change(folder, moved.unwrap_or_default());
+                moved.and_then(|()| asked(folder, &["symbolic-ref", "-m", WHY, "HEAD", &full]))
+            }
+            (None, Some(commit)) => asked(folder, &["update-ref", "--no-deref", "-m", WHY, "HEAD", commit]),
+            (None, None) => Ok(()),
+        };
+        let place = as_path(path);
+        match done {
+            Ok(()) => self.done.push(format!("has HEAD of {} where it was", place.display())),
+            Err(why) => {
+                self.leave(&place.join("HEAD").to_string_lossy(), format!("is not where it was: {why}"))
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use super::repository::Repository;
 use super::rules::{self, Rules};
 use super::tree::Node;
 use super::walk::{Area, Found, Walk};
-use super::{Branches, INDEX, OBJECTS, Snapshot, Snapshots, history, tracked};
+use super::{Branches, INDEX, OBJECTS, Snapshot, Snapshots, history, inner, tracked};
 
 pub(super) fn take(
     of: &Snapshots,
@@ -69,7 +69,7 @@ pub(super) fn take(
     let branches = repository.as_ref().and_then(Repository::branches);
     let is_ours = files.iter().any(|file| file.path == b".git" && file.mode & TYPE == FOLDER);
     if is_ours {
-        keep_history(of, &root, &mut notes);
+        keep_history(of, &root, &files, &mut notes);
     }
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     left_out::note_births(&root, &mut left);
@@ -166,11 +166,18 @@ fn read(
     Ok(taken)
 }
 
-fn keep_history(of: &Snapshots, root: &Folder, notes: &mut Vec<String>) {
-    match history::keep(root, &of.own.join(OBJECTS), of.limits.history_bytes_max) {
+fn keep_history(of: &Snapshots, root: &Folder, files: &[Taken], notes: &mut Vec<String>) {
+    let copied_max = of.limits.history_bytes_max;
+    let of_git = files.iter().filter(|file| file.area == Area::Repository && folder::has_content(file.mode));
+    let missed = history::keep(root, b".git/objects", &of.own.join(OBJECTS), copied_max);
+    let missed = missed.and_then(|missed| {
+        let paths = of_git.map(|file| &*file.path);
+        Ok(missed + inner::keep_objects(root, &of.own, copied_max, paths)?)
+    });
+    match missed {
         Ok(0) => {}
         Ok(missed) => notes.push(format!(
-            "{} of .git/objects cannot be copied, being elsewhere and too large: a deleted .git cannot be \
+            "{} of the objects in .git cannot be copied, being elsewhere and too large: a deleted .git cannot be \
              brought back whole",
             count(missed, "file")
         )),
@@ -198,6 +205,7 @@ fn write(
     root.ignored(&nodes(Area::Ignored))?;
     root.repository(&nodes(Area::Repository))?;
     root.within(&nodes(Area::Within))?;
+    root.inner(&nodes(Area::Inner))?;
     root.branches(branches)?;
     root.rules(rules)?;
     root.left_out(left)?;

@@ -11,7 +11,7 @@ use super::folder::{self, Folder, Seen, Stamp};
 use super::left_out::{Left, Reason};
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
 use super::rules::{self, Level, Rules};
-use super::{Limits, Skipped, repository};
+use super::{Limits, Skipped, inner, repository};
 
 /// How many folders may be in one another; a file below is left out.
 const DEPTH_MAX: usize = 256;
@@ -31,6 +31,8 @@ pub(super) enum Area {
     /// The file by which a submodule or a linked checkout within the workspace is led to its repository. No part of the
     /// work: a copy of the workspace that had it would lead there, too.
     Within,
+    /// What is looked at of the repository of a folder in the workspace: its branches, and what it makes git run.
+    Inner,
 }
 
 /// A file, link or folder that was found.
@@ -155,7 +157,9 @@ pub(super) fn threads() -> usize {
 
 /// Says whether something is the repository of a folder within the workspace.
 fn is_repository_within(job: &Job, path: &[u8]) -> bool {
-    job.area != Area::Repository && !job.path.is_empty() && folder::split(path).1 == b".git"
+    !matches!(job.area, Area::Repository | Area::Inner)
+        && !job.path.is_empty()
+        && folder::split(path).1 == b".git"
 }
 
 /// A folder that is to be listed. It is opened from the folder that it is in, when its turn comes.
@@ -274,7 +278,17 @@ impl Worker<'_> {
             Err(error) => return self.leave_unreadable(&path, &error, None),
         };
         if seen.is(FOLDER) && is_repository_within(job, &path) {
-            return self.leave(path, Reason::Repository, Some(seen));
+            self.leave(path.clone(), Reason::Repository, Some(seen));
+            let (parent, depth, level) = (folder.clone(), job.depth + 1, level.cloned());
+            more.push(Job { parent, name, path, depth, area: Area::Inner, group: None, level });
+            return;
+        }
+        let is_store = job.area == Area::Repository && seen.is(FOLDER) && inner::is_store(&name);
+        if is_store && inner::is_repository(&job.path, |name| folder.look(name).is_ok()) {
+            if name != b"objects" {
+                self.leave(path, Reason::Store, Some(seen));
+            }
+            return;
         }
         let Some((area, group)) = self.belongs(job, level, &path, seen.is(FOLDER)) else { return };
         match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
@@ -299,6 +313,8 @@ impl Worker<'_> {
                     group.bytes.fetch_add(seen.stamp.size.min(1 << 40), Ordering::Relaxed);
                 }
             }
+            // The whole repository is named already.
+            _ if area == Area::Inner => return,
             _ => return self.leave(path, Reason::NoFile, Some(seen)),
         }
         self.listing.found.push(Found { path, area, mode: seen.mode, stamp: seen.stamp, group });
@@ -315,6 +331,10 @@ impl Worker<'_> {
         let rules = self.walk.rules;
         if job.area == Area::Repository {
             return repository::keeps(path).then_some((Area::Repository, None));
+        }
+        if job.area == Area::Inner {
+            let below = memchr::memmem::rfind(path, b"/.git/").map(|at| &path[at + b"/.git/".len()..]);
+            return below.is_some_and(inner::keeps).then_some((Area::Inner, None));
         }
         let is_inner = job.area == Area::Ignored;
         if folder::split(path).1 == b".git" {

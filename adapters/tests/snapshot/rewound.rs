@@ -310,3 +310,114 @@ fn refs_in_tables_are_seen_and_put_back_as_others_are() {
         assert_eq!(world.sh(STATE), before, "{worker}");
     }
 }
+
+/// A submodule with a commit that is nowhere else, and a repository in a folder.
+const WITH_INNER: &str = "git init -q ../lib; (cd ../lib; echo l >l; git add -A; git commit -qm l)
+    git submodule --quiet add ../lib sub; git commit -qm sub -- sub .gitmodules
+    (cd sub; git checkout -qb topic; echo p >p; git add p; git commit -qm unpushed; git branch keep)
+    git init -qb main inner; (cd inner; echo i >i; git add i; git commit -qm i; git branch keep)";
+
+#[test]
+fn a_submodule_comes_back_with_what_nobody_else_has() {
+    const STANDS: &str = "cd sub; git for-each-ref; git symbolic-ref -q HEAD || git rev-parse HEAD; cat l p
+        git status --porcelain; git config --list --local; git log --format=%s topic; cd ..; git status --porcelain";
+    const PRUNED: &str = "cd sub; git checkout -q --detach HEAD~1; git branch -qD topic keep
+        git reflog expire --expire=now --all; git gc -q --prune=now";
+    for (worker, said) in [
+        ("rm -rf .git", "is back"),
+        ("rm -rf .git/modules", "has .git/modules/sub again"),
+        ("rm -rf .git/modules/sub sub", "has .git/modules/sub again"),
+        (PRUNED, "has the branch topic again"),
+        ("cd sub; git commit -q --allow-empty -m more", "has HEAD of .git/modules/sub where it was"),
+        ("cd sub; git checkout -q keep", "has HEAD of .git/modules/sub where it was"),
+        ("git -C sub config core.fsmonitor x", "the hooks that it had in .git/modules/sub"),
+        ("cd sub; echo s >l; git add l", "has staged what it had in .git/modules/sub"),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(WITH_INNER);
+        let before = world.sh(STANDS);
+        let first = world.first();
+        world.sh(worker);
+        let restored = put_back(&world, &first);
+        assert_eq!(restored.files.left, [], "{worker}");
+        let done = restored.repository.join("; ");
+        assert!(done.contains(said), "{worker}: {done}");
+        assert_eq!(world.sh(STANDS), before, "{worker}");
+        world.sh("git -C sub fsck --strict --no-dangling >&2");
+    }
+}
+
+#[test]
+fn what_a_worker_makes_of_repositories_within_is_seen_and_what_they_run_is_put_back() {
+    for (worker, settings, gone) in [
+        ("git -C inner config core.hooksPath /there", "inner/.git/config", ""),
+        ("echo x >inner/.git/hooks/pre-commit", "inner/.git/hooks/pre-commit", ""),
+        ("git -C inner branch -qD keep", "", "inner/.git keep"),
+        ("git -C inner pack-refs --all; git -C inner branch -qD keep", "", "inner/.git keep"),
+        ("git -C sub config core.fsmonitor x", ".git/modules/sub/config", ""),
+        ("git -C sub branch -qD keep", "", ".git/modules/sub keep"),
+        ("git -C inner branch new; git -C inner commit -qm x --allow-empty; git -C inner gc -q", "", ""),
+        ("git init -q other; git -C other config core.fsmonitor x; rm -rf inner", "", ""),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(WITH_INNER);
+        let first = world.first();
+        world.sh(worker);
+        let snapshots = world.snapshots();
+        let now = snapshots.take(Some(&first)).unwrap();
+        let shown: Vec<String> = snapshots
+            .changed_settings_within(&first, &now)
+            .unwrap()
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
+        assert_eq!(shown.join(", "), settings, "{worker}");
+        let found = snapshots.gone_branches_within(&first, &now).unwrap();
+        let found: Vec<String> =
+            found.iter().map(|it| format!("{} {}", it.repository.display(), it.name)).collect();
+        assert_eq!(found.join(", "), gone, "{worker}");
+        put_back(&world, &first);
+        let now = snapshots.take(Some(&first)).unwrap();
+        assert_eq!(
+            snapshots.changed_settings_within(&first, &now).unwrap(),
+            [""; 0].map(PathBuf::from),
+            "{worker}"
+        );
+    }
+}
+
+#[test]
+fn what_lfs_and_annex_keep_is_in_no_snapshot_and_that_is_said() {
+    let world = World::new(DIRTY);
+    world.sh("mkdir -p .git/lfs/objects/aa .git/annex; echo x >.git/lfs/objects/aa/x");
+    let first = world.first();
+    let lacks = first.lacks().unwrap_or_default();
+    assert!(lacks.contains(".git/annex, .git/lfs (what git lfs or git annex keeps)"), "{lacks}");
+    world.sh("rm -rf .git");
+    let restored = put_back(&world, &first);
+    assert_eq!(restored.repository, ["is back"]);
+    let lost = world.snapshots().lost(&first, &restored.before).unwrap();
+    let lost: Vec<PathBuf> = lost.into_iter().map(|it| it.path).collect();
+    assert_eq!(lost, [".git/annex", ".git/lfs"].map(PathBuf::from));
+}
+
+#[test]
+fn a_repository_that_git_does_not_read_is_not_said_to_be_back_as_it_was() {
+    for (setup, worker) in [
+        ("true", "find .git/objects -type f | while read it; do chmod u+w $it; echo >$it; done; rm -rf .git"),
+        ("git gc -q", "for it in .git/objects/pack/*; do chmod u+w $it; echo >$it; done; rm -rf .git"),
+        (
+            "true",
+            "for it in $(git rev-parse HEAD~1); do it=.git/objects/${it:0:2}/${it:2}; chmod u+w $it; echo >$it; done",
+        ),
+    ] {
+        let world = World::new(DIRTY);
+        world.sh(setup);
+        let first = world.first();
+        world.sh(worker);
+        let restored = put_back(&world, &first);
+        let left: Vec<String> =
+            restored.files.left.iter().map(|it| format!("{} {}", it.path.display(), it.why)).collect();
+        assert!(left.join("; ").contains(".git cannot be read whole"), "{worker}: {left:?}");
+    }
+}

@@ -759,6 +759,27 @@ fn what_an_earlier_worker_planted_neither_holds_nor_runs_in_the_next_run() {
 }
 
 #[test]
+fn what_a_worker_makes_of_a_repository_within_is_told_and_what_it_would_run_is_put_back() {
+    let stage = Stage::repository();
+    let make =
+        "git init -q inner; cd inner; git commit -q --allow-empty -m x; git branch keep; git rev-parse HEAD";
+    let commit = String::from_utf8(stage.shell(&stage.workspace(), make).stdout).expect("a name of a commit");
+    let spoil =
+        "git -C inner branch -qD keep; git -C inner config core.fsmonitor x; touch new; echo COMPLETE";
+    stage.unstuck(&["run", "stray", "--claim", "--with", spoil]);
+    let said = notes(&stage);
+    let back = format!("git --git-dir=inner/.git branch keep {}", commit.trim());
+    let deleted = format!("the branch keep of inner/.git was deleted; put it back: {back}");
+    assert!(said.contains(&deleted), "{said}");
+    assert!(said.contains("changed what git runs and how it works: inner/.git/config"), "{said}");
+    stage.unstuck(&["undo", "--git"]).with_status(0).says("the hooks that it had in inner/.git");
+    assert!(stage.shell(&stage.workspace(), &back).status.success());
+    let left = stage.shell(&stage.workspace(), "git -C inner config core.fsmonitor");
+    assert!(left.stdout.is_empty(), "{left:?}");
+    stage.verify();
+}
+
+#[test]
 fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_at() {
     for (pipe, told) in [
         (".gitignore", "what is uncommitted is not known"),

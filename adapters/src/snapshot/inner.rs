@@ -1,0 +1,136 @@
+//! The repositories within that of the workspace: those of submodules, which are in `.git/modules`, and those in folders
+//! of the workspace, each with its `.git`.
+//!
+//! Of a submodule all is kept that is kept of `.git` itself, so that it comes back with it. Of a repository in a folder it is
+//! kept where its branches are, what is configured and which hooks it has, so that it is seen who changes that.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use unstuck_core::id::Digest;
+
+use super::error::Error;
+use super::folder::{self, Folder, as_path};
+use super::object::Item;
+use super::parts::Parts;
+use super::repository::first_part;
+use super::store::Store;
+use super::{MODULES, history, refs};
+
+/// Where the repositories of submodules are.
+const OF_SUBMODULES: &[u8] = b".git/modules";
+/// How deep a name may be.
+const DEPTH_MAX: usize = 20;
+
+/// Repositories by the paths of their own folders, from the root of the workspace.
+pub(super) type Inner = BTreeMap<Vec<u8>, Digest>;
+
+/// Returns the repositories that a snapshot knows something of.
+pub(super) fn all(store: &Store, parts: &Parts) -> Result<Inner, Error> {
+    let mut found = Inner::new();
+    if let Some(git) = parts.repository_folder() {
+        let modules = store.tree(&git)?.into_iter().find(|item| item.name == b"modules" && item.is_folder());
+        if let Some(modules) = modules {
+            add(store, OF_SUBMODULES, modules.id, &mut found, DEPTH_MAX)?;
+        }
+    }
+    if let Some(inner) = parts.inner() {
+        add(store, b"", inner, &mut found, usize::MAX)?;
+    }
+    Ok(found)
+}
+
+/// Adds those below a folder, and those of submodules in them.
+fn add(store: &Store, path: &[u8], tree: Digest, found: &mut Inner, depth: usize) -> Result<(), Error> {
+    let items = store.tree(&tree)?;
+    let is_repository = items.iter().any(|item| item.name == b"HEAD" && !item.is_folder());
+    if is_repository {
+        found.insert(path.to_vec(), tree);
+    }
+    let is_looked_at = |item: &&Item| item.is_folder() && (!is_repository || item.name == b"modules");
+    for item in items.iter().filter(is_looked_at).filter(|_| depth > 0) {
+        add(store, &folder::join(path, &item.name), item.id, found, depth - 1)?;
+    }
+    Ok(())
+}
+
+/// Says whether it is the repository of a submodule.
+pub(super) fn is_of_submodule(path: &[u8]) -> bool {
+    folder::is_within(path, OF_SUBMODULES)
+}
+
+/// Says whether a name in the folder of a repository is of what is large there, and is not kept with the small files.
+pub(super) fn is_store(name: &[u8]) -> bool {
+    matches!(name, b"objects" | b"lfs" | b"annex")
+}
+
+/// Says whether a folder in `.git`, or that itself, is of a repository: a submodule may have any name.
+pub(super) fn is_repository(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
+    let is_looked_like = || [&b"HEAD"[..], b"config", b"refs"].into_iter().any(has);
+    path == b".git" || is_of_submodule(path) && is_looked_like()
+}
+
+/// Says whether a path below the `.git` of a folder of the workspace is of what is kept of it.
+pub(super) fn keeps(below: &[u8]) -> bool {
+    let leads_there = |place: &[u8]| folder::is_within(place, below);
+    let is_kept = matches!(below, b"HEAD" | b"packed-refs")
+        || super::rewind::is_setting(below)
+        || folder::is_within(below, b"refs/heads")
+        || first_part(below) == b"modules";
+    (is_kept || leads_there(b"info/exclude") || leads_there(b"refs/heads")) && !below.ends_with(b".lock")
+}
+
+/// Keeps the objects of submodules, whose repositories are among `files`. Returns how many could not be kept.
+pub(super) fn keep_objects<'a>(
+    root: &Folder,
+    kept: &Path,
+    copied_bytes_max: u64,
+    files: impl Iterator<Item = &'a [u8]>,
+) -> std::io::Result<u64> {
+    let mut missed = 0;
+    for own in files.filter_map(|path| path.strip_suffix(b"/HEAD")).filter(|it| is_of_submodule(it)) {
+        let objects = folder::join(own, b"objects");
+        // The log of HEAD has this name, too.
+        if root.open_below(&objects).is_ok() {
+            missed += history::keep(root, &objects, &place(kept, own), copied_bytes_max)?;
+        }
+    }
+    Ok(missed)
+}
+
+/// Gives submodules the objects back that were kept of them; `to` is the folder of the repository that is at `at`.
+pub(super) fn give_objects_back(kept: &Path, own: &[u8], to: &Folder) -> std::io::Result<u64> {
+    to.make_below(b"refs")?;
+    history::give_back(&place(kept, own), &to.make_below(b"objects")?)
+}
+
+/// Returns where the objects of a submodule are kept.
+fn place(kept: &Path, own: &[u8]) -> std::path::PathBuf {
+    kept.join(MODULES).join(Digest::of(own).to_string())
+}
+
+/// A branch of a repository within that is gone, or elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerBranch {
+    /// The folder of the repository, from the root of the workspace.
+    pub repository: std::path::PathBuf,
+    /// Its name, without `refs/heads/`.
+    pub name: String,
+    /// The commit that it was at.
+    pub from: String,
+}
+
+/// Returns the branches of repositories within that are gone, where the repository is there.
+pub(super) fn gone_branches(store: &Store, before: &Inner, after: &Inner) -> Result<Vec<InnerBranch>, Error> {
+    let mut gone = Vec::new();
+    for (path, was) in before {
+        let Some(is) = after.get(path).filter(|is| *is != was) else { continue };
+        let now = refs::branches(store, *is)?;
+        for (name, from) in refs::branches(store, *was)? {
+            if !now.contains_key(&name) {
+                gone.push(InnerBranch { repository: as_path(path).into_owned(), name, from });
+            }
+        }
+    }
+    Ok(gone)
+}
