@@ -370,7 +370,7 @@ mod tests {
             git -C $1 config filter.e.smudge "sh -c 'echo ran >>$PWD/ran; tr a-z A-Z'"
             git -C $1 config core.fsmonitor "sh -c 'echo ran >>$PWD/ran'"
             own=$(git -C $1 rev-parse --absolute-git-dir); echo '* filter=e' >$own/info/attributes
-            touch -d 2001-01-01 $own/index
+            touch -t 200101010000 $own/index
         }
     "#;
 
@@ -400,7 +400,7 @@ mod tests {
             ("touch work/sub/new", " M sub"),
             ("echo y >work/sub/deep/x", " M sub"),
             ("echo y >work/nested/x", " M nested"),
-            ("touch -d 2001-01-01 work/nested/x work/sub/x work/x", ""),
+            ("touch -t 200101010000 work/nested/x work/sub/x work/x", ""),
             ("echo y >work/nested/x; commit work/nested", " M nested"),
             ("git -C work/sub checkout -q --detach; git -C work/sub commit -q --allow-empty -m x", " M sub"),
             // Git does not take it for a submodule that is checked out.

@@ -176,11 +176,11 @@ fn what_git_has_of_a_file_goes_by_what_is_in_it_and_no_filter_is_asked() {
     for (change, unstaged, unsaved) in [
         ("true", vec![], vec![]),
         // Older than its files, the index says nothing of them.
-        ("touch -d 2001-01-01 .git/index", vec![], vec![]),
-        ("touch -d 2001-01-01 one src/a.rs", vec![], vec![]),
-        ("echo more >>one; touch -d 2001-01-01 one .git/index", vec!["one"], vec!["one"]),
-        ("echo eno >one; touch -r two one; touch -d 2001-01-01 .git/index", vec!["one"], vec!["one"]),
-        ("echo more >>one; git add one; touch -d 2001-01-01 one", vec![], vec!["one"]),
+        ("touch -t 200101010000 .git/index", vec![], vec![]),
+        ("touch -t 200101010000 one src/a.rs", vec![], vec![]),
+        ("echo more >>one; touch -t 200101010000 one .git/index", vec!["one"], vec!["one"]),
+        ("echo eno >one; touch -r two one; touch -t 200101010000 .git/index", vec!["one"], vec!["one"]),
+        ("echo more >>one; git add one; touch -t 200101010000 one", vec![], vec!["one"]),
         ("rm one; ln -s two one", vec!["one"], vec!["one"]),
         ("chmod +x one; rm two", vec!["one", "two"], vec!["one", "two"]),
         ("git reset -q --soft HEAD~1; touch one", vec![], vec![]),
