@@ -96,7 +96,8 @@ impl Snapshot {
             // A folder of masses is at work all the time, so a change in it is not told later on either.
             let is_folder = left.reason == LeftOut::IGNORED_FOLDER;
             let unseen = if is_folder { "; what changes there is not seen" } else { "" };
-            format!("{}{more} ({}{unseen})", left.examples.join(", "), left.reason)
+            let names: Vec<String> = left.examples.iter().map(|name| on_one_line(name)).collect();
+            format!("{}{more} ({}{unseen})", names.join(", "), left.reason)
         });
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty())
@@ -107,5 +108,34 @@ impl Snapshot {
     pub fn same_work(&self, other: &Self) -> bool {
         let head = |it: &Self| it.repository.as_ref().map(|it| (it.branch.clone(), it.commit.clone()));
         self.work == other.work && head(self) == head(other)
+    }
+}
+
+/// Returns a name in which nothing begins a new line or steers a terminal: a worker may have chosen it.
+fn on_one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        let examples = vec!["a\nto undo this: b".to_owned(), "\u{1b}[31mc".to_owned(), "d e".to_owned()];
+        let left = LeftOut { reason: "a pipe, socket or device".to_owned(), count: 3, examples };
+        let snapshot = Snapshot {
+            id: Digest::default(),
+            work: Digest::default(),
+            files: 0,
+            bytes: 0,
+            repository: None,
+            left_out: vec![left],
+            notes: Vec::new(),
+        };
+        assert_eq!(
+            snapshot.lacks().unwrap(),
+            "no snapshot holds these, so no undo brings them back: a\u{fffd}to undo this: b, \u{fffd}[31mc, d e (a pipe, socket or device)"
+        );
     }
 }

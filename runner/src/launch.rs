@@ -142,6 +142,8 @@ pub struct Undone {
     pub before: Seq,
     /// What was done.
     pub restored: Restored,
+    /// Why it could not be recorded, though it was done.
+    pub unrecorded: Option<Error>,
 }
 
 /// What is found in the workspace of a run that is taken up again, where that is to be recorded.
@@ -247,9 +249,11 @@ impl Site {
         // Kept and recorded first: whatever happens now, nothing that is there is lost.
         let before = record(keeper.take(first.as_ref(), last.as_ref())?, SnapshotMoment::BeforeUndo)?;
         let restored = keeper.restore(snapshot, git)?;
-        record(keeper.take(first.as_ref(), None)?, SnapshotMoment::Undone(seq))?;
+        // By now the files are what they are: whoever has asked for that is told so, whatever becomes of the record.
+        let taken = keeper.take(first.as_ref(), None).map_err(Error::from);
+        let recorded = taken.and_then(|now| Ok(record(now, SnapshotMoment::Undone(seq))?));
         runner.save_checkpoint();
-        Ok(Undone { before, restored })
+        Ok(Undone { before, restored, unrecorded: recorded.err() })
     }
 
     /// Opens the log of a run, and brings its store and its mirror together. Damage that was mended is recorded.

@@ -241,6 +241,42 @@ fn gc_frees_what_it_can_on_a_full_disk() {
     assert_eq!(place.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
 }
 
+/// A command that throws a large file away, changes others and leaves hardly any room.
+const FILLS: &str =
+    "rm large; echo worker | tee a z >new; head -c 4500000 /dev/zero >.git/fill; echo COMPLETE";
+
+#[test]
+fn an_undo_on_a_full_disk_puts_back_what_there_is_room_for_and_goes_on_later() {
+    let mut place = Place::new();
+    let mount = "mount -t tmpfs -o size=6m none \"$1/../work\"";
+    let mounted = match Mounted::new(&place, mount) {
+        Ok(mounted) => mounted,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    place.go_through(mounted.through());
+    mounted.sh("git init -q .; head -c 3000000 /dev/urandom >large; echo mine | tee a >z; cp large ../kept");
+    let ran = place.unstuck(&["run", "go on", "--claim", "--with", FILLS]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let (status, text) = said(&place.unstuck(&["undo", "@last@first"]));
+    assert_eq!(status, Some(6), "{text}");
+    for told in
+        [", but for what is named here", "left     large: cannot be written: No space", "to undo this: "]
+    {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert!(!text.contains("nothing in the workspace was changed"), "{text}");
+    mounted.sh("cat a z >../read; test -e new || echo gone >>../read");
+    assert_eq!(fs::read_to_string(place.path().join("read")).unwrap(), "mine\nmine\ngone\n");
+    let (status, text) = said(&place.unstuck(&["checkout", "@last@first", "--to", "copy"]));
+    assert_eq!(status, Some(6), "{text}");
+    assert!(text.contains("left     large: cannot be written: No space"), "{text}");
+    mounted.sh("rm -r .git/fill copy");
+    let (status, text) = said(&place.unstuck(&["undo", "@last@first"]));
+    assert_eq!(status, Some(0), "{text}");
+    mounted.sh("cmp large ../kept && echo same >../read");
+    assert_eq!(fs::read_to_string(place.path().join("read")).unwrap(), "same\n");
+}
+
 #[test]
 fn gc_says_that_nothing_can_be_freed_where_nothing_can_be_written() {
     let mut place = Place::new();

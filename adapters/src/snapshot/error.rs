@@ -36,14 +36,13 @@ pub enum Error {
 impl Error {
     /// Says whether there is no room on the disk.
     pub fn is_full(&self) -> bool {
-        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        matches!(self, Self::Io { source, .. } if kinds.contains(&source.kind()))
+        matches!(self, Self::Io { source, .. } if super::restore::is_full(source))
     }
 
     /// Returns what to do about it, if something can be said.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+            Self::Io { .. } if self.is_full() => {
                 Some("free space on the disk; nothing in the workspace was changed".to_owned())
             }
             Self::Io { .. } | Self::Name { .. } => None,

@@ -83,6 +83,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::diffstat::ChangedFile;
+use unstuck_core::error::with_causes;
 use unstuck_core::id::Digest;
 use unstuck_core::scope::Patterns;
 
@@ -597,16 +598,25 @@ impl Snapshots {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
         let folders = self.other_permissions(&before, snapshot)?;
+        let new = self.new_uncovered(&before, snapshot)?;
         permissions::give_for_now(&self.root()?, &folders);
         let mut files = self.put_back(&before, snapshot, &|_| true)?;
         files.permissions = permissions::give(&self.root()?, &folders);
-        let new = self.new_uncovered(&before, snapshot)?;
         files.stayed.extend(new.into_iter().filter(|path| files.left.iter().all(|left| left.path != *path)));
         let mut repository = Vec::new();
         if git == Git::PutBack {
-            let rewound = rewind::rewind(self, &before, snapshot)?;
-            repository = rewound.done;
-            files.left.extend(rewound.left);
+            match rewind::rewind(self, &before, snapshot) {
+                Ok(rewound) => {
+                    repository = rewound.done;
+                    files.left.extend(rewound.left);
+                }
+                // The files are back by now, so this is told beside them.
+                Err(error) => {
+                    files.is_full |= error.is_full();
+                    let why = format!("is not what it was: {}", with_causes(&error));
+                    files.left.push(NotRestored { path: ".git".into(), why });
+                }
+            }
         }
         Ok(Restored { before, files, repository })
     }

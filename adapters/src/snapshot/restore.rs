@@ -30,6 +30,8 @@ pub struct Applied {
     pub permissions: Vec<PathBuf>,
     /// What is not as it was, and why.
     pub left: Vec<NotRestored>,
+    /// Whether some of that is not there because there was no room on the disk.
+    pub is_full: bool,
 }
 
 /// Something that could not be put back.
@@ -63,12 +65,11 @@ pub(super) struct Sides {
 ///
 /// Ignored files that the second side does not have stay, and what is not known from the first side is
 /// not written over. Nobody else should be at work in the folder: what somebody writes at this moment
-/// may be lost, but never outside of it.
+/// may be lost, but never outside of it. Where the disk is full, as much is put back as there is room for.
 ///
 /// # Errors
 ///
-/// The store cannot be read; then nothing was changed. What the system refuses in the folder is told by
-/// what is returned.
+/// The store cannot be read; then nothing was changed. What is refused later is told by what is returned.
 pub(super) fn apply(
     store: &Store,
     root: &Folder,
@@ -89,11 +90,11 @@ pub(super) fn apply(
         }
     }
     applied.removed.reverse();
-    for (path, Difference { pair, .. }) in differences {
-        if let Some(after) = pair.after.filter(|after| !is_in_place(pair.before, *after)) {
-            write(store, root, path, pair.before, after, sides, &mut applied)?;
-        }
-    }
+    let news = differences.iter().filter_map(|(path, Difference { pair, .. })| {
+        let after = pair.after.filter(|after| !is_in_place(pair.before, *after))?;
+        Some((&**path, pair.before, after))
+    });
+    write_all(store, root, news.collect(), sides, &mut applied);
     // Only now: what is in a folder that nobody may write to is there.
     let made = differences.iter().filter(|(_, it)| it.pair.after.is_some_and(|after| after.is_folder()));
     let made = made.filter_map(|(path, _)| Some((path.clone(), sides.permissions.get(path)?)));
@@ -120,7 +121,7 @@ pub(super) fn bring_repository_back(
     let place = Place { mode: repository.mode, id: repository.id };
     if !place.is_folder() {
         let mut applied = Applied::default();
-        write(store, root, b".git", None, place, &Sides::default(), &mut applied)?;
+        write_all(store, root, vec![(&b".git"[..], None, place)], &Sides::default(), &mut applied);
         return Ok(Some(applied));
     }
     let temporary = temporary_name();
@@ -129,6 +130,12 @@ pub(super) fn bring_repository_back(
     let all = all(tree::compare(store, None, Some(repository.id))?);
     let sides = Sides { permissions: permissions.below(b".git"), ..Sides::default() };
     let applied = apply(store, &own, &all, &sides)?;
+    if applied.is_full {
+        // Without all of its files it would be taken for whole. What there is no room for is tried again later.
+        all.keys().rev().for_each(|path| remove_one(&own, path));
+        let _best_effort = root.remove_folder(&temporary);
+        return Err(refused(io::ErrorKind::StorageFull.into()));
+    }
     let filled = own.make_below(b"objects").and_then(|objects| {
         own.make_below(b"refs")?;
         history::give_back(&kept.join(OBJECTS), &objects)?;
@@ -141,6 +148,15 @@ pub(super) fn bring_repository_back(
     });
     filled.map_err(refused)?;
     Ok(Some(applied))
+}
+
+/// Removes a file or an empty folder, if that can be done.
+fn remove_one(root: &Folder, path: &[u8]) {
+    let (parent, name) = folder::split(path);
+    let Ok(folder) = root.open_below(parent) else { return };
+    if folder.remove_file(name).is_err() {
+        let _best_effort = folder.remove_folder(name);
+    }
 }
 
 /// Takes every pair of a comparison, as of files that are not ignored.
@@ -229,15 +245,49 @@ fn remove(
     }
 }
 
+/// What is to be written: its path, what is there, and what is to be there.
+type New<'a> = (&'a [u8], Option<Place>, Place);
+
+/// Writes what there is room for. What takes the place of something larger makes room for others.
+fn write_all(store: &Store, root: &Folder, news: Vec<New<'_>>, sides: &Sides, applied: &mut Applied) {
+    let mut open = news;
+    loop {
+        let mut without_room = Vec::new();
+        for new in &open {
+            match write(store, root, *new, sides, applied) {
+                Err(error) if is_full(&error) => without_room.push((*new, error)),
+                Err(error) => applied.leave(new.0, cannot_be(new.2, &error)),
+                Ok(()) => {}
+            }
+        }
+        if without_room.len() == open.len() || without_room.is_empty() {
+            applied.is_full |= !without_room.is_empty();
+            for ((path, _, after), error) in without_room {
+                applied.leave(path, cannot_be(after, &error));
+            }
+            return;
+        }
+        open = without_room.into_iter().map(|(new, _)| new).collect();
+    }
+}
+
+fn cannot_be(after: Place, error: &io::Error) -> String {
+    let what = if after.is_folder() { "created" } else { "written" };
+    format!("cannot be {what}: {error}")
+}
+
+/// Says whether the disk, or what the user may have of it, is full.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 fn write(
     store: &Store,
     root: &Folder,
-    path: &[u8],
-    before: Option<Place>,
-    after: Place,
+    (path, before, after): New<'_>,
     sides: &Sides,
     applied: &mut Applied,
-) -> Result<(), Error> {
+) -> io::Result<()> {
     let (parent, name) = folder::split(path);
     // A pipe, socket or device holds nothing that could be lost.
     let is_empty = |folder: &Folder| sides.before.is_no_file(path) && is_no_file(folder, name);
@@ -247,31 +297,21 @@ fn write(
             true => folder.remove_file(name),
             false => Ok(()),
         });
-        let made = match made {
+        return match made {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => root.make_below_as(path, &known).map(drop),
         };
-        if let Err(error) = made {
-            applied.leave(path, format!("cannot be created: {error}"));
-        }
+    }
+    let folder = root.make_below_as(parent, &known)?;
+    if before.is_none() && folder.look(name).is_ok() && !is_empty(&folder) {
+        let what = sides.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
+        applied.leave(path, format!("would be lost: what is there now is {what}"));
         return Ok(());
     }
-    let placed = match root.make_below_as(parent, &known) {
-        Ok(folder) if before.is_none() && folder.look(name).is_ok() && !is_empty(&folder) => {
-            let what = sides.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
-            applied.leave(path, format!("would be lost: what is there now is {what}"));
-            return Ok(());
-        }
-        Ok(folder) => place(store, &folder, name, after)?,
-        Err(error) => Err(error),
-    };
-    match placed {
-        Ok(Placed::Whole) => applied.written.push(as_path(path).into_owned()),
-        Ok(Placed::WithoutSetId) => {
-            applied.written.push(as_path(path).into_owned());
-            applied.leave(path, WITHOUT_SET_ID.to_owned());
-        }
-        Err(error) => applied.leave(path, format!("cannot be written: {error}")),
+    let placed = place(store, &folder, name, after)?;
+    applied.written.push(as_path(path).into_owned());
+    if let Placed::WithoutSetId = placed {
+        applied.leave(path, WITHOUT_SET_ID.to_owned());
     }
     Ok(())
 }
@@ -294,28 +334,32 @@ const SET_ID: u32 = 0o6000;
 const WITHOUT_SET_ID: &str = "has come back without its set-user-id and set-group-id bits: it may not belong to whom it did, or the system gives them to nobody";
 
 /// Puts a file in place of what has its name, in one step.
-fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> Result<io::Result<Placed>, Error> {
+fn place(store: &Store, folder: &Folder, name: &[u8], after: Place) -> io::Result<Placed> {
     let temporary = temporary_name();
-    let written = if after.mode & TYPE == LINK {
-        let made = folder.make_link(&temporary, &store.blob(&after.id)?);
-        made.and_then(|()| folder.own_like(folder, &temporary)).map(|()| Placed::Whole)
-    } else {
-        match folder.create(&temporary) {
-            Ok(mut file) => {
-                if let Err(error) = store.copy(&after.id, &mut file) {
-                    let _best_effort = folder.remove_file(&temporary);
-                    return Err(error);
-                }
-                finish(folder, &temporary, &file, (name, after.mode))
-            }
-            Err(error) => return Ok(Err(error)),
-        }
-    };
-    let placed = written.and_then(|how| folder.rename(&temporary, name).map(|()| how));
+    let placed = make(store, folder, (&temporary, name), after)
+        .and_then(|how| folder.rename(&temporary, name).map(|()| how));
     if placed.is_err() {
         let _best_effort = folder.remove_file(&temporary);
     }
-    Ok(placed)
+    placed
+}
+
+/// Makes a file that is to take the place of what has the name.
+fn make(
+    store: &Store,
+    folder: &Folder,
+    (temporary, name): (&[u8], &[u8]),
+    after: Place,
+) -> io::Result<Placed> {
+    if after.mode & TYPE == LINK {
+        let mut target = Vec::new();
+        store.fill(&after.id, &mut target)?;
+        folder.make_link(temporary, &target)?;
+        return folder.own_like(folder, temporary).map(|()| Placed::Whole);
+    }
+    let mut file = folder.create(temporary)?;
+    store.fill(&after.id, &mut file)?;
+    finish(folder, temporary, &file, (name, after.mode))
 }
 
 /// Gives a file its owner and then its mode: a change of owner takes bits of the mode. It must not run as somebody else than

@@ -12,6 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use unstuck_core::error::with_causes;
 use unstuck_core::id::Digest;
 use unstuck_store::durable::{is_unfinished, replace};
 use unstuck_store::system::owner_only;
@@ -162,6 +163,16 @@ impl Store {
             }
             _ => io("read", &pack.path)(source),
         })
+    }
+
+    /// Writes the content of an object to what may have no room for it. What is said is who of the two has refused.
+    pub(super) fn fill(&self, id: &Digest, to: &mut dyn Write) -> io::Result<()> {
+        let mut target = Target { to, refused: None };
+        let copied = self.copy(id, &mut target);
+        match target.refused {
+            Some(error) => Err(error),
+            None => copied.map(drop).map_err(|error| io::Error::other(with_causes(&error))),
+        }
     }
 
     pub(super) fn blob(&self, id: &Digest) -> Result<Vec<u8>, Error> {
@@ -334,6 +345,26 @@ impl Store {
 
     fn refs_folder(&self) -> PathBuf {
         self.folder.join("refs/unstuck")
+    }
+}
+
+/// Notes that it is the target that has refused, and not what is read from.
+struct Target<'a> {
+    to: &'a mut dyn Write,
+    refused: Option<io::Error>,
+}
+
+impl Write for Target<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes).map_err(|error| {
+            let kind = error.kind();
+            self.refused = Some(error);
+            kind.into()
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `unstuck checkout`: the workspace as it was at an event, in a folder of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::args::Global;
 use crate::commands::undo;
@@ -37,13 +37,19 @@ pub fn checkout(global: &Global, args: &Args) -> Result {
     let snapshots = driving::snapshots(project.runs(), found.started(&events)?)?;
     let applied =
         snapshots.checkout(seen.snapshot, &args.to).map_err(|error| explained::of_snapshots(&error))?;
-    println!("{} holds the workspace of event {}", args.to.display(), seen.seq);
+    let but = if applied.left.is_empty() { "" } else { ", but for what is named here" };
+    println!("{} holds the workspace of event {}{but}", undo::shown(&args.to), seen.seq);
     println!("  written  {}", undo::listed(&applied.written));
     for left in seen.snapshot.left_out.iter().filter(|left| left.count > 0) {
-        println!("  left out {} {}: {}", left.count, left.reason, left.examples.join(", "));
+        let named: Vec<String> = left.examples.iter().map(|it| undo::shown(Path::new(it))).collect();
+        println!("  left out {} {}: {}", left.count, left.reason, named.join(", "));
     }
     for left in &applied.left {
         println!("  left     {}: {}", undo::shown(&left.path), left.why);
+    }
+    if applied.is_full {
+        eprintln!("not all of it: free space on the disk, or name a folder on another one");
+        return Ok(exit::STORE);
     }
     Ok(if applied.left.is_empty() { exit::OK } else { exit::DIFFERENT })
 }

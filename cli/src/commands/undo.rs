@@ -6,7 +6,7 @@ use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::{Git, Loss, Lost, Restored};
 
 use crate::args::Global;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg, complete_run};
 use crate::typed::UNSTUCK;
@@ -85,6 +85,20 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         println!("  lost     {}: {how}, and no snapshot holds what it was", shown(&path));
     }
     println!("\nto undo this: {UNSTUCK} undo {}@{}", found.short(), undone.before);
+    let again =
+        format!("{UNSTUCK} undo {}@{}{}", found.short(), seen.seq, if args.git { " --git" } else { "" });
+    if let Some(error) = undone.unrecorded {
+        let why = explained::explained(&error, found.short(), Some(project.runs()));
+        return Err(Error::damaged(format!(
+            "this was done, but the log does not have its end: {}",
+            why.message()
+        ))
+        .hint(format!("make room, or mend what is named; then once more: {again}")));
+    }
+    if undone.restored.files.is_full {
+        println!("to go on: free space on the disk, then: {again}");
+        return Ok(exit::STORE);
+    }
     Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
 }
 
@@ -105,7 +119,7 @@ fn print(restored: &Restored) {
         println!("  .git     {what}");
     }
     for left in &restored.files.left {
-        println!("  left     {}: {}", left.path.display(), left.why);
+        println!("  left     {}: {}", shown(&left.path), left.why);
     }
 }
 
