@@ -70,6 +70,8 @@ pub struct LeftOut {
 impl LeftOut {
     /// The reason for folders that are ignored and hold masses, such as `target` and `node_modules`.
     pub const IGNORED_FOLDER: &str = "ignored and full";
+    /// The reason for what the system lets nobody of us read.
+    pub const UNREADABLE: &str = "not readable";
     /// The reason for a file that Unstuck's own output was written to.
     pub const OWN_OUTPUT: &str = "written by Unstuck itself";
 }

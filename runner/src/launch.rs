@@ -142,6 +142,8 @@ pub struct Undone {
     pub before: Seq,
     /// What was done.
     pub restored: Restored,
+    /// What its owner could not read until then.
+    pub made_readable: Vec<PathBuf>,
     /// Why it could not be recorded, though it was done.
     pub unrecorded: Option<Error>,
 }
@@ -247,13 +249,14 @@ impl Site {
             runner.record(Observation::SnapshotTaken(taken)).map(|()| runner.state().version())
         };
         // Kept and recorded first: whatever happens now, nothing that is there is lost.
-        let before = record(keeper.take(first.as_ref(), last.as_ref())?, SnapshotMoment::BeforeUndo)?;
+        let (now, made_readable) = keeper.take_readable(first.as_ref(), last.as_ref(), snapshot)?;
+        let before = record(now, SnapshotMoment::BeforeUndo)?;
         let restored = keeper.restore(snapshot, git)?;
         // By now the files are what they are: whoever has asked for that is told so, whatever becomes of the record.
         let taken = keeper.take(first.as_ref(), None).map_err(Error::from);
         let recorded = taken.and_then(|now| Ok(record(now, SnapshotMoment::Undone(seq))?));
         runner.save_checkpoint();
-        Ok(Undone { before, restored, unrecorded: recorded.err() })
+        Ok(Undone { before, restored, made_readable, unrecorded: recorded.err() })
     }
 
     /// Opens the log of a run, and brings its store and its mirror together. Damage that was mended is recorded.

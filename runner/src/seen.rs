@@ -2,6 +2,7 @@
 //! what of that is put back.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -208,6 +209,13 @@ impl Seen {
         after.unwrap_or_else(|why| {
             if !root.is_dir() {
                 outcome.notes.push(removed(&root, &undo));
+            } else if root.read_dir().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+                outcome.notes.push(format!(
+                    "the worker made the workspace unreadable, so what it changed cannot be seen; put it back: {undo}"
+                ));
+                if has_rules {
+                    outcome.fatal.get_or_insert(unseen(step, &why));
+                }
             } else if has_rules {
                 outcome.fatal.get_or_insert(unseen(step, &why));
             } else {

@@ -9,7 +9,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use unstuck_adapters::branch;
 use unstuck_adapters::own_paths::own_paths;
 use unstuck_adapters::snapshot::{
-    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Restored, Snapshots, Staged,
+    Applied, Change, ChangeKind, Error, Git, Loss, Lost, MovedBranch, Options, Reason, Restored, Snapshots,
+    Staged,
 };
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::diffstat::Diffstat;
@@ -157,6 +158,22 @@ impl Keeper {
             self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), &snapshot)?;
         }
         Ok(snapshot)
+    }
+
+    /// Takes a snapshot before the workspace is made what it was `then`; as [`Snapshots::take_readable`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshots::take_readable`].
+    pub fn take_readable(
+        &self,
+        first: Option<&Snapshot>,
+        last: Option<&Snapshot>,
+        then: &Snapshot,
+    ) -> Result<(Snapshot, Vec<PathBuf>), Error> {
+        let (snapshot, made) = self.snapshots.take_readable(first, last, then)?;
+        self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), &snapshot)?;
+        Ok((snapshot, made))
     }
 
     /// Finds a snapshot.
@@ -469,6 +486,7 @@ impl Keeper {
             said.push(format!("threw away {what} that no commit has: {files}; put it back: {undo}"));
         }
         said.extend(self.lost_for_good(first, before, after)?);
+        said.extend(self.unreadable(before, after, undo)?);
         let mut said: Vec<String> = said.into_iter().map(|what| format!("the worker {what}")).collect();
         if is_known {
             let moved = self.moved_branches(first, before, after)?;
@@ -518,6 +536,17 @@ impl Keeper {
             ));
         }
         Ok(said)
+    }
+
+    /// Says what nobody can read any more, so that how it differs is not known.
+    fn unreadable(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Result<Option<String>, Error> {
+        let unseen = self.snapshots.unseen(before, after)?.into_iter();
+        let unseen = unseen.filter(|it| it.is_now && it.reason == Reason::Unreadable);
+        let files: Vec<String> = unseen.map(|it| shown(&it.path)).collect();
+        Ok((!files.is_empty()).then(|| {
+            let files = named(&files);
+            format!("made unreadable, so how it differs is not known: {files}; put it back: {undo}")
+        }))
     }
 
     /// Returns the branches of before the run that are not where they were before the worker.

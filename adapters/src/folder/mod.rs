@@ -18,8 +18,8 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub(crate) use platform::{
-    Folder, as_bytes, as_path, exchange, is_awaited, keep_writable, link, look_at, open_file, own_output,
-    own_output_paths, set_permissions,
+    Folder, as_bytes, as_path, exchange, is_awaited, keep_writable, let_owner_read, link, look_at, open_file,
+    own_output, own_output_paths, set_permissions,
 };
 
 /// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.

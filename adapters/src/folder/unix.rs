@@ -12,8 +12,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Stat, Timespec, Timestamps, Uid, chownat,
-    fchmod, fstat, futimens, linkat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Stat, Timespec, Timestamps, Uid, chmodat,
+    chownat, fchmod, fstat, futimens, linkat, mkdirat, openat, readlinkat, renameat, statat, symlinkat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -125,6 +126,11 @@ impl Folder {
         Ok(fchmod(&self.0, Mode::from_raw_mode((mode & 0o7777) as RawMode))?)
     }
 
+    /// Lets its owner read something in this folder, where the bits that allow that are missing. Returns whether they were.
+    pub(crate) fn let_owner_read(&self, name: &[u8]) -> io::Result<bool> {
+        let_read(self.0.as_fd(), name)
+    }
+
     /// Returns the names in the folder, in no order.
     pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
@@ -211,6 +217,46 @@ impl Folder {
         let time = Timespec { tv_sec: time.div_euclid(SECOND) as _, tv_nsec: time.rem_euclid(SECOND) as _ };
         Ok(futimens(&self.0, &Timestamps { last_access: time, last_modification: time })?)
     }
+}
+
+/// Lets its owner read what is at a path, where the bits that allow that are missing. Returns whether they were.
+pub(crate) fn let_owner_read(path: &Path) -> io::Result<bool> {
+    let_read(CWD, path.as_os_str().as_bytes())
+}
+
+fn let_read(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
+    let seen = seen(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    // Of a folder something is to be put in, too; a file is only read, and another one takes its place.
+    let (needed, given) = match seen.mode & TYPE {
+        FOLDER => (0o500, 0o700),
+        FILE => (0o400, 0o400),
+        _ => return Ok(false),
+    };
+    if seen.mode & needed == needed {
+        return Ok(false);
+    }
+    change_mode(folder, name, seen.mode & 0o7777 | given)?;
+    Ok(true)
+}
+
+/// Changes the mode of what has a name, and of nothing that a link leads to.
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()> {
+    // What cannot be opened for reading has no descriptor whose mode could be changed; but its place in /proc can be used.
+    let place = openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if seen(&fstat(&place)?).is(LINK) {
+        return Err(leads_out());
+    }
+    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    Ok(chmodat(CWD, path, Mode::from_raw_mode(mode as RawMode), AtFlags::empty())?)
+}
+
+/// Changes the mode of what has a name, and of nothing that a link leads to.
+#[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()> {
+    Ok(chmodat(folder, name, Mode::from_raw_mode(mode as RawMode), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Opens a file for reading, which may be reached through links but is none.

@@ -78,6 +78,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Does nothing: permissions of the system are of another kind.
+    pub(crate) fn let_owner_read(&self, _name: &[u8]) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Returns the names in the folder, in no order.
     pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
         fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_encoded_bytes())).collect()
@@ -218,6 +223,11 @@ fn times(file: &File) -> io::Result<FILE_BASIC_INFO> {
 fn nanos(time: i64) -> i64 {
     const FROM_1601_TO_1970: i64 = 116_444_736_000_000_000;
     time.saturating_sub(FROM_1601_TO_1970).saturating_mul(100)
+}
+
+/// Does nothing: permissions of the system are of another kind.
+pub(crate) fn let_owner_read(_path: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Does nothing: permissions of the system are of another kind.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::Snapshot;
 use super::error::Error;
 use super::folder::as_path;
+use super::left_out::Uncovered;
 use super::object::TYPE;
 use super::parts::Parts;
 use super::store::Store;
@@ -86,16 +87,21 @@ pub(super) fn changes(store: &Store, before: &Snapshot, after: &Snapshot) -> Res
         if unknown_before.is_own_output(&path) || unknown_after.is_own_output(&path) {
             continue;
         }
-        let is_unknown = match kind {
-            ChangeKind::Added => unknown_before.reason(&path).is_some(),
-            ChangeKind::Deleted => unknown_after.reason(&path).is_some(),
-            _ => false,
-        };
+        let is_unknown = is_unknown(&path, &pair, &unknown_before, &unknown_after);
         let kind = if is_unknown { ChangeKind::NotCovered } else { kind };
         changes.push(Change { path: as_path(&path).into_owned(), kind, ignored });
     }
     changes.sort_unstable();
     Ok(changes)
+}
+
+/// Says whether one side of a pair is missing only because nobody has looked at it.
+pub(super) fn is_unknown(path: &[u8], pair: &Pair, before: &Uncovered, after: &Uncovered) -> bool {
+    match (pair.before, pair.after) {
+        (None, Some(_)) => before.reason(path).is_some(),
+        (Some(_), None) => after.reason(path).is_some(),
+        _ => false,
+    }
 }
 
 /// Returns how a file differs; `None` if neither is a file. Folders are where their files are.

@@ -43,10 +43,12 @@ pub(super) fn diff(
     to: &mut dyn Write,
 ) -> Result<(), Error> {
     let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
     let paths: Vec<_> = options.paths.iter().map(|path| folder::as_bytes(path)).collect();
     for (path, Difference { pair, ignored }) in change::differences(store, &before, &after)? {
         let is_asked = paths.is_empty() || paths.iter().any(|asked| folder::is_within(&path, asked));
-        if is_asked && (options.ignored || !ignored) {
+        let is_known = !change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
+        if is_asked && is_known && (options.ignored || !ignored) {
             file(store, &path, &pair, to)?;
         }
     }
@@ -61,10 +63,12 @@ pub(super) fn lines(
     is_asked: &dyn Fn(&Path) -> bool,
 ) -> Result<Vec<ChangedFile>, Error> {
     let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
     let mut files = Vec::new();
     for (path, Difference { pair, .. }) in change::differences(store, &before, &after)? {
+        let is_unknown = change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
         let path = folder::as_path(&path);
-        if !is_asked(&path) {
+        if is_unknown || !is_asked(&path) {
             continue;
         }
         let content = |place: Option<Place>| match place.filter(|place| !place.is_folder()) {

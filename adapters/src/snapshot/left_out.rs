@@ -103,7 +103,7 @@ impl fmt::Display for Reason {
             Self::IgnoredFile => "ignored and large",
             Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
             Self::NoFile => "a pipe, socket or device",
-            Self::Unreadable => "not readable",
+            Self::Unreadable => LeftOut::UNREADABLE,
             Self::Repository => "the history of a repository within",
             Self::OwnOutput => LeftOut::OWN_OUTPUT,
             Self::Store => "what git lfs or git annex keeps",
@@ -200,6 +200,17 @@ pub struct Lost {
     pub how: Loss,
     /// Whether it was left out for what it is, and not because the rules ignore it, or because it is a history.
     pub is_work: bool,
+}
+
+/// Something that only one of two snapshots covers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unseen {
+    /// From the root of the workspace.
+    pub path: PathBuf,
+    /// Why the other does not.
+    pub reason: Reason,
+    /// Whether it is the later one that does not.
+    pub is_now: bool,
 }
 
 /// What has become of something that no snapshot holds.
@@ -311,6 +322,17 @@ impl Uncovered {
             matches!(reason, Reason::TooLarge | Reason::TooDeep | Reason::NoFile | Reason::Unreadable)
         };
         self.0.iter().filter(move |(_, (reason, _))| is_work(reason)).map(|(path, _)| path)
+    }
+
+    /// Returns the same with the reasons.
+    pub(super) fn of_work(&self) -> impl Iterator<Item = (&Vec<u8>, Reason)> {
+        self.work().filter_map(|path| Some((path, self.reason(path)?)))
+    }
+
+    /// Returns what cannot be read.
+    pub(super) fn unreadable(&self) -> Vec<Vec<u8>> {
+        let unreadable = self.0.iter().filter(|(_, (reason, _))| *reason == Reason::Unreadable);
+        unreadable.map(|(path, _)| path.clone()).collect()
     }
 
     /// Returns what our own output was written to.

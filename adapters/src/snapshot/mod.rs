@@ -47,7 +47,7 @@
 //! does so. Owners and extended attributes are not kept.
 //!
 //! Suggested reading order: `take`, `walk`, `rules`, `cover`, `index`, `content`; `object`, `pack`,
-//! `store`, `tree`, `permissions`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `tables`, `refs`, `history`, `tracked`,
+//! `store`, `tree`, `permissions`, `readable`, `parts`; `change`, `diff`, `words`, `restore`; `repository`, `tables`, `refs`, `history`, `tracked`,
 //! `rewind`.
 
 mod change;
@@ -63,6 +63,7 @@ mod object;
 mod pack;
 mod parts;
 mod permissions;
+mod readable;
 mod refs;
 mod repository;
 mod restore;
@@ -103,7 +104,7 @@ pub use change::{Change, ChangeKind};
 pub use diff::DiffOptions;
 pub use error::Error;
 pub use inner::InnerBranch;
-pub use left_out::{Loss, Lost, Reason};
+pub use left_out::{Loss, Lost, Reason, Unseen};
 pub use restore::{Applied, NotRestored};
 pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
 
@@ -278,6 +279,66 @@ impl Snapshots {
     /// As [`Self::take`]; or `last` is damaged.
     pub fn take_after(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
         take::take(self, first, last)
+    }
+
+    /// Takes a snapshot before the workspace is made what it was `then`. What cannot be read now, though nothing of the kind was
+    /// said of it then, its owner is allowed to read first: else nobody could look at it, and it would stay as it is.
+    /// Returns the paths of which that was done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::take_after`]; or `then` is gone or damaged.
+    pub fn take_readable(
+        &self,
+        first: Option<&Snapshot>,
+        last: Option<&Snapshot>,
+        then: &Snapshot,
+    ) -> Result<(Snapshot, Vec<PathBuf>), Error> {
+        let is_opened = folder::let_owner_read(&self.workspace).unwrap_or(false);
+        let mut made: Vec<PathBuf> = is_opened.then(|| PathBuf::from(".")).into_iter().collect();
+        let now = self.take_after(first, last)?;
+        if now.left_out.iter().all(|left| left.reason != LeftOut::UNREADABLE) {
+            return Ok((now, made));
+        }
+        let unreadable = Parts::of(&self.store, &now)?.uncovered(&self.store)?.unreadable();
+        let unknown = Parts::of(&self.store, then)?.uncovered(&self.store)?;
+        let more = readable::make(&self.root()?, &unreadable, &|path| unknown.reason(path).is_some());
+        if more.is_empty() {
+            return Ok((now, made));
+        }
+        made.extend(more);
+        Ok((self.take_after(first, last)?, made))
+    }
+
+    /// Returns what only one of two snapshots covers, and why the other does not; but not what the rules ignore.
+    ///
+    /// # Errors
+    ///
+    /// A snapshot is gone or damaged.
+    pub fn unseen(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Unseen>, Error> {
+        if before.id == after.id || before.left_out.is_empty() && after.left_out.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = &self.store;
+        let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+        let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
+        let mut unseen = Vec::new();
+        for (path, reason) in
+            unknown_after.of_work().filter(|(path, _)| unknown_before.reason(path).is_none())
+        {
+            if path.is_empty() || before.find(store, path)?.is_some() {
+                unseen.push(Unseen { path: folder::as_path(path).into_owned(), reason, is_now: true });
+            }
+        }
+        for (path, reason) in
+            unknown_before.of_work().filter(|(path, _)| unknown_after.reason(path).is_none())
+        {
+            if after.find(store, path)?.is_some() {
+                unseen.push(Unseen { path: folder::as_path(path).into_owned(), reason, is_now: false });
+            }
+        }
+        unseen.sort_unstable();
+        Ok(unseen)
     }
 
     /// Keeps a snapshot under a name like `<run>/<sequence number>`.

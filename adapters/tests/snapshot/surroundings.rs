@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use unstuck_adapters::snapshot::{Git, Options, Snapshots, Standing};
+use unstuck_adapters::snapshot::{DiffOptions, Git, Options, Snapshots, Standing};
 
 use crate::world::{DIRTY, World, left_out, listing, sh, shown};
 
@@ -136,14 +136,89 @@ fn another_process() {
     println!("> standing: {}", standing(first.repository.as_ref()));
 }
 
+/// What another process did with files that it owns: it takes away its own right to read them, and has them back.
+#[test]
+#[ignore = "run by another test"]
+fn a_process_without_rights() {
+    let Some(folder) = env::var_os("SNAPSHOT_FOLDER") else { return };
+    let folder = Path::new(&folder);
+    let own = folder.join("workspace/own");
+    fs::create_dir(&own).unwrap();
+    sh(
+        &own,
+        "echo x >x; mkdir -p d/deep e; echo y >d/deep/y; echo e >e/e; chmod 750 e; echo 0 >never; chmod 000 never",
+    );
+    let store = folder.join("other-state/snapshots.git");
+    let snapshots = Snapshots::open(&store, &own, &Options::default()).unwrap();
+    let first = snapshots.take(None).unwrap();
+    let before = listing(&own);
+    for takes in [
+        "chmod 000 d e x",
+        "find . -mindepth 1 -depth -exec chmod 000 {} +",
+        "echo new >new; mkdir more; echo m >more/m; chmod 000 new more .",
+        "chmod 600 d; chmod 200 e/e",
+        "echo other >d/deep/y; chmod 000 d/deep/y; chmod 400 d",
+    ] {
+        sh(&own, takes);
+        let (now, made) = snapshots.take_readable(Some(&first), None, &first).unwrap();
+        assert!(!made.is_empty(), "{takes}");
+        assert_eq!(left_out(&now), "not readable: never", "{takes}");
+        let restored = snapshots.restore(&first, Git::Leave).unwrap();
+        assert_eq!(restored.files.left, [], "{takes}");
+        assert_eq!(listing(&own), before, "{takes}");
+    }
+    let (_, made) = snapshots.take_readable(Some(&first), None, &first).unwrap();
+    assert_eq!(made, Vec::<std::path::PathBuf>::new());
+    println!("> all is back");
+}
+
+#[test]
+fn what_its_owner_cannot_read_any_more_comes_back_as_it_was() {
+    let world = World::new("mkdir ../other-state; chmod 777 . .. ../other-state");
+    if is_root() && !may_give_away() {
+        return;
+    }
+    let text = run_elsewhere(&world, "surroundings::a_process_without_rights", |command| {
+        if is_root() {
+            command.uid(65534).gid(65534);
+        }
+    });
+    assert_eq!(text, "all is back");
+}
+
+#[test]
+fn what_cannot_be_read_is_not_said_to_be_deleted() {
+    let world = World::new("echo x >x; echo y >y");
+    let first = world.first();
+    // A pipe cannot be looked at either, whoever looks.
+    world.sh("rm x; mkfifo x; echo more >>y");
+    let snapshots = world.snapshots();
+    let now = snapshots.take(Some(&first)).unwrap();
+    for (before, after, told) in [(&first, &now, "x true"), (&now, &first, "x false")] {
+        let mut text = Vec::new();
+        snapshots.diff(before, after, &DiffOptions::default(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("a/y") && !text.contains("a/x"), "{text}");
+        let lines = snapshots.lines(before, after, &|_| true).unwrap();
+        assert_eq!(lines.iter().map(|it| &*it.path).collect::<Vec<_>>(), ["y"]);
+        let unseen = snapshots.unseen(before, after).unwrap();
+        let unseen: Vec<_> = unseen.iter().map(|it| format!("{} {}", it.path.display(), it.is_now)).collect();
+        assert_eq!(unseen, [told]);
+    }
+}
+
 /// Runs [`another_process`] as a program beside the workspace, where every user may read it.
 fn elsewhere(world: &World, adapt: impl FnOnce(&mut Command)) -> String {
+    run_elsewhere(world, "surroundings::another_process", adapt)
+}
+
+fn run_elsewhere(world: &World, test: &str, adapt: impl FnOnce(&mut Command)) -> String {
     let program = world.folder().join("program");
     // Not by ourselves: a test beside us may start a process while we write, and then the file is busy.
     let copied = Command::new("cp").arg(env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.unwrap().success());
     let mut command = Command::new(&program);
-    command.args(["--exact", "surroundings::another_process", "--ignored", "--nocapture"]);
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
     command.env("SNAPSHOT_FOLDER", world.folder());
     adapt(&mut command);
     let output = command.output().unwrap();

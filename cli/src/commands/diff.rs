@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions, Loss, Lost};
+use unstuck_adapters::shell::quoted;
+use unstuck_adapters::snapshot::{Change, ChangeKind, DiffOptions, Loss, Lost, Reason, Unseen};
 use unstuck_core::Event;
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::RunStarted;
@@ -17,6 +18,7 @@ use crate::error::Result;
 use crate::exit;
 use crate::moment::{self, Moment, Past, Side};
 use crate::project::{Project, RunArg, complete_run};
+use crate::typed::UNSTUCK;
 use crate::{driving, explained, screen};
 
 /// Arguments of `unstuck diff`.
@@ -49,6 +51,9 @@ pub struct Args {
     json: bool,
 }
 
+/// In a command so many files are named.
+const NAMED_MAX: usize = 20;
+
 /// Prints the difference.
 pub fn diff(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
@@ -80,6 +85,13 @@ pub fn diff(global: &Global, args: &Args) -> Result {
             Some(snapshots.take_after(first, last).map_err(failed)?)
         }
     };
+    let unlooked = after.as_ref().filter(|seen| seen.before && matches!(to, Moment::WorkOver | Moment::Last));
+    let unlooked = unlooked.and_then(|seen| seen.work).map(|(step, iteration)| {
+        let short = found.short();
+        format!(
+            "iteration {iteration} of {step} is under way, or nobody could look at what it left; the workspace as it is now: {UNSTUCK} diff {short} @first @now"
+        )
+    });
     let (before, after) =
         (before.map(|seen| seen.snapshot).or(now.as_ref()), after.map(|seen| seen.snapshot).or(now.as_ref()));
     let (Some(before), Some(after)) = (before, after) else { return Ok(exit::OK) };
@@ -89,6 +101,12 @@ pub fn diff(global: &Global, args: &Args) -> Result {
             "note: {} was {how}; no snapshot holds it, so how it differs is not known",
             undo::shown(path)
         );
+    }
+    let unseen = snapshots.unseen(before, after).map_err(failed)?;
+    let unseen: Vec<_> = unseen.into_iter().filter(|it| is_named(&it.path, args)).collect();
+    tell(&unseen);
+    if let Some(what) = &unlooked {
+        eprintln!("note: {what}");
     }
     if args.json || args.name_only || args.stat {
         let mut changes = snapshots.changes(before, after).map_err(failed)?;
@@ -108,11 +126,31 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     let options = DiffOptions { paths: args.path.clone(), ignored: args.ignored };
     let mut text = Vec::new();
     snapshots.diff(before, after, &options, &mut text).map_err(failed)?;
-    if text.is_empty() && lost.is_empty() {
+    if text.is_empty() && lost.is_empty() && unseen.is_empty() && unlooked.is_none() {
         eprintln!("no difference");
     }
     crate::print_exactly(&text);
     Ok(exit::OK)
+}
+
+/// Says of what it is not known how it differs, and why.
+fn tell(unseen: &[Unseen]) {
+    let is_unreadable = |it: &&Unseen| it.is_now && it.reason == Reason::Unreadable;
+    let (unreadable, others): (Vec<&Unseen>, Vec<&Unseen>) = unseen.iter().partition(is_unreadable);
+    if !unreadable.is_empty() {
+        let names: Vec<PathBuf> = unreadable.iter().map(|it| it.path.clone()).collect();
+        let paths: Vec<String> =
+            names.iter().take(NAMED_MAX).map(|path| quoted(&undo::shown(path))).collect();
+        eprintln!(
+            "note: became unreadable, so how it differs is not known: {}; where it still is: chmod -R u+rwX {}",
+            undo::listed(&names),
+            paths.join(" ")
+        );
+    }
+    for Unseen { path, reason, is_now } in others {
+        let (path, when) = (undo::shown(path), if *is_now { "is" } else { "was" });
+        eprintln!("note: {path} {when} {reason}, so how it differs is not known");
+    }
 }
 
 /// Counts the lines that differ between the first snapshot of a run and the last of its work; `None` where nothing does,

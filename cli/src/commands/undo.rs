@@ -1,9 +1,11 @@
 //! `unstuck undo`: the files of the workspace as they were.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_adapters::snapshot::{Git, Loss, Lost, Restored};
+use unstuck_adapters::shell::quoted;
+use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Restored, Snapshot};
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -63,7 +65,7 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     let stayed = &undone.restored.files.stayed;
     let but = if is_whole && stayed.is_empty() { "" } else { ", but for what is named here" };
     println!("the files of the workspace are as they were {what}{but}");
-    print(&undone.restored);
+    print(&undone.restored, &undone.made_readable);
     let standing = [&undone.restored.before, seen.snapshot].map(|it| it.repository.as_ref());
     if let ([Some(is), Some(was)], false) = (standing, args.git)
         && is.head() != was.head()
@@ -95,6 +97,18 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         ))
         .hint(format!("make room, or mend what is named; then once more: {again}")));
     }
+    let unreadable = |of: &Snapshot| {
+        let left = of.left_out.iter().filter(|left| left.reason == LeftOut::UNREADABLE);
+        left.flat_map(|left| left.examples.clone()).collect::<BTreeSet<_>>()
+    };
+    let still = &unreadable(&undone.restored.before) - &unreadable(seen.snapshot);
+    if !undone.restored.files.left.is_empty() && !still.is_empty() {
+        let files: Vec<String> = still.iter().map(|path| quoted(path)).collect();
+        println!(
+            "to go on: let whom they belong to make them readable (chmod -R u+rwX {}), then: {again}",
+            files.join(" ")
+        );
+    }
     if undone.restored.files.is_full {
         println!("to go on: free space on the disk, then: {again}");
         return Ok(exit::STORE);
@@ -102,11 +116,15 @@ pub fn undo(global: &Global, args: &Args) -> Result {
     Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
 }
 
-fn print(restored: &Restored) {
+fn print(restored: &Restored, opened: &[PathBuf]) {
     for (word, paths) in [("written", &restored.files.written), ("removed", &restored.files.removed)] {
         if !paths.is_empty() {
             println!("  {word}  {}", listed(paths));
         }
+    }
+    if !opened.is_empty() {
+        println!("  opened   {}", listed(opened));
+        println!("           (could not be read; their owner can read them again)");
     }
     if !restored.files.permissions.is_empty() {
         println!("  mode     {}", listed(&restored.files.permissions));
@@ -135,7 +153,8 @@ pub fn listed(paths: &[PathBuf]) -> String {
     )
 }
 
-/// Returns a path without control characters.
+/// Returns a path without control characters; that of the workspace itself is a dot.
 pub fn shown(path: &Path) -> String {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     path.to_string_lossy().chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
 }
