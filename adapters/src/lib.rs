@@ -26,6 +26,7 @@ pub mod base;
 pub mod branch;
 pub mod checks;
 pub mod context;
+pub mod ignored;
 pub mod own_output;
 pub mod own_paths;
 pub mod reports;

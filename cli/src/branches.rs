@@ -89,7 +89,23 @@ fn unread(workspace: &Path, error: &io::Error) -> Error {
         return Error::usage(format!("{place} is a bare repository, which has no files to work on"))
             .hint("work in a checkout of it: git worktree add ../work    or: git clone . ../work");
     }
-    Error::usage(format!("git does not read the workspace: {error}"))
+    let said = error.to_string();
+    let first = said.lines().next().unwrap_or_default();
+    let hint =
+        git_says(&said).unwrap_or_else(|| format!("see what is wrong: git -C {} status", place(workspace)));
+    Error::usage(format!("git does not read the workspace: {first}")).hint(hint)
+}
+
+fn place(workspace: &Path) -> String {
+    quoted(&workspace.to_string_lossy())
+}
+
+/// Returns the command that git itself says will mend it: it reads no repository that belongs to somebody else before its
+/// user has said that it may.
+pub fn git_says(said: &str) -> Option<String> {
+    const COMMAND: &str = "git config --global --add safe.directory ";
+    let line = said.lines().map(str::trim).find(|line| line.starts_with(COMMAND))?;
+    Some(format!("look whose repository it is; to work in it all the same: {line}"))
 }
 
 impl BranchArgs {

@@ -284,6 +284,16 @@ pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     })
 }
 
+/// Opens the snapshots of a run to read what was recorded, wherever its workspace is by now.
+pub fn recorded_snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
+    match Path::new(&started.workspace).is_dir() {
+        true => snapshots(runs, started),
+        // Which folder is named makes no difference to what was recorded.
+        false => unstuck_runner::snapshots::open(runs, runs.path(), &started.workflow)
+            .map_err(|error| of_snapshots(&error)),
+    }
+}
+
 /// Opens the snapshots of the workspace of a run, if any are kept here.
 ///
 /// # Errors
@@ -292,7 +302,7 @@ pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
 pub fn kept_snapshots(runs: &Runs, started: &RunStarted) -> std::result::Result<Snapshots, String> {
     // Where there are none, opening them would make the folder for them.
     match unstuck_runner::snapshots::folder(runs).exists() {
-        true => snapshots(runs, started).map_err(|error| error.message().to_owned()),
+        true => recorded_snapshots(runs, started).map_err(|error| error.message().to_owned()),
         false => Err("no snapshots of this run are kept here".to_owned()),
     }
 }

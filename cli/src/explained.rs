@@ -46,6 +46,9 @@ pub fn explained(error: &launch::Error, short: &str, runs: Option<&Runs>) -> Err
         launch::Error::Drift { .. } => Error::usage(message).hint(format!(
             "look: unstuck diff {short} @last @now    keep what was changed: unstuck resume {short} --accept-drift    put it back: unstuck undo {short}@last"
         )),
+        launch::Error::BaseGone => Error::store(error).hint(format!(
+            "look at what the run has changed yourself (git diff, unstuck show {short}); to go on, and compare with what is there now: unstuck resume {short} --accept-drift"
+        )),
         launch::Error::LeadsElsewhere { workspace, .. } => {
             let back = match workspace.is_symlink() {
                 true => remake(workspace, &format!("unstuck undo {short}@last --git")),

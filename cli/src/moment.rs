@@ -94,6 +94,7 @@ pub fn known_step(events: &[Event], name: &str) -> Result<StepId> {
 /// Returns the error for an event that a run does not have.
 pub fn no_event(short: &str, last: Seq, seq: Seq) -> Error {
     Error::usage(format!("run {short} has no event {seq}; its last is {last}"))
+        .hint(format!("unstuck events {short}"))
 }
 
 /// Returns the number of the last event; 0 where there is none.

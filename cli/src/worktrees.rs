@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unstuck_adapters::ignored;
 use unstuck_adapters::worktree::{self, Worktree};
 use unstuck_core::error::with_causes;
 use unstuck_core::id::RunId;
 use unstuck_store::state_dir::Project as Runs;
 
+use crate::commands::{gc, undo};
 use crate::error::{Error, Result};
-use crate::text;
+use crate::{branches, text};
 
 /// The folder of a project that its checkouts are in, each by the name of its run.
 const FOLDER: &str = "worktrees";
@@ -42,11 +44,13 @@ pub fn make(runs: Option<&Runs>, workspace: &Path, run: &RunId) -> Result<Worktr
     runs.create().map_err(|error| Error::usage(format!("cannot make {}: {error}", runs.path().display())))?;
     let root = folder(runs).join(run.as_str());
     worktree::add(workspace, &root, &branch(run)).map_err(|error| {
+        let said = with_causes(&error);
         let hint = match error {
-            worktree::Error::NoCommit => "commit something first, or run without --worktree",
-            _ => "run without --worktree",
+            worktree::Error::NoCommit => "commit something first, or run without --worktree".to_owned(),
+            _ => branches::git_says(&said).unwrap_or_else(|| "run without --worktree".to_owned()),
         };
-        Error::usage(with_causes(&error)).hint(hint)
+        let first = said.split("\nTo add an exception").next().unwrap_or_default();
+        Error::usage(first).hint(hint)
     })
 }
 
@@ -89,6 +93,25 @@ pub fn left(runs: &Runs) -> Vec<(RunId, PathBuf)> {
         .collect();
     left.sort();
     left
+}
+
+/// Returns what the checkout of a run holds that git ignores, so that no commit has it and it goes with the checkout; the
+/// largest first, each with its size. `None` if nothing.
+pub fn ignored(runs: &Runs, run: &RunId) -> Option<String> {
+    const NAMED_MAX: usize = 5;
+    let root = folder(runs).join(run.as_str());
+    let entries = root.is_dir().then(|| ignored::entries(&root).ok()).flatten()?;
+    let size = |path: &PathBuf| {
+        let path = root.join(path);
+        if path.is_dir() { gc::size_of(&path) } else { path.symlink_metadata().map_or(0, |it| it.len()) }
+    };
+    let mut sized: Vec<(u64, PathBuf)> = entries.into_iter().map(|path| (size(&path), path)).collect();
+    sized.sort_by(|a, b| b.cmp(a));
+    let named = sized.iter().take(NAMED_MAX);
+    let named: Vec<String> =
+        named.map(|(size, path)| format!("{} ({})", undo::shown(path), gc::bytes(*size))).collect();
+    let more = if sized.len() > NAMED_MAX { ", ..." } else { "" };
+    (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")))
 }
 
 /// Removes the checkout of a run, if it has one and everything in it is committed. Its branch stays.

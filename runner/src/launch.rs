@@ -12,7 +12,8 @@ use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::{Git, Restored};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{
-    AnswerGiven, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, StepEnd,
+    AnswerGiven, Fact, LogRepaired, RunOutcome, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
+    StepEnd,
 };
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::plural::count;
@@ -102,6 +103,11 @@ pub enum Error {
         /// Where it leads.
         to: PathBuf,
     },
+    /// The snapshots are gone that the work of a step with rules is compared with.
+    #[error(
+        "whether this run keeps to its scope cannot be seen any more: the snapshots that its work is compared with are not here (exports hold no snapshots)"
+    )]
+    BaseGone,
     /// Somebody has changed files since the run came to rest.
     #[error(
         "{} changed in the workspace since the run came to rest: {}",
@@ -202,7 +208,7 @@ impl Site {
     /// to rest and that is not accepted, or the store fails later.
     pub async fn take_up(&self, log: Arc<RunLog>, how: TakeUp, accept_drift: bool) -> Result<Ended, Error> {
         let (mut runner, _workspace) = self.take_over(log)?;
-        runner.find_base()?;
+        let begins_anew = runner.begins_anew(accept_drift)?;
         let processes_ended = process::end_leftovers(&runner.mark());
         runner.record_abandoned()?;
         let Found { left, now } = self.found(&runner, accept_drift)?;
@@ -222,6 +228,14 @@ impl Site {
         runner.record_lost(processes_ended)?;
         if let Some(now) = now {
             runner.record(resumed(now))?;
+        } else if begins_anew && let Some(now) = runner.look() {
+            runner.record(resumed(now))?;
+        }
+        if begins_anew {
+            tracing::warn!(
+                "the snapshots of what this run did before are not here: no undo, diff or scope reaches further back than now"
+            );
+            runner.rebase();
         }
         finish(runner).await
     }
@@ -473,19 +487,51 @@ impl Runner<Machine> {
         self.world.mark()
     }
 
-    /// Finds out, before anything is recorded, whether there is still what the work of steps with rules is compared with.
-    fn find_base(&self) -> Result<(), Error> {
-        let Some(keeper) = &self.world.snapshots else { return Ok(()) };
+    /// Finds out, before anything is recorded, whether there is still what the run's work is compared with. Returns whether it
+    /// is to be compared with what is there now instead.
+    fn begins_anew(&self, is_accepted: bool) -> Result<bool, Error> {
+        let Some(keeper) = &self.world.snapshots else { return Ok(false) };
+        if !self.has_bases(keeper)
+            && let Some(accepted) = self.accepted(keeper)?
+        {
+            keeper.rebase(accepted);
+        }
+        let has_bases = self.has_bases(keeper);
+        if !has_bases && !is_accepted {
+            return Err(Error::BaseGone);
+        }
+        let is_last_here = self.state.last_snapshot().is_none_or(|last| keeper.has(last));
+        Ok(!has_bases || !is_last_here)
+    }
+
+    fn has_bases(&self, keeper: &Keeper) -> bool {
         let has_rules = |step: &Step| step.convergence.as_ref().is_some_and(scope::has_rules);
         let is_open = |at: &StepState| at.phase.end() != Some(&StepEnd::Complete);
-        let ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
-        for (_, at) in ruled {
-            let of_gaps = at.gaps.iter().flat_map(|gap| [&*gap.left, &*gap.found]);
-            let of_step = at.began_with.as_deref().into_iter().chain(of_gaps);
-            let mut bases = self.state.first_snapshot().into_iter().chain(of_step);
-            bases.try_for_each(|base| keeper.find(base))?;
+        let mut ruled = self.state.steps().filter(|(step, at)| has_rules(step) && is_open(at));
+        ruled.all(|(_, at)| match &at.began_with {
+            Some(of_step) => keeper.base_of(of_step, &at.gaps).is_some(),
+            None => true,
+        })
+    }
+
+    /// Returns what a person has accepted when the run was taken up without its snapshots: the first such that is here.
+    fn accepted(&self, keeper: &Keeper) -> Result<Option<Snapshot>, Error> {
+        for event in self.log.read(Seq(1))? {
+            if let Fact::Observed(Observation::SnapshotTaken(taken)) = event?.fact
+                && taken.moment == SnapshotMoment::Resumed
+                && keeper.has(&taken.snapshot)
+            {
+                return Ok(Some(*taken.snapshot));
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Compares the work of steps from now on with the last snapshot, where those of before are gone.
+    fn rebase(&self) {
+        if let (Some(keeper), Some(last)) = (&self.world.snapshots, self.state.last_snapshot()) {
+            keeper.rebase(last.clone());
+        }
     }
 
     /// Takes a snapshot of the workspace, if it can be.

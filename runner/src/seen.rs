@@ -102,12 +102,27 @@ pub(crate) fn before(
             return Ok(None);
         }
     };
-    let or_now =
-        |earlier: Option<&Snapshot>| earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()));
-    let (first, of_step) = (or_now(state.first_snapshot()), or_now(at.began_with.as_deref()));
+    let is_here = |snapshot: &Snapshot| world.snapshots.as_ref().is_some_and(|keeper| keeper.has(snapshot));
+    let or_now = |earlier: Option<&Snapshot>| {
+        let earlier = earlier.filter(|it| is_here(it));
+        earlier.map_or_else(|| before.clone(), |it| Box::new(it.clone()))
+    };
+    let first = or_now(state.first_snapshot());
     let from = or_now(at.works_from.as_deref());
-    let lost_work = at.lost_work.clone();
-    let gaps = at.gaps.iter().cloned().chain(at.gap(Arc::new((*before).clone()))).collect();
+    let mut lost_work = at.lost_work.clone();
+    lost_work.retain(|it| is_here(&it.before) && is_here(&it.after));
+    let gaps: Vec<Gap> = at.gaps.iter().cloned().chain(at.gap(Arc::new((*before).clone()))).collect();
+    let base_of_step = match (&at.began_with, &world.snapshots) {
+        (Some(of_step), Some(keeper)) => keeper.base_of(of_step, &gaps),
+        _ => Some(((*before).clone(), gaps)),
+    };
+    let (of_step, gaps) = match base_of_step {
+        Some((of_step, gaps)) => (Box::new(of_step), gaps),
+        None if rules.is_some() => {
+            return Err(unseen(step, "the snapshots that its work is compared with are gone"));
+        }
+        None => (before.clone(), Vec::new()),
+    };
     let stage = at.convergence.stage();
     let undo = undo(state, due);
     let (by_checks, differed) = (at.by_checks.clone(), at.drift.clone());

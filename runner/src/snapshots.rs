@@ -35,6 +35,8 @@ pub struct Keeper {
     workspace: PathBuf,
     /// The commit that a scope is compared with, as it was last looked at.
     base: Mutex<Option<(String, Snapshot)>>,
+    /// What is compared with where the snapshots of before are gone.
+    rebased: Mutex<Option<Snapshot>>,
     /// From the root of the workspace, if it is there.
     workflow_file: Option<PathBuf>,
     /// What git knew when this supervisor began; `None` outside of git.
@@ -104,6 +106,11 @@ pub fn folder(project: &Project) -> PathBuf {
     project.path().join("snapshots.git")
 }
 
+/// Says whether any snapshot of a run is kept here, as far as names tell.
+pub fn has_any_of(project: &Project, run: &RunId) -> bool {
+    folder(project).join("refs/unstuck").join(run.as_str()).exists()
+}
+
 /// Opens the snapshots of the workspace of a run. What is Unstuck's in it is not looked at: views and artifacts in the
 /// context folder, and the files for verdicts that the workflow names.
 ///
@@ -141,6 +148,7 @@ impl Keeper {
             run: started.run.clone(),
             workspace: workspace.to_owned(),
             base: Mutex::default(),
+            rebased: Mutex::default(),
             workflow_file,
             known: OnceLock::new(),
             outside: Mutex::default(),
@@ -183,6 +191,27 @@ impl Keeper {
     /// As [`Snapshots::find`].
     pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
         self.snapshots.find(snapshot)
+    }
+
+    /// Says whether a snapshot is here; as [`Snapshots::has`].
+    pub fn has(&self, snapshot: &Snapshot) -> bool {
+        self.snapshots.has(snapshot)
+    }
+
+    /// Has the work of steps whose snapshots are gone compared with this one.
+    pub fn rebase(&self, on: Snapshot) {
+        *self.rebased.lock().unwrap_or_else(PoisonError::into_inner) = Some(on);
+    }
+
+    /// Returns what the work of a step is compared with: the workspace when it began, and the gaps between its turns. Where those
+    /// are gone, that is what a person has accepted in their place; `None` where nobody has.
+    pub fn base_of(&self, of_step: &Snapshot, gaps: &[Gap]) -> Option<(Snapshot, Vec<Gap>)> {
+        let is_whole = |gap: &&Gap| self.has(&gap.left) && self.has(&gap.found);
+        if self.has(of_step) && gaps.iter().all(|gap| is_whole(&gap)) {
+            return Some((of_step.clone(), gaps.to_vec()));
+        }
+        let rebased = self.rebased.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some((rebased, gaps.iter().filter(is_whole).cloned().collect()))
     }
 
     /// Returns what a file was in a snapshot; `None` where that is not known.

@@ -93,12 +93,13 @@ fn checklists(world: &Machine, asked: &Asked<'_>) -> BTreeMap<String, Vec<u8>> {
     let (Some(keeper), Some(began)) = (&world.snapshots, &asked.at.began_with) else {
         return BTreeMap::new();
     };
+    let Some((began, _)) = keeper.base_of(began, &asked.at.gaps) else { return BTreeMap::new() };
     let conditions = asked.step.completion.iter().flat_map(|it| &it.conditions);
     let lists = conditions.filter_map(|condition| match &condition.validator.run {
         Run::Checklist(list) => Some(&list.path),
         _ => None,
     });
-    let found = lists.filter_map(|path| Some((path.clone(), keeper.read(began, Path::new(path))?)));
+    let found = lists.filter_map(|path| Some((path.clone(), keeper.read(&began, Path::new(path))?)));
     found.collect()
 }
 

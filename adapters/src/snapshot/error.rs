@@ -49,10 +49,9 @@ impl Error {
             Self::Busy { folder, .. } => {
                 Some(format!("find out who holds it: fuser {}", folder.join(super::store::LOCK).display()))
             }
-            Self::Missing { folder, .. } => Some(format!(
-                "an imported run has none, since exports hold no snapshots; else it was forgotten, or the folder was emptied; what is there: git --git-dir={} for-each-ref",
-                folder.display()
-            )),
+            Self::Missing { .. } => Some(
+                "an imported run has none, since exports hold no snapshots; else it was forgotten, or the folder was emptied. What was recorded: unstuck show".to_owned(),
+            ),
             Self::Damaged { path, .. } => Some(format!(
                 "move {} away to go on without the snapshots in it, or restore it from a backup",
                 path.display()

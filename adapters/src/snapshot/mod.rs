@@ -272,13 +272,20 @@ impl Snapshots {
     }
 
     /// Takes a snapshot after another one, `last`. What our own output was written to in either of the two is left out
-    /// here too, whoever prints there now.
+    /// here too, whoever prints there now. Of the two it may be that they are not here: `last` has the rules of `first`, and
+    /// without either those in the workspace hold.
     ///
     /// # Errors
     ///
     /// As [`Self::take`]; or `last` is damaged.
     pub fn take_after(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
-        take::take(self, first, last)
+        let last = last.filter(|last| self.has(last));
+        take::take(self, first.filter(|first| self.has(first)).or(last), last)
+    }
+
+    /// Says whether a snapshot is here. Its run may have been recorded elsewhere, or the folder with all of them may be lost.
+    pub fn has(&self, snapshot: &Snapshot) -> bool {
+        !matches!(self.find(snapshot), Err(Error::Missing { .. }))
     }
 
     /// Takes a snapshot before the workspace is made what it was `then`. What cannot be read now, though nothing of the kind was
@@ -361,8 +368,26 @@ impl Snapshots {
     /// The name is none, or the store cannot be read or written.
     pub fn forget(folder: &Path, prefix: &str) -> Result<usize, Error> {
         let forgotten = Self::forget_names(folder, prefix)?;
-        Self::free(folder)?;
+        Self::free(folder, false)?;
         Ok(forgotten)
+    }
+
+    /// Returns about how many bytes [`Self::free`] would free in quiet if these names, and all below them, were forgotten.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn would_free(folder: &Path, prefixes: &[&str]) -> Result<u64, Error> {
+        if !folder.exists() {
+            return Ok(0);
+        }
+        let store = Store::open(folder)?;
+        let is_meant = |name: &str| {
+            let rest = prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix));
+            rest.into_iter().any(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let kept = store.refs()?.into_iter().filter(|(name, _)| !is_meant(name));
+        store.size_without(&kept.map(|(_, id)| id).collect::<Vec<_>>())
     }
 
     /// Forgets the names only, which needs no room on the disk.
@@ -388,26 +413,35 @@ impl Snapshots {
         Ok(forgotten.len())
     }
 
-    /// Removes from the snapshots in `folder` what is in none that has a name, nor in the last one of a workspace. On a full disk
-    /// as much is removed as can be without room.
+    /// Removes from the snapshots in `folder` what is in none that has a name. The last one of a workspace, which may be about to
+    /// get one, stays as well unless it `is_quiet`: nobody takes snapshots now. On a full disk as much is removed as can be
+    /// without room.
     ///
     /// # Errors
     ///
     /// The store cannot be read or written, or there is no room for what has to be put together anew.
-    pub fn free(folder: &Path) -> Result<(), Error> {
+    pub fn free(folder: &Path, is_quiet: bool) -> Result<(), Error> {
         if !folder.exists() {
             return Ok(());
         }
         let store = Store::open(folder)?;
         let _lock = store.lock()?;
         let (kept, owns) = (store.refs()?, store.own_folders());
+        if kept.is_empty() && is_quiet {
+            // They name the files of workspaces of which nothing else is known here any more.
+            for own in owns.iter().filter(|own| own.exists()) {
+                fs::remove_dir_all(own).map_err(io("remove", own))?;
+            }
+            return store.sweep(&[]);
+        }
         if kept.is_empty() {
             let objects = owns.iter().flat_map(|own| [own.join(OBJECTS), own.join(MODULES)]);
             for objects in objects.filter(|objects| objects.exists()) {
                 fs::remove_dir_all(&objects).map_err(io("remove", &objects))?;
             }
         }
-        let latest = owns.iter().filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| store.has(id));
+        let latest = owns.iter().filter(|_| !is_quiet);
+        let latest = latest.filter_map(|own| Index::root(&own.join(INDEX))).filter(|id| store.has(id));
         let roots: Vec<Digest> = kept.iter().map(|(_, id)| *id).chain(latest).collect();
         store.sweep(&roots)
     }
@@ -577,6 +611,16 @@ impl Snapshots {
     /// It is gone or damaged, or was never here.
     pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
         self.store.tree(&snapshot.id).map(drop)
+    }
+
+    /// Reads snapshots with all that they refer to, each object once and up to so many bytes, and makes sure that each is what its
+    /// name says. Returns how many objects were read.
+    ///
+    /// # Errors
+    ///
+    /// An object is damaged, or missing.
+    pub fn check(&self, snapshots: &[Digest], bytes_max: u64) -> Result<u64, Error> {
+        self.store.check(snapshots, bytes_max)
     }
 
     /// Returns what a snapshot has left out and a later one finds to be another thing, as far as that can be seen from

@@ -93,13 +93,24 @@ impl Pack {
         Ok(kind)
     }
 
-    /// Copies the objects that `keeps` names as they are.
-    pub(super) fn copy_raw(&self, to: &mut Writer, keeps: impl Fn(&Digest) -> bool) -> io::Result<()> {
+    /// Returns where each object begins and ends, in the order in which they stand.
+    fn places(&self) -> Vec<(u64, u64, Digest)> {
         let mut starts: Vec<(u64, Digest)> = self.entries.iter().map(|&(id, offset)| (offset, id)).collect();
         starts.sort_unstable();
-        let end = self.size - DIGEST_SIZE as u64;
+        let end = self.size.saturating_sub(DIGEST_SIZE as u64);
         let ends: Vec<u64> = starts.iter().skip(1).map(|(offset, _)| *offset).chain([end]).collect();
-        for ((start, id), end) in starts.into_iter().zip(ends) {
+        starts.into_iter().zip(ends).map(|((start, id), end)| (start, end, id)).collect()
+    }
+
+    /// Returns how large those objects are, as they are stored, that are asked for.
+    pub(super) fn size_of(&self, is_asked: impl Fn(&Digest) -> bool) -> u64 {
+        let asked = self.places().into_iter().filter(|(_, _, id)| is_asked(id));
+        asked.map(|(start, end, _)| end.saturating_sub(start)).sum()
+    }
+
+    /// Copies the objects that `keeps` names as they are.
+    pub(super) fn copy_raw(&self, to: &mut Writer, keeps: impl Fn(&Digest) -> bool) -> io::Result<()> {
+        for (start, end, id) in self.places() {
             if keeps(&id) && !to.has(&id) {
                 let size = end.checked_sub(start).ok_or_else(|| damaged("its index leads out of it"))?;
                 to.begin(id)?;

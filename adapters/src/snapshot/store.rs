@@ -230,6 +230,36 @@ impl Store {
         }
     }
 
+    /// Returns how large the objects are, as they are stored, that are not reached from `roots`.
+    pub(super) fn size_without(&self, roots: &[Digest]) -> Result<u64, Error> {
+        let mut reached = BTreeSet::new();
+        for root in roots {
+            self.reach(root, &mut reached)?;
+        }
+        Ok(self.packs().iter().map(|pack| pack.size_of(|id| !reached.contains(id))).sum())
+    }
+
+    /// Reads all that is reached from `roots`, up to so many bytes. Returns how many objects that were.
+    pub(super) fn check(&self, roots: &[Digest], bytes_max: u64) -> Result<u64, Error> {
+        let (mut seen, mut read) = (BTreeSet::new(), Counted(0));
+        let mut open: Vec<(Digest, bool)> = roots.iter().rev().map(|id| (*id, true)).collect();
+        let mut count = 0;
+        while let Some((id, is_tree)) = open.pop() {
+            if !seen.insert(id) || read.0 > bytes_max {
+                continue;
+            }
+            count += 1;
+            if is_tree {
+                let items = self.tree(&id)?;
+                read.0 = read.0.saturating_add(items.len() as u64 * 64);
+                open.extend(items.iter().map(|item| (item.id, item.is_folder())));
+            } else {
+                self.copy(&id, &mut read)?;
+            }
+        }
+        Ok(count)
+    }
+
     /// Rewrites packs where there is not room for all at once: each leaves some for the next, those that shrink most first.
     fn rewrite_one_by_one(
         &self,
@@ -345,6 +375,20 @@ impl Store {
 
     fn refs_folder(&self) -> PathBuf {
         self.folder.join("refs/unstuck")
+    }
+}
+
+/// Counts what is written to it.
+struct Counted(u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len() as u64);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

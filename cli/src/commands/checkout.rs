@@ -34,7 +34,7 @@ pub fn checkout(global: &Global, args: &Args) -> Result {
         return Err(Error::usage("@now is in the workspace already")
             .hint(format!("name an event: unstuck events {}", found.short())));
     };
-    let snapshots = driving::snapshots(project.runs(), found.started(&events)?)?;
+    let snapshots = driving::recorded_snapshots(project.runs(), found.started(&events)?)?;
     let applied =
         snapshots.checkout(seen.snapshot, &args.to).map_err(|error| explained::of_snapshots(&error))?;
     let but = if applied.left.is_empty() { "" } else { ", but for what is named here" };

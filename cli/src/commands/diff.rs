@@ -71,7 +71,11 @@ pub fn diff(global: &Global, args: &Args) -> Result {
         (Some(from), Some(to), _) => (from, to),
     };
     let (before, after) = (past.find(from, Side::Before)?, past.find(to, Side::After)?);
-    let snapshots = driving::snapshots(project.runs(), found.started(&events)?)?;
+    let open = match (&before, &after) {
+        (Some(_), Some(_)) => driving::recorded_snapshots,
+        _ => driving::snapshots,
+    };
+    let snapshots = open(project.runs(), found.started(&events)?)?;
     let recorded = |moment| past.find(moment, Side::After).map(|seen| seen.map(|seen| seen.snapshot));
     let (first, last) = (recorded(Moment::First)?, recorded(Moment::Last)?);
     let failed = |error| explained::of_snapshots(&error);

@@ -10,14 +10,16 @@ use unstuck_adapters::snapshot::{self, Options, Snapshots};
 use unstuck_adapters::worktree::{self, Part};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
-use unstuck_core::id::RunId;
+use unstuck_core::id::{Digest, RunId};
 use unstuck_replay::Story;
 use unstuck_runner::machine::mark_of;
+use unstuck_store::exchange;
 use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::state_dir::Project as Runs;
 
 use crate::args::Global;
-use crate::commands::gc;
+use crate::commands::{gc, undo};
 use crate::error::Result;
 use crate::project::{self, Found, Project};
 use crate::typed::UNSTUCK;
@@ -179,7 +181,9 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
         findings.extend(of_run(found));
     }
     findings.extend(
-        worktrees::left(project.runs()).iter().filter_map(|(run, root)| of_worktree(&found, run, root)),
+        worktrees::left(project.runs())
+            .iter()
+            .filter_map(|(run, root)| of_worktree(project.runs(), &found, run, root)),
     );
     if findings.len() == before {
         findings.push(Finding::ok(
@@ -192,7 +196,7 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
         let size = gc::size_of(&snapshots);
         let what = format!("{} in {}", gc::bytes(size), snapshots.display());
         findings.push(match Snapshots::open(&snapshots, &directory, &Options::default()) {
-            Ok(_) => Finding::ok("snapshots", what),
+            Ok(open) => of_snapshots(&open, &found).unwrap_or_else(|| Finding::ok("snapshots", what)),
             Err(error) => {
                 let place = quoted(&snapshots.display().to_string());
                 let mend = match &error {
@@ -203,8 +207,42 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
                 Finding::bad("snapshots", with_causes(&error), mend)
             }
         });
+    } else if let Some((found, _)) = found.iter().find_map(|found| Some((found, last_of_here(found)?))) {
+        findings.push(Finding::bad(
+            "snapshots",
+            format!("{} is not there, so nothing that a run has done can be undone", snapshots.display()),
+            format!(
+                "restore it from a backup, if there is one; what was recorded: {UNSTUCK} show {}",
+                found.short()
+            ),
+        ));
     }
     Ok(findings)
+}
+
+/// Runs whose last snapshots are looked at, and how much of those is read.
+const SNAPSHOTS_MAX: usize = 10;
+const SNAPSHOT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Says what is wrong with the last snapshots of some runs, as far as a quick look tells.
+fn of_snapshots(snapshots: &Snapshots, found: &[Found]) -> Option<Finding> {
+    let last = found.iter().filter(|found| !found.is_live()).take(SNAPSHOTS_MAX);
+    last.filter_map(|found| Some((found, last_of_here(found)?))).find_map(|(found, id)| {
+        let error = snapshots.check(&[id], SNAPSHOT_BYTES_MAX).err()?;
+        let short = found.short();
+        Some(Finding::bad(
+            "snapshots",
+            format!("run {short}: {}; nothing that needs it can be undone", with_causes(&error)),
+            format!("{UNSTUCK} verify {short}    reads all of them"),
+        ))
+    })
+}
+
+/// Returns the last snapshot of a run, if it was taken here and not where the run was imported from.
+fn last_of_here(found: &Found) -> Option<Digest> {
+    let (events, _) = found.good_events().ok()?;
+    let last = unstuck_replay::seen(&events).next_back()?;
+    (last.seq > exchange::imported_up_to(&found.folder)).then_some(last.snapshot.id)
 }
 
 fn state_folder(folder: &Path) -> Finding {
@@ -229,7 +267,7 @@ fn state_folder(folder: &Path) -> Finding {
 
 /// Who works in the workspace.
 fn workspace(folder: &Path) -> Option<Finding> {
-    let place = unstuck_store::state_dir::Project::locate(folder).ok()?;
+    let place = Runs::locate(folder).ok()?;
     let holder = Lease::holder(&place.workspace_lease())?;
     match holder.liveness() {
         Liveness::Alive => Some(Finding::ok("workspace", format!("{holder} works in {}", folder.display()))),
@@ -243,17 +281,23 @@ fn workspace(folder: &Path) -> Option<Finding> {
 }
 
 /// What a checkout that was made for a run needs, once nobody works in it.
-fn of_worktree(found: &[Found], run: &RunId, root: &Path) -> Option<Finding> {
+fn of_worktree(runs: &Runs, found: &[Found], run: &RunId, root: &Path) -> Option<Finding> {
     if found.iter().any(|found| found.entry.run == *run && found.is_live()) {
         return None;
     }
     let place = root.display();
     Some(match worktree::uncommitted(root, Part::Whole) {
-        Ok(0) => Finding::weak(
-            "worktree",
-            format!("{place} is left of run {run}; everything in it is committed"),
-            format!("git worktree remove {place}"),
-        ),
+        Ok(0) => {
+            let but = worktrees::ignored(runs, run).map(|what| format!(", but for what git ignores: {what}"));
+            Finding::weak(
+                "worktree",
+                format!(
+                    "{place} is left of run {run}; everything in it is committed{}",
+                    but.unwrap_or_default()
+                ),
+                format!("git worktree remove {place}"),
+            )
+        }
         Ok(files) => Finding::weak(
             "worktree",
             format!("{place} is left of run {run}, with {} in no commit", text::count(files, "changed file")),
@@ -294,6 +338,13 @@ fn of_run(found: &Found) -> Vec<Finding> {
         }
         Ok((events, None)) => {
             let story = Story::of(&events);
+            if let Some(before) = undo::unfinished(&events) {
+                findings.push(Finding::weak(
+                    "undo",
+                    format!("an undo of run {short} was ended half-way; the same again goes on with it"),
+                    format!("{UNSTUCK} undo {short}@{before}    the files as they were before it"),
+                ));
+            }
             match story.outcome {
                 None => findings.push(Finding::weak(
                     "run",

@@ -6,22 +6,29 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::snapshot::Snapshots;
 use unstuck_core::error::with_causes;
+use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, RunId};
 use unstuck_runner::baselines;
 use unstuck_store::hint;
 use unstuck_store::lease::{AcquireError, Lease};
+use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::RunLog;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
-use crate::project::{self, Found, Project};
+use crate::project::{self, Found, Project, RunArg, complete_run};
+use crate::typed::UNSTUCK;
 use crate::{exit, explained, text, worktrees};
 
 /// Arguments of `unstuck gc`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Forget these runs only, however young they are, and also if they wait for a person.
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_run))]
+    runs: Vec<String>,
     /// Forget runs whose last event is older than this, such as 30d.
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age_of)]
     older_than: Millis,
@@ -36,7 +43,8 @@ pub struct Args {
 /// Forgets them, or says what would be forgotten.
 pub fn gc(global: &Global, args: &Args) -> Result {
     let project = Project::open(global)?;
-    let old: Vec<(Found, u64)> = at_rest(project.every_run()?, Duration::from_millis(args.older_than.0))
+    let (waiting, old) = chosen(&project, args)?;
+    let old: Vec<(Found, u64)> = old
         .into_iter()
         .map(|found| {
             let size = size_of(found.folder.path());
@@ -45,6 +53,10 @@ pub fn gc(global: &Global, args: &Args) -> Result {
         .collect();
     let snapshots = unstuck_runner::snapshots::folder(project.runs());
     let snapshots_before = size_of(&snapshots);
+    let names: Vec<&str> = old.iter().map(|(found, _)| found.entry.run.as_str()).collect();
+    let would_free = if args.yes { None } else { Snapshots::would_free(&snapshots, &names).ok() };
+    let listed: Vec<(RunId, String)> =
+        old.iter().map(|(found, size)| (found.entry.run.clone(), line(&project, found, *size))).collect();
     let Done { runs: old, kept, failed } = match args.yes {
         true => forget_all(&project, &snapshots, old),
         false => Done { runs: old, ..Done::default() },
@@ -53,9 +65,18 @@ pub fn gc(global: &Global, args: &Args) -> Result {
     let of_snapshots = snapshots_before.saturating_sub(size_of(&snapshots));
     if args.json {
         let runs: Vec<_> = old.iter().map(|(found, _)| found.entry.run.to_string()).collect();
-        crate::print_json(&serde_json::json!({"runs": runs, "bytes": size + of_snapshots, "done": args.yes}));
+        let waiting: Vec<_> = waiting.iter().map(|found| found.entry.run.to_string()).collect();
+        let bytes = size + would_free.unwrap_or(of_snapshots);
+        crate::print_json(
+            &serde_json::json!({"runs": runs, "bytes": bytes, "done": args.yes, "waiting": waiting}),
+        );
     } else if !(old.is_empty() && failed.is_some()) {
-        print(&old, size, of_snapshots, snapshots_before, args);
+        let is_meant = |run: &RunId| old.iter().any(|(found, _)| found.entry.run == *run);
+        for (_, line) in listed.iter().filter(|(run, _)| is_meant(run)) {
+            println!("{line}");
+        }
+        print(old.len(), size, of_snapshots, would_free, args);
+        tell_waiting(&waiting);
     }
     for kept in kept {
         eprintln!("warning: {kept}");
@@ -84,28 +105,83 @@ fn at_rest(all: Vec<Found>, older_than: Duration) -> Vec<Found> {
     }
 }
 
-fn print(old: &[(Found, u64)], size: u64, of_snapshots: u64, snapshots: u64, args: &Args) {
-    let than = text::span(args.older_than);
-    if old.is_empty() {
-        println!("no run at rest is older than {than}");
+/// Returns the runs that wait for a person, which stay, and those that are to be forgotten.
+fn chosen(project: &Project, args: &Args) -> Result<(Vec<Found>, Vec<Found>)> {
+    let named: Vec<RunId> = args
+        .runs
+        .iter()
+        .map(|run| Ok(project.find(&RunArg { run: run.clone() })?.entry.run))
+        .collect::<Result<_>>()?;
+    let all = project.every_run()?;
+    if named.is_empty() {
+        let old = at_rest(all, Duration::from_millis(args.older_than.0));
+        return Ok(old.into_iter().partition(|found| is_waiting(&found.folder)));
+    }
+    let meant = at_rest(all, Duration::ZERO).into_iter().filter(|found| named.contains(&found.entry.run));
+    Ok((Vec::new(), meant.collect()))
+}
+
+/// Says whether somebody has to answer before a run goes on.
+fn is_waiting(folder: &RunFolder) -> bool {
+    project::end_of(folder) == Some(RunOutcome::Blocked)
+}
+
+/// Says which runs stay because they wait, and how they go.
+fn tell_waiting(waiting: &[Found]) {
+    if waiting.is_empty() {
         return;
     }
-    for (found, size) in old {
-        let when = text::ago(found.entry.started_at, text::now());
-        let name = text::cut(&found.entry.workflow, 40);
-        println!("  {:<6} {when:<14} {:>9}  {name}", found.short(), bytes(*size));
+    let names: Vec<&str> = waiting.iter().map(Found::short).collect();
+    let one = waiting.len() == 1;
+    let (wait, stay) = if one { ("waits", "stays") } else { ("wait", "stay") };
+    println!(
+        "{} {wait} for a person, and {stay}: {} · {UNSTUCK} show {}    forgotten all the same: {UNSTUCK} gc {}",
+        text::count(waiting.len(), "run"),
+        names.join(", "),
+        names[0],
+        names.join(" ")
+    );
+}
+
+/// Describes a run before it is forgotten, with what goes with its worktree.
+fn line(project: &Project, found: &Found, size: u64) -> String {
+    let when = text::ago(found.entry.started_at, text::now());
+    let name = text::cut(&found.entry.workflow, 40);
+    let end = project::end_of(&found.folder).map_or("interrupted", RunOutcome::as_str);
+    let mut line = format!("  {:<6} {when:<14} {:>9}  {end:<17} {name}", found.short(), bytes(size));
+    if let Some(what) = worktrees::ignored(project.runs(), &found.entry.run) {
+        line.push_str(&format!("\n         in its worktree, in no commit because git ignores it: {what}"));
     }
-    let count = text::count(old.len(), "run");
+    line
+}
+
+fn print(runs: usize, size: u64, of_snapshots: u64, would_free: Option<u64>, args: &Args) {
+    let than = text::span(args.older_than);
+    if runs == 0 {
+        println!("no run at rest is older than {than}");
+        if of_snapshots > 0 {
+            println!("freed {} of snapshots of runs that were forgotten before", bytes(of_snapshots));
+        }
+        return;
+    }
+    let count = text::count(runs, "run");
     if args.yes {
         println!("{count} forgotten; freed {} of runs and {} of snapshots", bytes(size), bytes(of_snapshots));
-    } else {
-        println!(
-            "{count} older than {than}: {} of runs, and their part of {} of snapshots",
-            bytes(size),
-            bytes(snapshots)
-        );
-        println!("next: the same with --yes");
+        return;
     }
+    let older = if args.runs.is_empty() { format!(" older than {than}") } else { String::new() };
+    match would_free {
+        Some(of_snapshots) => println!(
+            "{count}{older}: {} of runs, and about {} of snapshots that no other run needs",
+            bytes(size),
+            bytes(of_snapshots)
+        ),
+        None => println!(
+            "{count}{older}: {} of runs, and of snapshots what no other run needs, which cannot be counted now",
+            bytes(size)
+        ),
+    }
+    println!("next: the same with --yes");
 }
 
 /// Runs that were forgotten, with their sizes, or would be.
@@ -139,7 +215,8 @@ fn forget_all(project: &Project, snapshots: &Path, old: Vec<(Found, u64)>) -> Do
     };
     let unfinished =
         runs.remove_unfinished().map_err(|error| cannot("remove what is left of forgotten runs", &error));
-    let freed = Snapshots::free(snapshots).map_err(|error| match error.is_full() {
+    let is_quiet = project.every_run().is_ok_and(|all| !all.iter().any(Found::is_live));
+    let freed = Snapshots::free(snapshots, is_quiet).map_err(|error| match error.is_full() {
         true => explained::of_snapshots(&error)
             .hint("make room on the disk: it takes some to free the rest; then the same again"),
         false => explained::of_snapshots(&error),

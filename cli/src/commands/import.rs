@@ -114,6 +114,11 @@ fn a_run(global: &Global, args: &Args, run: &RunId, mut input: impl Read) -> Res
         before => format!("events {} to {} were added", before.next(), log.head().seq),
     };
     println!("imported run {run}: {events}, the chain is unbroken");
+    if !unstuck_runner::snapshots::has_any_of(project.runs(), run) {
+        println!(
+            "an export holds no snapshots of the workspace: diff, undo and checkout cannot reach back to before now"
+        );
+    }
     println!("next: {UNSTUCK} show {run}");
     Ok(exit::OK)
 }

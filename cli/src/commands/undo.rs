@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_adapters::shell::quoted;
 use unstuck_adapters::snapshot::{Git, LeftOut, Loss, Lost, Restored, Snapshot};
+use unstuck_core::Event;
+use unstuck_core::event::{Fact, Observation, SnapshotMoment};
+use unstuck_core::id::Seq;
+use unstuck_runner::workspace::make_again;
 
 use crate::args::Global;
 use crate::error::{Error, Result};
@@ -35,7 +39,12 @@ pub struct Args {
 pub fn undo(global: &Global, args: &Args) -> Result {
     let (run, event) = moment::split(&args.run);
     let project = Project::open(global)?;
-    let found = project.find(&RunArg { run: run.to_owned() })?;
+    let found = project.find(&RunArg { run: run.to_owned() }).map_err(|error| match &args.iteration {
+        None if is_iteration(&args.run) => {
+            error.hint(format!("if an iteration of the last run is meant: {UNSTUCK} undo @last {}", args.run))
+        }
+        _ => error,
+    })?;
     let log = driving::mend(&project, &found);
     let events = found.begun()?;
     let past = Past::of(found.short(), &events, args.step.as_deref())?;
@@ -48,6 +57,22 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         println!("the workspace is as it is now");
         return Ok(exit::OK);
     };
+    let workspace = Path::new(&found.started(&events)?.workspace);
+    if !workspace.exists() {
+        let git = if args.git { "" } else { ", with --git if a repository was in it" };
+        return Err(Error::usage(format!("the workspace {} is not there any more", shown(workspace))).hint(
+            format!(
+                "if it was moved, move it back; else: {}    then the same again{git}",
+                make_again(workspace)
+            ),
+        ));
+    }
+    if let Some(before) = unfinished(&events) {
+        let short = found.short();
+        eprintln!(
+            "note: the undo before this one was ended half-way; the files as they were before it: {UNSTUCK} undo {short}@{before}"
+        );
+    }
     let git = if args.git { Git::PutBack } else { Git::Leave };
     let log = driving::opened(&project, &found, log)?;
     let undone = driving::quiet_site(project.runs().clone())
@@ -114,6 +139,20 @@ pub fn undo(global: &Global, args: &Args) -> Result {
         return Ok(exit::STORE);
     }
     Ok(if is_whole { exit::OK } else { exit::DIFFERENT })
+}
+
+/// Says whether a text looks like the number of an iteration, and not like a run.
+fn is_iteration(text: &str) -> bool {
+    let number = text.trim_start_matches('#');
+    (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the event before the last undo of a run, if that undo did not come to its end: it was killed, or what it did could
+/// not be recorded.
+pub fn unfinished(events: &[Event]) -> Option<Seq> {
+    let last = events.last()?;
+    let Fact::Observed(Observation::SnapshotTaken(taken)) = &last.fact else { return None };
+    (taken.moment == SnapshotMoment::BeforeUndo).then_some(last.seq)
 }
 
 fn print(restored: &Restored, opened: &[PathBuf]) {

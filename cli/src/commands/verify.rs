@@ -1,9 +1,12 @@
 //! `unstuck verify`: the whole log of a run: chain, payloads, mirror, decisions.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use unstuck_adapters::snapshot;
+use unstuck_core::error::with_causes;
 use unstuck_core::event::RunOutcome;
-use unstuck_core::id::{Blob, Seq};
+use unstuck_core::id::{Blob, Digest, Seq};
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::{EventStore as _, ReadError};
 use unstuck_store::exchange;
@@ -60,9 +63,12 @@ pub fn verify(global: &Global, args: &Args) -> Result {
     });
     let recheck =
         unstuck_replay::recheck(checked, None).map_err(|failed: Failed| failed.explained(&found))?;
+    let kept = check_snapshots(&project, &found, imported)?;
     if args.json {
         crate::print_json(&serde_json::json!({
             "run": found.entry.run, "events": recheck.events, "payloads": payloads, "payloads_missing": missing,
+            "snapshots": kept.snapshots, "snapshots_missing": kept.missing, "snapshot_objects": kept.objects,
+            "snapshots_damaged": kept.damaged.as_ref().map(Error::message),
             "decisions": recheck.decisions, "store_checked": stored,
             "anomalies": recheck.state.anomalies(),
             "outcome": recheck.state.outcome().map(RunOutcome::as_str),
@@ -84,9 +90,90 @@ pub fn verify(global: &Global, args: &Args) -> Result {
                  `replay --read-again` does"
             );
         }
+        kept.print();
         replay::print_comparison(&recheck, found.short());
     }
+    if let Some(error) = kept.damaged {
+        return Err(error);
+    }
     Ok(if recheck.first_difference.is_none() { exit::OK } else { exit::DIFFERENT })
+}
+
+/// What was found of the snapshots of a run.
+#[derive(Default)]
+struct Kept {
+    /// How many are here.
+    snapshots: usize,
+    /// How many are not, and need not be: an export leaves them out.
+    missing: usize,
+    /// How many objects were read.
+    objects: u64,
+    damaged: Option<Error>,
+}
+
+impl Kept {
+    fn print(&self) {
+        if self.snapshots > 0 && self.damaged.is_none() {
+            let (count, objects) = (text::count(self.snapshots, "snapshot"), self.objects);
+            println!("{count} of the workspace, all of their {objects} objects whole");
+        }
+        if self.missing > 0 {
+            let missing = text::count(self.missing, "snapshot");
+            println!(
+                "{missing} not there, which an export leaves out: no diff, undo and checkout can use them"
+            );
+        }
+    }
+}
+
+/// Reads all that the snapshots of a run refer to.
+fn check_snapshots(project: &Project, found: &Found, imported: Seq) -> Result<Kept> {
+    let events = found.begun()?;
+    let mut ids: BTreeMap<Digest, Seq> = BTreeMap::new();
+    for seen in unstuck_replay::seen(&events) {
+        ids.entry(seen.snapshot.id).or_insert(seen.seq);
+    }
+    if ids.is_empty() {
+        return Ok(Kept::default());
+    }
+    let hint = format!(
+        "the log itself is whole: unstuck show {}; undo, diff and checkout need the snapshots: restore the folder from a backup if there is one",
+        found.short()
+    );
+    let damaged = |what: String| Some(Error::damaged(what).hint(hint.clone()));
+    let snapshots = match driving::kept_snapshots(project.runs(), found.started(&events)?) {
+        Ok(snapshots) => snapshots,
+        Err(_) if ids.values().all(|seq| *seq <= imported) => {
+            return Ok(Kept { missing: ids.len(), ..Kept::default() });
+        }
+        Err(why) => {
+            return Ok(Kept {
+                damaged: damaged(format!("the snapshots cannot be read: {why}")),
+                ..Kept::default()
+            });
+        }
+    };
+    let mut kept = Kept::default();
+    let mut here = Vec::new();
+    for (id, seq) in ids {
+        match snapshots.check(&[id], 0) {
+            Ok(_) => here.push(id),
+            Err(snapshot::Error::Missing { .. }) if seq <= imported => kept.missing += 1,
+            Err(error) => {
+                let why = with_causes(&error);
+                kept.damaged = damaged(format!("the snapshot of event {seq} is damaged or lost: {why}"));
+                return Ok(kept);
+            }
+        }
+    }
+    kept.snapshots = here.len();
+    match snapshots.check(&here, u64::MAX) {
+        Ok(objects) => kept.objects = objects,
+        Err(error) => {
+            kept.damaged = damaged(format!("the snapshots are damaged: {}", with_causes(&error)));
+        }
+    }
+    Ok(kept)
 }
 
 /// What verifying may find.

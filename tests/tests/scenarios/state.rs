@@ -247,6 +247,137 @@ fn gc_forgets_runs_without_a_workspace_or_a_log_with_their_snapshots_and_says_wh
 }
 
 #[test]
+fn gc_says_what_goes_and_keeps_what_waits_for_a_person() {
+    let stage = Stage::repository();
+    let blocked = ["run", "ask", "--claim", "--with", "echo 'BLOCKED: which database?'"];
+    stage.unstuck(&blocked).with_status(4);
+    let waiting = stage.run()[..4].to_owned();
+    stage.shell(&stage.workspace(), "echo '*.db' >.gitignore; git add -A; git commit -qm ignored");
+    let ignored = [
+        "run",
+        "go",
+        "--check",
+        "true",
+        "--worktree",
+        "--with",
+        "sh -c 'echo result >out.db; mkdir t.db; echo 1 >t.db/a'",
+    ];
+    stage.unstuck(&ignored).with_status(0);
+    stage.unstuck(&["doctor"]).says("but for what git ignores: ").says("out.db (1 kB)");
+    let dry = stage.unstuck(&["gc", "--older-than", "0d"]).with_status(0);
+    for told in [
+        "COMPLETE",
+        "in its worktree, in no commit because git ignores it: ",
+        "t.db/ (1 kB)",
+        "out.db (1 kB)",
+        "of snapshots that no other run needs",
+        &format!("1 run waits for a person, and stays: {waiting}"),
+        &format!("unstuck gc {waiting}"),
+    ] {
+        assert!(dry.out.contains(told), "{told}: {dry:?}");
+    }
+    let done = stage.unstuck(&["gc", "--older-than", "0d", "--yes"]).with_status(0);
+    assert!(done.out.contains("1 run forgotten") && done.out.contains("out.db"), "{done:?}");
+
+    // Whoever names it means it; and then nothing of any workspace is left.
+    let packs = project_of(&stage).join("snapshots.git/objects/pack");
+    assert_ne!(fs::read_dir(&packs).expect("there are snapshots").count(), 0);
+    let project = project_of(&stage);
+    stage.unstuck(&["gc", &waiting, "--yes"]).with_status(0).says("BLOCKED").says("1 run forgotten");
+    assert_eq!(fs::read_dir(&packs).expect("a folder").count(), 0);
+    let own = project.join("snapshots.git/unstuck");
+    assert_eq!(fs::read_dir(own).map_or(0, Iterator::count), 0, "no names of files stay either");
+}
+
+#[test]
+fn a_run_without_its_snapshots_goes_on_from_what_is_there_once_that_is_accepted() {
+    let stage = Stage::repository();
+    stage.write("tests/t", "test\n");
+    let script = "n=$(cat ../n 2>/dev/null || echo 0); echo $((n+1)) >../n; echo $n >>x; if [ $n = 2 ]; then echo cheat >tests/t; fi";
+    let with = format!("sh -c '{script}'");
+    let go = [
+        "run", "go", "--check", "test -e done", "--protect", "tests/**", "--iterations", "1", "--with", &with,
+    ];
+    stage.unstuck(&go).with_status(2);
+    fs::remove_dir_all(project_of(&stage).join("snapshots.git")).expect("it is ours");
+
+    stage.unstuck(&["doctor"]).with_status(1).says("snapshots.git is not there");
+    stage.unstuck(&["verify"]).with_status(6).complains("no snapshots of this run are kept here");
+    let more = ["resume", "--add-iterations", "1"];
+    let refused = stage.unstuck(&more).with_status(6);
+    assert!(refused.err.contains("next: look at what the run has changed yourself"), "{refused:?}");
+    assert!(refused.err.contains("--accept-drift"), "{refused:?}");
+
+    let accepted = stage.unstuck(&[&more[..], &["--accept-drift"]].concat()).with_status(2);
+    assert!(accepted.err.contains("no undo, diff or scope reaches further back than now"), "{accepted:?}");
+    // What was accepted is known to the next supervisor; what strays from it is seen.
+    let strayed = stage.unstuck(&more).with_status(2);
+    assert!(strayed.out.contains("scope: undo what was changed in protected paths: tests/t"), "{strayed:?}");
+    stage.unstuck(&["diff", "@last", "3"]).with_status(0).says("+cheat");
+    stage.unstuck(&["undo", "@last", "2"]).with_status(0);
+    assert_eq!(fs::read_to_string(stage.workspace().join("x")).expect("it is back"), "0\n");
+    stage.unstuck(&["undo", "@last", "1"]).with_status(6).complains("there is no object");
+}
+
+#[test]
+fn verify_reads_the_snapshots_and_doctor_the_last_ones() {
+    let stage = Stage::repository();
+    let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'date +%N >>f'"];
+    stage.unstuck(&go).with_status(2);
+    stage.unstuck(&["verify"]).with_status(0).says("snapshots of the workspace, all of their ");
+    stage.unstuck(&["doctor"]).with_status(0).says("ok    snapshots");
+    let packs = fs::read_dir(project_of(&stage).join("snapshots.git/objects/pack")).expect("there are some");
+    for pack in
+        packs.map(|it| it.expect("a name").path()).filter(|it| it.extension().is_some_and(|it| it == "pack"))
+    {
+        let mut bytes = fs::read(&pack).expect("it is there");
+        bytes[20..24].copy_from_slice(b"XXXX");
+        fs::remove_file(&pack).expect("it is ours");
+        fs::write(&pack, bytes).expect("it is ours");
+    }
+    stage.unstuck(&["verify"]).with_status(6).says("the chain is unbroken").complains("is damaged: ");
+    stage.unstuck(&["doctor"]).with_status(1).says("BAD   snapshots");
+}
+
+#[test]
+fn what_was_recorded_is_compared_and_written_out_without_the_workspace() {
+    let stage = Stage::repository();
+    let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'echo new >f'"];
+    stage.unstuck(&go).with_status(2);
+    let store = format!("sled:{}", project_of(&stage).display());
+    let moved = stage.scratch("moved");
+    fs::rename(stage.workspace(), &moved).expect("the workspace is ours");
+    let ask = |arguments: &[&str]| stage.unstuck_in(&moved, &[&["--store", &store], arguments].concat());
+    ask(&["diff"]).with_status(0).says("+new");
+    let to = stage.scratch("copy").to_string_lossy().into_owned();
+    ask(&["checkout", "@last@last", "--to", &to]).with_status(0);
+    assert_eq!(fs::read_to_string(stage.scratch("copy").join("f")).expect("it is there"), "new\n");
+    ask(&["undo"]).with_status(64).complains("is not there any more").complains("mkdir -p ");
+    ask(&["undo", "@last@999"]).with_status(64).complains("next: unstuck ");
+}
+
+#[test]
+fn an_undo_that_was_ended_half_way_is_named() {
+    let stage = Stage::repository();
+    let go = ["run", "go", "--check", "false", "--iterations", "1", "--with", "sh -c 'echo new >f'"];
+    stage.unstuck(&go).with_status(2);
+    stage.unstuck(&["undo", "1"]).with_status(64).complains("undo @last 1");
+    stage.unstuck(&["undo", "@last", "1"]).with_status(0);
+    let whole = stage.unstuck(&["export"]).with_status(0).out;
+    let half = whole.trim_end().rsplit_once('\n').expect("there are several lines").0.to_owned() + "\n";
+    // The same log without its last event, beside the snapshots that it names.
+    let project = project_of(&stage);
+    let run = stage.run();
+    fs::remove_dir_all(project.join("runs").join(&run)).expect("it is ours");
+    let file = stage.scratch("half.jsonl");
+    fs::write(&file, half).expect("the scratch folder is ours");
+    stage.unstuck(&["import", &file.to_string_lossy()]).with_status(0);
+    stage.unstuck(&["doctor"]).says("was ended half-way");
+    stage.unstuck(&["undo", "@last", "1"]).with_status(0).complains("was ended half-way");
+    assert!(!stage.unstuck(&["doctor"]).out.contains("half-way"));
+}
+
+#[test]
 fn a_damaged_store_is_written_anew_from_a_whole_mirror_on_request_and_that_is_recorded() {
     let stage = Stage::repository();
     let go = |iterations| {
