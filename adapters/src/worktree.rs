@@ -257,7 +257,7 @@ fn is_changed(root: &Folder, toplevel: &Path, path: &[u8], depth: usize) -> io::
     if !is_there {
         return Ok(false);
     }
-    let folder = toplevel.join(folder::as_path(path));
+    let folder = toplevel.join(as_path(path));
     match changed(git_within_unfiltered, &folder, &["."]) {
         Ok(files) if !files.is_empty() => return Ok(true),
         // As git sees it, it is not checked out.
@@ -311,7 +311,7 @@ pub fn remove(root: &Path) -> Result<(), Error> {
     let checkout = Folder::root(root)?;
     for path in submodules(git_on_files_unfiltered, root, Part::Whole.paths())? {
         if checkout.open_below(&path).is_ok_and(|folder| folder.look(b".git").is_ok()) {
-            let path = folder::as_path(&path).display().to_string();
+            let path = as_path(&path).display().to_string();
             return Err(Error::Git(format!(
                 "{path} in it is another repository, whose commits may be nowhere else"
             )));

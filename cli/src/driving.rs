@@ -276,7 +276,7 @@ pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Res
 /// Opens the snapshots of the workspace of a run.
 pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     let workspace = Path::new(&started.workspace);
-    unstuck_runner::snapshots::open(runs, started).map_err(|error| {
+    unstuck_runner::snapshots::open(runs, workspace, started).map_err(|error| {
         // What was there is kept beside the log; the folder has to be there, and may be empty.
         let is_gone = !workspace.exists();
         let hint = is_gone.then(|| format!("{}    then the same again", make_again(workspace)));
@@ -289,8 +289,9 @@ pub fn recorded_snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots
     match Path::new(&started.workspace).is_dir() {
         true => snapshots(runs, started),
         // Which folder is named makes no difference to what was recorded.
-        false => unstuck_runner::snapshots::open(runs, runs.path(), &started.workflow)
-            .map_err(|error| of_snapshots(&error)),
+        false => {
+            unstuck_runner::snapshots::open(runs, runs.path(), started).map_err(|error| of_snapshots(&error))
+        }
     }
 }
 

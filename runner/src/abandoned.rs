@@ -75,7 +75,7 @@ fn note_one(
     if workspace::leads_elsewhere(place, Some(project.path())).is_some() {
         return None;
     }
-    let keeper = Keeper::new(snapshots::open(project, started).ok()?, started);
+    let keeper = Keeper::new(snapshots::open(project, place, started).ok()?, started);
     // An earlier note of the same moment is the better one: nothing has been begun since.
     if noted(folder, head, &keeper).is_some() {
         return None;

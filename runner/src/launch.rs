@@ -253,7 +253,7 @@ impl Site {
         let (Some(project), Some(started)) = (&self.project, started) else {
             return Err(crate::Error::Rejected(Rejection::NotStarted).into());
         };
-        let snapshots = snapshots::open(project, &started)?;
+        let snapshots = snapshots::open(project, Path::new(&started.workspace), &started)?;
         let (first, last) =
             (runner.state().first_snapshot().cloned(), runner.state().last_snapshot().cloned());
         let keeper = Keeper::new(snapshots, &started);
@@ -463,7 +463,7 @@ impl Site {
 
     fn keeper(&self, started: &RunStarted) -> Option<Arc<Keeper>> {
         let project = self.project.as_ref()?;
-        match snapshots::open(project, started) {
+        match snapshots::open(project, Path::new(&started.workspace), started) {
             Ok(snapshots) => Some(Arc::new(Keeper::new(snapshots, started))),
             Err(error) => {
                 let why = with_causes(&error);

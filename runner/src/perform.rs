@@ -341,7 +341,7 @@ pub(crate) async fn perform(
 ) -> Observation {
     let Prepared { task, mut job, seen, copy, looker, watched } = prepared;
     let witness = watched.map(|watched| watched.witness(&world));
-    if let Job::Checks(suite) = &mut job {
+    if let Job::Checks(suite, _) = &mut job {
         suite.witness.clone_from(&witness);
     }
     let (mut outcome, done) = task.carry_out(&world, job, stop, tell).await;

@@ -117,8 +117,7 @@ pub fn has_any_of(project: &Project, run: &RunId) -> bool {
 /// # Errors
 ///
 /// As [`Snapshots::open`].
-pub fn open(project: &Project, started: &RunStarted) -> Result<Snapshots, Error> {
-    let workspace = Path::new(&started.workspace);
+pub fn open(project: &Project, workspace: &Path, started: &RunStarted) -> Result<Snapshots, Error> {
     let mut skipped = of_run(workspace, started);
     // Somebody may work in the folder that our state is in, such as the home folder.
     let state = project.path();
