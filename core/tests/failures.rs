@@ -49,6 +49,7 @@ macro_rules! samples {
 samples! {
     "ansible-lint.txt"
     "asan.txt"
+    "ava-exit.txt"
     "ava-uncaught.txt"
     "ava.txt"
     "azure.txt"
@@ -146,6 +147,7 @@ samples! {
     "jasmine-suite.txt"
     "jasmine.txt"
     "java-main.txt"
+    "jest-node-crash.txt"
     "jest.txt"
     "jshint.txt"
     "julia.txt"
@@ -166,6 +168,7 @@ samples! {
     "minitest-bait.txt"
     "minitest.txt"
     "mix-format.txt"
+    "mocha-module.txt"
     "mocha-tap-bait.txt"
     "mocha.txt"
     "msvc.txt"
@@ -176,6 +179,7 @@ samples! {
     "mypy.txt"
     "nextest-json.jsonl"
     "node-main.txt"
+    "node-syntax.txt"
     "node-test-tap-file.txt"
     "node-test-tap.txt"
     "node-test.txt"
@@ -204,6 +208,7 @@ samples! {
     "playwright.json"
     "playwright.txt"
     "poku.txt"
+    "pre-commit.txt"
     "prettier-syntax.txt"
     "prettier.txt"
     "prove-plan.txt"
@@ -240,6 +245,7 @@ samples! {
     "ruff-format-diff.txt"
     "ruff-grouped.txt"
     "ruff-junit.xml"
+    "ruff-mypy.txt"
     "ruff.txt"
     "sarif-index.json"
     "sarif.json"
@@ -275,6 +281,7 @@ samples! {
     "ty-concise.txt"
     "typos.jsonl"
     "typos.txt"
+    "unittest-tsc.txt"
     "unittest-unexpected.txt"
     "unittest.txt"
     "unity.txt"
@@ -284,6 +291,7 @@ samples! {
     "uvu.txt"
     "valgrind.txt"
     "vite-build.txt"
+    "vite-rolldown.txt"
     "vitest-annotation.txt"
     "vitest-github.txt"
     "vitest-hook.json"
@@ -292,6 +300,7 @@ samples! {
     "vitest-tap.txt"
     "vitest.txt"
     "ward.txt"
+    "webpack.txt"
     "workspace-make.txt"
     "workspace-npm.txt"
     "workspace-pnpm.txt"
@@ -1435,6 +1444,97 @@ fn what_a_failed_test_printed_is_no_failure_of_another_tool() {
     }
 }
 
+#[test]
+fn what_another_command_printed_is_read_beside_what_a_tool_says() {
+    const PYTHON: &str = "Traceback (most recent call last):\n  File \"mig.py\", line 1, in <module>\n    raise RuntimeError('no')\nRuntimeError: no\n";
+    const NODE: &str = "/srv/ci/shop/b.js:1\nthrow new TypeError('no')\n^\n\nTypeError: no\n    at Object.<anonymous> (/srv/ci/shop/b.js:1:7)\n\nNode.js v20.20.2\n";
+    const MYPY: &str =
+        "a.py:3: error: no such thing  [attr-defined]\nFound 1 error in 1 file (checked 1 source file)\n";
+    const FLAKE8: &str = "a.py:1:1: F401 'os' imported but unused\n";
+    const GCC: &str =
+        "x.c:3:5: error: 'y' undeclared\n    3 |     y\n      |     ^\nmake: *** [Makefile:2: x.o] Error 1\n";
+    const TSC: &str = "t.ts(1,5): error TS2322: Type 'string' is not assignable to type 'number'.\n";
+    const MAKE: &str = "make: *** [Makefile:9: test] Error 1\n";
+    const MISSING: &str = "make: ./b.sh: No such file or directory\n";
+    let jest = "FAIL a.test.js\n  ● adds\n\n    no\n\n      at Object.toBe (a.test.js:1:34)\n\nTests:       1 failed, 1 total\n";
+    let mocha = "\n  0 passing (5ms)\n  1 failing\n\n  1) adds:\n     Error: no\n      at Context.<anonymous> (test/a.js:3:5)\n\n";
+    let tape = "TAP version 13\n# a\nnot ok 1 adds\n  ---\n    operator: equal\n  ...\n";
+    let pytest = "FAILED t.py::test_b - assert 1 == 2\n======= 1 failed in 0.1s =======\n";
+    let pytest = format!("======= short test summary info =======\n{pytest}");
+    let tests = [jest, mocha, tape, &*pytest];
+    let alone = |text: &str| read(text.as_bytes()).set().iter().cloned().collect::<Vec<_>>();
+    let set = |out: &str, err: &str| read_streams([out, err, ""]).set();
+    let both = |one: &str, other: &str| FailureSet::new([alone(one), alone(other)].concat());
+    // Of one that is below all of it, or on the other stream and says itself that it has ended.
+    for test in tests {
+        for other in [PYTHON, NODE, MYPY, FLAKE8, TSC] {
+            assert_eq!(set(&format!("{test}{other}"), ""), both(test, other), "{test}{other}");
+        }
+        for other in [PYTHON, NODE, MYPY, TSC] {
+            assert_eq!(set(test, other), both(test, other), "{test}{other}");
+        }
+        for other in [PYTHON, MISSING, GCC] {
+            let err = format!("{MAKE}{other}{MAKE}");
+            assert_eq!(set(test, &err), both(test, other), "{test}{err}");
+        }
+    }
+    // Where there are no tests it may stand anywhere.
+    for other in [PYTHON, NODE, MYPY, FLAKE8, GCC] {
+        for (out, err) in
+            [(format!("{TSC}{other}"), ""), (format!("{other}{TSC}"), ""), (TSC.to_owned(), other)]
+        {
+            assert_eq!(set(&out, err), both(TSC, other), "{out}{err}");
+        }
+    }
+    // What a test may have printed is nothing, nor is a warning beside errors.
+    for (out, err) in [
+        (format!("{FLAKE8}{PYTHON}said\n{mocha}"), ""),
+        (mocha.to_owned(), FLAKE8),
+        (mocha.to_owned(), &*format!("{PYTHON}said\n")),
+        (mocha.to_owned(), &*format!("{FLAKE8}\nsaid\n{MAKE}")),
+        (format!("{mocha}a.c:3:1: warning: unused [-Wunused]\n"), ""),
+    ] {
+        assert_eq!(set(&out, err), FailureSet::new(alone(mocha)), "{out}{err}");
+    }
+    let quoted = format!("\"\"\"\n{PYTHON}\"\"\"\nwould reformat a.py\n");
+    assert_eq!(set("", &quoted), FailureSet::new(alone("would reformat a.py\n")));
+}
+
+#[test]
+fn what_node_cannot_parse_has_the_file_that_it_shows() {
+    let stack = "    at wrapSafe (node:internal/modules/cjs/loader:1464:18)\n    at Object.f (/srv/ci/shop/index.js:3:4)\n";
+    let shown = |file: &str| {
+        format!(
+            "{file}:2\nconst = 1\n      ^\n\nSyntaxError: Unexpected token '='\n{stack}\nNode.js v20.20.2\n"
+        )
+    };
+    let one = read(shown("/srv/ci/shop/x.js").as_bytes());
+    assert_eq!(self::shown(&one), "traceback | - | SyntaxError | x.js:2\n");
+    let other = |text: String| read(text.as_bytes()).set();
+    assert_ne!(one.set(), other(shown("/srv/ci/shop/y.js")));
+    assert_eq!(one.set(), other(format!("\n Exception during run: {}", shown("/srv/ci/shop/x.js"))));
+    let module = |file: &str| {
+        format!("\n Exception during run: SyntaxError[ @/srv/ci/shop/{file} ]: Unexpected token '='\n{stack}")
+    };
+    assert_eq!(one.set(), other(module("x.js")));
+    assert_ne!(one.set(), other(module("x.mjs")));
+}
+
+#[test]
+fn one_line_with_a_version_is_no_list_of_files() {
+    for (out, err, expected) in [
+        ("Running Foo v9.0.4\n", "disk is full\n", "process | - | unparsed | -\n"),
+        ("build.log\n", "disk is full\n", "process | - | unparsed | -\n"),
+        (
+            "a.go\nb c.go\n",
+            "make: *** [Makefile:2: fmt] Error 1\n",
+            "list | - | format | a.go\nlist | - | format | b c.go\n",
+        ),
+    ] {
+        assert_eq!(shown(&read_streams([out, err, ""])), expected, "{out}{err}");
+    }
+}
+
 /// What a program or a test prints that looks like the failure of another, before what it really says.
 #[test]
 fn what_only_looks_like_the_last_words_is_not_taken_for_them() {
@@ -1823,6 +1923,17 @@ fn a_failure_is_the_same_with_other_values_places_and_times_and_with_nothing_els
         ("ansible-lint.txt", "site.yml:12 ", "site.yml:13 ", SAME),
         ("ansible-lint.txt", "name[missing]", "name[casing]", OTHER),
         ("rebar3-eunit.txt", "got: 7", "got: 6", SAME),
+        ("vite-rolldown.txt", "m.js:1:15 ", "m.js:7:15 ", SAME),
+        ("vite-rolldown.txt", "[ m.js:", "[ n.js:", OTHER),
+        ("vite-rolldown.txt", "UNRESOLVED_IMPORT", "MISSING_EXPORT", OTHER),
+        (
+            "webpack.txt",
+            "b.js 1:10\nModule parse failed: Unexpected token (1:10)",
+            "b.js 2:10\nModule parse failed: Unexpected token (2:10)",
+            SAME,
+        ),
+        ("webpack.txt", "missing2", "missing3", OTHER),
+        ("ava-exit.txt", "exit.test.js", "end.test.js", OTHER),
         ("rspec-failures.txt", "spec.rb:3:", "spec.rb:4:", SAME),
         ("rspec-failures.txt", "reverts", "undoes", OTHER),
     ] {

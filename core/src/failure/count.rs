@@ -198,6 +198,15 @@ pub(super) fn in_pages(pages: &[Page<'_>; 2]) -> Option<Tests> {
     summaries(&lines).or_else(|| listed(&lines))
 }
 
+/// Says whether a line counts tests.
+pub(super) fn is_summary(line: &str) -> bool {
+    static ANY: LazyLock<Regex> = LazyLock::new(|| {
+        let words: Vec<String> = WORDS.iter().map(|word| regex::escape(word)).collect();
+        Regex::new(&words.join("|")).expect("a pattern of ours")
+    });
+    ANY.is_match(line) && SUMMARIES.iter().any(|it| it.line.is_match(line))
+}
+
 fn summaries(lines: &[&str]) -> Option<Tests> {
     let (mut sum, mut programs): (Option<Tests>, Option<Tests>) = (None, None);
     let mut latest: BTreeMap<&str, Tests> = BTreeMap::new();

@@ -67,6 +67,8 @@ pub(super) struct Draft {
     pub(super) is_warning: bool,
     /// Where in memory a line begins that tells of it.
     pub(super) address: usize,
+    /// Where in memory the last line is that tells of it, if there are several.
+    pub(super) end: usize,
 }
 
 impl Draft {
@@ -76,7 +78,8 @@ impl Draft {
         let message = reason.message(block);
         let test = Some(name.trim().to_owned());
         let address = block.first().map_or(name.as_ptr(), |line| line.as_ptr()).addr();
-        Self { tool, test, message, class: Class::Test, address, ..Self::default() }.because(reason)
+        let end = block.last().map_or(address, |line| line.as_ptr().addr());
+        Self { tool, test, message, class: Class::Test, address, end, ..Self::default() }.because(reason)
     }
 
     /// Begins a diagnostic: a message about a place, in the words of the tool.
@@ -91,6 +94,7 @@ impl Draft {
             class: Class::Diagnostic,
             headline: message.to_owned(),
             address: file.as_ptr().addr(),
+            end: message.as_ptr().addr(),
             ..Self::default()
         }
     }
@@ -105,8 +109,9 @@ impl Draft {
     pub(super) fn process(tool: &'static str, kind: &str, block: &[&str]) -> Self {
         let reason = Reason::of(block);
         let message = reason.message(block);
-        let address = block.first().map_or(0, |line| line.as_ptr().addr());
-        let draft = Self { tool, message, address, ..Self::default() }.because(reason);
+        let at = |line: Option<&&str>| line.map_or(0, |line| line.as_ptr().addr());
+        let (address, end) = (at(block.first()), at(block.last()));
+        let draft = Self { tool, message, address, end, ..Self::default() }.because(reason);
         if kind.is_empty() { draft } else { draft.kind(kind) }
     }
 
@@ -131,6 +136,11 @@ impl Draft {
     /// Says which line of the output tells of it, where the reader made what it reads out of several.
     pub(super) fn told_by(self, line: &str) -> Self {
         Self { address: line.as_ptr().addr(), ..self }
+    }
+
+    /// Says which line is the last that tells of it, where the reader looked further.
+    pub(super) fn up_to(self, line: &str) -> Self {
+        Self { end: line.as_ptr().addr(), ..self }
     }
 
     /// Sets the kind.
@@ -175,6 +185,17 @@ impl Draft {
     }
 }
 
+/// Where an output tells of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Where in memory a line is that tells of it.
+    pub(super) address: usize,
+    /// Where in memory the other end of what tells of it is, if that is in the same stream.
+    pub(super) end: usize,
+    /// It is a test.
+    pub(super) is_test: bool,
+}
+
 /// What was found so far.
 pub(super) struct Found<'a> {
     normaliser: &'a Normaliser,
@@ -185,6 +206,10 @@ pub(super) struct Found<'a> {
     packages: Packages,
     /// Where in memory the lines begin that failed tests printed.
     printed: Vec<Range<usize>>,
+    /// Where the output tells of what was found, warnings that do not count as well.
+    told: Vec<Told>,
+    /// What is read stands beside failures that were found.
+    is_beside: bool,
     /// Each fingerprint that was told, and the lines it was told of.
     seen: BTreeMap<Fingerprint, BTreeSet<u32>>,
     /// The tool that printed the output, where it is known although nothing failed.
@@ -202,6 +227,8 @@ impl<'a> Found<'a> {
             records: None,
             packages: Packages::default(),
             printed: Vec::new(),
+            told: Vec::new(),
+            is_beside: false,
             seen: BTreeMap::new(),
             tool: "",
             source: Source::Report,
@@ -251,6 +278,21 @@ impl<'a> Found<'a> {
     /// Takes out where in memory the lines begin that failed tests printed.
     pub(super) fn take_printed(&mut self) -> Vec<Range<usize>> {
         std::mem::take(&mut self.printed)
+    }
+
+    /// Takes out where the output tells of what was found since that was last asked.
+    pub(super) fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Says that what is read next stands beside failures that were found: warnings are no failures there.
+    pub(super) fn reading_beside(&mut self) {
+        self.is_beside = true;
+    }
+
+    /// Says whether a test is among what was found.
+    pub(super) fn has_tests(&self) -> bool {
+        self.failures.iter().any(|failure| failure.test.is_some())
     }
 
     /// Says whether nothing was found.
@@ -333,6 +375,10 @@ impl<'a> Found<'a> {
 
     /// Adds a failure, once.
     pub(super) fn push(&mut self, draft: Draft) {
+        self.tell(&draft);
+        if self.is_beside && draft.is_warning {
+            return;
+        }
         self.tool(draft.tool);
         if self.failures.len() >= HELD_MAX {
             self.left_out += 1;
@@ -363,7 +409,19 @@ impl<'a> Found<'a> {
     /// Adds the errors of a tool, and what is none only where there are none: then its warnings are why it failed.
     pub(super) fn push_errors(&mut self, drafts: Vec<Draft>) {
         let errors = drafts.iter().any(|draft| !draft.is_warning);
-        drafts.into_iter().filter(|draft| !errors || !draft.is_warning).for_each(|draft| self.push(draft));
+        for draft in drafts {
+            if errors && draft.is_warning {
+                self.tell(&draft);
+            } else {
+                self.push(draft);
+            }
+        }
+    }
+
+    /// Notes where the output tells of a failure, or of what is none beside others.
+    fn tell(&mut self, draft: &Draft) {
+        let is_test = draft.class == Class::Test;
+        self.told.push(Told { address: draft.address, end: draft.end, is_test });
     }
 
     /// Returns the package of a failure. What has a whole path needs none.

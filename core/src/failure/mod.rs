@@ -6,6 +6,7 @@
 //! 1. `page`: bytes become lines without colours, progress bars and what a wrapper set before each (`wrapper`).
 //! 2. [`registry`]: one search over the text (`marks`) tells which formats may be present; each of these reads the
 //!    lines by its own grammar (`format`, one file for each) and finds the *block* of each failure.
+//!    `beside` tells where another command may have printed something.
 //! 3. `reason`: what a block says, whatever tool printed it: the kind, the assertion, the place.
 //! 4. `normalise`: what varies by itself is masked, and the rest is hashed.
 //!
@@ -15,6 +16,7 @@
 //! What nothing recognises, and failed, is one failure of kind [`UNPARSED`] with low confidence. A failure
 //! that is absent is not one that passed; whoever compares sets has to know which tests ran.
 
+mod beside;
 mod count;
 mod draft;
 mod fingerprint;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::draft::Found;
+use super::beside::{Beside, lines_of};
+use super::draft::{Found, Told};
 use super::format::{self, Sheet};
 use super::marks::Marks;
 use super::package::Stream;
@@ -64,7 +65,7 @@ pub const FORMATS: &[Format] = &[
     Format { name: "vitest", title: "vitest", stage: Tool, marks: &["⎯ Failed ", "⎯ Unhandled ", "⎯⎯ Unhandled "], read: format::vitest::read },
     Format { name: "jest", title: "jest", stage: Tool, marks: &["● "], read: format::jest::read },
     Format { name: "mocha", title: "mocha, jasmine, cypress", stage: Tool, marks: &[" failing\n", " failing (", "\nFailures:", "Failures: \n"], read: format::mocha::read },
-    Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [", "✖ [", " uncaught exception", "Uncaught exception in ", "Unhandled rejection in ", "tests failed\n", "test failed\n"], read: format::ava::read },
+    Format { name: "ava", title: "ava", stage: Tool, marks: &["✘ [", "✖ [", " uncaught exception", "Uncaught exception in ", "Unhandled rejection in ", "✘ Exiting due to ", "exited with a non-zero exit code: ", " exited due to SIG", "✘ No tests found in ", "tests failed\n", "test failed\n"], read: format::ava::read },
     Format { name: "bun-test", title: "bun test", stage: Tool, marks: &["\n(fail) ", "\n✗ ", "# Unhandled error between tests"], read: format::bun_test::read },
     Format { name: "deno-test", title: "deno test", stage: Tool, marks: &[" ERRORS \n", "(uncaught error)", "error: Module not found", "error: The module's source code", "error: SyntaxError", "error: Uncaught"], read: format::deno_test::read },
     Format { name: "deno-check", title: "deno check", stage: Tool, marks: &["[ERROR]: "], read: format::deno_check::read },
@@ -168,6 +169,7 @@ pub(super) fn read_report(report: &Report<'_>, found: &mut Found<'_>) {
 }
 
 /// A page, and what all formats look up in it.
+#[derive(Clone)]
 struct Prepared<'p> {
     page: &'p Page<'p>,
     lines: Vec<&'p str>,
@@ -189,6 +191,33 @@ impl<'p> Prepared<'p> {
         let first = self.lines.partition_point(|line| begins(line) < printed.start);
         let end = self.lines.partition_point(|line| begins(line) < printed.end);
         (first..end).for_each(|at| self.empty(at));
+    }
+
+    /// Makes the lines empty that tell of failures, and returns where those of tests are.
+    fn hide_told(&mut self, told: &[Told]) -> Vec<Range<usize>> {
+        let lines = |told: &Told| Some((told.is_test, lines_of(told, self.page.text(), &self.lines)?));
+        let mut lines: Vec<(bool, Range<usize>)> = told.iter().filter_map(lines).collect();
+        lines.sort_by_key(|(_, lines)| lines.start);
+        let mut next = 0;
+        for (_, lines) in &lines {
+            (lines.start.max(next)..lines.end).for_each(|at| self.empty(at));
+            next = next.max(lines.end);
+        }
+        lines.into_iter().filter(|(is_test, _)| *is_test).map(|(_, lines)| lines).collect()
+    }
+
+    /// Makes the lines empty that are in none of these parts.
+    fn keep(&mut self, parts: &[Range<usize>]) {
+        let mut is_kept = vec![false; self.lines.len()];
+        parts.iter().for_each(|part| is_kept[part.clone()].fill(true));
+        for at in (0..self.lines.len()).filter(|at| !is_kept[*at]) {
+            self.empty(at);
+        }
+    }
+
+    /// Says whether nothing is there that was not hidden.
+    fn is_blank(&self) -> bool {
+        self.begins.iter().all(|begin| *begin == 0)
     }
 
     fn hide_indented(&mut self) {
@@ -241,7 +270,8 @@ pub(super) fn read_pages(
     let mut pages = pages.each_ref().map(Prepared::new);
     found.look_for_packages(&pages.each_ref().map(Prepared::stream));
     let reported = found.len();
-    let mut by_runners = 0;
+    let mut printed_is_known = false;
+    let mut told = Vec::new();
     for stage in [Runner, Tool, Diagnostics, Shape] {
         for (at, format) in FORMATS.iter().enumerate() {
             // A tool may write its names to one stream and its reasons to the other.
@@ -259,27 +289,78 @@ pub(super) fn read_pages(
                 break;
             }
         }
-        // A linter may have run beside the tests. The output of those that failed is hidden; that of others is indented.
+        let new = found.take_told();
+        // What the tests of a runner print is known, and those of no other.
+        printed_is_known = match stage {
+            Runner => found.has_tests() && reported == 0,
+            _ => printed_is_known && !new.iter().any(|told| told.is_test),
+        };
+        told.extend(new);
         if stage == Runner {
-            by_runners = found.len() - reported;
-            continue;
-        }
-        if stage == Tool && reported == 0 && by_runners > 0 && found.len() == by_runners {
-            pages.iter_mut().for_each(Prepared::hide_indented);
             continue;
         }
         let reported = if reported > 0 { found.choose(reported) } else { 0 };
         if !found.is_empty() {
-            // A formatter tells on one stream what it cannot read, and shows on the other what it would change.
-            if forced.is_none() && stage == Tool && found.are_unreadable(reported) {
-                for (at, format) in FORMATS.iter().enumerate().filter(|(_, it)| SHOWN.contains(&it.name)) {
-                    let [out, err] = &pages;
-                    (format.read)(&out.sheet(at, Some(err)), found);
+            if forced.is_none() && stage != Shape {
+                // A formatter tells on one stream what it cannot read, and shows on the other what it would change.
+                if stage == Tool && found.are_unreadable(reported) {
+                    for (at, format) in FORMATS.iter().enumerate().filter(|(_, it)| SHOWN.contains(&it.name))
+                    {
+                        (format.read)(&pages[0].sheet(at, None), found);
+                    }
                 }
+                read_beside(&mut pages, &told, stage, printed_is_known, found);
             }
             return if stage == Shape { Confidence::Medium } else { Confidence::High };
         }
     }
     let lines: Vec<&[&str]> = pages.iter().map(|page| page.lines.as_slice()).collect();
     format::unparsed::read(&lines, output, found)
+}
+
+/// Reads what stands beside the failures that were found up to a stage, `told` being where the output tells of them.
+fn read_beside(
+    pages: &mut [Prepared<'_>; 2],
+    told: &[Told],
+    stage: Stage,
+    printed_is_known: bool,
+    found: &mut Found<'_>,
+) {
+    let has_tests = found.has_tests() || told.iter().any(|told| told.is_test);
+    let of_tests = pages.each_mut().map(|page| page.hide_told(told));
+    let beside = has_tests.then(|| {
+        let [out, err] = &pages;
+        Beside::of([(&out.lines, &of_tests[0]), (&err.lines, &of_tests[1])], printed_is_known)
+    });
+    found.reading_beside();
+    let mut views = pages.clone();
+    for (at, view) in views.iter_mut().enumerate() {
+        if let Some(beside) = &beside {
+            view.keep(&beside[at].last_words);
+        }
+        if !view.is_blank() {
+            format::traceback::read_beside(&view.sheet(0, None), found);
+            format::shell::read_beside(&view.sheet(0, None), found);
+        }
+    }
+    if stage == Diagnostics {
+        return;
+    }
+    let (told, printed) = (found.take_told(), found.take_printed());
+    for (at, page) in pages.iter_mut().enumerate() {
+        page.hide_told(&told);
+        printed.iter().for_each(|printed| page.hide(printed));
+        if let Some(beside) = beside.as_ref().filter(|_| !printed_is_known) {
+            page.keep(&beside[at].diagnostics);
+        }
+    }
+    let mut outdented = pages.clone();
+    outdented.iter_mut().for_each(Prepared::hide_indented);
+    for (at, format) in FORMATS.iter().enumerate().filter(|(_, format)| format.stage == Diagnostics) {
+        // Below the name of a file its problems are set in, and so are places; what a test prints is so, too.
+        let are_set_in = ["grouped", "placed"].contains(&format.name) && !(has_tests && printed_is_known);
+        if format.marks.is_empty() || pages.iter().any(|page| page.may_be(at)) {
+            read_both(at, if are_set_in { pages } else { &outdented }, found);
+        }
+    }
 }

@@ -43,14 +43,34 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.push(draft.headed(name));
         at = end;
     }
-    uncaught(&lines[..rule], found);
+    let mut told = uncaught(&lines[..rule], found);
+    files(&lines[..rule], &mut told, found);
     for line in above().filter(|line| line.contains("uncaught exception")) {
         found.push(Draft::process(TOOL, "uncaught", &[line]));
     }
 }
 
-/// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly.
-fn uncaught(lines: &[&str], found: &mut Found<'_>) {
+/// Reads what is said of a file as a whole: its process has ended before its tests did, or there are no tests in it. `told` are
+/// those of which is said why.
+fn files(lines: &[&str], told: &mut BTreeSet<String>, found: &mut Found<'_>) {
+    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^  [✘✖] (?:Exiting due to (?P<call>process\.exit)\(\) when running (?P<file1>.+)|(?P<file2>.+) exited (?:with a non-zero (?P<code>exit code: \d+)|due to (?P<signal>SIG\w+))|(?P<none>No tests found) in (?P<file3>.+?)(?:, make sure .*)?)$").expect("well formed")
+    });
+    let marked = lines.iter().filter(|line| MARKS.iter().any(|mark| line.trim_start().starts_with(mark)));
+    for (line, said) in marked.filter_map(|line| Some((line, SAID.captures(line)?))) {
+        let text =
+            |names: &[&str]| names.iter().find_map(|name| said.name(name)).map_or("", |it| it.as_str());
+        let file = text(&["file1", "file2", "file3"]);
+        if told.insert(file.to_owned()) {
+            let kind = text(&["call", "code", "signal", "none"]).replace(':', "").to_lowercase();
+            found.push(Draft::process(TOOL, &kind, &[]).at(file, None).message(line.trim()).told_by(line));
+        }
+    }
+}
+
+/// Reads what no test caught, by the file that it was in: a file that cannot be loaded, mostly. Returns the files.
+fn uncaught(lines: &[&str], found: &mut Found<'_>) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
     let file = |line: &str| {
         let line = line.strip_prefix("  ")?;
         ["Uncaught exception in ", "Unhandled rejection in "]
@@ -73,7 +93,9 @@ fn uncaught(lines: &[&str], found: &mut Found<'_>) {
             .filter(|line| said(line))
             .collect();
         found.push(Draft::process(TOOL, "uncaught", &block).at(&file, None));
+        files.insert(file);
     }
+    files
 }
 
 /// Before what failed; behind it how, in brackets: `[fail]`, `[unexpected pass]`.

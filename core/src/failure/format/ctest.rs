@@ -43,6 +43,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
             may_be_result(line) && RESULT.is_match(line)
                 || line.trim_start().starts_with("Start ")
                 || line.starts_with("test ")
+                || line.contains("% tests passed")
         });
         // One test of another runner, which CTest started for it alone.
         if block.iter().any(|line| line.ends_with("Running 1 test from 1 test suite.")) {

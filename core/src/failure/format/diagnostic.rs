@@ -9,7 +9,7 @@ use super::super::draft::Draft;
 use super::super::reason::indentation;
 
 /// A line that was taken apart.
-pub(super) struct Diagnostic<'a> {
+pub(in crate::failure) struct Diagnostic<'a> {
     pub(super) file: &'a str,
     pub(super) line: Option<u32>,
     column: Option<u32>,
@@ -61,7 +61,7 @@ static WEIGHT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Takes a line apart, if it is a diagnostic.
-pub(super) fn parse(line: &str) -> Option<Diagnostic<'_>> {
+pub(in crate::failure) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     const LINE_MAX: usize = 4000;
     // Most lines are none, and this tells so at once.
     let line = outdented(line);
@@ -210,7 +210,8 @@ impl<'a> Diagnostic<'a> {
     /// Of a shell linter every finding counts; a compiler's warnings fail nothing beside its errors.
     pub(super) fn is_warning(&self) -> bool {
         let weighs_less = ["warning", "style"].iter().any(|it| it.eq_ignore_ascii_case(self.severity));
-        weighs_less && !self.code.starts_with("SC")
+        let is_marked = || self.whole.starts_with("[warn") || self.whole.starts_with("[WARN");
+        (weighs_less && !self.code.starts_with("SC")) || is_marked()
     }
 
     pub(super) fn is_remark(&self) -> bool {

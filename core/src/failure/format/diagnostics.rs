@@ -42,7 +42,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         found.push(if it.message == "cannot find symbol" { draft.about(&about) } else { draft });
     }
     if links {
-        sheet.lines.iter().filter(|line| is_linker(line)).for_each(|line| linker(line, found));
+        // In an object it is said by whoever wrote that.
+        let said = sheet.lines.iter().filter(|line| !line.starts_with('{') && is_linker(line));
+        said.for_each(|line| linker(line, found));
     }
     modules(sheet, found);
 }

@@ -31,7 +31,7 @@ pub(super) mod dart_test;
 pub(super) mod deno_check;
 pub(super) mod deno_fmt;
 pub(super) mod deno_test;
-mod diagnostic;
+pub(super) mod diagnostic;
 pub(super) mod diagnostics;
 pub(super) mod doctest;
 pub(super) mod dotnet;
@@ -174,6 +174,11 @@ impl<'a> Sheet<'a> {
     /// Returns where a line begins in the text.
     fn offset(&self, line: &str) -> usize {
         line.as_ptr().addr() - self.text.as_ptr().addr()
+    }
+
+    /// Says whether a line is empty because it was read.
+    fn is_hidden(&self, line: &str) -> bool {
+        line.is_empty() && !matches!(self.text.as_bytes().get(self.offset(line)), None | Some(b'\n'))
     }
 
     /// Returns the JSON documents that begin at the start of a line.

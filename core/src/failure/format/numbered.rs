@@ -1,6 +1,7 @@
 //! Numbered lists of failures: `1) Name`, and the block below. The number is no part of the name.
 
-use super::super::reason::{begins, indentation};
+use super::super::reason::{begins, indentation, is_frame};
+use super::until;
 
 /// An item of a list.
 pub(super) struct Item<'s, 'a> {
@@ -72,9 +73,18 @@ fn items_numbered<'s, 'a>(
         }
     }
     if let Some(item) = items.last_mut() {
-        item.body = &lines[item.at + 1..last];
+        item.body = set_in(&lines[item.at + 1..last]);
     }
     items
+}
+
+/// Cuts a body that is set in at the first line below its stack that is not: the last one has no other end, and below it
+/// another tool may have begun. A message may have such lines.
+fn set_in<'s, 'a>(body: &'s [&'a str]) -> &'s [&'a str] {
+    let is_set_in = |line: &str| line.trim().is_empty() || line.starts_with([' ', '\t']);
+    let stack = body.iter().position(|line| is_set_in(line) && is_frame(line));
+    let Some(stack) = stack.filter(|_| body.first().is_some_and(|line| is_set_in(line))) else { return body };
+    &body[..stack + until(body, stack, |line| !is_set_in(line)).len()]
 }
 
 fn head(line: &str) -> Option<(usize, &str)> {

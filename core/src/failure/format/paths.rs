@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::super::draft::{Draft, Found};
-use super::Sheet;
+use super::{Sheet, unparsed};
 use crate::porcelain;
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
@@ -17,7 +17,13 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads the list, if there is nothing else.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let lines = || sheet.lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
-    // What git says of paths is no list of them.
+    // Who only lists files says nothing else on the other stream. What git says of paths is no list of them.
+    let says = |line: &&str| {
+        !line.trim().is_empty() && !unparsed::is_epilogue(line) && !line.to_ascii_lowercase().contains("warn")
+    };
+    if sheet.beside.iter().any(says) {
+        return;
+    }
     if lines().all(is_path) && porcelain::parse(sheet.text.as_bytes()).is_empty() {
         lines().for_each(|line| found.push(Draft::unformatted("list", line, None, line)));
         return;
@@ -54,7 +60,11 @@ fn is_path(line: &str) -> bool {
     let name = line.rsplit(['/', '\\']).next().unwrap_or(line);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let extended = (1..=10).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric);
+    // A version ends as a path does.
+    let word = name.rsplit(' ').next().unwrap_or(name);
+    let is_version = word.trim_start_matches('v').bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     line.len() <= LENGTH_MAX
+        && !is_version
         && !line.starts_with([' ', '\t', '"', '{', '<'])
         && !line.contains(['\t', '"', '|', '*', '?', '<', '>'])
         && !line.contains(": ")

@@ -9,7 +9,7 @@ use super::super::reason::is_frame;
 use super::{Sheet, diagnostic};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^(?:ERROR in |\s*(?:╭▸ )?)(?:File "(?P<file1>[^"]+)", lines? (?P<line1>\d+)(?:-\d+)?(?:, characters (?P<column1>\d+)-\d+)?:|(?P<file2>[^\s:"()|╭][^:"()|]*?)(?::(?P<line2>\d+)(?::(?P<column2>\d+))?:?| (?P<line3>\d+):(?P<column3>\d+)(?:-\d+)?(?: +root stylesheet)?))$"#)
+    Regex::new(r#"^\s*(?:╭▸ )?(?:File "(?P<file1>[^"]+)", lines? (?P<line1>\d+)(?:-\d+)?(?:, characters (?P<column1>\d+)-\d+)?:|(?P<file2>[^\s:"()|╭][^:"()|]*?)(?::(?P<line2>\d+)(?::(?P<column2>\d+))?:?| (?P<line3>\d+):(?P<column3>\d+)(?:-\d+)?(?: +root stylesheet)?))$"#)
         .expect("well formed")
 });
 
@@ -28,7 +28,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if !may_be_place(lines[at]) {
             continue;
         }
-        let Some((draft, last)) = problem(lines, at, free) else { continue };
+        let read =
+            if lines[at].starts_with(WEBPACK) { of_webpack(lines, at) } else { problem(lines, at, free) };
+        let Some((draft, last)) = read else { continue };
         free = last + 1;
         if !draft.is_warning {
             found.push(draft);
@@ -40,7 +42,9 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 fn may_be_place(line: &str) -> bool {
     const LENGTH_MAX: usize = 1000;
     line.len() < LENGTH_MAX
-        && (line.ends_with(|c: char| c.is_ascii_digit() || c == ':') || line.ends_with("root stylesheet"))
+        && (line.starts_with(WEBPACK)
+            || line.ends_with(|c: char| c.is_ascii_digit() || c == ':')
+            || line.ends_with("root stylesheet"))
 }
 
 /// Reads the message of the place at a line, and says on which line it ends; what is above `free` belongs to
@@ -49,7 +53,9 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(Draft, usize)> {
     let place = PLACE.captures(lines[at])?;
     let text = |names: &[&str]| names.iter().find_map(|name| place.name(name)).map_or("", |it| it.as_str());
     let file = text(&["file1", "file2"]);
-    if !diagnostic::is_path(file) {
+    // An arrow leads to what is shown below it, which the tool that draws it tells itself; where webpack found the import of a
+    // file is told by the file.
+    if !diagnostic::is_path(file) || file.starts_with("-->") || file.starts_with("@ ") {
         return None;
     }
     let near = |at: &usize| SAID.captures(lines[*at]).map(|said| (*at, said));
@@ -70,6 +76,34 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(Draft, usize)> {
         .shown_at(number(&["column1", "column2", "column3"]), "")
         .warning(is_warning);
     Some((draft.message(&lines[first..=last].join("\n")), last))
+}
+
+/// Before the file that webpack could not take.
+const WEBPACK: &str = "ERROR in ";
+
+/// Reads what webpack says below `ERROR in ./a.js 1:10`; what it only passes on may have no line.
+fn of_webpack<'a>(lines: &[&'a str], at: usize) -> Option<(Draft, usize)> {
+    static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^ERROR in (?P<file>\S+?)(?:[ :(](?P<line>\d+)[:,](?P<column>\d+)\S*)?$")
+            .expect("well formed")
+    });
+    let head = HEAD.captures(lines[at])?;
+    let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
+    let said: &'a str = lines.get(at + 1).copied().filter(|line| !line.trim().is_empty())?;
+    let below = lines.get(at + 2).copied().unwrap_or_default();
+    let is_told_below = said.ends_with(": ") || said.ends_with(':');
+    let last = at + 1 + usize::from(is_told_below && !below.is_empty());
+    let coded = SAID.captures(said.trim_start());
+    let part = |name: &str| coded.as_ref().and_then(|it| it.name(name)).map_or("", |it| it.as_str());
+    let what = if last > at + 1 { format!("{said} {below}") } else { said.trim().to_owned() };
+    let what = if part("what").is_empty() { what.as_str() } else { part("what") };
+    // Its parser repeats the place.
+    let what = what.trim_end_matches(&format!(" ({}:{})", text("line"), text("column")));
+    let draft = Draft::diagnostic("diagnostics", text("file"), text("line").parse().ok(), what);
+    let draft = draft.kind([part("code"), part("kind")].concat().as_str());
+    let draft = draft.shown_at(text("column").parse().ok(), "").told_by(lines[at]);
+    diagnostic::is_path(text("file"))
+        .then(|| (draft.up_to(lines[last]).message(&lines[at..=last].join("\n")), last))
 }
 
 /// Says whether the message on a line stands above the place that it belongs to, apart from it and further out.

@@ -21,7 +21,24 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let own =
         |line: &&&str| !line.starts_with(' ') && line.contains(": ") && !super::unparsed::is_epilogue(line);
     let said = |line: &&&str| SAID.is_match(line) || is_of_a_parameter(line);
-    let Some(line) = sheet.lines.iter().rev().filter(own).find(said) else { return };
+    if let Some(line) = sheet.lines.iter().rev().filter(own).find(said) {
+        push(line, found);
+    }
+}
+
+/// Reads which programs make or a shell could not run, beside what another tool said.
+pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static MISSED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:g?make(?:\[\d+\])?|\S*sh): .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)$").expect("well formed")
+    });
+    for line in sheet.lines.iter().filter(|line| line.contains(": ") && MISSED.is_match(line)) {
+        if !super::unparsed::is_epilogue(line) {
+            push(line, found);
+        }
+    }
+}
+
+fn push(line: &str, found: &mut Found<'_>) {
     let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
     // What a shell is given on its command line has no file to mend.
     let place = PLACE.captures(line).filter(|place| !is_shell(&place["who"]));

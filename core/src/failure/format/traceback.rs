@@ -19,6 +19,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     dotnet(lines, found);
     elixir(sheet, found);
     node(sheet, found);
+    module(sheet, found);
     bundler(sheet, found);
     ocaml(sheet, found);
     ruby(sheet, found);
@@ -27,6 +28,47 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     lua(lines, found);
     perl(sheet, found);
 }
+
+/// Reads those of a program that died beside what another tool said: they begin at the left margin, in words that only the
+/// language itself uses.
+pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    let lines = sheet.lines;
+    // A tool that tells of an exception in one of its processes quotes it.
+    let is_quoted = |at: usize| at.checked_sub(1).is_some_and(|above| lines[above] == "\"\"\"");
+    let is_head = |at: &usize| lines[*at].trim_end() == TRACEBACK && !is_quoted(*at);
+    if let Some(at) = (0..lines.len()).rev().find(is_head) {
+        let raised = lines[at + 1..].iter().position(|line| exception(line).is_some());
+        let end = raised.map_or(at, |raised| at + 1 + raised);
+        // What is below may be another command's.
+        found.push(Draft::process("traceback", "", &lines[at..]).up_to(lines[end]));
+    }
+    java(lines, found);
+    // Whatever an exception looks like, node ends with its own version where nothing caught it.
+    let (mut start, mut told) = (0, None);
+    for (end, line) in lines.iter().enumerate() {
+        if sheet.is_hidden(line) {
+            told = Some(end);
+        } else if line.starts_with("Node.js v") {
+            match told {
+                // What was told of already was raised with all that it says.
+                Some(at) if !lines[at..end].iter().any(|line| exception(line).is_some()) => {
+                    found.printed(&lines[start.max(end.saturating_sub(CRASH_LINES))..=end]);
+                }
+                _ => node(&Sheet { lines: &lines[told.map_or(start, |at| at + 1)..=end], ..*sheet }, found),
+            }
+            (start, told) = (end + 1, None);
+        }
+    }
+    bundler(sheet, found);
+    ruby(sheet, found);
+    php(sheet, found);
+}
+
+/// So long are a crash of node, its message and its stack at most.
+const CRASH_LINES: usize = 60;
+
+/// Above the frames of Python.
+const TRACEBACK: &str = "Traceback (most recent call last):";
 
 fn push(kind: &str, block: &[&str], found: &mut Found<'_>) {
     found.push(Draft::process("traceback", kind, block));
@@ -37,7 +79,7 @@ fn python(lines: &[&str], found: &mut Found<'_>) {
     if let Some(at) = lines.iter().rposition(begins) {
         return push("", &lines[at..], found);
     }
-    let last = lines.iter().rposition(|line| line.trim_end() == "Traceback (most recent call last):");
+    let last = lines.iter().rposition(|line| line.trim_end() == TRACEBACK);
     if let Some(at) = last {
         push("", &lines[at..], found);
     } else if let Some(at) =
@@ -156,7 +198,44 @@ fn node(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let Some((at, _)) = lines.iter().enumerate().rfind(raised) else { return };
     let block = until(lines, at, |line| line.starts_with("Node.js v"));
     let block: Vec<&str> = std::iter::once(said(block[0])).chain(block[1..].iter().copied()).collect();
-    push("", &block, found);
+    let draft = Draft::process("traceback", "", &block);
+    let Some((above, file, line)) = shown(&lines[..at]) else { return found.push(draft) };
+    let draft = draft.told_by(above);
+    // What cannot be parsed has no frame: the stack is that of whoever loads it.
+    found.push(if draft.kind == "SyntaxError" { draft.at(file, line) } else { draft });
+}
+
+/// Returns the line in which node says where the source stands that it shows above an exception, with a caret below it; and the
+/// place.
+fn shown<'l>(above: &[&'l str]) -> Option<(&'l str, &'l str, Option<u32>)> {
+    /// A line of source may be cut into several.
+    const LINES: usize = 8;
+    let above = &above[above.len().saturating_sub(LINES)..];
+    let caret = above.iter().rposition(|line| {
+        let marks = line.trim_start();
+        !marks.is_empty() && marks.bytes().all(|byte| byte == b'^')
+    })?;
+    let place = |line: &&'l str| {
+        let (file, number) = said(line).rsplit_once(':')?;
+        let file = file.strip_prefix("file://").unwrap_or(file);
+        file.starts_with('/').then_some((*line, file, Some(number.parse().ok()?)))
+    };
+    above[..caret].iter().rev().find_map(place)
+}
+
+/// Reads what mocha says of a module that cannot be parsed, with its file in the name of the exception:
+/// `SyntaxError[ @/a/b.mjs ]: message`.
+fn module(sheet: &Sheet<'_>, found: &mut Found<'_>) {
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<kind>[A-Z]\w*)\[ @(?P<file>[^\]]+) \](?P<what>: .*)$").expect("well formed")
+    });
+    let Some((at, named)) = sheet.with("[ @").find_map(|(at, line)| Some((at, NAMED.captures(said(line))?)))
+    else {
+        return;
+    };
+    let raised = format!("{}{}", &named["kind"], &named["what"]);
+    let draft = Draft::process("traceback", "", &[raised.as_str()]).told_by(sheet.lines[at]);
+    found.push(draft.at(&named["file"], None));
 }
 
 /// Takes off what mocha says before an exception of its own.
@@ -174,6 +253,9 @@ fn bundler(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     let behind = sheet.starting(b"[").find_map(|(_, line)| line.strip_prefix("[!] "));
     let below = || sheet.with("error during build:").find_map(|(at, _)| sheet.lines.get(at + 1).copied());
     let Some(line) = behind.or_else(below) else { return };
+    if ROLLDOWN.is_match(line) {
+        return rolldown(sheet, line, found);
+    }
     let (kind, what) = exception(line).unwrap_or_default();
     let what = if what.is_empty() { line } else { what };
     let draft = match (PLACED.captures(what), FROM.captures(what)) {
@@ -188,6 +270,37 @@ fn bundler(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         }
     };
     found.push(draft.kind(kind).message(line));
+}
+
+/// The line in which Rolldown counts its errors.
+static ROLLDOWN: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(?:Error: )?Build failed with \d+ errors?:$").expect("well formed"));
+
+/// Rolldown, which vite builds with: `[CODE] message` for each error, and perhaps a frame with its place.
+fn rolldown(sheet: &Sheet<'_>, head: &str, found: &mut Found<'_>) {
+    static SAID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\[(?P<code>[\w:@/.-]+)\] (?:Error: )?(?P<what>.*)$").expect("well formed")
+    });
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\s*╭─+\[ ?(?P<file>[^\]]+?):(?P<line>\d+):(?P<column>\d+) ?\]").expect("well formed")
+    });
+    let start = sheet.lines.iter().position(|line| line.as_ptr() == head.as_ptr()).unwrap_or_default();
+    // The stack is its own.
+    let lines = until(sheet.lines, start + 1, |line| line.starts_with("    at "));
+    for (at, said) in lines.iter().enumerate().filter_map(|(at, line)| Some((at, SAID.captures(line)?))) {
+        let block = until(lines, at + 1, |line| SAID.is_match(line));
+        let block = &lines[at..=at + block.len()];
+        let caused = block.iter().position(|line| line.trim() == "Caused by:");
+        let cause = caused.and_then(|at| block.get(at + 1)).map_or("", |line| line.trim());
+        let what = format!("{} {cause}", &said["what"]);
+        let place = block.iter().find_map(|line| PLACE.captures(line));
+        let text =
+            |name: &str| place.as_ref().map_or("", |place| place.name(name).map_or("", |it| it.as_str()));
+        let draft = Draft::diagnostic("traceback", text("file"), text("line").parse().ok(), what.trim());
+        let draft = draft.kind(&said["code"]).shown_at(text("column").parse().ok(), "").told_by(lines[at]);
+        let told = until(block, 0, |line| line.trim() == "Stack backtrace:").join("\n");
+        found.push(draft.up_to(block[block.len() - 1]).message(told.trim_end()));
+    }
 }
 
 /// The toplevel of OCaml: `Exception: Failure "message".`

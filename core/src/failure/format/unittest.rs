@@ -13,26 +13,23 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
         if !is_rule(line, '=') || at + 1 >= lines.len() {
             continue;
         }
-        let heads = [("ERROR: ", ""), ("FAIL: ", ""), ("UNEXPECTED SUCCESS: ", "unexpected success")];
+        // What passed and should not have is listed without anything below, one below the other.
+        for head in until(lines, at + 1, |line| is_rule(line, '-')) {
+            if let Some(title) = head.strip_prefix("UNEXPECTED SUCCESS: ") {
+                push_unexpected(title, head, found);
+            }
+        }
         let head = lines[at + 1];
-        let Some((title, kind)) =
-            heads.iter().find_map(|(mark, kind)| Some((head.strip_prefix(mark)?, *kind)))
-        else {
+        let Some(title) = ["ERROR: ", "FAIL: "].iter().find_map(|mark| head.strip_prefix(mark)) else {
             continue;
         };
         // A description of the test may stand below its name, before the rule.
         let body = at + 2 + until(lines, at + 2, |line| is_rule(line, '-')).len() + 1;
         found.printed(until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-')));
-        let block = if kind.is_empty() {
-            until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:"))
-        } else {
-            &[]
-        };
+        let ends = |line: &str| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:");
+        let block = until(lines, body, ends);
         let (name, stage) = name(title);
-        let mut draft = Draft::test(TOOL, &name, block);
-        if !kind.is_empty() {
-            draft = draft.kind(kind);
-        }
+        let draft = Draft::test(TOOL, &name, block);
         let stage = stage.or_else(|| stage_of(block));
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
         found.push(draft.kind(&kind).headed(head));
@@ -40,17 +37,25 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     unexpected(sheet, found);
 }
 
+const UNEXPECTED: &str = "unexpected success";
+
+fn push_unexpected(title: &str, line: &str, found: &mut Found<'_>) {
+    let (name, stage) = name(title);
+    let draft = Draft::test(TOOL, &name, &[]).told_by(line);
+    let kind = stage.map_or_else(|| UNEXPECTED.to_owned(), |stage| format!("{stage} {UNEXPECTED}"));
+    found.push(draft.kind(&kind).headed(line));
+}
+
 /// Before Python 3.12, the line of a test is all that is said of one that passed and should not have.
 fn unexpected(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    const KIND: &str = "unexpected success";
     for (_, line) in sheet.with(" ... unexpected success") {
         if let Some(title) = line.strip_suffix(" ... unexpected success") {
-            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(KIND).message(line).told_by(line));
+            found.push(Draft::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).told_by(line));
         }
     }
     let counted = |line: &str| line.starts_with("FAILED (unexpected successes=");
     if let Some((_, line)) = sheet.marked().find(|(_, line)| counted(line)).filter(|_| found.is_empty()) {
-        found.push(Draft::process(TOOL, KIND, &[]).message(line));
+        found.push(Draft::process(TOOL, UNEXPECTED, &[]).message(line));
     }
 }
 

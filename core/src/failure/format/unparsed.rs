@@ -114,7 +114,7 @@ fn is_telling(line: &str) -> bool {
 }
 
 /// Says whether a line only passes a failure on: what make, npm and wrappers say at the end.
-pub(super) fn is_epilogue(line: &str) -> bool {
+pub(in crate::failure) fn is_epilogue(line: &str) -> bool {
     PASSES_ON.is_match(line.trim()) || ENDS.is_match(line.trim())
 }
 

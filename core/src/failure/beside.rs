@@ -1,0 +1,173 @@
+//! What stands beside the failures that were found: what another command printed.
+//!
+//! `ruff check .; mypy .` and `make -k lint test` run several tools. One that is read by its own grammar is found wherever
+//! it stands. A line `file:line: message` and the last words of a program are no grammar, and a test may print both. So
+//! they are believed only where no test prints: anywhere where no test failed; below all that the runner of the tests
+//! said; and where the last words of a linter, or those of make, say that somebody else printed them.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::count;
+use super::draft::Told;
+use super::format::{diagnostic, unparsed};
+use super::reason::{exception, is_frame};
+
+/// Where lines of a stream are believed.
+pub(super) struct Beside {
+    /// What looks like a diagnostic.
+    pub(super) diagnostics: Vec<Range<usize>>,
+    /// What looks like the last words of a program.
+    pub(super) last_words: Vec<Range<usize>>,
+}
+
+impl Beside {
+    /// Finds where no test prints in both streams, of which each comes with the lines that tell of failed tests.
+    pub(super) fn of(streams: [(&[&str], &[Range<usize>]); 2], printed_is_known: bool) -> [Self; 2] {
+        // Of one target that failed nobody knows whether it is that of the tests.
+        let are_several = streams.iter().map(|(lines, _)| targets(lines).count()).sum::<usize>() > 1;
+        streams.map(|(lines, tests)| {
+            let mut diagnostics = closed(lines);
+            if are_several {
+                diagnostics.extend(of_targets(lines));
+            }
+            let end = behind(lines, tests);
+            diagnostics.extend(end.clone());
+            let mut last_words = diagnostics.clone();
+            last_words.extend(end.is_none().then(|| dying(lines)).flatten());
+            if printed_is_known {
+                last_words.extend(of_node(lines));
+            }
+            last_words.extend((0..lines.len()).filter(|at| is_said_by_make(lines[*at])).map(|at| at..at + 1));
+            Self { diagnostics, last_words }
+        })
+    }
+}
+
+/// Returns where the lines of a failure are among those of a stream, `begins` being where each begins in memory.
+pub(super) fn lines_of(told: &Told, text: &str, lines: &[&str]) -> Option<Range<usize>> {
+    let memory = text.as_ptr().addr()..text.as_ptr().addr() + text.len();
+    let line = |address: usize| {
+        let is_in = memory.contains(&address);
+        is_in.then(|| lines.partition_point(|line| line.as_ptr().addr() <= address).saturating_sub(1))
+    };
+    let start = line(told.address)?;
+    let end = line(told.end).unwrap_or(start);
+    Some(outdented(lines, start.min(end)..start.max(end) + 1))
+}
+
+/// Cuts a block of lines that are set in, or of comments, where one is neither, which may be the next command's: the last
+/// block has no end of its own. A message may have such lines, which stand above its stack.
+fn outdented(lines: &[&str], block: Range<usize>) -> Range<usize> {
+    let is_said = |at: &usize| !lines[*at].trim().is_empty();
+    let is_set_in = |at: usize| lines[at].starts_with([' ', '\t', '#']);
+    if !block.clone().find(is_said).is_some_and(is_set_in) {
+        return block;
+    }
+    let stack = block.clone().find(|at| is_set_in(*at) && is_frame(lines[*at]));
+    let end = (stack.unwrap_or(block.start)..block.end).find(|at| is_said(at) && !is_set_in(*at));
+    block.start..end.unwrap_or(block.end)
+}
+
+/// Returns what stands below the last line that the runner of tests said, if it said anything.
+fn behind(lines: &[&str], tests: &[Range<usize>]) -> Option<Range<usize>> {
+    let told = tests.iter().map(|lines| lines.end).max()?;
+    let last = lines[told..].iter().rposition(|line| is_of_runner(line));
+    Some(last.map_or(told, |last| told + last + 1)..lines.len())
+}
+
+/// Says whether a line tells how a test ended, or how many did.
+fn is_of_runner(line: &str) -> bool {
+    const HEADS: [&str; 14] =
+        ["ok ", "not ok ", "1..", "# ", "✓ ", "✔ ", "√ ", "✗ ", "✘ ", "✖ ", "× ", "PASS", "FAIL", "--- "];
+    let bare = line.trim_start();
+    HEADS.iter().any(|head| bare.starts_with(head)) || count::is_summary(line)
+}
+
+/// Returns the diagnostics above each line in which a linter or a compiler counts them.
+fn closed(lines: &[&str]) -> Vec<Range<usize>> {
+    static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:Found \d+ errors?(?: in \d+ files?.*|\.)|(?:\d+ warnings? and )?\d+ errors? generated\.|Your code has been rated at .*|\d+ issues?[:.].*)$").expect("well formed")
+    });
+    let counts = |line: &str| {
+        matches!(line.as_bytes().first(), Some(b'F' | b'Y' | b'0'..=b'9')) && COUNTED.is_match(line)
+    };
+    let ends = (0..lines.len()).filter(|at| counts(lines[*at]));
+    ends.filter_map(|end| {
+        let is_own = |line: &&&str| {
+            line.is_empty()
+                || line.starts_with([' ', '\t'])
+                || line.starts_with("***")
+                || line.starts_with("---")
+                || diagnostic::parse(line).is_some()
+        };
+        let start = end - lines[..end].iter().rev().take_while(is_own).count();
+        lines[start..end].iter().any(|line| diagnostic::parse(line).is_some()).then_some(start..end)
+    })
+    .collect()
+}
+
+/// Returns where make says that a target failed; where it passes on that of another make, once.
+fn targets<'l>(lines: &'l [&str]) -> impl Iterator<Item = usize> + 'l {
+    let fails = |line: &str| {
+        is_of_make(line)
+            && line.contains(": *** [")
+            && line.contains("Error ")
+            && !line.ends_with("(ignored)")
+    };
+    (0..lines.len()).filter(move |at| {
+        let passes_on = |above: usize| is_of_make(lines[above]) && unparsed::is_epilogue(lines[above]);
+        fails(lines[*at]) && !at.checked_sub(1).is_some_and(passes_on)
+    })
+}
+
+/// Returns what stands between the failures of targets, and of what stands above the first one all without a gap.
+fn of_targets(lines: &[&str]) -> Vec<Range<usize>> {
+    let mut start = None;
+    let mut parts = Vec::new();
+    for end in targets(lines) {
+        let above = || end - lines[..end].iter().rev().take_while(|line| !line.trim().is_empty()).count();
+        parts.push(start.unwrap_or_else(above)..end);
+        start = Some(end + 1);
+    }
+    parts
+}
+
+/// Returns the last words of a program that died, if nothing stands below them.
+fn dying(lines: &[&str]) -> Option<Range<usize>> {
+    let ends = |line: &&&str| !line.trim().is_empty() && !unparsed::is_epilogue(line);
+    let end = lines.iter().rposition(|line| ends(&line))? + 1;
+    if lines[end - 1].starts_with("Node.js v") {
+        return Some(0..end);
+    }
+    let begins =
+        |line: &&str| line.starts_with("Traceback (most") || line.starts_with("Exception in thread \"");
+    let start = lines[..end].iter().rposition(begins)?;
+    let is_own = |line: &&str| {
+        line.is_empty()
+            || line.starts_with([' ', '\t'])
+            || line.starts_with("Caused by")
+            || exception(line).is_some()
+    };
+    lines[start + 1..end].iter().all(is_own).then_some(start..end)
+}
+
+/// Returns what stands above each line in which node tells its version, which it does where it dies.
+fn of_node(lines: &[&str]) -> Vec<Range<usize>> {
+    /// So long are a crash, its stack and its message at most.
+    const LINES: usize = 60;
+    let ends = (0..lines.len()).filter(|at| lines[*at].starts_with("Node.js v"));
+    ends.map(|end| end.saturating_sub(LINES)..end + 1).collect()
+}
+
+fn is_of_make(line: &str) -> bool {
+    let rest = line.strip_prefix('g').unwrap_or(line).strip_prefix("make");
+    rest.is_some_and(|rest| rest.starts_with([':', '[']))
+}
+
+/// Says whether make could not run a program, or does not know how to make something.
+fn is_said_by_make(line: &str) -> bool {
+    is_of_make(line) && !unparsed::is_epilogue(line)
+}
