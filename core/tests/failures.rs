@@ -1521,6 +1521,26 @@ fn what_node_cannot_parse_has_the_file_that_it_shows() {
 }
 
 #[test]
+fn numbers_and_times_behind_a_name_are_no_part_of_it() {
+    for (printed, expected) in [
+        (
+            "--- FAIL: BenchmarkAdd-8\n    a_test.go:8: no\nFAIL\nexit status 1\nFAIL\tm/p\t0.008s\nFAIL\n",
+            "go-test | m/p.BenchmarkAdd |  | a_test.go:8\n",
+        ),
+        (
+            " FAIL  a.test.js 2 failed 1 todo of 8 205ms\n\n✖ parent > adds\n  a.test.js\n\n FAIL  b.test.js 0 1.746s\n",
+            "markers | parent > adds |  | -\nmarkers | b.test.js |  | -\n",
+        ),
+        (
+            "reporter/format ━━━━━━\n\n  i The following files need to be formatted:\n  \n  - src/b c.ts\n  \nreporter/violations ━━━━━━\n\n  i The following files have violations:\n  \n  - src/a.ts (1 error, 7 warnings)\n  - src/b.ts (2 warnings)\n  \n  lint/style/useConst     2 (2 warnings)\n\nFound 1 error.\ncheck ━━━━━━\n\n  × Some errors were emitted while running checks.\n",
+            "biome | - | format | src/b c.ts\nbiome | - | violations | src/a.ts\n",
+        ),
+    ] {
+        assert_eq!(shown(&read(printed.as_bytes())), expected, "{printed}");
+    }
+}
+
+#[test]
 fn one_line_with_a_version_is_no_list_of_files() {
     for (out, err, expected) in [
         ("Running Foo v9.0.4\n", "disk is full\n", "process | - | unparsed | -\n"),

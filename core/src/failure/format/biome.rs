@@ -22,6 +22,29 @@ const DERIVED: [&str; 3] =
 /// Reads every problem; what is no error only where there is none.
 pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
+    for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with("reporter/")) {
+        summary(line, until(sheet.lines, at + 1, |line| line.ends_with('━')), found);
+    }
+}
+
+/// Reads the summary, which names the files that have problems, without the problems.
+fn summary(head: &str, block: &[&str], found: &mut Found<'_>) {
+    static FILE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^  - (?P<file>\S.*?)(?: \((?P<count>\d+ (?:error|warning|info)s?(?:, .*)?)\))?$")
+            .expect("well formed")
+    });
+    let kind = head["reporter/".len()..].split(' ').next().unwrap_or_default();
+    for line in block {
+        let Some(file) = FILE.captures(line) else { continue };
+        let counts_errors = file.name("count").is_none_or(|count| count.as_str().contains("error"));
+        let draft = match kind {
+            "format" => Draft::unformatted("biome", &file["file"], None, line.trim()),
+            _ => Draft::diagnostic("biome", &file["file"], None, kind).kind(kind).message(line.trim()),
+        };
+        if counts_errors {
+            found.push(draft.told_by(line));
+        }
+    }
 }
 
 /// Reads one problem; the last of all, which has no file, only says that there were some.

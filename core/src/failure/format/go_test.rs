@@ -154,7 +154,9 @@ pub(in crate::failure) fn empty<'a>(lines: &[&'a str]) -> impl Iterator<Item = &
 /// Says whether a test, by its full name, is of this package and not of one below it.
 pub(in crate::failure) fn is_in(test: &str, package: &str) -> bool {
     let name = test.strip_prefix(package).and_then(|rest| rest.strip_prefix('.'));
-    name.is_some_and(|name| ["Test", "Example", "Fuzz"].iter().any(|begin| name.starts_with(begin)))
+    name.is_some_and(|name| {
+        ["Test", "Example", "Fuzz", "Benchmark"].iter().any(|begin| name.starts_with(begin))
+    })
 }
 
 /// Says whether the last word about a package is that it failed. It is the tool's own: an exit code is lost in a pipe.
@@ -181,7 +183,7 @@ fn packages<'a>(pages: &'a [Page<'_>; 2]) -> BTreeMap<&'a str, bool> {
     packages
 }
 
-/// Returns the name on a line `--- FAIL: Name (0.00s)`.
+/// Returns the name on a line `--- FAIL: Name (0.00s)`, or `--- FAIL: BenchmarkName-8`.
 fn failed(line: &str) -> Option<&str> {
     ended(line).filter(|(_, ending)| *ending == Ending::Failed).map(|(name, _)| name)
 }
@@ -199,7 +201,16 @@ fn ended(line: &str) -> Option<(&str, Ending)> {
         _ => return None,
     };
     let bare = without_time(name);
-    (bare.len() < name.len()).then_some((bare, ending))
+    let ended = (bare.len() < name.len()).then_some((bare, ending));
+    ended.or_else(|| Some((benchmark(name)?, ending)))
+}
+
+/// Returns the name of a benchmark, behind which no time stands, but perhaps of how many processors.
+fn benchmark(name: &str) -> Option<&str> {
+    let name = name.trim_end();
+    let is_one = name.starts_with("Benchmark") && !name.contains(char::is_whitespace);
+    let behind = name.rsplit_once('-').filter(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit()));
+    is_one.then(|| behind.map_or(name, |(name, _)| name))
 }
 
 /// Tells how the tests ended that are named, under the names of their packages, whose lines come after them. Of one that was

@@ -1,6 +1,9 @@
 //! The marks that many test tools set before the name of a failed test.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::super::draft::{Draft, Found};
 use super::super::page::Page;
@@ -74,6 +77,11 @@ fn marked_before(line: &str) -> Option<&str> {
         return (!is_excused)
             .then(|| name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
     }
+    let (name, counts_failed) = counted(name);
+    // Which of them failed is told below.
+    if counts_failed {
+        return None;
+    }
     // A number or a bracket behind the mark counts, and names nothing; nor does a row of other marks.
     let counts = name.trim_start().starts_with("found ") && name.contains(" problem");
     let names = !counts
@@ -86,6 +94,22 @@ fn marked_before(line: &str) -> Option<&str> {
 fn marked_behind(line: &str) -> Option<&str> {
     let name = ENDINGS.iter().find_map(|ending| without_time(without_share(line)).strip_suffix(ending))?;
     (!name.is_empty()).then(|| without_time(name.trim_end_matches(['.', ' '])))
+}
+
+/// Takes off what node-tap says behind a file: `6 failed 1 todo of 8 205ms`, or `0 1.7s` where it ran none. Says whether some
+/// failed.
+fn counted(name: &str) -> (&str, bool) {
+    static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?P<file>\S+) (?:(?P<failed>\d+ failed )?(?:\d+ \w+ )*of )?\d+ [\d.]+m?s$")
+            .expect("well formed")
+    });
+    let Some(counts) =
+        Some(name).filter(|name| name.ends_with('s')).and_then(|name| COUNTED.captures(name.trim_start()))
+    else {
+        return (name, false);
+    };
+    let file = counts.name("file").map_or(name, |file| file.as_str());
+    (file, counts.name("failed").is_some())
 }
 
 /// Takes off the end how much of all tests has run: `17%`, `[ 17%]`.
