@@ -289,10 +289,13 @@ pub(super) fn read_pages(
                 break;
             }
         }
-        let new = found.take_told();
-        // What the tests of a runner print is known, and those of no other.
+        let mut new = found.take_told();
+        // What the tests of a runner print is known, and those of no other. A file that it cannot load is as good as a test.
+        if stage == Runner {
+            new.iter_mut().for_each(|told| told.is_test = true);
+        }
         printed_is_known = match stage {
-            Runner => found.has_tests() && reported == 0,
+            Runner => found.len() > reported && reported == 0,
             _ => printed_is_known && !new.iter().any(|told| told.is_test),
         };
         told.extend(new);
