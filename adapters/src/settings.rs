@@ -20,10 +20,11 @@ pub(crate) fn of_project(workspace: &Path) -> PathBuf {
     workspace.join(".unstuck")
 }
 
-/// Returns those places at which there is a file. What is in a folder that we may not look into is not there.
+/// Returns those places at which there is a file, or a link, wherever it leads: one that leads nowhere is no file that is
+/// missing. What is in a folder that we may not look into is not there.
 pub(crate) fn found(name: &str, workspace: &Path) -> Vec<PathBuf> {
     let mut places = places(name, workspace, |name| std::env::var_os(name));
-    places.retain(|path| path.exists());
+    places.retain(|path| path.symlink_metadata().is_ok());
     places
 }
 

@@ -11,6 +11,7 @@ use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::snapshot::Standing;
 use unstuck_core::workflow::BranchRules;
 use unstuck_runner::branch_lock::BranchLock;
+use unstuck_store::hint;
 
 use crate::error::{Error, Result};
 
@@ -91,8 +92,11 @@ fn unread(workspace: &Path, error: &io::Error) -> Error {
     }
     let said = error.to_string();
     let first = said.lines().next().unwrap_or_default();
-    let hint =
-        git_says(&said).unwrap_or_else(|| format!("see what is wrong: git -C {} status", place(workspace)));
+    let lacks =
+        || unstuck_store::system::scarcity(error).map(|_| format!("{}, then try again", hint::for_io(error)));
+    let hint = git_says(&said)
+        .or_else(lacks)
+        .unwrap_or_else(|| format!("see what is wrong: git -C {} status", place(workspace)));
     Error::usage(format!("git does not read the workspace: {first}")).hint(hint)
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use unstuck_core::client::Client;
 use unstuck_core::id::{Digest, Timestamp};
+use unstuck_store::regular;
 use unstuck_store::state_dir::Project;
 
 /// An acknowledgement.
@@ -25,7 +26,7 @@ struct Consent {
 
 /// Says whether it is acknowledged in a project what a client may do. What cannot be read is not.
 pub fn is_given(project: &Project, client: &Client) -> bool {
-    let text = std::fs::read(file(project)).unwrap_or_default();
+    let text = regular::read(&file(project)).unwrap_or_default();
     let mut consents = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let description = digest(client);
     consents.any(|it: Consent| it.worker == client.name && it.description == description)
@@ -41,7 +42,8 @@ pub fn give(project: &Project, client: &Client, at: Timestamp) -> io::Result<()>
     let consent = Consent { worker, description: digest(client), words, at };
     // The line before may have been torn by a crash.
     let line = format!("\n{}\n", serde_json::to_string(&consent)?);
-    OpenOptions::new().append(true).create(true).open(file(project))?.write_all(line.as_bytes())
+    regular::open_with(OpenOptions::new().append(true).create(true), &file(project))?
+        .write_all(line.as_bytes())
 }
 
 fn digest(client: &Client) -> Digest {

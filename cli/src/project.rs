@@ -1,8 +1,7 @@
 //! Which project a command is about, where its runs are, and which run is meant.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -15,6 +14,7 @@ use unstuck_store::event_store::ReadError;
 use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
 use unstuck_store::opening::OpenError;
+use unstuck_store::regular::{self, LINE_MAX as ALL_MAX};
 use unstuck_store::run_folder::RunFolder;
 use unstuck_store::run_log::{ReadLog, RunLog};
 use unstuck_store::state_dir::{Project as Runs, ResolveError, RunEntry};
@@ -135,11 +135,26 @@ impl Project {
 
     /// Finds the run that is meant.
     pub fn find(&self, arg: &RunArg) -> Result<Found> {
-        let entry = self.runs.resolve(&arg.run).map_err(|error| unresolved(&error).hint_if(error.hint()))?;
+        let entry = self.runs.resolve(&arg.run).map_err(|error| {
+            let hint = self.of_another(&arg.run).or_else(|| error.hint());
+            unresolved(&error).hint_if(hint)
+        })?;
         match self.entries()?.into_iter().next() {
             Some(last) if arg.run == "@last" => self.found(last),
             _ => self.found(entry),
         }
+    }
+
+    /// Returns where a run is that is one of another project.
+    fn of_another(&self, text: &str) -> Option<String> {
+        const SHORTEST: usize = 4;
+        let is_id = text.len() >= SHORTEST && text.bytes().all(|it| it.is_ascii_hexdigit());
+        let all = std::fs::read_dir(self.runs.path().parent().filter(|_| is_id)?).ok()?;
+        let others = all.flatten().map(|entry| Runs::at(entry.path()));
+        let mut found = others.filter_map(|runs| runs.resolve(text).ok());
+        let entry = found.next().filter(|_| found.next().is_none())?;
+        let there = quoted(&entry.workspace);
+        Some(format!("it is a run of another project; there: unstuck -C {there} show {text}"))
     }
 
     /// Returns a run that is known to be there.
@@ -181,8 +196,7 @@ pub fn is_child(folder: &RunFolder) -> bool {
 
 /// Returns the run of which a run carries out a step.
 pub fn parent(folder: &RunFolder) -> Option<RunId> {
-    let mut first = Vec::new();
-    BufReader::new(File::open(folder.mirror()).ok()?).read_until(b'\n', &mut first).ok()?;
+    let first = regular::first_line(&folder.mirror()).ok()?;
     let line: serde_json::Value = serde_json::from_slice(&first).ok()?;
     Some(line["event"]["parent"]["run"].as_str()?.into())
 }
@@ -190,11 +204,11 @@ pub fn parent(folder: &RunFolder) -> Option<RunId> {
 /// Reads how a run has ended from the end of its log alone; `None` if it has not, or nobody can tell.
 pub fn end_of(folder: &RunFolder) -> Option<RunOutcome> {
     const LINE_MAX: u64 = 64 * 1024;
-    let mut file = File::open(folder.mirror()).ok()?;
+    let mut file = regular::open(&folder.mirror()).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINE_MAX))).ok()?;
     let mut end = Vec::new();
-    file.read_to_end(&mut end).ok()?;
+    file.take(ALL_MAX).read_to_end(&mut end).ok()?;
     let lines = end.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n');
     let mut parsed = lines.map_while(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     // Snapshots are taken after the end, too.
@@ -283,7 +297,14 @@ impl Found {
         holder.is_some_and(|holder| holder.liveness() == Liveness::Alive)
     }
 
-    fn with_short(&self, hint: String) -> String {
+    /// Returns the process that works on it, if that is stopped, so that it does nothing and holds no limit.
+    pub fn stopped_supervisor(&self) -> Option<u32> {
+        let holder = Lease::holder(&self.folder.lease())?;
+        holder.is_stopped().then_some(holder.pid)
+    }
+
+    /// Returns a hint with the short name of the run.
+    pub fn with_short(&self, hint: String) -> String {
         hint.replace(self.entry.run.as_str(), &self.short).replace("@last", &self.short)
     }
 }

@@ -203,6 +203,11 @@ pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
     lines.join(&format!("\n{}", " ".repeat(indent)))
 }
 
+/// Says of a process that it is stopped, and how it goes on.
+pub fn stopped(pid: u32) -> String {
+    format!("its supervisor, process {pid}, is stopped (state T) and holds no limit: kill -CONT {pid}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, Fact, RunState};
-use unstuck_store::durable;
+use unstuck_store::{durable, regular};
 
 /// Name of the file.
 const NAME: &str = "kick";
@@ -68,9 +68,10 @@ impl Kicks {
 
     /// Takes the sign, and says whether it is meant for what is waited for now.
     fn is_there(&self) -> bool {
-        let Ok(seen) = fs::read_to_string(&self.sign) else { return false };
+        let Ok(seen) = regular::read(&self.sign) else { return false };
         let is_taken = fs::remove_file(&self.sign).is_ok();
         let is_for_this = |seen: u64| seen >= self.waits_since.load(Ordering::Relaxed);
+        let seen = String::from_utf8_lossy(&seen);
         is_taken && seen.trim().parse().is_ok_and(is_for_this)
     }
 }

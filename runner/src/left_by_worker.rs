@@ -8,6 +8,7 @@ use unstuck_adapters::decision_file;
 use unstuck_core::event::{Bytes, DecisionFile};
 use unstuck_core::verdict::Refusal;
 use unstuck_core::workflow::Step;
+use unstuck_store::regular;
 
 use crate::machine::Machine;
 
@@ -33,7 +34,7 @@ impl<'a> LeftByWorker<'a> {
             // What cannot be read is no verdict of anybody.
             _ => return Ok(None),
         };
-        let left = match fs::read(&self.kept) {
+        let left = match regular::read(&self.kept) {
             Ok(left) => left,
             Err(_) => return self.keep(&now).map(|()| None),
         };

@@ -3,13 +3,12 @@
 //! It lets a resume fold only the tail, and lets an opening verify only the tail of the chain. Whatever
 //! does not match (a flipped bit, another reducer, another chain) makes it as if it were not there.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use unstuck_core::id::{Digest, Seq};
 
-use crate::durable;
+use crate::{durable, regular};
 
 /// A saved fold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ const HEADER_LEN: usize = 8 + 8 + 32 + 4;
 impl Checkpoint {
     /// Returns the checkpoint at `path`; `None` if there is none or it is damaged.
     pub fn load(path: &Path) -> Option<Self> {
-        let bytes = fs::read(path).ok()?;
+        let bytes = regular::read(path).ok()?;
         let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
         if Digest::of(content).0 != checksum {
             return None;
@@ -65,6 +64,8 @@ impl Checkpoint {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -3,13 +3,14 @@
 //! Export and mirror are the same bytes. An import has the same events with the same hashes, so an
 //! exported log can be checked against the run that it came from.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 
 use unstuck_core::id::Seq;
 
 use crate::event_store::EventStore as _;
 use crate::opening::OpenError;
+use crate::regular;
 use crate::run_folder::RunFolder;
 use crate::run_log::{ReadLog, RunLog};
 
@@ -21,7 +22,7 @@ use crate::run_log::{ReadLog, RunLog};
 /// The mirror cannot be read, or `out` cannot be written.
 pub fn export(log: &ReadLog, last: Seq, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let mut mirror = BufReader::new(File::open(log.folder().mirror())?);
+    let mut mirror = BufReader::new(regular::open(&log.folder().mirror())?);
     let mut line = Vec::new();
     for _ in 0..last.0 {
         line.clear();
@@ -56,7 +57,7 @@ pub fn extend(lines: &mut dyn Read, folder: &RunFolder) -> Result<(RunLog, Seq),
 
 /// Returns the last event that came from an export, which leaves payloads out; 0 of a run that was recorded here.
 pub fn imported_up_to(folder: &RunFolder) -> Seq {
-    let noted = fs::read_to_string(folder.imported()).ok();
+    let noted = regular::read(&folder.imported()).ok().and_then(|it| String::from_utf8(it).ok());
     Seq(noted.and_then(|noted| noted.trim().parse().ok()).unwrap_or(0))
 }
 

@@ -5,7 +5,7 @@
 //! every commit looks whether it is still the newest, so that a writer that was taken for dead loses.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Epoch, Timestamp};
 
 use crate::event_store::AppendError;
+use crate::regular;
 use crate::system::{self, Identity, process_start};
 
 /// Who holds a lease, or held it last.
@@ -62,6 +63,11 @@ impl Holder {
 }
 
 impl Holder {
+    /// Says whether its process is there and does nothing until somebody lets it go on (`kill -CONT`).
+    pub fn is_stopped(&self) -> bool {
+        self.liveness() == Liveness::Alive && system::is_stopped(self.pid)
+    }
+
     /// Returns who it is, and for how many seconds it has had the lease.
     pub fn since_when(&self) -> String {
         format!("{self}, since {} s", now().since(self.since).0 / 1000)
@@ -115,13 +121,9 @@ impl Lease {
     /// Takes the lease with a new epoch. Also returns the holder it was taken from, if that one never gave it back.
     pub fn acquire(path: &Path) -> Result<(Self, Option<Holder>), AcquireError> {
         let failed = |source| AcquireError::Io { path: path.to_owned(), source };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = regular::open_with(&mut options, path).map_err(failed)?;
         match system::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(AcquireError::Held { holder: Self::holder(path) }),
@@ -219,7 +221,7 @@ impl Drop for Lease {
 
 /// Returns who holds the lease at `path`, or held it last; `None` if there is none, or nobody can be named.
 fn read_holder(path: &Path) -> io::Result<Option<Holder>> {
-    match fs::read(path) {
+    match regular::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         text => Ok(serde_json::from_slice(text?.trim_ascii()).ok()),
     }
@@ -237,6 +239,8 @@ fn host() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

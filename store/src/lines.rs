@@ -11,6 +11,7 @@ use crate::chain::Head;
 use crate::envelope::Header;
 use crate::event_store::ReadError;
 use crate::line::{self, LineError, Scratch};
+use crate::regular::{self, LINE_MAX};
 
 /// What can be made of a line.
 pub(crate) trait FromLine: Send + Sized + 'static {
@@ -128,6 +129,9 @@ impl<T: FromLine> Lines<T> {
                     self.take_chunk(chunk);
                     return Some(Ok(()));
                 }
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    line_error(LineError::Damaged(error.to_string()), self.head)
+                }
                 Err(source) => ReadError::Io { what: self.name.clone(), source },
             },
         };
@@ -226,6 +230,10 @@ impl Cutter {
         piece.append(&mut self.rest);
         loop {
             let searched = piece.len();
+            if searched as u64 > LINE_MAX {
+                self.ended = true;
+                return Err(regular::too_long("a line"));
+            }
             let read = self.read.by_ref().take(CHUNK_BYTES as u64).read_to_end(piece)?;
             if read == 0 {
                 self.ended = true;

@@ -16,6 +16,7 @@ use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
 use crate::line::{LineError, Rebuilt, Scratch};
 use crate::lines::{FromLine as _, Lines, Source, line_error, lines_of};
+use crate::regular::{self, LINE_MAX};
 use crate::system::read_exact_at;
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
@@ -33,7 +34,7 @@ pub(crate) fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
 
 fn source(path: &Path) -> Result<Source, ReadError> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| ReadError::Io { what: name.clone(), source })?;
+    let file = regular::open(path).map_err(|source| ReadError::Io { what: name.clone(), source })?;
     Ok(Source { read: Box::new(file), name, after: Head::default() })
 }
 
@@ -52,7 +53,7 @@ const POLL_BYTES: usize = 1 << 20;
 impl MirrorReader {
     /// Follows the mirror at `path` from its first line.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| io_error(path, source))?;
+        let file = regular::open(path).map_err(|source| io_error(path, source))?;
         Ok(Self { path: path.to_owned(), file, offset: 0, head: Head::default() })
     }
 
@@ -71,6 +72,9 @@ impl MirrorReader {
             // Read again from the end of the last complete batch: an unfinished line may have been replaced.
             let bytes = self.read_some(wanted)?;
             let (events, taken, head) = self.complete_batches(&bytes)?;
+            if bytes.len() as u64 > LINE_MAX && events.is_empty() && lines_of(&bytes).next().is_none() {
+                return Err(io_error(&self.path, regular::too_long("a line")));
+            }
             if !events.is_empty() || bytes.len() < wanted {
                 self.offset += taken;
                 self.head = head;
@@ -124,7 +128,7 @@ pub(crate) struct MirrorWriter {
 
 impl MirrorWriter {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().append(true).create(true).open(path)? })
+        Ok(Self { file: regular::open_with(OpenOptions::new().append(true).create(true), path)? })
     }
 
     /// Writes whole lines at once.
@@ -149,7 +153,7 @@ const TAIL_BYTES: u64 = 64 << 10;
 impl Tail {
     /// Looks at the end of the mirror at `path`; one that is not there is empty.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        let file = match File::open(path) {
+        let file = match regular::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { whole: 0, unfinished: 0, last: None });
             }
@@ -163,6 +167,9 @@ impl Tail {
             read_exact_at(&file, &mut bytes, start)?;
             if let Some(tail) = Self::find(&bytes, start) {
                 return Ok(tail);
+            }
+            if wanted > LINE_MAX {
+                return Err(regular::too_long("its last line"));
             }
             wanted = wanted.saturating_mul(4);
         }
@@ -192,23 +199,23 @@ impl Tail {
 
 /// Removes the lines after event `seq`, and a last line that is not whole.
 pub(crate) fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = BufReader::new(regular::open(path)?);
     let (mut end, mut line) = (0, Vec::new());
     // Line n is event n, as everything that writes a mirror sees to.
     for _ in 0..seq.0 {
         line.clear();
-        let length = reader.read_until(b'\n', &mut line)?;
+        let length = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
         if !line.ends_with(b"\n") {
             break;
         }
         end += length as u64;
     }
-    OpenOptions::new().write(true).open(path)?.set_len(end)
+    regular::open_with(OpenOptions::new().write(true), path)?.set_len(end)
 }
 
 /// Returns how many whole lines there are.
 pub(crate) fn count_lines(path: &Path) -> io::Result<u64> {
-    let mut reader = BufReader::with_capacity(POLL_BYTES, File::open(path)?);
+    let mut reader = BufReader::with_capacity(POLL_BYTES, regular::open(path)?);
     let mut lines = 0;
     loop {
         let bytes = reader.fill_buf()?;

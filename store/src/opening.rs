@@ -22,6 +22,7 @@ use crate::hint;
 use crate::lease::{AcquireError, Holder};
 use crate::line::{self, LineError, Rebuilt};
 use crate::mirror::{self, MirrorWriter, Tail};
+use crate::regular;
 use crate::run_folder::RunFolder;
 use crate::run_log::RunLog;
 use crate::sled_store;
@@ -569,5 +570,5 @@ fn check_readable(record: &RecordRef<'_>) -> Result<(Head, u32), ReadError> {
 }
 
 fn cut(path: &Path, length: u64) -> io::Result<()> {
-    OpenOptions::new().write(true).open(path)?.set_len(length)
+    regular::open_with(OpenOptions::new().write(true), path)?.set_len(length)
 }

@@ -1,13 +1,12 @@
 //! Where the parts of a run lie on the disk. Knows names and nothing of what is in the files.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::RunId;
 
-use crate::durable;
+use crate::{durable, regular};
 
 /// The folder of one run: `<project>/runs/<id>/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +107,6 @@ impl Format {
     }
 
     pub(crate) fn read(folder: &RunFolder) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&fs::read(folder.format())?)?)
+        Ok(serde_json::from_slice(&regular::read(&folder.format())?)?)
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::lease::now;
 use crate::line::Scratch;
 use crate::lines::FromLine as _;
 use crate::run_folder::RunFolder;
-use crate::system;
+use crate::{regular, system};
 
 /// The folder that holds the runs of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +161,8 @@ impl Project {
         durable::create_folder(&self.folder)?;
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(self.index())?;
+        let mut options = OpenOptions::new();
+        let mut file = regular::open_with(options.read(true).append(true).create(true), &self.index())?;
         if !ends_line(&file)? {
             line.insert(0, b'\n');
         }
@@ -269,7 +270,7 @@ impl Project {
 
     /// Returns what the index has; lines that are not readable are passed over.
     fn indexed(&self) -> BTreeMap<RunId, RunEntry> {
-        let text = fs::read(self.index()).unwrap_or_default();
+        let text = regular::read(&self.index()).unwrap_or_default();
         text.split(|byte| *byte == b'\n')
             .filter_map(|line| serde_json::from_slice::<RunEntry>(line).ok())
             .map(|entry| (entry.run.clone(), entry))
@@ -302,14 +303,14 @@ fn ends_line(file: &fs::File) -> io::Result<bool> {
 
 /// Reads what the index would know of a run from the first line of its mirror; nothing if it never began.
 fn first_event(folder: &RunFolder) -> io::Result<Option<RunEntry>> {
-    let mirror = match fs::File::open(folder.mirror()) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+    use io::ErrorKind::{InvalidData, NotADirectory, NotFound, Other};
+    let first = match regular::first_line(&folder.mirror()) {
+        // What is no log is said by whoever opens the run; it keeps nobody from the others.
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidData | Other) => {
             return Ok(None);
         }
-        mirror => mirror?,
+        first => first?,
     };
-    let mut first = Vec::new();
-    BufReader::new(mirror).read_until(b'\n', &mut first)?;
     Ok(first.strip_suffix(b"\n").and_then(|line| how_it_began(folder, line)))
 }
 

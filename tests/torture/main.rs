@@ -15,6 +15,7 @@ mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod calls;
 mod limits;
+mod odd;
 mod place;
 mod sample;
 mod takeover;

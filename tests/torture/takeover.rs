@@ -95,6 +95,10 @@ fn a_supervisor_that_is_stopped_keeps_its_run_and_goes_on_with_it() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(64), "{said}");
     assert!(said.contains(&format!("is being worked on by process {pid}")), "{said}");
+    for command in [&[][..], &["runs"], &["show"], &["doctor"]] {
+        let told = String::from_utf8_lossy(&place.unstuck(command).stdout).into_owned();
+        assert!(told.contains("stopped (state T)") && told.contains(&format!("kill -CONT {pid}")), "{told}");
+    }
     fs::write(place.path().join("go"), "").expect("the folder is ours");
     kill(pid, Signal::SIGCONT).expect("it is there");
     let ended = child.wait_with_output().expect("it ends");

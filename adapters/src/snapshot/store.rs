@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use unstuck_core::error::with_causes;
 use unstuck_core::id::Digest;
 use unstuck_store::durable::{is_unfinished, replace};
+use unstuck_store::regular;
 use unstuck_store::system::owner_only;
 
 use super::error::{Error, io};
@@ -92,7 +93,8 @@ impl Store {
     /// Waits for the right to write, and looks at what others have written since.
     pub(super) fn lock(&self) -> Result<Lock, Error> {
         let path = self.folder.join(LOCK);
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io("open", &path))?;
+        let file = regular::open_with(OpenOptions::new().create(true).append(true), &path)
+            .map_err(io("open", &path))?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {

@@ -16,10 +16,11 @@ use unstuck_runner::machine::mark_of;
 use unstuck_store::exchange;
 use unstuck_store::hint;
 use unstuck_store::lease::{Lease, Liveness};
+use unstuck_store::opening::OpenError;
 use unstuck_store::state_dir::Project as Runs;
 
 use crate::args::Global;
-use crate::commands::{gc, undo};
+use crate::commands::{gc, undo, verify};
 use crate::error::Result;
 use crate::project::{self, Found, Project};
 use crate::typed::UNSTUCK;
@@ -71,6 +72,10 @@ impl Finding {
 const FREE_MIN: u64 = 1_000_000_000;
 /// Open files that one run needs, with some to spare.
 const FILES_MIN: u64 = 64;
+/// Smaller files do not hold the log of a long run, or a pack of a snapshot.
+const FILE_SIZE_MIN: u64 = 100_000_000;
+/// Runs whose stores are opened.
+const STORES_MAX: usize = 10;
 /// Runs that are looked into.
 const RUNS_MAX: usize = 50;
 
@@ -79,6 +84,7 @@ pub fn doctor(global: &Global, args: &Args) -> Result {
     let mut findings = programs();
     findings.push(agents(&project::directory(global)?));
     findings.push(limits());
+    findings.extend(file_size());
     match Project::open(global) {
         Ok(project) => findings.extend(of_project(global, &project)?),
         Err(error) => findings.push(Finding::bad("state", error.to_string(), "see above")),
@@ -171,14 +177,31 @@ fn limits() -> Finding {
     }
 }
 
+/// Says whether files may not become as large as logs and snapshots do.
+fn file_size() -> Option<Finding> {
+    let largest = system::file_size_max().ok()??;
+    let what = format!("no file may be larger than {}", gc::bytes(largest));
+    let mend = "ulimit -f unlimited";
+    Some(match largest {
+        ..FILE_SIZE_MIN => Finding::bad("limits", what, mend),
+        FILE_SIZE_MIN..FREE_MIN => Finding::weak("limits", what, mend),
+        _ => Finding::ok("limits", what),
+    })
+}
+
 fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     let mut findings = vec![state_folder(project.runs().path())];
     let directory = project::directory(global)?;
     findings.extend(workspace(&directory));
     let found = project.latest(RUNS_MAX)?;
     let before = findings.len();
-    for found in &found {
-        findings.extend(of_run(found));
+    for (at, found) in found.iter().enumerate() {
+        let of_run = of_run(found);
+        let is_readable = of_run.iter().all(|it| it.health != Health::Bad);
+        findings.extend(of_run);
+        if at < STORES_MAX && is_readable {
+            findings.extend(of_store(found));
+        }
     }
     findings.extend(
         worktrees::left(project.runs())
@@ -188,7 +211,11 @@ fn of_project(global: &Global, project: &Project) -> Result<Vec<Finding>> {
     if findings.len() == before {
         findings.push(Finding::ok(
             "runs",
-            format!("{}, none of them needs anything", text::count(found.len(), "run")),
+            format!(
+                "{}, none of them needs anything{}",
+                text::count(found.len(), "run"),
+                left_closed(&found)
+            ),
         ));
     }
     let snapshots = unstuck_runner::snapshots::folder(project.runs());
@@ -270,6 +297,11 @@ fn workspace(folder: &Path) -> Option<Finding> {
     let place = Runs::locate(folder).ok()?;
     let holder = Lease::holder(&place.workspace_lease())?;
     match holder.liveness() {
+        Liveness::Alive if holder.is_stopped() => Some(Finding::bad(
+            "workspace",
+            format!("{holder} works in {}, and is stopped (state T)", folder.display()),
+            format!("kill -CONT {}", holder.pid),
+        )),
         Liveness::Alive => Some(Finding::ok("workspace", format!("{holder} works in {}", folder.display()))),
         Liveness::Elsewhere => Some(Finding::weak(
             "workspace",
@@ -311,10 +343,41 @@ fn of_worktree(runs: &Runs, found: &[Found], run: &RunId, root: &Path) -> Option
     })
 }
 
+/// Says that not all stores were opened.
+fn left_closed(found: &[Found]) -> String {
+    match found.len().saturating_sub(STORES_MAX) {
+        0 => String::new(),
+        rest => format!("; of the {rest} oldest only events.jsonl was read"),
+    }
+}
+
+/// What keeps a run from being opened that can be read.
+fn of_store(found: &Found) -> Option<Finding> {
+    if found.is_live() {
+        return None;
+    }
+    let verify = format!("{UNSTUCK} verify {}", found.short());
+    match verify::examine(found) {
+        Ok(()) => verify::missing_payload(found)
+            .map(|what| Finding::bad("store", format!("run {}: {what}", found.short()), verify)),
+        // Somebody has begun to work on it.
+        Err(OpenError::Locked { .. }) => None,
+        Err(error) => {
+            let mend = error.hint().map_or(verify, |hint| found.with_short(hint));
+            let what = format!("run {} cannot be gone on with: {}", found.short(), with_causes(&error));
+            Some(Finding::bad("store", what, mend))
+        }
+    }
+}
+
 /// What a run needs of a person.
 fn of_run(found: &Found) -> Vec<Finding> {
     let short = found.short();
     let mut findings = Vec::new();
+    if let Some(pid) = found.stopped_supervisor() {
+        let what = format!("run {short}: its supervisor, process {pid}, is stopped (state T)");
+        findings.push(Finding::bad("run", what, format!("kill -CONT {pid}")));
+    }
     if found.is_live() {
         return findings;
     }

@@ -95,7 +95,7 @@ fn whole(found: &Found) -> Result {
 
 fn open(found: &Found) -> Result<std::fs::File> {
     let path = found.folder.mirror();
-    std::fs::File::open(&path)
+    unstuck_store::regular::open(&path)
         .map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
 }
 

@@ -36,6 +36,8 @@ struct Row {
     story: Story,
     spent: Spent,
     standing: Standing,
+    /// Its supervisor, if that is stopped.
+    stopped: Option<u32>,
     /// What can be typed about it.
     next: String,
 }
@@ -119,7 +121,11 @@ fn row(found: Found) -> Row {
         None => Standing::of(&story, found.is_live()),
     };
     let short = found.short().to_owned();
+    let stopped = found.stopped_supervisor();
     let next = match standing {
+        Standing::Running | Standing::Waiting if stopped.is_some() => {
+            format!("kill -CONT {}", stopped.unwrap_or_default())
+        }
         Standing::Unreadable => format!("{UNSTUCK} show {short}"),
         Standing::Damaged => format!("{UNSTUCK} verify {short}"),
         Standing::Waiting => format!("{UNSTUCK} kick {short}"),
@@ -129,7 +135,7 @@ fn row(found: Found) -> Row {
             first.map_or_else(|| format!("{UNSTUCK} resume {short}"), |(command, _)| command)
         }
     };
-    Row { entry: found.entry, short, spent: story.spent(), story, standing, next }
+    Row { entry: found.entry, short, spent: story.spent(), story, standing, stopped, next }
 }
 
 /// Returns until when a run waits, and for what.
@@ -183,6 +189,7 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
             vec![head, below(&numbers.join(" · ")), below(&name), command]
         }
     };
+    lines.extend(row.stopped.map(|pid| below(&text::stopped(pid))));
     lines.extend(waits(row).map(|waits| below(&waiting(waits, now))));
     lines.extend(row.story.needs().map(|needs| below(&format!("needs: {needs}"))));
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
@@ -253,6 +260,7 @@ mod tests {
                 story,
                 spent,
                 standing,
+                stopped: None,
                 next: format!("unstuck why {short}"),
             }
         });

@@ -79,6 +79,9 @@ fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffst
         Some(_) => println!("{}", screen::end(story, found.short(), changed, None)),
         None if found.is_live() => {
             let (now, spent) = (text::now(), screen::spent(story));
+            if let Some(pid) = found.stopped_supervisor() {
+                println!("{}", text::wrap(&text::stopped(pid), text::width(), 2));
+            }
             println!("{}", running(story.waits(), so_far(story, now), &spent, found.short(), now));
         }
         None => println!(

@@ -8,7 +8,7 @@ use crate::args::Global;
 use crate::error::{Error, Result};
 use crate::project::{self, Project, RunArg};
 use crate::typed::UNSTUCK;
-use crate::{exit, system};
+use crate::{exit, system, text};
 
 /// Arguments of `unstuck stop`.
 #[derive(Debug, clap::Args)]
@@ -44,9 +44,13 @@ pub fn stop(global: &Global, args: &Args) -> Result {
             holder.pid
         ))
     })?;
+    let is_stopped = holder.is_stopped();
+    if is_stopped {
+        eprintln!("note: {}; then it ends", text::stopped(holder.pid));
+    }
     println!("run {short} finishes its record; the same again, from another terminal: at once");
     let asked = Instant::now();
-    let mut is_told = false;
+    let mut is_told = is_stopped;
     while found.is_live() {
         if !is_told && asked.elapsed() > PATIENCE {
             is_told = true;

@@ -213,6 +213,28 @@ fn mend_store(project: &Project, found: &Found, rebuild: bool) -> Result<()> {
     }
 }
 
+/// Checks the store and all that it holds as whoever goes on with the run would, and says nothing.
+///
+/// # Errors
+///
+/// The run cannot be opened, or something of it is damaged or lost.
+pub fn examine(found: &Found) -> std::result::Result<(), OpenError> {
+    let (log, _) = RunLog::open_for_writing(&found.folder)?;
+    log.verify().map(drop).map_err(|error| OpenError::from_read(&found.folder, error))
+}
+
+/// Says which payload of a run is not there first, if any. One that an import has left out is not missed.
+pub fn missing_payload(found: &Found) -> Option<String> {
+    let (events, _) = found.good_events().ok()?;
+    let (blobs, imported) = (found.log().ok()?.blobs(), exchange::imported_up_to(&found.folder));
+    let events = events.iter().filter(|event| event.seq > imported);
+    let mut payloads = events.flat_map(|event| event.blobs().into_iter().map(|blob| (event.seq, blob)));
+    payloads.find_map(|(at, blob)| {
+        let error = blobs.open(&blob).err()?;
+        Some(format!("a payload of event {at} cannot be read: blob {}: {error}", blob.digest))
+    })
+}
+
 /// Checks the store and brings it and its mirror together. A mirror that is damaged beside a whole store is
 /// written anew.
 ///

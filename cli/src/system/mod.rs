@@ -11,7 +11,7 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub use platform::{
-    NULL_DEVICE, end_group, interrupt, is_writable, on_interrupt, open_files_max,
+    NULL_DEVICE, end_group, file_size_max, interrupt, is_writable, on_interrupt, open_files_max,
     outlive_a_limit_of_file_size, own_group, own_session,
 };
 

@@ -49,6 +49,12 @@ pub fn open_files_max() -> io::Result<Option<u64>> {
     Ok(getrlimit(Resource::RLIMIT_NOFILE).map(|(now, _)| Some(now))?)
 }
 
+/// Returns how large a file may be; `None` where there is no limit.
+pub fn file_size_max() -> io::Result<Option<u64>> {
+    let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    Ok((largest != nix::libc::RLIM_INFINITY).then_some(largest))
+}
+
 /// Says whether files can be made in a folder.
 pub fn is_writable(folder: &Path) -> bool {
     access(folder, AccessFlags::W_OK).is_ok()

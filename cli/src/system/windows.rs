@@ -51,6 +51,11 @@ pub fn open_files_max() -> io::Result<Option<u64>> {
     Ok(None)
 }
 
+/// Returns how large a file may be: there is no limit.
+pub fn file_size_max() -> io::Result<Option<u64>> {
+    Ok(None)
+}
+
 /// Says whether files can be made in a folder.
 pub fn is_writable(folder: &Path) -> bool {
     let mut options = File::options();

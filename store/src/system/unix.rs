@@ -1,11 +1,12 @@
 //! Linux, macOS and other systems with POSIX files.
 
-use std::fs::{DirBuilder, File, Metadata, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::libc;
 
 use super::{Identity, Scarce};
 
@@ -17,6 +18,11 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 /// Opens a file that others write, to make durable what they wrote.
 pub fn open_to_sync(path: &Path) -> io::Result<File> {
     File::open(path)
+}
+
+/// Neither follows a link at the name that is opened nor waits for whoever may be at the other end.
+pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
 }
 
 /// Makes folders that only their owner can look into.
@@ -80,13 +86,31 @@ pub fn scarcity(error: &io::Error) -> Option<Scarce> {
     }
 }
 
-/// Returns when a process started, in clock ticks since the machine did; `None` if it does not run.
+/// Returns what the system says of a process, from its state on.
 #[cfg(target_os = "linux")]
-pub fn process_start(pid: u32) -> Option<u64> {
+fn stat(pid: u32) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name, the second field, may hold anything, so fields are counted from the last parenthesis.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 2;
-    let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    String::from_utf8(stat.get(after_name..)?.to_vec()).ok()
+}
+
+/// Says whether a process is stopped, by a signal or by whoever traces it, so that it does nothing until it is let go on.
+#[cfg(target_os = "linux")]
+pub fn is_stopped(pid: u32) -> bool {
+    stat(pid).is_some_and(|it| it.starts_with(['T', 't']))
+}
+
+/// Says no: elsewhere it is not known.
+#[cfg(not(target_os = "linux"))]
+pub fn is_stopped(_pid: u32) -> bool {
+    false
+}
+
+/// Returns when a process started, in clock ticks since the machine did; `None` if it does not run.
+#[cfg(target_os = "linux")]
+pub fn process_start(pid: u32) -> Option<u64> {
+    let fields = stat(pid)?;
     let mut fields = fields.split(' ');
     if matches!(fields.next()?, "Z" | "X") {
         return None;

@@ -1,6 +1,6 @@
 //! Windows.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::windows::ffi::OsStrExt as _;
 use std::os::windows::fs::FileExt as _;
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
@@ -32,6 +32,16 @@ pub fn open_to_sync(path: &Path) -> io::Result<File> {
 }
 
 /// Does nothing: what is below the profile of a user is for that user by inheritance.
+/// Says no: it is not known.
+pub fn is_stopped(_pid: u32) -> bool {
+    false
+}
+
+/// Changes nothing: opening a file waits for nobody here.
+pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
 pub fn owner_only(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder
 }

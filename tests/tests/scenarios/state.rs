@@ -556,3 +556,45 @@ fn what_depends_on_a_step_whose_child_run_could_not_be_done_does_not_start() {
     }
     stage.unstuck(&["why", "@last", "kid"]).with_status(0).says("step one of child run");
 }
+
+#[test]
+fn a_run_of_another_project_is_named_with_the_folder_that_it_is_in() {
+    let stage = Stage::repository();
+    stage.unstuck(&["run", "x", "--check", "true", "--with", "true"]);
+    let other = stage.scratch("other");
+    fs::create_dir(&other).expect("the scratch folder is ours");
+    let run = stage.run();
+    for id in [&run[..], &run[..6]] {
+        let refused = stage.unstuck_in(&other, &["resume", id]).with_status(64);
+        let there = format!(
+            "unstuck -C {} show {id}",
+            stage.workspace().canonicalize().expect("it is there").display()
+        );
+        refused.complains(&there);
+    }
+    stage.unstuck_in(&other, &["resume"]).with_status(64).complains("there are no runs here");
+}
+
+#[test]
+fn settings_that_are_a_link_to_nothing_are_refused_by_name() {
+    for target in ["nothing", "prices.yaml"] {
+        let stage = Stage::repository();
+        stage.write(".unstuck/keep", "");
+        std::os::unix::fs::symlink(target, stage.workspace().join(".unstuck/prices.yaml"))
+            .expect("the workspace is ours");
+        let refused = stage.unstuck(&["run", "x", "--check", "true", "--with", "true"]).with_status(64);
+        refused.complains("prices.yaml");
+    }
+}
+
+#[test]
+fn doctor_knows_the_limit_of_file_size() {
+    let stage = Stage::repository();
+    for (blocks, word) in [("20000", "BAD"), ("500000", "weak"), ("99000000", "ok")] {
+        let limit = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let told = stage.unstuck_below(&["bash", "-c", &limit], &["doctor"]).expect("bash is there").out;
+        let line = told.lines().find(|line| line.contains("no file may be larger than"));
+        assert!(line.is_some_and(|line| line.starts_with(word)), "{blocks}: {told}");
+    }
+    assert!(!stage.unstuck(&["doctor"]).out.contains("no file may be larger than"));
+}

@@ -1,0 +1,109 @@
+//! Opens the files of the state folder: regular files under their own names. A link is not followed, and what is a pipe,
+//! socket or device, which may keep whoever opens it waiting for ever, is refused.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use crate::system;
+
+/// No line of a log is longer; nor is more read of a file that is small.
+pub const LINE_MAX: u64 = 64 << 20;
+
+/// Opens a file for reading.
+///
+/// # Errors
+///
+/// What the system says, or what is there instead of a file.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a file as `options` say.
+///
+/// # Errors
+///
+/// What the system says, or what is there instead of a file.
+pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let opened = system::without_waiting(options).open(path).and_then(|file| Ok((file.metadata()?, file)));
+    match opened {
+        Ok((seen, file)) if seen.is_file() => Ok(file),
+        Ok((seen, _)) => Err(no_file(&seen)),
+        Err(error) => match fs::symlink_metadata(path) {
+            Ok(seen) if !seen.is_file() => Err(no_file(&seen)),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Reads a small file.
+///
+/// # Errors
+///
+/// What the system says, or that it is no file, or too large.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(LINE_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LINE_MAX { Err(too_long("the file")) } else { Ok(bytes) }
+}
+
+/// Reads the first line of a file, with its line feed if it has one.
+///
+/// # Errors
+///
+/// What the system says, or that it is no file, or that the line is too long.
+pub fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(open(path)?).take(LINE_MAX + 1).read_until(b'\n', &mut line)?;
+    if line.len() as u64 > LINE_MAX { Err(too_long("its first line")) } else { Ok(line) }
+}
+
+/// Returns the error for what is larger than it may be.
+pub(crate) fn too_long(what: &str) -> io::Error {
+    let text = format!("{what} is longer than {} MiB", LINE_MAX >> 20);
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+fn no_file(seen: &Metadata) -> io::Error {
+    let what = match seen.file_type() {
+        kind if kind.is_symlink() => "a link",
+        kind if kind.is_dir() => "a folder",
+        _ => "a pipe, socket or device",
+    };
+    io::Error::other(format!("{what} is where a file of Unstuck must be: move it away"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_a_file_is_opened_and_nobody_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "one\ntwo").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        std::os::unix::fs::symlink("gone", at("dangling")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let huge = File::create(at("huge")).unwrap();
+        huge.set_len(10 << 30).unwrap();
+        assert_eq!(read(&at("file")).unwrap(), b"one\ntwo");
+        assert_eq!(first_line(&at("file")).unwrap(), b"one\n");
+        assert_eq!(open(&at("absent")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        for (name, what) in [
+            ("folder", "a folder is where"),
+            ("link", "a link is where"),
+            ("dangling", "a link is where"),
+            ("pipe", "a pipe, socket or device is where"),
+        ] {
+            let written = || open_with(OpenOptions::new().append(true).create(true), &at(name));
+            for refused in [open(&at(name)), written()] {
+                let told = refused.unwrap_err().to_string();
+                assert!(told.starts_with(what), "{name}: {told}");
+            }
+        }
+        assert_eq!(read(&at("huge")).unwrap_err().to_string(), "the file is longer than 64 MiB");
+        assert_eq!(first_line(&at("huge")).unwrap_err().to_string(), "its first line is longer than 64 MiB");
+    }
+}
