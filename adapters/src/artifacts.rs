@@ -2,36 +2,57 @@
 //! workspace, exports of a child run into the context folder of its parent.
 //!
 //! A file gets its name when it is complete. Links are copied as links; no link is followed on the
-//! way to a destination, nor out of the workspace on the way to a source. Something that stands
-//! where something of another kind must go is an error, as is everything that the system refuses.
-//! What is missing is a warning. Folders stay writable for their owner, so that the next copy works.
+//! way to a destination, nor out of the workspace on the way to a source. A file is opened once, without waiting, and
+//! what is no file by then is left out. Something that stands where something of another kind must go is an error, as is
+//! everything that the system refuses. What is missing is a warning, and so is what holds more than an artifact may.
+//! Folders stay writable for their owner, so that the next copy works. Who wants to stop a copy is heard within a piece of it.
 
-use std::ffi::OsStr;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{Export, Input, Output};
 
-use crate::folder;
+use crate::folder::{self, FILE, FOLDER, Folder, LEADS_OUT, LINK, Seen, TYPE};
+use crate::own_folder::{self, OwnFolder};
 
-/// An artifact that cannot be copied. Ends the step.
+/// An artifact holds no more bytes than that; holes in files are none.
+pub const BYTES_MAX: u64 = 2 << 30;
+/// Nor more files, links and folders.
+pub const FILES_MAX: u64 = 500_000;
+/// Nor folders in each other.
+const DEPTH_MAX: usize = 100;
+/// So much is copied at a time, between two looks at whether to stop.
+const PIECE: usize = 1 << 18;
+
+/// Why artifacts are not copied.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot copy {artifact}: {}: {reason}", path.display())]
-pub struct ArtifactError {
-    /// Which one: `output "site"`.
-    pub artifact: String,
-    /// Where the problem is.
-    pub path: PathBuf,
-    /// What it is.
-    pub reason: io::Error,
+pub enum ArtifactError {
+    /// One of them cannot be. Ends the step.
+    #[error("cannot copy {artifact}: {}: {reason}", path.display())]
+    Refused {
+        /// Which one: `output "site"`.
+        artifact: String,
+        /// Where the problem is.
+        path: PathBuf,
+        /// What it is.
+        reason: io::Error,
+    },
+    /// Somebody wanted to stop.
+    #[error("stopped while {artifact} was copied")]
+    Stopped {
+        /// Which one.
+        artifact: String,
+    },
 }
+
+/// Says whether a copy is to stop.
+pub type IsStopped<'a> = &'a dyn Fn() -> bool;
 
 /// Copies what a step produced from the workspace to `<context>/<step>/<name>/`, in place of an earlier copy.
 ///
-/// A file keeps its name in there; of a folder only the content is taken. What is missing is left
+/// A file keeps its name in there; of a folder only the content is taken. What is missing or too large is left
 /// out, with a warning; an earlier copy stays. Pipes, sockets and devices are left out, with a warning.
 ///
 /// # Errors
@@ -39,31 +60,29 @@ pub struct ArtifactError {
 /// The first artifact that cannot be copied; those before it are.
 pub fn collect_outputs(
     workspace: &Path,
-    context_dir: &Path,
+    context: &OwnFolder,
     step: &StepId,
     outputs: &[Output],
+    is_stopped: IsStopped<'_>,
 ) -> Result<Vec<String>, ArtifactError> {
     let mut warnings = Vec::new();
     for output in outputs {
         let artifact = format!("output \"{}\"", output.name);
-        let problem = |(path, reason)| ArtifactError { artifact: artifact.clone(), path, reason };
-        let Some(source) = source_of(workspace, Path::new(&output.path)).map_err(problem)? else {
-            warnings.push(format!("{artifact} is missing: there is no {}", output.path));
-            continue;
-        };
-        let own = own_folder(context_dir, step).map_err(problem)?;
-        let mut copy = Copy::of(&artifact, &[context_dir, &own]);
-        replace(&own.join(&output.name), |staging| {
-            let metadata = at(&source, fs::symlink_metadata(&source))?;
-            if metadata.is_dir() {
-                copy.content(&source, staging)
-            } else {
-                let name = Path::new(&output.path).file_name().unwrap_or(OsStr::new("artifact"));
-                copy.entry(&source, &staging.join(name), &metadata)
+        let mut copy = Copy::of(&artifact, is_stopped);
+        let found = match source_of(workspace, Path::new(&output.path)) {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                warnings.push(format!("{artifact} is missing: there is no {}", output.path));
+                continue;
             }
-        })
-        .map_err(problem)?;
-        warnings.append(&mut copy.warnings);
+            Err(problem) => return Err(copy.ended_by(problem)),
+        };
+        let copied = own_folder_of(context, step, is_stopped).and_then(|(own, here)| {
+            copy.skipped = [context.open(), own.try_clone()].into_iter().flatten().collect();
+            let entry = |copy: &mut Copy<'_>, staging: &Folder, at: &Path| copy.output(&found, staging, at);
+            copy.replace(&own, &here, &output.name, entry)
+        });
+        copy.end(copied, &mut warnings)?;
     }
     Ok(warnings)
 }
@@ -75,21 +94,29 @@ pub fn collect_outputs(
 /// The first artifact that cannot be copied; those before it are.
 pub fn copy_inputs(
     workspace: &Path,
-    context_dir: &Path,
+    context: &OwnFolder,
     inputs: &[Input],
+    is_stopped: IsStopped<'_>,
 ) -> Result<Vec<String>, ArtifactError> {
     let mut warnings = Vec::new();
     for input in inputs {
         let artifact = format!("input \"{}\" of step \"{}\"", input.artifact, input.from);
-        let source = context_dir.join(input.from.as_str()).join(&input.artifact);
-        if is_missing(&source) {
-            warnings.push(format!("{artifact} is missing: the step has not produced it"));
-            continue;
-        }
-        let mut copy = Copy::of(&artifact, &[context_dir]);
-        let copied = copy.content(&source, &workspace.join(&input.r#as));
-        copied.map_err(|(path, reason)| ArtifactError { artifact, path, reason })?;
-        warnings.append(&mut copy.warnings);
+        let mut copy = Copy::of(&artifact, is_stopped);
+        let kept = context.join(input.from.as_str());
+        let copied = match kept_in(&kept, &input.artifact) {
+            Ok(None) => {
+                warnings.push(format!("{artifact} is missing: the step has not produced it"));
+                continue;
+            }
+            Ok(Some(source)) => root_of(workspace).and_then(|root| {
+                copy.skipped = context.open().into_iter().collect();
+                let to = workspace.join(&input.r#as);
+                let target = make_folder(&root, input.r#as.as_bytes(), &to)?;
+                copy.content(&source, &kept.path().join(&input.artifact), &target, &to, 0)
+            }),
+            Err(problem) => Err(problem),
+        };
+        copy.end(copied, &mut warnings)?;
     }
     Ok(warnings)
 }
@@ -101,29 +128,38 @@ pub fn copy_inputs(
 ///
 /// The first artifact that cannot be copied; those before it are.
 pub fn copy_exports(
-    child_context: &Path,
-    context_dir: &Path,
+    child_context: &OwnFolder,
+    context: &OwnFolder,
     step: &StepId,
     exports: &[Export],
     overlap: Overlap,
+    is_stopped: IsStopped<'_>,
 ) -> Result<Vec<String>, ArtifactError> {
     let mut warnings = Vec::new();
     for export in exports {
         let artifact = format!("export \"{}\" of step \"{}\"", export.artifact, export.from);
-        let problem = |(path, reason)| ArtifactError { artifact: artifact.clone(), path, reason };
-        let source = child_context.join(export.from.as_str()).join(&export.artifact);
-        if is_missing(&source) {
-            warnings.push(format!("{artifact} is missing: the child run has not produced it"));
-            continue;
-        }
-        let target = own_folder(context_dir, step).map_err(problem)?.join(&export.r#as);
-        let mut copy = Copy::of(&artifact, &[]);
-        let copied = match overlap {
-            Overlap::Replace => replace(&target, |staging| copy.content(&source, staging)),
-            Overlap::Merge => copy.content(&source, &target),
+        let mut copy = Copy::of(&artifact, is_stopped);
+        let kept = child_context.join(export.from.as_str());
+        let from = kept.path().join(&export.artifact);
+        let copied = match kept_in(&kept, &export.artifact) {
+            Ok(None) => {
+                warnings.push(format!("{artifact} is missing: the child run has not produced it"));
+                continue;
+            }
+            Ok(Some(source)) => own_folder_of(context, step, is_stopped).and_then(|(own, here)| {
+                let all =
+                    |copy: &mut Copy<'_>, to: &Folder, at: &Path| copy.content(&source, &from, to, at, 0);
+                match overlap {
+                    Overlap::Replace => copy.replace(&own, &here, &export.r#as, all),
+                    Overlap::Merge => {
+                        let to = here.join(&export.r#as);
+                        all(&mut copy, &make_folder(&own, export.r#as.as_bytes(), &to)?, &to)
+                    }
+                }
+            }),
+            Err(problem) => Err(problem),
         };
-        copied.map_err(problem)?;
-        warnings.append(&mut copy.warnings);
+        copy.end(copied, &mut warnings)?;
     }
     Ok(warnings)
 }
@@ -137,103 +173,261 @@ pub enum Overlap {
     Merge,
 }
 
-/// Checks that no link stands on the way from the workspace to a folder of ours in it, which a worker may have put there.
-///
-/// # Errors
-///
-/// A sentence that names the link.
-pub fn check_way(workspace: &Path, folder: &Path) -> io::Result<()> {
-    let Ok(below) = folder.strip_prefix(workspace) else { return Ok(()) };
-    let mut path = workspace.to_owned();
-    for part in below.components() {
-        path.push(part);
-        if fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()) {
-            let what = format!("{} is a link, and nothing is read or written through one", path.display());
-            return Err(io::Error::other(what));
-        }
-    }
-    Ok(())
+/// Why a copy does not go on.
+enum Problem {
+    /// Something is wrong at a place.
+    At(PathBuf, io::Error),
+    /// An artifact holds no more than that.
+    TooMuch(String),
+    Stopped,
 }
 
-/// A problem, and where it is.
-type Problem = (PathBuf, io::Error);
-
 fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, Problem> {
-    result.map_err(|error| (path.to_owned(), error))
+    result.map_err(|error| Problem::At(path.to_owned(), error))
 }
 
 fn wrong<T>(path: &Path, what: &str) -> Result<T, Problem> {
-    Err((path.to_owned(), io::Error::other(what.to_owned())))
+    Err(Problem::At(path.to_owned(), io::Error::other(what.to_owned())))
+}
+
+/// What a declared path leads to.
+struct Found {
+    /// The folder that it is in.
+    folder: Folder,
+    /// Its name in there; `None` for the folder itself.
+    name: Option<Vec<u8>>,
+    /// The name that it is declared with.
+    declared: Vec<u8>,
+    path: PathBuf,
 }
 
 /// One artifact on its way.
-struct Copy {
-    artifact: String,
+struct Copy<'a> {
+    artifact: &'a str,
+    is_stopped: IsStopped<'a>,
     /// Folders that are left out where they are met: the context folder is no part of an artifact.
-    skipped: Vec<PathBuf>,
+    skipped: Vec<Folder>,
+    bytes_left: u64,
+    files_left: u64,
     warnings: Vec<String>,
 }
 
-impl Copy {
-    fn of(artifact: &str, skipped: &[&Path]) -> Self {
-        // Sources are resolved, so these must be too.
-        let skipped =
-            skipped.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf())).collect();
-        Self { artifact: artifact.to_owned(), skipped, warnings: Vec::new() }
+impl<'a> Copy<'a> {
+    fn of(artifact: &'a str, is_stopped: IsStopped<'a>) -> Self {
+        let (bytes_left, files_left) = (BYTES_MAX, FILES_MAX);
+        Self { artifact, is_stopped, skipped: Vec::new(), bytes_left, files_left, warnings: Vec::new() }
+    }
+
+    fn ended_by(&self, problem: Problem) -> ArtifactError {
+        let artifact = self.artifact.to_owned();
+        match problem {
+            Problem::At(path, reason) => ArtifactError::Refused { artifact, path, reason },
+            Problem::TooMuch(what) => {
+                ArtifactError::Refused { artifact, path: PathBuf::new(), reason: io::Error::other(what) }
+            }
+            Problem::Stopped => ArtifactError::Stopped { artifact },
+        }
+    }
+
+    /// Adds what is to be told.
+    fn end(mut self, copied: Result<(), Problem>, all: &mut Vec<String>) -> Result<(), ArtifactError> {
+        match copied {
+            Ok(()) => {}
+            Err(Problem::TooMuch(what)) => self.warnings.push(format!("{} {what}", self.artifact)),
+            Err(problem) => return Err(self.ended_by(problem)),
+        }
+        all.append(&mut self.warnings);
+        Ok(())
+    }
+
+    fn go_on(&self) -> Result<(), Problem> {
+        if (self.is_stopped)() { Err(Problem::Stopped) } else { Ok(()) }
+    }
+
+    fn output(&mut self, found: &Found, staging: &Folder, at: &Path) -> Result<(), Problem> {
+        let Some(name) = &found.name else {
+            return self.content(&found.folder, &found.path, staging, at, 0);
+        };
+        match found.folder.open(name) {
+            Ok(folder) => self.content(&folder, &found.path, staging, at, 0),
+            Err(_) => {
+                let to = at.join(&*folder::as_path(&found.declared));
+                self.entry((&found.folder, name, &found.path), (staging, &found.declared, &to), 0)
+            }
+        }
     }
 
     /// Copies the content of one folder over another.
-    fn content(&mut self, source: &Path, target: &Path) -> Result<(), Problem> {
-        let metadata = at(source, fs::symlink_metadata(source))?;
-        if !metadata.is_dir() {
-            return wrong(source, "is no folder");
-        }
-        make_folder(target)?;
-        let entries = at(source, fs::read_dir(source))?;
-        let mut names =
-            at(source, entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>())?;
+    fn content(
+        &mut self,
+        source: &Folder,
+        from: &Path,
+        target: &Folder,
+        to: &Path,
+        depth: usize,
+    ) -> Result<(), Problem> {
+        let seen = at(from, source.seen())?;
+        let mut names = at(from, source.names())?;
         names.sort_unstable();
         for name in names {
-            let from = source.join(&name);
-            if !self.skipped.contains(&from) {
-                let metadata = at(&from, fs::symlink_metadata(&from))?;
-                self.entry(&from, &target.join(&name), &metadata)?;
-            }
+            let (from, to) = (from.join(&*folder::as_path(&name)), to.join(&*folder::as_path(&name)));
+            self.entry((source, &name, &from), (target, &name, &to), depth)?;
         }
-        at(target, folder::keep_writable(target, &metadata))
+        at(to, target.set_permissions(seen.mode & 0o777 | 0o700))
     }
 
-    fn entry(&mut self, source: &Path, target: &Path, metadata: &Metadata) -> Result<(), Problem> {
-        if metadata.is_dir() {
-            return self.content(source, target);
-        }
-        if !metadata.is_file() && !metadata.is_symlink() {
-            self.warnings.push(format!(
-                "{} is incomplete: {} is a pipe, socket or device",
-                self.artifact,
-                source.display()
-            ));
+    fn entry(
+        &mut self,
+        source: (&Folder, &[u8], &Path),
+        target: (&Folder, &[u8], &Path),
+        depth: usize,
+    ) -> Result<(), Problem> {
+        let (folder, name, from) = source;
+        self.go_on()?;
+        let seen = at(from, folder.look(name))?;
+        if seen.is(FOLDER) && self.is_skipped(&seen) {
             return Ok(());
         }
-        if fs::symlink_metadata(target).is_ok_and(|there| there.is_dir()) {
-            return wrong(target, "a folder is where a file must go");
+        self.files_left = self.files_left.checked_sub(1).ok_or_else(|| {
+            Problem::TooMuch(format!("is not kept as a whole: it holds more than {FILES_MAX} files"))
+        })?;
+        match seen.mode & TYPE {
+            FOLDER if depth == DEPTH_MAX => Err(Problem::TooMuch(format!(
+                "is not kept as a whole: it holds more than {DEPTH_MAX} folders in each other"
+            ))),
+            FOLDER => {
+                let here = at(from, folder.open(name))?;
+                let there = make_folder(target.0, target.1, target.2)?;
+                self.content(&here, from, &there, target.2, depth + 1)
+            }
+            LINK | FILE => self.leaf(source, target, seen),
+            _ => {
+                self.left_out(from);
+                Ok(())
+            }
         }
-        let temporary = temporary_beside(target);
-        let copied = if metadata.is_symlink() {
-            at(source, fs::read_link(source)).and_then(|to| at(target, folder::link(&to, &temporary)))
+    }
+
+    fn is_skipped(&self, seen: &Seen) -> bool {
+        let of = |seen: &Seen| (seen.stamp.device, seen.stamp.node);
+        self.skipped.iter().any(|it| it.seen().is_ok_and(|it| of(&it) == of(seen)))
+    }
+
+    fn left_out(&mut self, path: &Path) {
+        let (artifact, path) = (self.artifact, path.display());
+        self.warnings.push(format!("{artifact} is incomplete: {path} is a pipe, socket or device"));
+    }
+
+    /// Copies a file or a link, in place of what has the name, unless that is a folder.
+    fn leaf(
+        &mut self,
+        (source, name, from): (&Folder, &[u8], &Path),
+        (target, new_name, to): (&Folder, &[u8], &Path),
+        seen: Seen,
+    ) -> Result<(), Problem> {
+        if target.look(new_name).is_ok_and(|there| there.is(FOLDER)) {
+            return wrong(to, "a folder is where a file must go");
+        }
+        let (temporary, made) = if seen.is(LINK) {
+            let leads_to = at(from, source.read_link(name))?;
+            let made = own_folder::make_beside(|temporary| target.make_link(temporary, &leads_to));
+            (at(to, made)?.0, Ok(()))
         } else {
-            at(source, fs::copy(source, &temporary).map(drop))
+            let file = at(from, source.open_file(name))?;
+            let now = at(from, folder::look_at(&file))?;
+            // Something else may have taken its place meanwhile.
+            if !now.is(FILE) {
+                self.left_out(from);
+                return Ok(());
+            }
+            let (temporary, copy) = at(to, own_folder::create_beside(target))?;
+            (temporary, self.bytes((file, from, now), (copy, to)))
         };
-        let placed = copied.and_then(|()| at(target, fs::rename(&temporary, target)));
-        if placed.is_err() {
-            let _never_created = fs::remove_file(&temporary);
+        let problem = made.err();
+        let ready = match problem {
+            Some(_) => Err(io::ErrorKind::Interrupted.into()),
+            None => target.own_like(target, &temporary),
+        };
+        let placed = own_folder::place(target, &temporary, new_name, ready);
+        problem.map_or_else(|| at(to, placed), Err)
+    }
+
+    /// Copies what is in a file, and leaves its holes holes.
+    fn bytes(
+        &mut self,
+        (mut file, from, seen): (File, &Path, Seen),
+        (mut copy, to): (File, &Path),
+    ) -> Result<(), Problem> {
+        if folder::share_content(&file, &copy).is_err() {
+            // What is added to it meanwhile is not waited for.
+            let (mut done, size) = (0, seen.stamp.size);
+            while let Some((begin, end)) = at(from, folder::next_content(&file, done, size))? {
+                let end = end.min(size);
+                if begin >= end {
+                    break;
+                }
+                at(to, copy.seek(SeekFrom::Start(begin)))?;
+                done = begin + self.piece((&mut file, from), (&mut copy, to), end - begin)?;
+                if done < end {
+                    break; // It became shorter.
+                }
+            }
+            let size_now = at(from, file.metadata())?.len();
+            at(to, copy.set_len(size.min(size_now)))?;
         }
-        placed
+        at(to, folder::set_permissions(&copy, seen.mode & 0o777))
+    }
+
+    /// Copies so many bytes, or those that there are, and returns how many that were.
+    fn piece(
+        &mut self,
+        (file, from): (&mut File, &Path),
+        (copy, to): (&mut File, &Path),
+        length: u64,
+    ) -> Result<u64, Problem> {
+        let mut buffer = vec![0; PIECE];
+        let mut copied = 0;
+        while copied < length {
+            self.go_on()?;
+            let wanted = usize::try_from(length - copied).unwrap_or(PIECE).min(PIECE);
+            let count = at(from, file.read(&mut buffer[..wanted]))?;
+            if count == 0 {
+                break;
+            }
+            self.bytes_left = self.bytes_left.checked_sub(count as u64).ok_or_else(|| {
+                let gib = BYTES_MAX >> 30;
+                Problem::TooMuch(format!("is not kept as a whole: it holds more than {gib} GiB"))
+            })?;
+            at(to, copy.write_all(&buffer[..count]))?;
+            copied += count as u64;
+        }
+        Ok(copied)
+    }
+
+    /// Builds a folder out of sight and puts it in place of what is there.
+    fn replace(
+        &mut self,
+        own: &Folder,
+        here: &Path,
+        name: &str,
+        build: impl FnOnce(&mut Self, &Folder, &Path) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let (name, to) = (name.as_bytes(), here.join(name));
+        let made = own_folder::make_beside(|temporary| {
+            own.make_new(temporary)?;
+            own.own_like(own, temporary)?;
+            own.open(temporary)
+        });
+        let (temporary, staging) = at(&to, made)?;
+        let placed = build(self, &staging, &to).and_then(|()| at(&to, swap(own, &temporary, name)));
+        // By now it holds what was there before, or what could not be placed.
+        let removed = remove(own, &temporary, 0, &|| false);
+        placed.and(at(&to, removed))
     }
 }
 
 /// Returns where a declared path leads; `None` if nothing is there.
-fn source_of(workspace: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> {
+fn source_of(workspace: &Path, path: &Path) -> Result<Option<Found>, Problem> {
     let leads_out =
         path.components().any(|component| !matches!(component, Component::Normal(_) | Component::CurDir));
     if leads_out {
@@ -244,110 +438,102 @@ fn source_of(workspace: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         source => at(path, source)?,
     };
-    if source.starts_with(&root) {
-        Ok(Some(source))
-    } else {
-        wrong(path, "leads out of the workspace through a link")
+    let Ok(below) = source.strip_prefix(&root) else {
+        return wrong(path, "leads out of the workspace through a link");
+    };
+    let below = folder::as_bytes(below).into_owned();
+    let (above, name) = folder::split(&below);
+    // The links on the way were followed just now; from here on none is.
+    let folder = match Folder::root(&root).and_then(|root| root.open_below(above)) {
+        Err(error) if error.kind() == LEADS_OUT => {
+            return wrong(path, "leads out of the workspace through a link");
+        }
+        folder => at(path, folder)?,
+    };
+    let name = (!name.is_empty()).then(|| name.to_vec());
+    let declared =
+        path.file_name().map_or(b"artifact".to_vec(), |it| folder::as_bytes(it.as_ref()).into_owned());
+    Ok(Some(Found { folder, name, declared, path: source }))
+}
+
+fn root_of(workspace: &Path) -> Result<Folder, Problem> {
+    at(workspace, workspace.canonicalize().and_then(|root| Folder::root(&root)))
+}
+
+/// Opens an artifact that is kept; `None` if there is none.
+fn kept_in(folder: &OwnFolder, name: &str) -> Result<Option<Folder>, Problem> {
+    let path = folder.path();
+    let folder = match folder.open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        folder => at(&path, folder)?,
+    };
+    match folder.look(name.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Ok(seen) if !seen.is(FOLDER) => wrong(&path.join(name), "is no folder"),
+        _ => at(&path.join(name), folder.open(name.as_bytes())).map(Some),
     }
 }
 
-fn is_missing(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-}
-
-/// Returns the folder of the step, without what a crash left unfinished in there.
-fn own_folder(context_dir: &Path, step: &StepId) -> Result<PathBuf, Problem> {
-    at(context_dir, fs::create_dir_all(context_dir))?;
-    let own = context_dir.join(step.as_str());
-    make_folder(&own)?;
-    for entry in at(&own, fs::read_dir(&own))?.flatten() {
-        if is_temporary(&entry.file_name()) {
-            at(&entry.path(), remove(&entry.path()))?;
+/// Returns the folder of the step with its path, without what a crash left unfinished in there.
+fn own_folder_of(
+    context: &OwnFolder,
+    step: &StepId,
+    is_stopped: IsStopped<'_>,
+) -> Result<(Folder, PathBuf), Problem> {
+    let path = context.path().join(step.as_str());
+    let own = at(&context.path(), context.make())?;
+    let own = make_folder(&own, step.as_str().as_bytes(), &path)?;
+    for name in at(&path, own.names())? {
+        if own_folder::is_temporary(&name) {
+            at(&path.join(&*folder::as_path(&name)), remove(&own, &name, 0, is_stopped))?;
         }
     }
-    Ok(own)
-}
-
-/// Builds a folder out of sight and puts it in place of what is there.
-fn replace(target: &Path, build: impl FnOnce(&Path) -> Result<(), Problem>) -> Result<(), Problem> {
-    let staging = temporary_beside(target);
-    let placed = make_folder(&staging)
-        .and_then(|()| build(&staging))
-        .and_then(|()| at(target, swap(&staging, target)));
-    // By now it holds what was there before, or what could not be placed.
-    let removed = at(target, remove(&staging));
-    placed.and(removed)
+    Ok((own, path))
 }
 
 /// Puts `new` where `place` is, and what was there, if anything, where `new` was.
-fn swap(new: &Path, place: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(place).is_err() {
-        return fs::rename(new, place);
+fn swap(own: &Folder, new: &[u8], place: &[u8]) -> io::Result<()> {
+    if own.look(place).is_err() {
+        return own.rename(new, place);
     }
-    if folder::exchange(new, place).is_ok() {
+    if own.exchange(new, place).is_ok() {
         return Ok(());
     }
-    let old = temporary_beside(place);
-    fs::rename(place, &old)?;
-    fs::rename(new, place)?;
-    fs::rename(&old, new)
+    let (old, ()) = own_folder::make_beside(|old| match own.look(old) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => own.rename(place, old),
+    })?;
+    own.rename(new, place)?;
+    own.rename(&old, new)
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    let metadata = match fs::symlink_metadata(path) {
+/// Removes what has a name, with all that is in it.
+fn remove(folder: &Folder, name: &[u8], depth: usize, is_stopped: IsStopped<'_>) -> io::Result<()> {
+    match folder.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        metadata => metadata?,
-    };
-    if !metadata.is_dir() {
-        return fs::remove_file(path);
+        Ok(seen) if seen.is(FOLDER) => {}
+        seen => return seen.and_then(|_| folder.remove_file(name)),
     }
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            make_removable(path)?;
-            fs::remove_dir_all(path)
-        }
-        removed => removed,
+    if is_stopped() {
+        return Err(io::ErrorKind::Interrupted.into());
     }
+    // Folders that are open at the same time have a bound, and a worker may have put more of them there than we have made.
+    if depth > 2 * DEPTH_MAX {
+        return Err(io::Error::other("there are too many folders in each other"));
+    }
+    let here = folder.open(name)?;
+    // Somebody may have taken the right to write from it.
+    let _of_somebody_else = here.set_permissions(0o700);
+    here.names()?.iter().try_for_each(|name| remove(&here, name, depth + 1, is_stopped))?;
+    folder.remove_folder(name)
 }
 
-/// Somebody may have taken the right to write from folders in there.
-fn make_removable(folder: &Path) -> io::Result<()> {
-    folder::keep_writable(folder, &fs::symlink_metadata(folder)?)?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            make_removable(&entry.path())?;
-        }
+/// Opens the folder, and creates it if nothing is there. A link to a folder is none.
+fn make_folder(folder: &Folder, name: &[u8], path: &Path) -> Result<Folder, Problem> {
+    match folder.look(name).map(|seen| seen.mode & TYPE) {
+        Ok(LINK) => return wrong(path, "a link is where a folder must go"),
+        Ok(FOLDER) | Err(_) => {}
+        Ok(_) => return wrong(path, "a file is where a folder must go"),
     }
-    Ok(())
-}
-
-/// Creates the folder if nothing is there. A link to a folder is none.
-fn make_folder(folder: &Path) -> Result<(), Problem> {
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let metadata = at(folder, fs::symlink_metadata(folder))?;
-            match metadata.file_type() {
-                kind if kind.is_dir() => Ok(()),
-                kind if kind.is_symlink() => wrong(folder, "a link is where a folder must go"),
-                _ => wrong(folder, "a file is where a folder must go"),
-            }
-        }
-        created => at(folder, created),
-    }
-}
-
-const TEMPORARY_PREFIX: &str = ".unstuck-";
-const TEMPORARY_SUFFIX: &str = ".tmp";
-
-/// Returns a name that nobody else uses, in the same folder.
-fn temporary_beside(target: &Path) -> PathBuf {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    target.with_file_name(format!("{TEMPORARY_PREFIX}{}-{number}{TEMPORARY_SUFFIX}", std::process::id()))
-}
-
-fn is_temporary(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX)
+    at(path, folder.make_below(name))
 }

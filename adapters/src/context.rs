@@ -5,9 +5,7 @@
 //! nothing in Unstuck reads them back. Absent values are left out, times are milliseconds since 1970.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use unstuck_core::RunState;
@@ -19,6 +17,8 @@ use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
 
 use crate::branch::Protected;
 use crate::environment::BranchFacts;
+use crate::folder::{FILE, Folder};
+use crate::own_folder::{self, OwnFolder};
 
 /// What the views say besides the state.
 #[derive(Clone, Debug, Default)]
@@ -37,13 +37,14 @@ pub struct Facts {
 ///
 /// # Errors
 ///
-/// The first file that cannot be written; the run does not depend on it.
-pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -> io::Result<()> {
+/// The first file that cannot be written; the others are, and the run does not depend on it.
+pub fn write(folder: &OwnFolder, state: &RunState, events: &[Event], facts: &Facts) -> io::Result<()> {
     let mut touched = BTreeMap::new();
-    let mut whole = false;
+    let (mut whole, mut begins) = (false, false);
+    let mut views = Views::default();
     for event in events {
         match &event.fact {
-            Fact::Observed(Observation::RunStarted(_)) => whole = true,
+            Fact::Observed(Observation::RunStarted(_)) => (whole, begins) = (true, true),
             // The start of another one changes nothing: it counts from its request.
             Fact::Observed(Observation::WorkerStarted(e)) if is_first(e.iteration, e.attempt) => {
                 touch(&mut touched, &e.step, true);
@@ -52,6 +53,7 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
             Fact::Observed(Observation::RunResumed(_) | Observation::AnswerGiven(_))
             | Fact::Concluded(Conclusion::RunEnded(_)) => {
                 whole = true;
+                begins |= matches!(event.fact, Fact::Observed(Observation::RunResumed(_)));
                 state.steps().for_each(|(step, _)| touch(&mut touched, &step.id, true));
             }
             Fact::Concluded(Conclusion::WorkRequested(e)) => {
@@ -61,8 +63,8 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
             Fact::Concluded(Conclusion::VerdictReached(e)) => touch(&mut touched, &e.step, false),
             Fact::Concluded(Conclusion::StepEnded(e)) => touch(&mut touched, &e.step, true),
             Fact::Concluded(Conclusion::StageRaised(e)) => {
-                let file = step_folder(folder, &e.step).join("_convergence/stage-transition.json");
-                replace(&file, &view::transition(e, event.at))?;
+                let name = format!("{}/_convergence", e.step);
+                views.add(&name, "stage-transition.json", view::transition(e, event.at));
             }
             // CHECKING is seen with the next verdict; files are not worth it in between.
             Fact::Concluded(
@@ -71,17 +73,56 @@ pub fn write(folder: &Path, state: &RunState, events: &[Event], facts: &Facts) -
             | Fact::Observed(_) => {}
         }
     }
-    if whole {
-        make_ignored(folder)?;
-    }
     for (id, resolved) in touched {
         let Some((step, at)) = state.step(id) else { continue };
-        write_step(&step_folder(folder, id), state, step, at, resolved)?;
+        views.of_step(state, step, at, resolved);
     }
     if whole {
-        replace(&folder.join("_workflow.json"), &workflow(state, facts))?;
+        views.add("", "_workflow.json", workflow(state, facts));
     }
-    Ok(())
+    if !whole && views.0.is_empty() {
+        return Ok(());
+    }
+    views.write(folder, begins)
+}
+
+/// Files to be written: the folder, the name and the content of each.
+#[derive(Default)]
+struct Views(Vec<(String, &'static str, Value)>);
+
+impl Views {
+    fn add(&mut self, folder: &str, name: &'static str, content: Value) {
+        self.0.push((folder.to_owned(), name, content));
+    }
+
+    fn of_step(&mut self, state: &RunState, step: &Step, at: &StepState, with_resolved: bool) {
+        let folder = step.id.as_str();
+        let mut meta = meta(state, step, at);
+        self.add(folder, "_meta.json", Value::Object(meta.clone()));
+        if with_resolved {
+            meta.insert("resolved".to_owned(), resolved(step));
+            self.add(folder, "_resolved.json", Value::Object(meta));
+        }
+        if step.convergence.is_some() && at.feedback.decision.is_some() {
+            let folder = format!("{folder}/_convergence");
+            self.add(&folder, "state.json", view::standing(state, step, at));
+            self.add(&folder, "scope.json", view::scope(step, at));
+        }
+    }
+
+    fn write(self, folder: &OwnFolder, begins: bool) -> io::Result<()> {
+        make_ignored(folder)?;
+        let mut result = Ok(());
+        for (below, name, content) in self.0 {
+            let folder = if below.is_empty() { folder.clone() } else { folder.join(&below) };
+            if begins {
+                let _best_effort = folder.open().map(|it| forget_unfinished(&it));
+            }
+            let written = folder.put(name, format!("{content:#}\n").as_bytes());
+            result = result.and(written);
+        }
+        result
+    }
 }
 
 /// What git needs to be told to ignore a folder.
@@ -89,13 +130,19 @@ pub(crate) const IGNORE_ALL: &[u8] = b"*\n";
 
 /// Makes the folder, with a `.gitignore` that hides all of it; one that is there stays as it is. A worker that commits
 /// everything that it finds would commit views that change with every event, and the repository would never be clean again.
-fn make_ignored(folder: &Path) -> io::Result<()> {
-    if let Some(above) = folder.parent() {
-        fs::create_dir_all(above)?;
+fn make_ignored(folder: &OwnFolder) -> io::Result<()> {
+    match folder.open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => folder.put(".gitignore", IGNORE_ALL),
+        opened => opened.map(drop),
     }
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.and_then(|()| fs::write(folder.join(".gitignore"), IGNORE_ALL)),
+}
+
+/// Removes files that a supervisor which was killed had not finished.
+fn forget_unfinished(folder: &Folder) {
+    for name in folder.names().unwrap_or_default() {
+        if own_folder::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FILE)) {
+            let _best_effort = folder.remove_file(&name);
+        }
     }
 }
 
@@ -108,45 +155,6 @@ fn touch<'a>(touched: &mut BTreeMap<&'a StepId, bool>, step: &'a StepId, resolve
 /// Says whether a step begins with this.
 fn is_first(iteration: Iteration, attempt: Attempt) -> bool {
     iteration.0 == 1 && attempt.0 == 1
-}
-
-fn step_folder(folder: &Path, step: &StepId) -> PathBuf {
-    folder.join(step.as_str())
-}
-
-fn write_step(
-    folder: &Path,
-    state: &RunState,
-    step: &Step,
-    at: &StepState,
-    with_resolved: bool,
-) -> io::Result<()> {
-    let mut meta = meta(state, step, at);
-    replace(&folder.join("_meta.json"), &Value::Object(meta.clone()))?;
-    if with_resolved {
-        meta.insert("resolved".to_owned(), resolved(step));
-        replace(&folder.join("_resolved.json"), &Value::Object(meta))?;
-    }
-    if step.convergence.is_some() && at.feedback.decision.is_some() {
-        let folder = folder.join("_convergence");
-        replace(&folder.join("state.json"), &view::standing(state, step, at))?;
-        replace(&folder.join("scope.json"), &view::scope(step, at))?;
-    }
-    Ok(())
-}
-
-/// Puts a file in its place as a whole, so that a reader never sees half of it.
-fn replace(file: &Path, value: &Value) -> io::Result<()> {
-    let staged = file.with_extension("json.new");
-    let text = format!("{value:#}\n");
-    match (fs::write(&staged, &text), file.parent()) {
-        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder)?;
-            fs::write(&staged, &text)?;
-        }
-        (result, _) => result?,
-    }
-    fs::rename(&staged, file)
 }
 
 fn workflow(state: &RunState, facts: &Facts) -> Value {
@@ -372,6 +380,9 @@ fn resolved(step: &Step) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use unstuck_core::effect::Due;
     use unstuck_core::event::{DecisionSource, Exit, RunInterrupted, RunResumed};
     use unstuck_core::id::{CheckId, Digest, RunId};
@@ -414,7 +425,8 @@ mod tests {
         for count in &world.history.batches {
             let (batch, later) = rest.split_at(*count);
             state = batch.iter().fold(state, RunState::evolve);
-            write(folder.path(), &state, batch, &Facts::default()).expect("a folder of our own");
+            let own = OwnFolder::at(folder.path());
+            write(&own, &state, batch, &Facts::default()).expect("a folder of our own");
             rest = later;
         }
         ["a", "b"].map(|id| {

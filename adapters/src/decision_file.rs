@@ -77,10 +77,30 @@ pub fn move_aside(workspace: &Path, path: &Path) -> io::Result<Option<MovedAside
     })
 }
 
-/// Says whether a path was refused because it leads out of the workspace, or through a link; so it will be when it is
-/// [read](read()).
-pub fn leads_out_of_workspace(refused: &io::Error) -> bool {
-    refused.kind() == LEADS_OUT
+/// Says whether a path was refused because it leads out of the workspace, or through what is no folder; so it will be when
+/// it is [read](read()).
+pub fn leads_nowhere(refused: &io::Error) -> bool {
+    matches!(refused.kind(), LEADS_OUT | io::ErrorKind::NotADirectory)
+}
+
+/// Renames what stands in place of our own folder `name` of the workspace, if that is neither a folder nor a link, and
+/// returns a sentence that says so.
+///
+/// # Errors
+///
+/// It cannot be renamed. The text names the folder.
+pub fn clear_way(workspace: &Path, name: &str) -> io::Result<Option<String>> {
+    named(Path::new(name), || {
+        let folder = Folder::root(&workspace.canonicalize()?)?;
+        let place = Place { folder, name: name.as_bytes().to_vec() };
+        let what = match place.look()? {
+            None | Some(Found::Folder | Found::Link) => return Ok(None),
+            Some(Found::File(_)) => "a file",
+            Some(Found::Other) => "a pipe, socket or device",
+        };
+        let to = place.rename_aside()?;
+        Ok(Some(format!("{what} stood in place of the folder {name} and was renamed to {to}")))
+    })
 }
 
 /// Reads what is at `path`, relative to the workspace.
@@ -234,14 +254,18 @@ impl Place {
         self.folder.remove_file(&self.name)
     }
 
-    /// Gives it the first free one of the names that something may be renamed to.
     fn rename(&self, what: String) -> io::Result<MovedAside> {
+        Ok(MovedAside::Renamed { what, to: self.rename_aside()? })
+    }
+
+    /// Gives it the first free one of the names that something may be renamed to.
+    fn rename_aside(&self) -> io::Result<String> {
         for number in 1..1000 {
             let to = format!("{}.stale-{number}", String::from_utf8_lossy(&self.name));
             match self.folder.look(to.as_bytes()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.folder.rename(&self.name, to.as_bytes())?;
-                    return Ok(MovedAside::Renamed { what, to });
+                    return Ok(to);
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 //! Everything that touches the world for a run is here; nothing here decides anything. Suggested
 //! reading order: [`workflow_file`], [`prompt_template`], [`registry`], [`schema`], [`answer`], [`clients`],
 //! [`prices`], [`process`], [`decision_file`], [`redact`], [`environment`], [`branch`], [`worktree`], [`checks`],
-//! [`artifacts`], [`context`], [`own_output`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
+//! [`own_folder`], [`artifacts`], [`context`], [`own_output`], [`snapshot`], [`stamp`], [`test_command`], [`reset_time`], [`validators`],
 //! [`import`], [`notify`], [`blocking`], [`shell`]; below them `folder`, which knows what systems do differently with files.
 
 pub mod answer;
@@ -27,6 +27,7 @@ pub mod branch;
 pub mod checks;
 pub mod context;
 pub mod ignored;
+pub mod own_folder;
 pub mod own_output;
 pub mod own_paths;
 pub mod reports;

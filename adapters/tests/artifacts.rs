@@ -9,6 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use unstuck_adapters::artifacts::{ArtifactError, Overlap, collect_outputs, copy_exports, copy_inputs};
+use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_core::workflow::{Export, Input, Output};
 
 struct Bench {
@@ -37,23 +38,28 @@ impl Bench {
         assert!(status.success(), "{script}");
     }
 
+    fn context(&self) -> OwnFolder {
+        OwnFolder::of(&self.path("w"), &self.path("w/context"))
+    }
+
     fn collect(&self, path: &str) -> Result<Vec<String>, String> {
         let output = Output { name: "art".to_owned(), path: path.to_owned(), r#type: None };
         told(
-            collect_outputs(&self.path("w"), &self.path("w/context"), &"s".into(), &[output]),
+            collect_outputs(&self.path("w"), &self.context(), &"s".into(), &[output], &|| false),
             &self.path(""),
         )
     }
 
     fn input(&self) -> Result<Vec<String>, String> {
         let input = Input { from: "s".into(), artifact: "art".to_owned(), r#as: "in".to_owned() };
-        told(copy_inputs(&self.path("w"), &self.path("w/context"), &[input]), &self.path(""))
+        told(copy_inputs(&self.path("w"), &self.context(), &[input], &|| false), &self.path(""))
     }
 
     fn export(&self, overlap: Overlap) -> Result<Vec<String>, String> {
+        let child = OwnFolder::at(&self.path("child"));
         let export = Export { from: "c".into(), artifact: "art".to_owned(), r#as: "out".to_owned() };
         told(
-            copy_exports(&self.path("child"), &self.path("w/context"), &"s".into(), &[export], overlap),
+            copy_exports(&child, &self.context(), &"s".into(), &[export], overlap, &|| false),
             &self.path(""),
         )
     }
@@ -184,6 +190,40 @@ fn pipes_are_left_out_with_a_warning() {
         Ok(vec!["output \"art\" is incomplete: w/d/p is a pipe, socket or device".to_owned()])
     );
     assert_eq!(bench.tree("w/context/s/art"), "f=x");
+}
+
+#[test]
+fn holes_stay_holes_and_more_than_an_artifact_may_hold_is_left_out() {
+    use std::os::unix::fs::MetadataExt as _;
+    let bench = Bench::new(
+        "mkdir d; truncate -s 40G d/big; printf x | dd of=d/big bs=1 seek=9999999999 conv=notrunc status=none",
+    );
+    assert_eq!(bench.collect("d"), Ok(Vec::new()));
+    let copy = fs::metadata(bench.path("w/context/s/art/big")).unwrap();
+    assert_eq!(copy.len(), 40 << 30);
+    assert!(copy.blocks() < 1 << 14, "{} blocks", copy.blocks());
+    let mut deep = String::from("echo old >f; mkdir d; cd d");
+    (0..110).for_each(|_| deep.push_str("; mkdir d; cd d"));
+    let bench = Bench::new(&deep);
+    assert_eq!(bench.collect("f"), Ok(Vec::new()));
+    let told = "output \"art\" is not kept as a whole: it holds more than 100 folders in each other";
+    assert_eq!(bench.collect("d"), Ok(vec![told.to_owned()]));
+    assert_eq!(
+        bench.tree("w/context/s"),
+        "art/ art/f=old\n",
+        "an earlier copy stays, and nothing unfinished"
+    );
+}
+
+#[test]
+fn a_copy_that_is_to_stop_stops_and_leaves_nothing_unfinished() {
+    let bench = Bench::new("mkdir d; for n in $(seq 9); do echo x >d/$n; done");
+    let asked = std::cell::Cell::new(0);
+    let stops_soon = || asked.replace(asked.get() + 1) > 5;
+    let output = Output { name: "art".to_owned(), path: "d".to_owned(), r#type: None };
+    let copied = collect_outputs(&bench.path("w"), &bench.context(), &"s".into(), &[output], &stops_soon);
+    assert!(matches!(copied, Err(ArtifactError::Stopped { .. })), "{copied:?}");
+    assert_eq!(bench.tree("w/context/s"), "");
 }
 
 #[test]

@@ -4,9 +4,10 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
+use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::Spec;
 use unstuck_adapters::redact::Redactor;
 use unstuck_adapters::snapshot::Snapshots;
@@ -31,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
+use crate::summary_file::SummaryFile;
 use crate::{exit, system, text, typed};
 
 /// How a run is shown, and what is asked of branches.
@@ -45,6 +47,8 @@ pub struct Driving {
     /// Write the summary to this file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
+    #[arg(skip)]
+    summary_file: OnceLock<Arc<SummaryFile>>,
     /// Also take the values of these variables for secrets; the run remembers their names.
     #[arg(long = "secret", value_name = "NAME", env = "UNSTUCK_SECRETS", value_delimiter = ',')]
     pub secrets: Vec<String>,
@@ -70,19 +74,23 @@ impl Driving {
         self
     }
 
-    /// Finds out before the first step, not after the last.
+    /// Finds out before the first step, not after the last: whether it can be written, and what it is that was asked for. A
+    /// worker may put anything in its place later.
     pub fn summary_can_be_written(&self) -> Result<()> {
-        let Some(path) = &self.summary else { return Ok(()) };
-        let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        opened
-            .map(|_| ())
-            .map_err(|error| Error::usage(format!("cannot write the summary to {}: {error}", path.display())))
+        let Some(path) = self.summary.as_ref().filter(|_| self.summary_file.get().is_none()) else {
+            return Ok(());
+        };
+        let file = SummaryFile::find(path).map_err(|error| {
+            Error::usage(format!("cannot write the summary to {}: {error}", path.display()))
+        })?;
+        let _found_before = self.summary_file.set(Arc::new(file));
+        Ok(())
     }
 
     /// Writes the summary to the file that was asked for.
     fn write_summary(&self, summary: &serde_json::Value) -> Result<()> {
-        let Some(path) = &self.summary else { return Ok(()) };
-        std::fs::write(path, format!("{summary:#}\n")).map_err(|error| {
+        let Some((path, file)) = self.summary.as_ref().zip(self.summary_file.get()) else { return Ok(()) };
+        file.write(format!("{summary:#}\n").as_bytes()).map_err(|error| {
             Error::damaged(format!("cannot write the summary to {}: {error}", path.display()))
         })
     }
@@ -121,6 +129,7 @@ where
     F: Future<Output = std::result::Result<Ended, launch::Error>>,
 {
     let Shown { run, short, header, before } = shown;
+    driving.summary_can_be_written()?;
     let folder = runs.as_ref().map(|runs| runs.run(run));
     let mirror = folder.as_ref().map(RunFolder::mirror);
     let screen = Arc::new(Screen::new(driving.mode(), mirror, header.clone(), before.clone()));
@@ -186,13 +195,17 @@ fn diagnosis_of(ended: &Ended, folder: Option<&RunFolder>, short: &str) -> Optio
     let to = match started.workflow_file {
         // The views of a run with a file are in its workspace.
         Some(_) => {
-            let context = Path::new(&started.workspace).join(&started.workflow.context_dir);
+            let workspace = Path::new(&started.workspace);
+            let context = OwnFolder::of(workspace, &workspace.join(&started.workflow.context_dir));
             context.join(step.id.as_str()).join("_convergence")
         }
-        None => folder.artifacts().join("diagnosis").join(step.id.as_str()),
+        None => {
+            let diagnosis = folder.artifacts().join("diagnosis");
+            OwnFolder::at(&diagnosis).join(step.id.as_str())
+        }
     };
     match artifacts::write(&events, &step.id, short, &to) {
-        Ok(()) => Some(to.join("diagnosis.md")),
+        Ok(()) => Some(to.path().join("diagnosis.md")),
         Err(error) => {
             tracing::warn!(
                 error = with_causes(&error),

@@ -32,6 +32,7 @@ mod refused;
 mod report;
 mod screen;
 mod standing;
+mod summary_file;
 mod system;
 mod text;
 mod typed;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_adapters::artifacts::{self, Overlap};
+use unstuck_adapters::artifacts::{self, IsStopped, Overlap};
 use unstuck_adapters::checks::{self, Suite};
 use unstuck_adapters::environment::{self, BranchFacts, Facts};
+use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::{self, Patience, Spec, StopSignal};
 use unstuck_core::client::Client;
 use unstuck_core::event::{Call, Exit, Inquiry, Outcome, Parent, Purpose, RunOutcome};
@@ -27,6 +28,7 @@ use unstuck_core::{Due, RunState};
 use crate::branch_lock::BranchLock;
 use crate::call::{self, Listener, Planned, Tell};
 use crate::child::child_run_id;
+use crate::copies;
 use crate::machine::{Machine, Place};
 use crate::perform::decision_path;
 use crate::removed::Removed;
@@ -377,7 +379,7 @@ pub(crate) async fn run(
     step: &Step,
     job: Job,
     stop: StopSignal,
-    context_dir: &Path,
+    context: &OwnFolder,
     inquiry: Option<Inquiry>,
     (due, tell): (Due, Tell),
 ) -> (Outcome, Done) {
@@ -417,7 +419,7 @@ pub(crate) async fn run(
         }
         Job::Validators(validation) => validation.run(world, step, stop).await,
         Job::Unfit(why) => (broken(why), Done::default()),
-        Job::Child(child) => (child_run(world, step, *child, stop, context_dir).await, Done::default()),
+        Job::Child(child) => (child_run(world, step, *child, stop, context).await, Done::default()),
     }
 }
 
@@ -426,12 +428,12 @@ async fn child_run(
     step: &Step,
     (parent, child, place): (Parent, Subworkflow, Place),
     stop: StopSignal,
-    context_dir: &Path,
+    context: &OwnFolder,
 ) -> Outcome {
     let begun = std::time::Instant::now();
     let overlap = if child.exports_replace { Overlap::Replace } else { Overlap::Merge };
     let exports = child.exports.clone();
-    let mut outcome = match world.children.run(parent, child, place, stop).await {
+    let mut outcome = match world.children.run(parent, child, place, stop.clone()).await {
         Ok(outcome) => outcome,
         Err(why) => broken(why),
     };
@@ -439,14 +441,12 @@ async fn child_run(
     if let Exit::Child(child) = &outcome.exit
         && !outcome.exit.is_stopped()
     {
-        let child_context = context_dir.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
-        let copied = world.in_own_folder(&child_context, || {
-            artifacts::copy_exports(&child_context, context_dir, &step.id, &exports, overlap)
-        });
-        match copied {
-            Ok(missing) => outcome.notes.extend(missing),
-            Err(why) => outcome.fatal = Some(why),
-        }
+        let child_context = context.join("_subworkflows").join(step.id.as_str()).join(child.run.as_str());
+        let (own, step) = (context.join(step.id.as_str()), step.id.clone());
+        let copy = move |context: &OwnFolder, is_stopped: IsStopped<'_>| {
+            artifacts::copy_exports(&child_context, context, &step, &exports, overlap, is_stopped)
+        };
+        copies::run(context.clone(), own, stop, copy).await.note(&mut outcome);
     }
     outcome
 }

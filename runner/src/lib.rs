@@ -13,6 +13,7 @@ pub mod branch_lock;
 mod call;
 mod child;
 pub mod clock;
+mod copies;
 mod job;
 pub mod kick;
 pub mod launch;

@@ -1,18 +1,18 @@
 //! The machine that a run is carried out on: what is known of it, and what leaves it without secrets.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_adapters::branch::Protected;
+use unstuck_adapters::context;
 use unstuck_adapters::environment::{BranchFacts, ParentFacts};
+use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
 use unstuck_adapters::redact::Redactor;
-use unstuck_adapters::{artifacts, context};
 use unstuck_core::error::with_causes;
 use unstuck_core::event::{DecisionFile, Outcome, Parent};
 use unstuck_core::id::{Blob, Digest, Millis, RunId, Timestamp};
@@ -208,10 +208,7 @@ impl Machine {
             allow_protected_branch: self.allow_protected_branch,
             branch_lock: self.branch_lock.is_some(),
         };
-        let folder = self.context_dir(state);
-        let written = artifacts::check_way(&self.workspace, &folder)
-            .and_then(|()| context::write(&folder, state, events, &facts));
-        if let Err(error) = written {
+        if let Err(error) = context::write(&self.context(state), state, events, &facts) {
             tracing::warn!(error = with_causes(&error), "the views in the context folder were not written");
         }
     }
@@ -240,15 +237,9 @@ impl Machine {
         self.workspace.join(configured)
     }
 
-    /// Does something in a folder of ours, if it is where it is said to be, and not where a link leads. Says in words what
-    /// went wrong.
-    pub(crate) fn in_own_folder<T, E: fmt::Display>(
-        &self,
-        folder: &Path,
-        act: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, String> {
-        artifacts::check_way(&self.workspace, folder).map_err(|error| error.to_string())?;
-        act().map_err(|error| error.to_string())
+    /// Returns the same as the folder of ours that it is.
+    pub(crate) fn context(&self, state: &RunState) -> OwnFolder {
+        OwnFolder::of(&self.workspace, &self.context_dir(state))
     }
 
     /// Returns what of the workspace is ours, as absolute paths.

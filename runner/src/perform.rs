@@ -9,6 +9,7 @@ use std::sync::Arc;
 use unstuck_adapters::artifacts;
 use unstuck_adapters::blocking::blocking;
 use unstuck_adapters::decision_file::{self, MovedAside};
+use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_adapters::process::StopSignal;
 use unstuck_core::answer::AnswerSeen;
 use unstuck_core::completion::Phase;
@@ -25,6 +26,7 @@ use unstuck_core::{Due, Observation, RunState};
 
 use crate::branch_lock::BranchLock;
 use crate::call::Tell;
+use crate::copies::{self, Copied};
 use crate::job::{self, Asked, Done, Job, broken};
 use crate::left_by_worker::LeftByWorker;
 use crate::machine::{Machine, OWN_FOLDER};
@@ -60,7 +62,7 @@ struct Task {
     /// Why the workspace does not let it begin.
     in_the_way: Option<String>,
     notes: Vec<String>,
-    context_dir: PathBuf,
+    context: OwnFolder,
     /// What was asked.
     prompt: String,
     /// What of that are the worker's own words of the last time.
@@ -127,7 +129,7 @@ pub(crate) fn prepare(
         inquiry,
         in_the_way: aside.in_the_way.or(looked.in_the_way),
         notes,
-        context_dir: world.context_dir(state),
+        context: world.context(state),
         prompt: text,
         said: at.feedback.said.clone(),
     };
@@ -193,13 +195,20 @@ fn put_aside(
     notes: &mut Vec<String>,
 ) -> io::Result<Aside> {
     let has_worked = due.iteration > if is_check { Iteration::BASELINE } else { Iteration(1) };
-    let why = match move_aside(world, step, id, is_check, notes) {
+    // What a worker has made there is no folder of ours, and nobody's verdict either.
+    let cleared = if has_worked { decision_file::clear_way(&world.workspace, OWN_FOLDER) } else { Ok(None) };
+    let moved = cleared.and_then(|note| {
+        notes.extend(note);
+        move_aside(world, step, id, is_check, notes)
+    });
+    let why = match moved {
         Ok(old) => {
             let kept = old.map(|old| world.put(&old)).transpose()?;
             return Ok(Aside { kept, in_the_way: None });
         }
-        // A worker has put a link there. Nothing is read through it, so nothing that is old counts, and the worker is told.
-        Err(error) if has_worked && decision_file::leads_out_of_workspace(&error) => {
+        // A worker has put a link or a file there. Nothing is read through it, so nothing that is old counts, and the worker
+        // is told.
+        Err(error) if has_worked && decision_file::leads_nowhere(&error) && world.workspace.is_dir() => {
             notes.push(error.to_string());
             return Ok(Aside::default());
         }
@@ -344,7 +353,7 @@ pub(crate) async fn perform(
     if let Job::Checks(suite, _) = &mut job {
         suite.witness.clone_from(&witness);
     }
-    let (mut outcome, done) = task.carry_out(&world, job, stop, tell).await;
+    let (mut outcome, done) = task.carry_out(&world, job, stop.clone(), tell).await;
     let is_led_away = world.led_away().is_some();
     let decision_file = task.verdict_file(&world, is_led_away || outcome.exit.is_stopped());
     let now = match seen {
@@ -359,7 +368,7 @@ pub(crate) async fn perform(
     if let Some(witness) = witness {
         done.changed = witness.look().await;
     }
-    task.collect_outputs(&world, &mut outcome);
+    task.collect_outputs(&world, &mut outcome, stop).await;
     if let Some(copy) = copy {
         blocking(move || drop(copy)).await;
     }
@@ -380,9 +389,10 @@ impl Task {
         tell: Tell,
     ) -> (Outcome, Done) {
         let lock = world.branch_lock.as_ref().filter(|_| !self.is_check());
-        let (mut outcome, done) = match self.ready(world, lock) {
-            Err(why) => (broken(why), Done::default()),
-            Ok(missing) => {
+        let (mut outcome, done) = match self.ready(world, lock, stop.clone()).await {
+            Copied::Refused(why) => (broken(why), Done::default()),
+            Copied::Stopped => (Outcome::of(Exit::Stopped), Done::default()),
+            Copied::Done(missing) => {
                 let (mut outcome, done) = self.run(world, job, stop, tell).await;
                 outcome.notes.splice(0..0, missing);
                 // What is read from here on would be somebody else's.
@@ -397,13 +407,20 @@ impl Task {
         (outcome, done)
     }
 
-    /// Copies the inputs, and returns which of them are missing; or says why it cannot begin.
-    fn ready(&self, world: &Machine, lock: Option<&BranchLock>) -> Result<Vec<String>, String> {
-        if let Some(why) = &self.in_the_way {
-            return Err(why.clone());
+    /// Copies the inputs, and tells which of them are missing; or says why it cannot begin.
+    async fn ready(&self, world: &Arc<Machine>, lock: Option<&BranchLock>, stop: StopSignal) -> Copied {
+        let held = lock.map_or(Ok(()), BranchLock::check);
+        if let Some(why) = self.in_the_way.clone().or(held.err()) {
+            return Copied::Refused(why);
         }
-        lock.map_or(Ok(()), BranchLock::check)?;
-        inputs(world, &self.step, self.is_check(), &self.context_dir)
+        if self.is_check() || self.step.inputs.is_empty() {
+            return Copied::Done(Vec::new());
+        }
+        let (workspace, inputs) = (world.workspace.clone(), self.step.inputs.clone());
+        let copy = move |context: &OwnFolder, is_stopped: artifacts::IsStopped<'_>| {
+            artifacts::copy_inputs(&workspace, context, &inputs, is_stopped)
+        };
+        copies::run(self.context.clone(), self.context.clone(), stop, copy).await
     }
 
     async fn run(&self, world: &Arc<Machine>, job: Job, stop: StopSignal, tell: Tell) -> (Outcome, Done) {
@@ -415,7 +432,7 @@ impl Task {
             }
             job => {
                 let telling = (self.due.clone(), tell);
-                job::run(world, &self.step, job, stop, &self.context_dir, self.inquiry, telling).await
+                job::run(world, &self.step, job, stop, &self.context, self.inquiry, telling).await
             }
         }
     }
@@ -447,12 +464,18 @@ impl Task {
         prompts::answer(&self.step, &asked, outcome, decision_file)
     }
 
-    fn collect_outputs(&self, world: &Machine, outcome: &mut Outcome) {
+    async fn collect_outputs(&self, world: &Arc<Machine>, outcome: &mut Outcome, stop: StopSignal) {
         let has_ended = outcome.fatal.is_none() && !outcome.exit.is_stopped();
         let is_done = has_ended && (self.is_check() || succeeded(outcome));
-        if self.is_last && is_done {
-            outputs(world, &self.step, &self.context_dir, outcome);
+        if !self.is_last || !is_done || self.step.outputs.is_empty() {
+            return;
         }
+        let (workspace, step) = (world.workspace.clone(), self.step.clone());
+        let copy = move |context: &OwnFolder, is_stopped: artifacts::IsStopped<'_>| {
+            artifacts::collect_outputs(&workspace, context, &step.id, &step.outputs, is_stopped)
+        };
+        let own = self.context.join(self.step.id.as_str());
+        copies::run(self.context.clone(), own, stop, copy).await.note(outcome);
     }
 
     /// Returns what is recorded of its end.
@@ -516,24 +539,4 @@ fn read_and_tidy(workspace: &Path, path: &Path) -> DecisionFile {
         let _moved = decision_file::move_aside(workspace, path);
     }
     file
-}
-
-fn inputs(world: &Machine, step: &Step, is_check: bool, context_dir: &Path) -> Result<Vec<String>, String> {
-    if is_check || step.inputs.is_empty() {
-        return Ok(Vec::new());
-    }
-    world.in_own_folder(context_dir, || artifacts::copy_inputs(&world.workspace, context_dir, &step.inputs))
-}
-
-fn outputs(world: &Machine, step: &Step, context_dir: &Path, outcome: &mut Outcome) {
-    if step.outputs.is_empty() {
-        return;
-    }
-    let collected = world.in_own_folder(context_dir, || {
-        artifacts::collect_outputs(&world.workspace, context_dir, &step.id, &step.outputs)
-    });
-    match collected {
-        Ok(missing) => outcome.notes.extend(missing),
-        Err(why) => outcome.fatal = Some(why),
-    }
 }

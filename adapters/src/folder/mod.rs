@@ -10,7 +10,7 @@ mod unix;
 mod windows;
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 #[cfg(unix)]
 use self::unix as platform;
@@ -18,8 +18,8 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub(crate) use platform::{
-    Folder, as_bytes, as_path, exchange, is_awaited, keep_writable, let_owner_read, link, look_at, open_file,
-    own_output, own_output_paths, set_permissions,
+    Folder, as_bytes, as_path, is_awaited, let_owner_read, look_at, next_content, open_file, own_output,
+    own_output_paths, set_permissions, share_content,
 };
 
 /// What a file is, in the part of a mode that says so; the numbers are those of git and of Unix.
@@ -112,6 +112,12 @@ pub(crate) fn read_small(file: File, size_max: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     file.take(size_max).read_to_end(&mut content).ok()?;
     Some(content)
+}
+
+/// Says that there is content from a place to the end of a file, where nobody knows of its holes.
+fn all_content(mut file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+    file.seek(SeekFrom::Start(from))?;
+    Ok((from < size).then_some((from, size)))
 }
 
 /// Returns the names that a path goes through.

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, Permissions};
+#[cfg(not(target_vendor = "apple"))]
+use std::fs;
+use std::fs::File;
 use std::io;
 #[cfg(not(target_vendor = "apple"))]
 use std::os::fd::AsRawFd as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -19,7 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, leads_out, steps};
+use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -159,8 +160,27 @@ impl Folder {
 
     /// Creates a file, for its owner only, under a name that nothing has.
     pub(crate) fn create(&self, name: &[u8]) -> io::Result<File> {
+        self.create_as(name, 0o600)
+    }
+
+    /// Creates a file with the permissions that new files have, under a name that nothing has.
+    pub(crate) fn create_for_all(&self, name: &[u8]) -> io::Result<File> {
+        self.create_as(name, 0o666)
+    }
+
+    fn create_as(&self, name: &[u8], mode: RawMode) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?))
+        Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
+    }
+
+    /// Creates a folder under a name that nothing has.
+    pub(crate) fn make_new(&self, name: &[u8]) -> io::Result<()> {
+        Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Looks at the folder itself.
+    pub(crate) fn seen(&self) -> io::Result<Seen> {
+        Ok(seen(&fstat(&self.0)?))
     }
 
     /// Creates a symbolic link.
@@ -176,6 +196,19 @@ impl Folder {
     /// Renames something in the folder; a file that has the new name is replaced.
     pub(crate) fn rename(&self, name: &[u8], to: &[u8]) -> io::Result<()> {
         Ok(renameat(&self.0, name, &self.0, to)?)
+    }
+
+    /// Lets two names change places in one step, where the system can do that.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn exchange(&self, one: &[u8], other: &[u8]) -> io::Result<()> {
+        use rustix::fs::{RenameFlags, renameat_with};
+        Ok(renameat_with(&self.0, one, &self.0, other, RenameFlags::EXCHANGE)?)
+    }
+
+    /// Lets two names change places in one step, where the system can do that.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn exchange(&self, _one: &[u8], _other: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Removes a file or link.
@@ -330,27 +363,38 @@ fn path_of(file: BorrowedFd<'_>) -> Option<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
-/// Gives a folder the permissions of another, and its owner all.
-pub(crate) fn keep_writable(folder: &Path, like: &Metadata) -> io::Result<()> {
-    fs::set_permissions(folder, Permissions::from_mode(like.permissions().mode() & 0o777 | 0o700))
-}
-
-/// Lets two names change places in one step, where the system can do that.
+/// Lets a file have the content of another one without a copy of it, where the file system can do that.
 #[cfg(target_os = "linux")]
-pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    use rustix::fs::{RenameFlags, renameat_with};
-    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+pub(crate) fn share_content(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
 }
 
-/// Lets two names change places in one step, where the system can do that.
+/// Lets a file have the content of another one without a copy of it, where the file system can do that.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
+pub(crate) fn share_content(_from: &File, _to: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Creates a symbolic link.
-pub(crate) fn link(target: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, link)
+/// Returns from where to where there is content in a file at or behind a place; `None` where nothing comes but a hole. Where the
+/// system does not tell, all of it is content.
+#[cfg(any(target_os = "linux", target_vendor = "apple", target_os = "freebsd"))]
+pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+    use rustix::fs::{SeekFrom, seek};
+    match seek(file, SeekFrom::Data(from)) {
+        Ok(begin) => {
+            let end = seek(file, SeekFrom::Hole(begin)).unwrap_or(size).max(begin);
+            seek(file, SeekFrom::Start(begin))?;
+            Ok(Some((begin, end)))
+        }
+        Err(Errno::NXIO) => Ok(None),
+        Err(_) => all_content(file, from, size),
+    }
+}
+
+/// Returns from where to where there is content in a file at or behind a place: the system does not tell.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple", target_os = "freebsd")))]
+pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+    all_content(file, from, size)
 }
 
 /// Returns a path as bytes with slashes.

@@ -4,7 +4,7 @@
 //! one above it; so a path through it leads to where it led when it was opened.
 
 use std::borrow::Cow;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::windows::fs::{OpenOptionsExt as _, symlink_dir, symlink_file};
 use std::os::windows::io::AsRawHandle as _;
@@ -18,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     GetFileInformationByHandleEx,
 };
 
-use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, leads_out, steps};
+use super::{FILE, FOLDER, LINK, Seen, Stamp, TYPE, all_content, leads_out, steps};
 
 /// Permissions that all files have: those of the system are of another kind, and stay as they are.
 const PERMISSIONS: u32 = 0o644;
@@ -104,6 +104,26 @@ impl Folder {
     /// Creates a file under a name that nothing has.
     pub(crate) fn create(&self, name: &[u8]) -> io::Result<File> {
         File::create_new(self.path_of(name)?)
+    }
+
+    /// Creates a file under a name that nothing has.
+    pub(crate) fn create_for_all(&self, name: &[u8]) -> io::Result<File> {
+        self.create(name)
+    }
+
+    /// Creates a folder under a name that nothing has.
+    pub(crate) fn make_new(&self, name: &[u8]) -> io::Result<()> {
+        fs::create_dir(self.path_of(name)?)
+    }
+
+    /// Looks at the folder itself.
+    pub(crate) fn seen(&self) -> io::Result<Seen> {
+        look_at(&self.pin)
+    }
+
+    /// Lets two names change places in one step, which this system cannot.
+    pub(crate) fn exchange(&self, _one: &[u8], _other: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Creates a symbolic link.
@@ -235,18 +255,18 @@ pub(crate) fn set_permissions(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Does nothing: permissions of the system are of another kind.
-pub(crate) fn keep_writable(_folder: &Path, _like: &Metadata) -> io::Result<()> {
-    Ok(())
-}
-
-/// Lets two names change places in one step, which this system cannot.
-pub(crate) fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
+/// Lets a file have the content of another one without a copy of it, which this system cannot.
+pub(crate) fn share_content(_from: &File, _to: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Returns from where to where there is content in a file at or behind a place: all of it.
+pub(crate) fn next_content(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+    all_content(file, from, size)
+}
+
 /// Creates a symbolic link. The system wants to know beforehand what it leads to.
-pub(crate) fn link(target: &Path, link: &Path) -> io::Result<()> {
+fn link(target: &Path, link: &Path) -> io::Result<()> {
     let leads_to_folder = link.with_file_name(target).is_dir();
     if leads_to_folder { symlink_dir(target, link) } else { symlink_file(target, link) }
 }

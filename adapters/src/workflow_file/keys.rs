@@ -232,7 +232,7 @@ const STEP: &[Key] = &[
     optional("workspace", Kind::Path, "`.`", "Working folder, from the workspace root.").worker(),
     optional("depends_on", NAME_LIST, "`[]`", "Steps that must have ended before."),
     optional("inputs", Kind::List(&Kind::Map(Level::Input)), "`[]`", "Artifacts of those steps that are copied into the workspace before every attempt."),
-    optional("outputs", Kind::List(&Kind::Map(Level::Output)), "`[]`", "Files that become artifacts after the work.").worker(),
+    optional("outputs", Kind::List(&Kind::Map(Level::Output)), "`[]`", "Files that become artifacts after the work, of up to 2 GiB and 500,000 files each.").worker(),
     optional("timeout", Kind::Span, "`24h`", "Bound of one attempt of the worker, never beyond that of the run."),
     optional("idle_timeout", Kind::Span, "`30m`", "How long a worker or check may do nothing: no output, no processor time, no change of a file. After a written verdict, or a prompt for input, a minute is enough.").ours(),
     optional("max_retries", Kind::Whole(0), "0", "Retries per iteration with `on_failure: retry`."),

@@ -1,9 +1,9 @@
 //! `unstuck artifacts`: what a run leaves for a person, made from its log.
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use unstuck_adapters::own_folder::OwnFolder;
 use unstuck_core::Event;
 use unstuck_core::id::StepId;
 
@@ -52,11 +52,10 @@ pub fn artifacts(global: &Global, args: &Args) -> Result {
     for step in steps {
         match &args.to {
             Some(folder) => {
-                let folder = folder.join(step.as_str());
-                write(&events, step, found.short(), &folder).map_err(|error| {
-                    Error::usage(format!("cannot write to {}: {error}", folder.display()))
-                })?;
-                println!("{}", folder.display());
+                let folder = OwnFolder::at(folder).join(step.as_str());
+                write(&events, step, found.short(), &folder)
+                    .map_err(|error| Error::usage(format!("cannot write {error}")))?;
+                println!("{}", folder.path().display());
             }
             None => {
                 let files = unstuck_replay::diagnosis(&events, step, found.short()).unwrap_or_default();
@@ -80,10 +79,7 @@ fn as_json(events: &[Event], step: &StepId, short: &str) -> serde_json::Value {
 }
 
 /// Writes the diagnosis of a step, and all that it rests on.
-pub fn write(events: &[Event], step: &StepId, short: &str, folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    for (name, text) in unstuck_replay::diagnosis(events, step, short).unwrap_or_default() {
-        fs::write(folder.join(name), text)?;
-    }
-    Ok(())
+pub fn write(events: &[Event], step: &StepId, short: &str, folder: &OwnFolder) -> io::Result<()> {
+    let files = unstuck_replay::diagnosis(events, step, short).unwrap_or_default();
+    files.iter().try_for_each(|(name, text)| folder.put(name, text.as_bytes()))
 }

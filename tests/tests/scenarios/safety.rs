@@ -700,10 +700,74 @@ fn s66_a_link_in_place_of_the_context_folder_leads_nobody_out() {
         "context_dir: ctx\n",
         "worker: COMMAND\ncommand: 'rm -rf ctx; ln -s \"$SCRATCH/outside\" ctx; echo out >o'\ninstructions: Mend it.\noutputs:\n  - {name: o, path: o, type: code}",
     );
-    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("ctx is a link");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("ctx is a link").says("what takes it away: rm ");
     let there = |file: &str| fs::read_to_string(outside.join(file)).unwrap_or_default();
     assert_eq!((there("work/o/precious"), there("_workflow.json")), ("hours".to_owned(), "mine".to_owned()));
     assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 2);
+}
+
+#[test]
+fn what_a_worker_puts_where_unstuck_writes_is_neither_followed_nor_waited_for() {
+    for plant in [
+        "ln -s \"$SCRATCH/mine\" ctx/work/_meta.json.new",
+        "rm -f ctx/work/_meta.json; ln -s \"$SCRATCH/mine\" ctx/work/_meta.json",
+        "rm -f ctx/_workflow.json; ln -s \"$SCRATCH/mine\" ctx/_workflow.json",
+        "rm -rf ctx/work; ln -s \"$SCRATCH/outside\" ctx/work",
+        "rm -rf ctx/work/_convergence; ln -s \"$SCRATCH/outside\" ctx/work/_convergence",
+        "rm -rf ctx; ln -s \"$SCRATCH/outside\" ctx",
+        "mkdir -p ctx/work/_convergence; mkfifo ctx/work/_meta.json.new ctx/work/_convergence/state.json.new ctx/_workflow.json.new",
+        "rm -f ctx/work/*.json ctx/*.json; mkfifo ctx/work/_meta.json ctx/_workflow.json",
+        "rm -rf ctx/work; mkfifo ctx/work",
+        "rm -rf ctx; mkfifo ctx",
+    ] {
+        let stage = Stage::repository();
+        fs::create_dir(stage.scratch("outside")).expect("the scratch folder is ours");
+        fs::write(stage.scratch("mine"), "mine").expect("the scratch folder is ours");
+        fs::write(stage.scratch("agent.sh"), format!("echo x >>f.txt\n{plant}\ntrue\n"))
+            .expect("the scratch folder is ours");
+        stage.workflow(
+            "context_dir: ctx\n",
+            "worker: COMMAND\ncommand: sh \"$SCRATCH/agent.sh\"\ninstructions: Mend it.\nmax_iterations: 2\n\
+             convergence: {enabled: true}\n\
+             completion_check: {worker: CUSTOM, instructions: exit 1, capabilities: [READ]}",
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(2);
+        assert_eq!(fs::read_to_string(stage.scratch("mine")).expect("it is there"), "mine", "{plant}");
+        let outside = fs::read_dir(stage.scratch("outside")).expect("it is there");
+        assert_eq!(outside.count(), 0, "{plant}");
+        stage.verify();
+    }
+}
+
+#[test]
+fn what_stands_in_place_of_a_folder_above_the_decision_file_costs_an_iteration_and_no_run() {
+    const CLAIM: &str =
+        r#"printf '{"decision":"complete","check_id":"%s"}' "$UNSTUCK_CHECK_ID" >"$UNSTUCK_DECISION_FILE""#;
+    for (folder, plant, mends) in [
+        (".unstuck", "rm -rf .unstuck; echo hi >.unstuck", ":"),
+        (".unstuck", "rm -rf .unstuck; mkfifo .unstuck", ":"),
+        ("verdicts", "rm -rf verdicts; echo hi >verdicts", "rm -rf verdicts; mkdir verdicts"),
+        ("verdicts", "rm -rf verdicts; mkfifo verdicts", "rm -rf verdicts; mkdir verdicts"),
+    ] {
+        let stage = Stage::repository();
+        let agent = format!(
+            "cat >>\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"\n\
+             if [ $(wc -l <\"$SCRATCH/calls\") = 1 ]; then {plant}; else {mends}; {CLAIM}; fi\n"
+        );
+        fs::write(stage.scratch("agent.sh"), agent).expect("the scratch folder is ours");
+        stage.workflow(
+            "",
+            &format!(
+                "worker: COMMAND\ncommand: sh \"$SCRATCH/agent.sh\"\ninstructions: Mend it.\nmax_iterations: 3\n\
+                 completion_check: {{claim: true, decision_file: {folder}/d.json}}"
+            ),
+        );
+        stage.unstuck(&["run", "flow.yaml"]).with_status(0);
+        let decisions: Vec<String> = stage.verdicts().iter().map(|it| it["decision"].to_string()).collect();
+        assert_eq!(decisions, ["\"none\"", "\"complete\""], "{plant}");
+        assert!(stage.noted("prompt").contains("unreadable"), "{plant}: {}", stage.noted("prompt"));
+        stage.verify();
+    }
 }
 
 #[test]

@@ -1,0 +1,230 @@
+//! A folder of ours in the workspace, where anybody may put a link, a pipe or a file in place of anything, at any time.
+//!
+//! It is reached from the workspace folder by folder. A file in it is written under a name that nothing has and nobody can
+//! guess, and takes its place as a whole; so nothing that stands there is opened, followed or waited for.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::folder::{self, FOLDER, Folder, LINK, TYPE};
+use crate::shell;
+
+/// Where a folder of ours is, or is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// Where the way begins on which no link is followed.
+    root: PathBuf,
+    /// The rest of it.
+    below: PathBuf,
+    /// The beginning is ours, too, and made where it is missing. A workspace is not.
+    is_all_ours: bool,
+}
+
+impl OwnFolder {
+    /// Returns `folder`, which is reached from the workspace where it is within it.
+    pub fn of(workspace: &Path, folder: &Path) -> Self {
+        match folder.strip_prefix(workspace) {
+            Ok(below) if below != Path::new("") => {
+                Self { root: workspace.to_owned(), below: below.to_owned(), is_all_ours: false }
+            }
+            _ => Self::at(folder),
+        }
+    }
+
+    /// Returns a folder that is ours wherever it is, and may be reached through links.
+    pub fn at(folder: &Path) -> Self {
+        Self { root: folder.to_owned(), below: PathBuf::new(), is_all_ours: true }
+    }
+
+    /// Returns a folder in this one.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        Self { below: self.below.join(name), ..self.clone() }
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> PathBuf {
+        // Without a slash at its end.
+        self.root.join(&self.below).components().collect()
+    }
+
+    /// Puts a file in its place as a whole, so that a reader never sees half of it. Makes the folders that are missing.
+    ///
+    /// # Errors
+    ///
+    /// What stands in the way, or what the system refuses.
+    pub fn put(&self, name: impl AsRef<Path>, content: &[u8]) -> io::Result<()> {
+        let name = name.as_ref();
+        // On the way to what is there, nobody needs the right to list folders.
+        let folder = match self.open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make()?,
+            opened => opened?,
+        };
+        let put = put(&folder, &folder::as_bytes(name), content);
+        put.map_err(|error| at(&self.path().join(name), error))
+    }
+
+    /// Finds out whether a file can be put there. Nothing of that is left.
+    ///
+    /// # Errors
+    ///
+    /// What stands in the way, or what the system refuses.
+    pub fn can_be_written_to(&self) -> io::Result<()> {
+        let folder = self.open()?;
+        let made = create_beside(&folder).map_err(|error| at(&self.path(), error))?;
+        folder.remove_file(&made.0)
+    }
+
+    /// Opens it, and makes what is missing of it.
+    pub(crate) fn make(&self) -> io::Result<Folder> {
+        if self.is_all_ours {
+            fs::create_dir_all(&self.root).map_err(|error| at(&self.root, error))?;
+        }
+        self.reach(|root, below| root.make_below(below))
+    }
+
+    /// Opens it. What is missing is an error of that kind.
+    pub(crate) fn open(&self) -> io::Result<Folder> {
+        self.reach(|root, below| root.open_below(below))
+    }
+
+    /// Says what stands in the way to it, if anything does that is no folder. Nothing is made.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names what stands there.
+    pub fn check_way(&self) -> io::Result<()> {
+        match self.open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            opened => opened.map(drop),
+        }
+    }
+
+    fn reach(&self, go: impl FnOnce(&Folder, &[u8]) -> io::Result<Folder>) -> io::Result<Folder> {
+        let root = self.root.canonicalize().and_then(|root| Folder::root(&root));
+        let root = root.map_err(|error| at(&self.root, error))?;
+        go(&root, &folder::as_bytes(&self.below)).map_err(|error| self.in_the_way(&root, error))
+    }
+
+    /// Finds what made the way end.
+    fn in_the_way(&self, root: &Folder, error: io::Error) -> io::Error {
+        let (mut folder, mut path) = (root.try_clone(), self.root.clone());
+        for name in self.below.components() {
+            let name = folder::as_bytes(name.as_os_str().as_ref()).into_owned();
+            path.push(&*folder::as_path(&name));
+            let Ok(here) = folder else { break };
+            let what = match here.look(&name).map(|seen| seen.mode & TYPE) {
+                Ok(FOLDER) => {
+                    folder = here.open(&name);
+                    continue;
+                }
+                Ok(LINK) => "is a link, and nothing is read or written through one",
+                Ok(_) => "is no folder, and one of Unstuck must be there",
+                Err(_) => break,
+            };
+            let away = shell::quoted(&path.to_string_lossy());
+            let why = format!("{} {what}; what takes it away: rm {away}", path.display());
+            return io::Error::new(error.kind(), why);
+        }
+        at(&self.path(), error)
+    }
+}
+
+fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Puts a file in its place in an open folder. Whatever else has that name, but for a folder, is replaced.
+pub(crate) fn put(folder: &Folder, name: &[u8], content: &[u8]) -> io::Result<()> {
+    let (temporary, mut file) = create_beside(folder)?;
+    let written = file.write_all(content).and_then(|()| folder.own_like(folder, &temporary));
+    drop(file);
+    place(folder, &temporary, name, written)
+}
+
+/// Gives what was made under another name its own, if it was made; else nothing of it is left.
+pub(crate) fn place(folder: &Folder, made: &[u8], name: &[u8], result: io::Result<()>) -> io::Result<()> {
+    let placed = result.and_then(|()| folder.rename(made, name));
+    if placed.is_err() {
+        let _best_effort = folder.remove_file(made);
+    }
+    placed
+}
+
+/// Creates a file under a name that nothing has.
+pub(crate) fn create_beside(folder: &Folder) -> io::Result<(Vec<u8>, File)> {
+    make_beside(|name| folder.create_for_all(name))
+}
+
+/// Makes something under a name that nothing has and nobody can guess.
+pub(crate) fn make_beside<T>(mut make: impl FnMut(&[u8]) -> io::Result<T>) -> io::Result<(Vec<u8>, T)> {
+    const TRIES: u32 = 100;
+    let mut tried = 0;
+    loop {
+        let name = format!("{PREFIX}{:016x}{SUFFIX}", RandomState::new().build_hasher().finish());
+        match make(name.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tried < TRIES => tried += 1,
+            made => return Ok((name.into_bytes(), made?)),
+        }
+    }
+}
+
+const PREFIX: &str = ".unstuck-";
+const SUFFIX: &str = ".tmp";
+
+/// Says whether a name is one that something has only until it is whole.
+pub(crate) fn is_temporary(name: &[u8]) -> bool {
+    name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Puts `w/ctx/s/f.json` after a script has run in `w`, and returns what came of it: the file, or the complaint.
+    fn put_after(script: &str) -> (Result<String, String>, String) {
+        let place = tempfile::tempdir().expect("the folder is ours");
+        let workspace = place.path().join("w");
+        fs::create_dir(&workspace).expect("the folder is ours");
+        fs::write(place.path().join("secret"), "mine").expect("the folder is ours");
+        let sh = std::process::Command::new("sh").args(["-ec", script]).current_dir(&workspace).status();
+        assert!(sh.expect("the folder is ours").success(), "{script}");
+        let folder = OwnFolder::of(&workspace, &workspace.join("ctx/s"));
+        let put = folder.put("f.json", b"ours").map_err(|error| error.to_string());
+        let told = put.map_err(|why| why.replace(&format!("{}/", workspace.display()), ""));
+        let file = workspace.join("ctx/s/f.json");
+        let secret = fs::read_to_string(place.path().join("secret")).expect("the folder is ours");
+        (told.map(|()| fs::read_to_string(&file).expect("the folder is ours")), secret)
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_file_is_replaced_and_never_opened() {
+        for script in [
+            ":",
+            "mkdir -p ctx/s; echo old >ctx/s/f.json",
+            "mkdir -p ctx/s; ln -s ../../../secret ctx/s/f.json",
+            "mkdir -p ctx/s; ln -s ../../../secret ctx/s/f.json.new",
+            "mkdir -p ctx/s; mkfifo ctx/s/f.json ctx/s/f.json.new",
+            "mkdir -p ctx/s; ln -s nothing ctx/s/f.json",
+        ] {
+            assert_eq!(put_after(script), (Ok("ours".to_owned()), "mine".to_owned()), "{script}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_way_to_a_folder_is_named() {
+        const LINK: &str = "is a link, and nothing is read or written through one";
+        const OTHER: &str = "is no folder, and one of Unstuck must be there";
+        for (script, expected) in [
+            ("ln -s .. ctx", format!("ctx {LINK}; what takes it away: rm ctx")),
+            ("mkdir ctx; ln -s ../.. ctx/s", format!("ctx/s {LINK}; what takes it away: rm ctx/s")),
+            ("mkfifo ctx", format!("ctx {OTHER}; what takes it away: rm ctx")),
+            ("mkdir ctx; echo x >ctx/s", format!("ctx/s {OTHER}; what takes it away: rm ctx/s")),
+            ("mkdir -p ctx/s/f.json", "ctx/s/f.json: Is a directory (os error 21)".to_owned()),
+        ] {
+            assert_eq!(put_after(script), (Err(expected), "mine".to_owned()), "{script}");
+        }
+    }
+}
