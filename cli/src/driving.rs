@@ -33,7 +33,7 @@ use crate::explained::{explained, of_snapshots};
 use crate::project::{Found, Project};
 use crate::screen::{self, Mode, Screen};
 use crate::summary_file::SummaryFile;
-use crate::{exit, system, text, typed};
+use crate::{exit, outlet, system, text, typed};
 
 /// How a run is shown, and what is asked of branches.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -130,6 +130,7 @@ where
 {
     let Shown { run, short, header, before } = shown;
     driving.summary_can_be_written()?;
+    outlet::install();
     let folder = runs.as_ref().map(|runs| runs.run(run));
     let mirror = folder.as_ref().map(RunFolder::mirror);
     let screen = Arc::new(Screen::new(driving.mode(), mirror, header.clone(), before.clone()));

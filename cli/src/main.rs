@@ -3,14 +3,14 @@
 /// The standard macros panic where nobody reads any more (`unstuck runs | head -1`). These do not: the
 /// work goes on, and the exit status says what it would have said. See [`OUTPUT_LOST`] for other trouble.
 macro_rules! print {
-    ($($text:tt)*) => { $crate::say(&mut std::io::stdout(), format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::say($crate::outlet::Stream::Out, format_args!($($text)*)) };
 }
 macro_rules! println {
     () => { print!("\n") };
     ($($text:tt)*) => { print!("{}\n", format_args!($($text)*)) };
 }
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::say(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::say($crate::outlet::Stream::Err, format_args!("{}\n", format_args!($($text)*))) };
 }
 
 mod args;
@@ -26,6 +26,7 @@ mod explained;
 mod logins;
 mod moment;
 mod origin;
+mod outlet;
 mod programs;
 mod project;
 mod refused;
@@ -40,7 +41,7 @@ mod version;
 mod worktrees;
 
 use std::fmt;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,6 +49,7 @@ use clap::{CommandFactory as _, Parser as _};
 use serde::Serialize;
 
 use crate::args::Args;
+use crate::outlet::Stream;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
@@ -59,7 +61,8 @@ fn main() -> ExitCode {
     typed::remember(&args.global);
     system::outlive_a_limit_of_file_size();
     let works = args.command.as_ref().is_some_and(|command| command.works());
-    match commands::run(args) {
+    let ended = commands::run(args);
+    let status = match ended {
         // The status of a run is about the run, whoever reads about it.
         Ok(exit::OK) if !works && OUTPUT_LOST.load(Ordering::Relaxed) => {
             eprintln!(
@@ -73,23 +76,34 @@ fn main() -> ExitCode {
             eprintln!("{}", error.in_columns(columns));
             exit::code(i32::from(error.status()))
         }
-    }
+    };
+    outlet::finish();
+    status
 }
 
 /// Something could not be written although somebody would have read it: a full disk, for instance.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-fn say(out: &mut dyn Write, text: fmt::Arguments<'_>) {
-    wrote(out.write_all(text::shown(&text.to_string()).as_bytes()));
+fn say(to: Stream, text: fmt::Arguments<'_>) {
+    print_to(to, text::shown(&text.to_string()).as_bytes());
+}
+
+fn print_to(to: Stream, bytes: &[u8]) {
+    if outlet::send(to, bytes) {
+        return;
+    }
+    wrote(match to {
+        Stream::Out => io::stdout().write_all(bytes),
+        Stream::Err => io::stderr().write_all(bytes),
+    });
 }
 
 /// Prints what others may have written: byte for byte where it is read on, and for the eye on a terminal.
 fn print_exactly(bytes: &[u8]) {
-    let mut out = io::stdout().lock();
-    if out.is_terminal() {
-        say(&mut out, format_args!("{}", String::from_utf8_lossy(bytes)));
+    if io::stdout().is_terminal() {
+        say(Stream::Out, format_args!("{}", String::from_utf8_lossy(bytes)));
     } else {
-        wrote(out.write_all(bytes));
+        print_to(Stream::Out, bytes);
     }
 }
 
@@ -125,7 +139,7 @@ fn log_to_stderr(verbose: bool) {
     let filter = EnvFilter::try_from_env("UNSTUCK_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},sled=off")));
     let colours = io::stderr().is_terminal() && text::may_be_coloured();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| outlet::Log);
     // Where standard error is gone, there is nowhere to say that either.
     log.with_ansi(colours).with_target(false).log_internal_errors(false).init();
 }

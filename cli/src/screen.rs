@@ -9,7 +9,7 @@ mod report;
 mod stuck;
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,6 +24,7 @@ use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{FailureStory, IterationStory, Story};
 use unstuck_runner::Watcher;
+use unstuck_store::regular;
 
 use self::child::ChildView;
 use self::live::Live;
@@ -31,6 +32,7 @@ pub use self::report::{
     answers, brief, changed_file, checks, commands, end, end_json, evidence, header, more_to_spend, next,
     notes, spent, spent_json,
 };
+use crate::outlet::Stream;
 use crate::text;
 use crate::typed::UNSTUCK;
 
@@ -93,11 +95,10 @@ impl Screen {
 
     /// Prints the lines of the log that are new.
     fn print_log(&self, inner: &mut Inner, events: &[Event]) {
-        let mut out = io::stdout().lock();
+        let print = |line: &str| crate::print_to(Stream::Out, format!("{line}\n").as_bytes());
         let Some(mirror) = &self.mirror else {
             for event in events {
-                let _nobody_may_listen =
-                    writeln!(out, "{}", serde_json::to_string(event).expect("an event is plain data"));
+                print(&serde_json::to_string(event).expect("an event is plain data"));
             }
             return;
         };
@@ -106,7 +107,7 @@ impl Screen {
         }
         let Some(log) = &mut inner.log else { return };
         for line in log.lines().take(events.len()).map_while(Result::ok) {
-            let _nobody_may_listen = writeln!(out, "{line}");
+            print(&line);
         }
     }
 }
@@ -161,7 +162,7 @@ impl Inner {
 
 /// Opens a log behind the line of an event.
 fn open_behind(mirror: &Path, seq: Seq) -> io::Result<BufReader<File>> {
-    let mut log = BufReader::new(File::open(mirror)?);
+    let mut log = BufReader::new(regular::open(mirror)?);
     for _ in 0..seq.0 {
         log.skip_until(b'\n')?;
     }

@@ -17,6 +17,7 @@ mod calls;
 mod limits;
 mod odd;
 mod place;
+mod readers;
 mod sample;
 mod takeover;
 #[cfg(target_arch = "x86_64")]

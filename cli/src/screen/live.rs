@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use unstuck_core::money::Spent;
 use unstuck_core::state::StepPhase;
 
 use super::brief;
-use crate::text;
+use crate::{outlet, text};
 
 /// The live view.
 pub struct Live {
@@ -35,19 +35,25 @@ struct Active {
 /// How often the view is drawn in a second at most.
 const REDRAWN_HZ: u8 = 20;
 
-/// A terminal that may be closed while the run goes on. Nobody sees what is written then, and nothing fails for that.
+/// A terminal that may be closed or halted while the run goes on: what is drawn is handed on as a whole, and nobody waits
+/// until it is seen.
 #[derive(Debug)]
 struct Terminal {
+    /// Knows the size.
     term: Term,
-    is_gone: AtomicBool,
+    drawn: Mutex<String>,
 }
 
 impl Terminal {
-    fn tell(&self, write: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
-        if !self.is_gone.load(Ordering::Relaxed) && write(&self.term).is_err() {
-            self.is_gone.store(true, Ordering::Relaxed);
-        }
+    fn draw(&self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _a_text_takes_all = fmt::Write::write_fmt(&mut *drawn, text);
         Ok(())
+    }
+
+    /// Moves the cursor, `n` times where that is any.
+    fn go(&self, n: usize, where_to: char) -> io::Result<()> {
+        if n > 0 { self.draw(format_args!("\x1b[{n}{where_to}")) } else { Ok(()) }
     }
 }
 
@@ -61,35 +67,40 @@ impl TermLike for Terminal {
     }
 
     fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
-        self.tell(|term| term.move_cursor_up(lines))
+        self.go(lines, 'A')
     }
 
     fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
-        self.tell(|term| term.move_cursor_down(lines))
+        self.go(lines, 'B')
     }
 
     fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
-        self.tell(|term| term.move_cursor_right(columns))
+        self.go(columns, 'C')
     }
 
     fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
-        self.tell(|term| term.move_cursor_left(columns))
+        self.go(columns, 'D')
     }
 
     fn write_line(&self, line: &str) -> io::Result<()> {
-        self.tell(|term| term.write_line(line))
+        self.draw(format_args!("{line}\n"))
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        self.tell(|term| term.write_str(text))
+        self.draw(format_args!("{text}"))
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.tell(Term::clear_line)
+        self.draw(format_args!("\r\x1b[2K"))
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.tell(Term::flush)
+        let drawn = std::mem::take(&mut *self.drawn.lock().unwrap_or_else(PoisonError::into_inner));
+        if !drawn.is_empty() && !outlet::send_view(drawn.as_bytes()) {
+            // Nobody sees what is written to a terminal that is closed, and nothing fails for that.
+            let _nobody_may_look = self.term.write_str(&drawn).and_then(|()| self.term.flush());
+        }
+        Ok(())
     }
 }
 
@@ -113,7 +124,10 @@ impl Heard {
 impl Live {
     /// Makes an empty view on standard error.
     pub fn new() -> Self {
-        let terminal = Terminal { term: Term::buffered_stderr(), is_gone: AtomicBool::new(false) };
+        let term = Term::buffered_stderr();
+        // Asking for it makes some terminals understand what moves the cursor.
+        let _is_asked = term.features().colors_supported();
+        let terminal = Terminal { term, drawn: Mutex::default() };
         let target = ProgressDrawTarget::term_like_with_hz(Box::new(terminal), REDRAWN_HZ);
         Self { bars: MultiProgress::with_draw_target(target), steps: BTreeMap::new() }
     }

@@ -1,7 +1,9 @@
 //! Runs that nobody looks at: in the background, stopped from elsewhere, and told of when they end.
 
 use std::fs;
+use std::io::Write as _;
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::schema;
@@ -26,6 +28,25 @@ fn a_run_goes_on_when_its_terminal_is_closed_and_nobody_tells_it() {
     live.wait().with_status(0);
     assert_eq!(stage.verdicts().len(), 2);
     stage.verify();
+}
+
+#[test]
+fn a_terminal_that_is_halted_holds_neither_the_time_limit_nor_a_signal() {
+    const SLEEPS: &str = "echo call >>\"$SCRATCH/calls\"; exec sleep 50";
+    for (limit, signal, status) in [("4s", None, 2), ("40s", Some(Signal::SIGTERM), 143)] {
+        let stage = Stage::repository();
+        let words = ["run", "sleep", "--claim", "--with", SLEEPS, "--max-time", limit];
+        let (live, terminal) = stage.start_on_terminal(&words);
+        wait_until("a worker works", || stage.calls() == 1);
+        // What Ctrl-S sends.
+        let mut terminal = fs::File::from(terminal);
+        terminal.write_all(b"\x13").expect("a terminal");
+        if let Some(signal) = signal {
+            live.signal(signal);
+        }
+        live.wait().with_status(status);
+        stage.verify();
+    }
 }
 
 fn output(stage: &Stage) -> String {
