@@ -189,7 +189,7 @@ impl CommandResult {
 }
 
 /// Says whether a failure is among others; a test is the same whatever it says.
-fn knows(failures: &[Failure], it: &Failure) -> bool {
+pub(crate) fn knows(failures: &[Failure], it: &Failure) -> bool {
     let is_it = |known: &Failure| {
         known.fingerprint == it.fingerprint
             || (it.test.is_some() && known.tool == it.tool && known.test == it.test)

@@ -5,7 +5,7 @@
 //! of who never did it is told which tests are meant, and the files are asked for their names.
 
 use crate::failure::{Failure, Listed, TestName, names_its_file};
-use crate::gate::CommandResult;
+use crate::gate::{CommandResult, knows};
 
 /// Tools that name a test that failed only where they name those that passed as well.
 const NAME_ALL: [&str; 5] = ["cargo-test", "junit", "pytest", "tap", "unittest"];
@@ -50,9 +50,9 @@ pub(crate) fn reports_vanished(base: &CommandResult, now: &CommandResult) -> boo
 /// Returns the tests that failed before the work began, fail no more, and are not named.
 pub(crate) fn unnamed<'a>(base: &'a CommandResult, now: &CommandResult) -> Vec<&'a Failure> {
     let failing = now.set();
-    let is_meant = |it: &&Failure| {
-        !failing.contains(&it.fingerprint) && test_name(it).is_some_and(|name| !is_named(&name, now))
-    };
+    // What fails at times was seen.
+    let is_seen = |it: &Failure| failing.contains(&it.fingerprint) || knows(&now.flaky, it);
+    let is_meant = |it: &&Failure| !is_seen(it) && test_name(it).is_some_and(|name| !is_named(&name, now));
     base.failures.iter().filter(is_meant).collect()
 }
 

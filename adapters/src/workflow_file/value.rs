@@ -77,7 +77,7 @@ mod tests {
             ("steps.a.convergence.stages", "[{stage: 2, stag: 3}]", "unknown key"),
             ("steps.a.convergence.stages", "[{", "Err("),
             ("steps.a.completion_check.commands", "[]", "an empty list"),
-            ("steps.a.max_iterations", "0", "at least 1"),
+            ("steps.a.max_iterations", "0", "at least 2"),
             ("steps.a.max_iterations", "3", "Ok(None)"),
             ("steps.a.timeout", "5s", "Ok(None)"),
             ("steps.a.timeout", "soon", "found \"soon\""),

@@ -119,7 +119,7 @@ mod tests {
         let file = |at: u64| ChangedFile { path: format!("src/a_{at}.rs"), added: 20 - at, removed: 1 };
         let changed = Diffstat::of((0..12).map(file).collect());
         expect![[r#"
-            **STUCK** after 10 iterations, 14 s, cost unknown: work: stuck: the same failures again (event 78)
+            **STUCK** after 10 iterations, 11 s, cost unknown: work: stuck: the same failures again (event 78)
 
             make the tests pass & say \<b\>nothing\</b\>
 
@@ -158,7 +158,7 @@ mod tests {
 
             Evidence: work \#10 exit-code (event 75) · end: event 78.
 
-            Run `b31659336300`; `unstuck verify b31659336300` checks its log, `unstuck why b31659336300` shows the evidence."#]].assert_eq(&markdown(&samples::page(), Some(&changed)));
+            Run `fbd70e514ee7`; `unstuck verify fbd70e514ee7` checks its log, `unstuck why fbd70e514ee7` shows the evidence."#]].assert_eq(&markdown(&samples::page(), Some(&changed)));
     }
 
     #[test]

@@ -153,9 +153,9 @@ mod tests {
             100,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-25 15:09:42 UTC
+                started 2026-11-25 15:43:52 UTC
 
-                STUCK after 10 iterations, 14 s, cost unknown: work: stuck: the same failures again (event 78)
+                STUCK after 10 iterations, 11 s, cost unknown: work: stuck: the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25 iterations
                   #   time   cost  diff             fail   stage  verdict
@@ -200,9 +200,9 @@ mod tests {
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in
                          /tmp/unstuck-golden/night
-                started 2026-11-25 15:09:42 UTC
+                started 2026-11-25 15:43:52 UTC
 
-                STUCK after 10 iterations, 14 s, cost unknown: work: stuck:
+                STUCK after 10 iterations, 11 s, cost unknown: work: stuck:
                       the same failures again (event 78)
 
                 work  stuck: the same failures again (event 77), at most 25
@@ -262,9 +262,9 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-25 15:09:42 UTC
+                started 2026-11-25 15:43:52 UTC
 
-                INTERRUPTED after 2 iterations, 2.5 s, cost unknown
+                INTERRUPTED after 2 iterations, 1.5 s, cost unknown
 
                 work  not finished, at most 25 iterations
                   #  time   cost  diff             fail   stage  verdict
@@ -292,7 +292,7 @@ mod tests {
             80,
             &expect![[r#"
                 run a984 · make the tests pass & say <b>nothing</b> in /tmp/unstuck-golden/night
-                started 2026-11-25 15:09:42 UTC
+                started 2026-11-25 15:43:52 UTC
 
                 INTERRUPTED after 0 iterations, 0.0 s
 

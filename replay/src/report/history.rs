@@ -247,12 +247,11 @@ mod tests {
         }
     }
 
-    /// Prints so many tests as TAP.
+    /// Prints so many tests as TAP, of which these fail.
     fn tests(failing: &[&str], all: usize) -> String {
-        let lines = (0..all).map(|at| match failing.get(at) {
-            Some(name) => format!("not ok {} - {name}\n", at + 1),
-            None => format!("ok {} - fine\n", at + 1),
-        });
+        let passing = ["a", "b", "c"].into_iter().filter(|name| !failing.contains(name));
+        let ended = failing.iter().map(|name| ("not ok", *name)).chain(passing.map(|name| ("ok", name)));
+        let lines = (1..).zip(ended.take(all)).map(|(at, (how, name))| format!("{how} {at} - {name}\n"));
         format!("1..{all}\n{}", lines.collect::<String>())
     }
 
