@@ -2069,3 +2069,16 @@ fn a_test_of_node_that_may_fail_has_not_failed() {
     );
     assert_eq!(shown(&read(told.as_bytes())), "node-test | works | Error | a.mjs:1\n");
 }
+
+#[test]
+fn a_program_that_dies_below_what_another_tool_said_is_read() {
+    let told: String =
+        (1..20).map(|at| format!("a.ts({at},1): error TS2304: Cannot find name 'x{at}'.\n")).collect();
+    let dies = "/srv/a.js:3\nthrow new RangeError(\"far\")\n^\n\nRangeError: far\n    at f (/srv/a.js:3:7)\n";
+    // What any line says is looked for among the last ones only.
+    let out_of_memory = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory";
+    for dies in [dies.to_owned(), format!("{out_of_memory}\n{dies}"), format!("{dies}\n{out_of_memory}")] {
+        let read = read(format!("{told}\n{dies}\nNode.js v22.1.0\n").as_bytes());
+        assert_eq!(read.failures.len(), 20, "{}", shown(&read));
+    }
+}

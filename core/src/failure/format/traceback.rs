@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use regex::Regex;
 
 use super::super::draft::{Draft, Found};
@@ -18,7 +19,7 @@ pub(in crate::failure) fn read(sheet: &Sheet<'_>, found: &mut Found<'_>) {
     java(lines, found);
     dotnet(lines, found);
     elixir(sheet, found);
-    node(sheet, found);
+    node(lines, found);
     module(sheet, found);
     bundler(sheet, found);
     ocaml(sheet, found);
@@ -54,7 +55,7 @@ pub(in crate::failure) fn read_beside(sheet: &Sheet<'_>, found: &mut Found<'_>) 
                 Some(at) if !lines[at..end].iter().any(|line| exception(line).is_some()) => {
                     found.printed(&lines[start.max(end.saturating_sub(CRASH_LINES))..=end]);
                 }
-                _ => node(&Sheet { lines: &lines[told.map_or(start, |at| at + 1)..=end], ..*sheet }, found),
+                _ => node(&lines[told.map_or(start, |at| at + 1)..=end], found),
             }
             (start, told) = (end + 1, None);
         }
@@ -180,14 +181,14 @@ fn elixir(sheet: &Sheet<'_>, found: &mut Found<'_>) {
 }
 
 /// Node prints the source, the exception, its stack, and its own version at the end.
-fn node(sheet: &Sheet<'_>, found: &mut Found<'_>) {
-    if let Some((_, line)) = sheet.with("JavaScript heap out of memory").next() {
-        found.push(Draft::process("traceback", "heap out of memory", &[]).message(line));
+fn node(lines: &[&str], found: &mut Found<'_>) {
+    let out_of_memory = memmem::Finder::new("JavaScript heap out of memory");
+    if let Some(line) = lines.iter().find(|line| out_of_memory.find(line.as_bytes()).is_some()) {
+        found.push(Draft::process("traceback", "heap out of memory", &[]).message(line).told_by(line));
         return;
     }
     /// So many lines may be between what was raised and its stack: a difference, a message of several lines.
     const BETWEEN: usize = 40;
-    let lines = sheet.lines;
     let is_of_stack = |line: &&str| is_frame(line) || line.starts_with("    at ");
     let raised = |(at, line): &(usize, &&str)| {
         let Some((kind, _)) = exception(said(line)) else { return false };
